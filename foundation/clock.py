@@ -1,0 +1,39 @@
+"""The time, as an edge that can be replaced: what needs to know it takes a `Clock`."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Wall time for people and records, monotonic time for durations."""
+
+    def now(self) -> float:
+        """Seconds since the epoch (UTC)."""
+
+    def monotonic(self) -> float:
+        """Seconds of a clock that never jumps."""
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    def now(self) -> float:
+        """Seconds since the epoch (UTC)."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Seconds of a clock that never jumps."""
+        return time.monotonic()
+
+
+def run_group_stamp(moment: float) -> str:
+    """Write a moment as MLE-bench does in folder and report names: `2026-01-31T23-59-59-UTC`."""
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H-%M-%S-UTC")
+
+
+def iso(moment: float) -> str:
+    """Write a moment as ISO 8601 in UTC with seconds."""
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,91 @@
+"""Writing so that no half of a file is ever taken for whole, and reading what hostile hands wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from foundation.problems import DataProblem
+
+PARTIAL_SUFFIX = ".partial"
+
+
+@contextmanager
+def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
+    """Open a temporary neighbour of `path` for writing and rename it over `path` at the end.
+
+    When the block raises, `path` is left as it was and the temporary file is removed. With
+    `durable`, content and name have reached the disk when the block is left.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL_SUFFIX}")
+    try:
+        with temporary.open("xb") as stream:
+            yield stream
+            stream.flush()
+            if durable:
+                os.fsync(stream.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if durable:
+        sync_directory(path.parent)
+
+
+def write_bytes(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Put `content` at `path` in one step."""
+    with replacing(path, durable=durable) as stream:
+        stream.write(content)
+
+
+def write_text(path: Path, text: str, *, durable: bool = True) -> None:
+    """Put `text` at `path` in one step, as UTF-8 and with line ends as they stand."""
+    write_bytes(path, text.encode(), durable=durable)
+
+
+def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
+    """Put `value` at `path` as JSON in one step."""
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n", durable=durable)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable, so that a rename survives a power cut."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[IO[bytes]]:
+    """Open a file that an agent may have written: regular files only, never through a link.
+
+    Opening without blocking keeps a FIFO from holding us; the check is made on the open file,
+    so that nothing can be put in its place in between. Only the last part of the path is guarded:
+    give a directory that the agent cannot rename, or that nobody writes to any more.
+
+    Raises:
+        DataProblem: it is missing, a link, no regular file, or larger than `max_bytes`.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        reason = "is a symbolic link" if path.is_symlink() else (error.strerror or str(error))
+        raise DataProblem(f"{path.name} was not read", reason) from error
+    with os.fdopen(descriptor, "rb") as stream:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise DataProblem(f"{path.name} was not read", "it is not a regular file")
+        if max_bytes is not None and found.st_size > max_bytes:
+            raise DataProblem(
+                f"{path.name} was not read", f"it has {found.st_size:,} bytes, at most {max_bytes:,} are taken"
+            )
+        yield stream

@@ -1,0 +1,67 @@
+"""Locks between processes of one host, held by the kernel and so released by any death."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+
+class FileLock:
+    """An exclusive `flock` on a file; the file itself stays and may name its holder.
+
+    The kernel drops the lock when the last descriptor is closed, so a killed holder never leaves
+    a stale one. Descriptors are not inherited by started programs.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+
+    def acquire(self, *, note: str = "") -> bool:
+        """Take the lock if it is free and write `note` (who holds it) into the file."""
+        if self._descriptor is not None:
+            return True
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, note.encode(), 0)
+        self._descriptor = descriptor
+        return True
+
+    def release(self) -> None:
+        """Let go of the lock; harmless when it is not held."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> Self:
+        """Enter with the lock already acquired by the caller."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Release whatever happened."""
+        self.release()
+
+
+def is_held(path: Path) -> bool:
+    """Tell whether some living process holds the lock at `path`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

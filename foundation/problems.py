@@ -1,0 +1,59 @@
+"""The one error hierarchy: every error that a person may meet says what, why and what next."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class Problem(Exception):
+    """Something went wrong that a person can do something about.
+
+    Only the outermost layer (command line, console, engine log) turns a problem into text;
+    everything below raises it and lets it pass.
+
+    Attributes:
+        what: the thing that failed, by name ("competition 'spoky' is not known").
+        why: the cause, where it is known.
+        next_step: what to do now, as an instruction.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, what: str, why: str = "", next_step: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.next_step = next_step
+
+    def __str__(self) -> str:
+        """Tell the problem in at most two lines."""
+        first = f"{self.what}: {self.why}" if self.why else self.what
+        return f"{first}\n{self.next_step}" if self.next_step else first
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Keep all three parts when a worker process hands the problem to its parent."""
+        return (type(self), (self.what, self.why, self.next_step))
+
+
+class UsageProblem(Problem):
+    """What was asked for cannot be meant: an unknown name, a wrong flag, a contradiction."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class DataProblem(Problem):
+    """A file is missing, unreadable, damaged or not what its name promises."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class StateProblem(Problem):
+    """The project's own state cannot be used: locked, damaged, newer, or on a wrong file system."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class EnvironmentProblem(Problem):
+    """This machine lacks something that the work needs: a program, a device, space, a right."""
+
+    exit_code: ClassVar[int] = 5
