@@ -1,0 +1,401 @@
+"""The main process of a sandbox: starts one command, ends it at its deadline, and keeps what it prints.
+
+It is one file of standard library only, because it is copied into container images and started there
+as process 1; in the process runtime it is the parent of the agent. It decides nothing about a run.
+
+    python warden.py --deadline SECONDS --grace SECONDS [--log FILE --log-limit BYTES]
+                     [--result FILE] [--lock FILE] [--spare NAME] -- COMMAND...
+
+The files, all optional:
+
+- `--log FILE`: what the command prints, as bytes. The first half of the limit goes to FILE; when that
+  is full FILE gets `CUT_MARK` as its last line and the output goes on in segments named
+  `FILE.<offset in the output, 16 digits>`, each a quarter of the limit, of which the last two are kept.
+  A reader can thus tell at any moment what is missing, and no death leaves a half-moved file.
+- `FILE` with the suffix `.times`: lines `offset unix_time`, at most one a second, written when output
+  arrives: which byte of the output was printed when.
+- `--result FILE`: the `Ending` as JSON, put there in one step when nothing of the command is left.
+- `--lock FILE`: held by flock for as long as the warden lives, with its process id as content. A file that
+  is not held any more and no result beside it means that the warden itself was killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import fcntl
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+from typing import IO, Literal
+
+CUT_MARK = b"\n[log limit reached: the middle of the output is not kept, its end follows in a second part]\n"
+EXIT_DEADLINE = 124
+EXIT_LOCKED = 75
+EXIT_NOT_EXECUTABLE = 126
+EXIT_NOT_FOUND = 127
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_CHUNK = 1 << 16
+_LIBC = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: the child only calls it
+_KILL_PATIENCE = 20.0
+_DRAIN_PATIENCE = 5.0
+
+Reason = Literal["exited", "deadline", "stopped"]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a command ended.
+
+    Attributes:
+        reason: it went by itself, at its deadline, or because the warden was told to stop.
+        exit_code: of the command; None when a signal ended it.
+        signal: that ended the command; None when it exited.
+        started_at, ended_at: wall clock, seconds since the epoch.
+        run_seconds: by the monotonic clock.
+        output_bytes: printed by the command, kept or not (0 when the output is not ours to keep).
+        survivors: processes that could not be killed (other user, stuck in the kernel).
+        log_error: why the log is not complete; empty when it is.
+    """
+
+    reason: Reason
+    exit_code: int | None
+    signal: int | None
+    started_at: float
+    ended_at: float
+    run_seconds: float
+    output_bytes: int = 0
+    survivors: int = 0
+    log_error: str = ""
+
+    def shell_code(self) -> int:
+        """The exit code by which a shell or Docker would tell this ending."""
+        if self.reason == "deadline":
+            return EXIT_DEADLINE
+        if self.reason == "stopped":
+            return 128 + signal.SIGTERM
+        return 128 + self.signal if self.signal is not None else (self.exit_code or 0)
+
+
+class CappedLog:
+    """Output as it came, with a bound on disk and an index of times; see the head of this file."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        self._path = path
+        self._head_room = limit // 2
+        self._segment_size = max(limit // 4, 1)
+        self._stream: IO[bytes] = path.open("wb", buffering=0)
+        self._times: IO[bytes] = path.with_suffix(".times").open("wb", buffering=0)
+        self._room = self._head_room
+        self._segments: list[Path] = []
+        self._timed_second = -1
+        self.offset = 0
+        self.error = ""
+
+    def write(self, data: bytes) -> None:
+        """Take output; a full disk is remembered in `error` and never stops the command."""
+        if not self.error:
+            try:
+                self._keep(data)
+            except OSError as failure:
+                self.error = f"output from byte {self.offset} on was not kept: {failure}"
+        self.offset += len(data)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._stream.close()
+        self._times.close()
+
+    def _keep(self, data: bytes) -> None:
+        now = time.time()
+        if int(now) != self._timed_second:
+            self._timed_second = int(now)
+            self._times.write(b"%d %.3f\n" % (self.offset, now))
+        view = memoryview(data)
+        position = self.offset
+        while view:
+            if self._room == 0:
+                self._next_segment(position)
+            written = self._stream.write(view[: self._room]) or 0
+            self._room -= written
+            position += written
+            view = view[written:]
+
+    def _next_segment(self, position: int) -> None:
+        if not self._segments:
+            self._stream.write(CUT_MARK)
+        self._stream.close()
+        segment = self._path.with_name(f"{self._path.name}.{position:016d}")
+        self._stream = segment.open("wb", buffering=0)
+        self._room = self._segment_size
+        self._segments.append(segment)
+        if len(self._segments) > 2:
+            self._segments.pop(0).unlink()
+
+
+class Warden:
+    """Watches over one command; one a process, in its main thread: it owns the signals and the children."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        deadline: float,
+        grace: float,
+        log: CappedLog | None = None,
+        spare: str = "",
+    ) -> None:
+        """Prepare.
+
+        Args:
+            command: program and arguments.
+            deadline: seconds from the start after which everything is asked to end.
+            grace: seconds between SIGTERM and SIGKILL.
+            log: takes what the command prints; without it the command prints where the warden does.
+            spare: a process name that gets no SIGTERM, only SIGKILL: a sandbox program that would
+                take everything inside down with it before the grace is over.
+        """
+        self._command = list(command)
+        self._deadline = deadline
+        self._grace = grace
+        self._log = log
+        self._spare = spare
+        self._stops = 0
+        self._status: int | None = None
+        self._child = 0
+        self._output = -1
+        self._wake = -1
+        self._started_at = self._started = 0.0
+
+    def start(self) -> None:
+        """Start the command.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        self._wake, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_stop)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        self._started_at, self._started = time.time(), time.monotonic()
+        parent = os.getpid()
+
+        def die_with_the_warden() -> None:
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:  # the warden died before the line above could take effect
+                os._exit(EXIT_NOT_EXECUTABLE)
+
+        process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if self._log else None,
+            stderr=subprocess.STDOUT if self._log else None,
+            start_new_session=True,
+            preexec_fn=die_with_the_warden,
+        )
+        self._child = process.pid
+        if process.stdout is not None:
+            self._output = os.dup(process.stdout.fileno())
+            os.set_blocking(self._output, False)
+            process.stdout.close()
+        # All children, adopted ones too, are reaped in one place; Popen must not wait for this one again.
+        process.returncode = 0
+
+    def watch(self) -> Ending:
+        """Wait for the end of the command, or make it, and leave none of its processes behind."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._wake, selectors.EVENT_READ)
+            if self._output >= 0:
+                selector.register(self._output, selectors.EVENT_READ)
+            reason = self._until_the_end(selector)
+            survivors = self._kill_all(selector)
+            ended_at, run_seconds = time.time(), time.monotonic() - self._started
+            self._drain(selector)
+        code = None if self._status is None else os.waitstatus_to_exitcode(self._status)
+        return Ending(
+            reason,
+            code if code is not None and code >= 0 else None,
+            -code if code is not None and code < 0 else None,
+            self._started_at,
+            ended_at,
+            run_seconds,
+            output_bytes=self._log.offset if self._log else 0,
+            survivors=survivors,
+            log_error=self._log.error if self._log else "",
+        )
+
+    def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
+        self._stops += 1
+
+    def _until_the_end(self, selector: selectors.BaseSelector) -> Reason:
+        reason: Reason | None = None
+        next_moment = self._started + self._deadline
+        while True:
+            self._reap()
+            now = time.monotonic()
+            if reason is None:
+                if self._status is not None:
+                    return "exited"
+                if self._stops or now >= next_moment:
+                    reason = "stopped" if self._stops else "deadline"
+                    next_moment = now + self._grace
+                    _send(signal.SIGTERM, _descendants(), spare=self._spare)
+            elif now >= next_moment or self._stops > 1 or not _descendants():
+                return reason
+            self._wait(selector, max(0.0, next_moment - now))
+
+    def _wait(self, selector: selectors.BaseSelector, seconds: float) -> None:
+        for key, _ in selector.select(seconds):
+            if key.fd == self._output:
+                self._read_output(selector)
+            else:
+                os.read(key.fd, _CHUNK)
+
+    def _read_output(self, selector: selectors.BaseSelector) -> None:
+        data = os.read(self._output, _CHUNK)
+        if data and self._log:
+            self._log.write(data)
+        elif not data:
+            selector.unregister(self._output)
+            os.close(self._output)
+            self._output = -1
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self._child:
+                self._status = status
+
+    def _kill_all(self, selector: selectors.BaseSelector) -> int:
+        """Kill until nothing is left: what forks while being killed is found in the next round."""
+        give_up = time.monotonic() + _KILL_PATIENCE
+        while True:
+            self._reap()
+            alive = _descendants()
+            if not alive or time.monotonic() > give_up:
+                return len(alive)
+            _send(signal.SIGKILL, alive)
+            self._wait(selector, 0.05)
+
+    def _drain(self, selector: selectors.BaseSelector) -> None:
+        """Take what still lies in the pipe; a survivor that holds it open does not hold us."""
+        give_up = time.monotonic() + _DRAIN_PATIENCE
+        while self._output >= 0 and time.monotonic() < give_up:
+            self._wait(selector, 0.2)
+
+
+def _prctl(option: int, value: int) -> None:
+    if _LIBC.prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl was refused")
+
+
+def _descendants() -> dict[int, str]:
+    """All living processes below this one, as process id and name; orphans are ours as subreaper."""
+    children: dict[int, list[tuple[int, str]]] = {}
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit():
+            continue
+        # A process that ends while we look is what we are waiting for, no error.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            # The name stands in parentheses and may hold anything, so it is cut at the last one.
+            before, _, after = Path(entry.path, "stat").read_bytes().rpartition(b")")
+            state, parent = after.split(maxsplit=2)[:2]
+            if state not in (b"Z", b"X"):
+                name = before.partition(b"(")[2].decode("utf-8", "replace")
+                children.setdefault(int(parent), []).append((int(entry.name), name))
+    found: dict[int, str] = {}
+    todo = [os.getpid()]
+    while todo:
+        for pid, name in children.get(todo.pop(), ()):
+            found[pid] = name
+            todo.append(pid)
+    return found
+
+
+def _send(number: signal.Signals, processes: dict[int, str], *, spare: str = "") -> None:
+    for pid, name in processes.items():
+        if not spare or name != spare:
+            # Gone already, or another user's: what is left at the end is counted as survivors.
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+
+
+def _hold_lock(path: Path) -> bool:
+    """Hold the lock for as long as this process lives; the descriptor is left open on purpose."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return False
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
+    return True
+
+
+def _put_result(path: Path, ending: Ending) -> None:
+    temporary = path.with_name(f".{path.name}.partial")
+    with temporary.open("w", encoding="utf-8") as stream:
+        json.dump(asdict(ending), stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(path)
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="warden", description="Run a command until its deadline.")
+    parser.add_argument("--deadline", type=float, required=True, help="seconds until SIGTERM to everything")
+    parser.add_argument("--grace", type=float, default=30.0, help="seconds from SIGTERM to SIGKILL")
+    parser.add_argument("--log", type=Path, help="file for the command's output")
+    parser.add_argument("--log-limit", type=int, default=1 << 30, help="bytes of output to keep")
+    parser.add_argument("--result", type=Path, help="file for the ending, as JSON")
+    parser.add_argument("--lock", type=Path, help="file locked while the warden lives")
+    parser.add_argument("--spare", default="", help="process name that gets no SIGTERM")
+    parser.add_argument("command", nargs="+", metavar="COMMAND", help="after --")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Watch over the command of the command line and tell its ending as exit code."""
+    asked = _parse(argv)
+    if asked.lock and not _hold_lock(asked.lock):
+        sys.stderr.write(f"warden: {asked.lock} is held: another warden runs this command already\n")
+        return EXIT_LOCKED
+    log = CappedLog(asked.log, asked.log_limit) if asked.log else None
+    warden = Warden(asked.command, deadline=asked.deadline, grace=asked.grace, log=log, spare=asked.spare)
+    try:
+        warden.start()
+    except OSError as error:
+        code = EXIT_NOT_FOUND if isinstance(error, FileNotFoundError) else EXIT_NOT_EXECUTABLE
+        sys.stderr.write(f"warden: {asked.command[0]} cannot be started: {error.strerror}\n")
+        now = time.time()
+        ending = Ending("exited", code, None, now, now, 0.0)
+    else:
+        ending = warden.watch()
+    if log:
+        log.close()
+    if asked.result:
+        _put_result(asked.result, ending)
+    return ending.shell_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
