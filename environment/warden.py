@@ -38,7 +38,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Literal
 
-CUT_MARK = b"\n[log limit reached: the middle of the output is not kept, its end follows in a second part]\n"
+CUT_MARK = b"\n[log limit reached: output goes on in a second part, of which only the end is kept]\n"
 EXIT_DEADLINE = 124
 EXIT_LOCKED = 75
 EXIT_NOT_EXECUTABLE = 126

@@ -1,0 +1,18 @@
+"""Agents to evaluate: folders with a `config.yaml` as MLE-bench reads them, and what launching one takes."""
+
+from engine.agents.launching import Launch, prepare_launch, required_secrets, start_arguments
+from engine.agents.model import Agent, FoundAgents, KwargsType
+from engine.agents.reading import find_agents, get_agent, own_agents_folder
+
+__all__ = [
+    "Agent",
+    "FoundAgents",
+    "KwargsType",
+    "Launch",
+    "find_agents",
+    "get_agent",
+    "own_agents_folder",
+    "prepare_launch",
+    "required_secrets",
+    "start_arguments",
+]
