@@ -86,6 +86,7 @@ def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[I
             raise DataProblem(f"{path.name} was not read", "it is not a regular file")
         if max_bytes is not None and found.st_size > max_bytes:
             raise DataProblem(
-                f"{path.name} was not read", f"it has {found.st_size:,} bytes, at most {max_bytes:,} are taken"
+                f"{path.name} was not read",
+                f"it has {found.st_size:,} bytes, at most {max_bytes:,} are taken",
             )
         yield stream

@@ -1,0 +1,87 @@
+"""Where things are: configuration, data and state, by flag, environment, config.toml or default.
+
+Asking creates nothing; whoever writes first makes the directory.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foundation.problems import UsageProblem
+
+STATE_VARIABLE = "MLEBENCH_STATE_DIR"
+DATA_VARIABLE = "MLEBENCH_DATA_DIR"
+CONFIG_VARIABLE = "MLEBENCH_CONFIG"
+
+
+@dataclass(frozen=True)
+class Places:
+    """The directories that one invocation works with."""
+
+    config_file: Path
+    data_dir: Path
+    state_dir: Path
+
+    @property
+    def runs_dir(self) -> Path:
+        """Where runs' directories are made."""
+        return self.state_dir / "runs"
+
+    @property
+    def engine_log(self) -> Path:
+        """Where the engine writes what it does and every traceback."""
+        return self.state_dir / "engine.log"
+
+
+def find_places(
+    *,
+    state_dir: Path | None = None,
+    data_dir: Path | None = None,
+    config_file: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Places:
+    """Find the places: an argument wins over the environment, that over config.toml, that over the default.
+
+    Raises:
+        UsageProblem: config.toml is there but can't be read.
+    """
+    # Imported here: nothing else at start-up needs it.
+    import platformdirs
+
+    variables = os.environ if environment is None else environment
+    defaults = platformdirs.PlatformDirs("mlebench-console")
+    config = config_file or _path(variables.get(CONFIG_VARIABLE)) or defaults.user_config_path / "config.toml"
+    configured = _read(config).get("places", {})
+    return Places(
+        config_file=config,
+        data_dir=(
+            data_dir
+            or _path(variables.get(DATA_VARIABLE))
+            or _path(configured.get("data_dir"))
+            or platformdirs.user_cache_path("mle-bench") / "data"
+        ).absolute(),
+        state_dir=(
+            state_dir
+            or _path(variables.get(STATE_VARIABLE))
+            or _path(configured.get("state_dir"))
+            or defaults.user_state_path
+        ).absolute(),
+    )
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text).expanduser() if text else None
+
+
+def _read(config: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(config.read_text())
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageProblem(f"{config} can't be read", str(error), "Mend or remove it.") from error

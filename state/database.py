@@ -1,0 +1,217 @@
+"""Opening the state: one writer (the engine), any number of readers, and what can be wrong with it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from foundation.problems import StateProblem
+from state.migrations import NEWEST_VERSION, migrate, version_of
+
+DATABASE_NAME = "state.db"
+BUSY_TIMEOUT_SECONDS = 10.0
+# WAL needs shared memory between processes, which these don't give across hosts.
+NETWORK_FILE_SYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
+)
+
+Values = Sequence[Any] | dict[str, Any]
+
+
+class Database:
+    """A connection to the state. Every write happens in a `transaction`; reads need none."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        connection.row_factory = sqlite3.Row
+        self._connection = connection
+        self.path = path
+
+    def rows(self, sql: str, values: Values = ()) -> list[sqlite3.Row]:
+        """Read all rows of a query."""
+        with self._explained():
+            return self._connection.execute(sql, values).fetchall()
+
+    def row(self, sql: str, values: Values = ()) -> sqlite3.Row | None:
+        """Read the first row of a query."""
+        with self._explained():
+            found: sqlite3.Row | None = self._connection.execute(sql, values).fetchone()
+            return found
+
+    def execute(self, sql: str, values: Values = ()) -> sqlite3.Cursor:
+        """Change something; only inside a transaction."""
+        if not self._connection.in_transaction:
+            raise RuntimeError("a write needs a transaction around it")
+        with self._explained():
+            return self._connection.execute(sql, values)
+
+    def execute_many(self, sql: str, values: Sequence[Values]) -> None:
+        """Change many rows with one statement; only inside a transaction."""
+        if not self._connection.in_transaction:
+            raise RuntimeError("a write needs a transaction around it")
+        with self._explained():
+            self._connection.executemany(sql, values)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Make all changes of the block at once, or none of them. Blocks within blocks join the outer one."""
+        if self._connection.in_transaction:
+            yield self
+            return
+        with self._explained():
+            self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        with self._explained():
+            self._connection.execute("COMMIT")
+
+    def data_version(self) -> int:
+        """Read a number that changes whenever another connection has committed something."""
+        found = self.row("PRAGMA data_version")
+        return int(found[0]) if found else 0
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
+            if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
+                raise
+            raise _explain(error, self.path) from error
+
+
+def open_for_writing(state_dir: Path) -> Database:
+    """Open the state as its one writer (the engine, which holds the engine lock), creating or migrating it."""
+    refuse_network_file_system(state_dir)
+    database = _connect(state_dir / DATABASE_NAME, mode="rwc")
+    connection = database._connection
+    with database._explained():
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        _refuse_newer(connection, database.path)
+        if version_of(connection) < NEWEST_VERSION:
+            migrate(connection)
+    return database
+
+
+def open_for_reading(state_dir: Path) -> Database:
+    """Open the state for looking only; it must exist and have this program's version."""
+    return _open_existing(state_dir, mode="ro")
+
+
+def open_for_requests(state_dir: Path) -> Database:
+    """Open the state for filing requests, the one thing that others than the engine may write."""
+    return _open_existing(state_dir, mode="rw")
+
+
+def exists(state_dir: Path) -> bool:
+    """Tell whether there is a state at all."""
+    return (state_dir / DATABASE_NAME).is_file()
+
+
+def _open_existing(state_dir: Path, *, mode: str) -> Database:
+    path = state_dir / DATABASE_NAME
+    if not path.is_file():
+        raise StateProblem(
+            f"there is no state in {state_dir}", "", "'mlebench-console engine start' creates it."
+        )
+    database = _connect(path, mode=mode)
+    with database._explained():
+        _refuse_newer(database._connection, path)
+        version = version_of(database._connection)
+    if version < NEWEST_VERSION:
+        database.close()
+        raise StateProblem(
+            f"{path} has schema version {version}, this program needs {NEWEST_VERSION}",
+            "no engine of this version has opened it yet",
+            "'mlebench-console engine start' brings it up to date.",
+        )
+    return database
+
+
+def _connect(path: Path, *, mode: str) -> Database:
+    try:
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=BUSY_TIMEOUT_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        connection.execute("PRAGMA foreign_keys = ON")
+    except sqlite3.Error as error:
+        raise _explain(error, path) from error
+    return Database(connection, path)
+
+
+def _refuse_newer(connection: sqlite3.Connection, path: Path) -> None:
+    version = version_of(connection)
+    if version > NEWEST_VERSION:
+        connection.close()
+        raise StateProblem(
+            f"{path} was written by a newer version of this program",
+            f"its schema version is {version}, this program knows {NEWEST_VERSION}",
+            "Update mlebench-console, or point --state-dir at another directory.",
+        )
+
+
+def refuse_network_file_system(state_dir: Path) -> None:
+    """Raise StateProblem where SQLite's write-ahead log would not be safe."""
+    kind = file_system_of(state_dir)
+    if kind in NETWORK_FILE_SYSTEMS:
+        raise StateProblem(
+            f"the state can't live in {state_dir}",
+            f"it is on a network file system ({kind}), where SQLite can lose data",
+            "Point --state-dir (or MLEBENCH_STATE_DIR) at a local disk.",
+        )
+
+
+def file_system_of(path: Path) -> str:
+    """Name the type of the file system that holds `path`, as /proc/self/mountinfo does."""
+    device = _existing_ancestor(path).stat().st_dev
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        if before.split()[2] == wanted:
+            return after.split()[0]
+    return "unknown"
+
+
+def _existing_ancestor(path: Path) -> Path:
+    path = path.absolute()
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def _explain(error: sqlite3.Error, path: Path) -> StateProblem:
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return StateProblem(
+            f"{path} is locked",
+            f"another program has held it for over {BUSY_TIMEOUT_SECONDS:.0f} s",
+            "See who has it open with 'fuser' and try again.",
+        )
+    if "malformed" in text or "not a database" in text:
+        return StateProblem(
+            f"{path} is damaged",
+            text,
+            "Move it away and restore it from a backup; run folders are not affected.",
+        )
+    if "full" in text:
+        return StateProblem(f"{path} can't be written", "the disk is full", "Free some space and try again.")
+    if "readonly" in text or "unable to open" in text:
+        return StateProblem(
+            f"{path} can't be opened", text, "Check the rights on the file and its directory."
+        )
+    return StateProblem(f"{path} can't be used", text)

@@ -1,0 +1,142 @@
+"""Datasets: how far each competition's data are, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from state import events
+from state.database import Database
+from state.events import Happening
+from state.records import Dataset, DatasetState, DatasetStep, StepState
+from state.rows import read_all, read_as
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a step is: `done` of `total` (None: unknown) in `unit`."""
+
+    state: StepState
+    done: int = 0
+    total: int | None = None
+    unit: str = ""
+    note: str = ""
+
+
+def request(
+    database: Database, competition_id: str, edition: str, *, steps: Sequence[str], source: str, now: float
+) -> None:
+    """Ask for a dataset: it waits, with fresh steps, whatever it was before."""
+    with database.transaction():
+        database.execute(
+            "INSERT INTO datasets (competition_id, edition, state, source, requested_at, updated_at)"
+            " VALUES (?, ?, 'waiting', ?, ?, ?) ON CONFLICT (competition_id, edition) DO UPDATE SET"
+            " state = 'waiting', problem = '', source = excluded.source, requested_at = excluded.requested_at,"
+            " updated_at = excluded.updated_at",
+            (competition_id, edition, source, now, now),
+        )
+        database.execute(
+            "DELETE FROM dataset_steps WHERE competition_id = ? AND edition = ?", (competition_id, edition)
+        )
+        database.execute_many(
+            "INSERT INTO dataset_steps (competition_id, edition, position, name, state)"
+            " VALUES (?, ?, ?, ?, 'waiting')",
+            [(competition_id, edition, position, name) for position, name in enumerate(steps)],
+        )
+        _record(database, competition_id, "dataset.requested", f"edition {edition} requested", now)
+
+
+def set_state(
+    database: Database,
+    competition_id: str,
+    edition: str,
+    state: DatasetState,
+    *,
+    now: float,
+    problem: str = "",
+    bytes_on_disk: int | None = None,
+) -> None:
+    """Move a dataset on; a dataset that is found prepared on disk needs no request before."""
+    with database.transaction():
+        database.execute(
+            "INSERT INTO datasets (competition_id, edition, state, problem, bytes_on_disk, prepared_at, updated_at)"
+            " VALUES (:id, :edition, :state, :problem, :bytes, :prepared, :now)"
+            " ON CONFLICT (competition_id, edition) DO UPDATE SET state = excluded.state,"
+            " problem = excluded.problem, bytes_on_disk = COALESCE(excluded.bytes_on_disk, bytes_on_disk),"
+            " prepared_at = COALESCE(excluded.prepared_at, prepared_at), updated_at = excluded.updated_at",
+            {
+                "id": competition_id,
+                "edition": edition,
+                "state": state,
+                "problem": problem,
+                "bytes": bytes_on_disk,
+                "prepared": now if state is DatasetState.PREPARED else None,
+                "now": now,
+            },
+        )
+        text = f"edition {edition} is {state}" + (f": {problem}" if problem else "")
+        _record(database, competition_id, f"dataset.{state}", text, now)
+
+
+def set_step(
+    database: Database, competition_id: str, edition: str, name: str, progress: Progress, *, now: float
+) -> None:
+    """Note how far a step is."""
+    with database.transaction():
+        database.execute(
+            "UPDATE dataset_steps SET state = :state, done = :done, total = :total, unit = :unit, note = :note,"
+            " started_at = CASE WHEN :state = 'waiting' THEN NULL ELSE COALESCE(started_at, :now) END,"
+            " ended_at = CASE WHEN :state IN ('done', 'skipped', 'failed') THEN :now END"
+            " WHERE competition_id = :id AND edition = :edition AND name = :name",
+            {
+                "state": progress.state,
+                "done": progress.done,
+                "total": progress.total,
+                "unit": progress.unit,
+                "note": progress.note,
+                "now": now,
+                "id": competition_id,
+                "edition": edition,
+                "name": name,
+            },
+        )
+
+
+def find(database: Database, competition_id: str, edition: str) -> Dataset | None:
+    """Read one dataset."""
+    row = database.row(
+        "SELECT * FROM datasets WHERE competition_id = ? AND edition = ?", (competition_id, edition)
+    )
+    return None if row is None else read_as(Dataset, row)
+
+
+def all_datasets(database: Database) -> list[Dataset]:
+    """Read every dataset that the engine knows of."""
+    return read_all(Dataset, database.rows("SELECT * FROM datasets ORDER BY competition_id, edition"))
+
+
+def in_state(database: Database, state: DatasetState) -> list[Dataset]:
+    """Read the datasets in one state, longest waiting first."""
+    return read_all(
+        Dataset, database.rows("SELECT * FROM datasets WHERE state = ? ORDER BY requested_at", (state,))
+    )
+
+
+def steps(database: Database, competition_id: str, edition: str) -> list[DatasetStep]:
+    """Read a dataset's steps in order."""
+    rows = database.rows(
+        "SELECT * FROM dataset_steps WHERE competition_id = ? AND edition = ? ORDER BY position",
+        (competition_id, edition),
+    )
+    return read_all(DatasetStep, rows)
+
+
+def all_steps(database: Database) -> list[DatasetStep]:
+    """Read the steps of all datasets."""
+    return read_all(
+        DatasetStep, database.rows("SELECT * FROM dataset_steps ORDER BY competition_id, edition, position")
+    )
+
+
+def _record(database: Database, competition_id: str, kind: str, text: str, now: float) -> None:
+    events.append(database, Happening(now, kind, text, competition_id=competition_id))

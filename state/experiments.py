@@ -1,0 +1,45 @@
+"""Experiments: which sweeps together make a leaderboard row."""
+
+from __future__ import annotations
+
+from foundation.problems import UsageProblem
+from state import events
+from state.database import Database
+from state.events import Happening
+from state.records import Experiment
+
+
+def assign(database: Database, experiment_id: str, sweep_id: str, *, now: float, note: str = "") -> None:
+    """Let a sweep belong to an experiment, which is created when it is new."""
+    with database.transaction():
+        database.execute(
+            "INSERT INTO experiments (id, note, created_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
+            (experiment_id, note, now),
+        )
+        database.execute(
+            "INSERT OR IGNORE INTO experiment_sweeps (experiment_id, sweep_id) VALUES (?, ?)",
+            (experiment_id, sweep_id),
+        )
+        events.append(
+            database, Happening(now, "experiment.assigned", f"belongs to {experiment_id}", sweep_id=sweep_id)
+        )
+
+
+def all_experiments(database: Database) -> list[Experiment]:
+    """Read all experiments with their sweeps, oldest first."""
+    members: dict[str, list[str]] = {}
+    for row in database.rows("SELECT experiment_id, sweep_id FROM experiment_sweeps ORDER BY rowid"):
+        members.setdefault(row["experiment_id"], []).append(row["sweep_id"])
+    rows = database.rows("SELECT id, note, created_at FROM experiments ORDER BY created_at, id")
+    return [
+        Experiment(row["id"], row["note"], row["created_at"], tuple(members.get(row["id"], ())))
+        for row in rows
+    ]
+
+
+def get(database: Database, experiment_id: str) -> Experiment:
+    """Read one experiment."""
+    for experiment in all_experiments(database):
+        if experiment.id == experiment_id:
+            return experiment
+    raise UsageProblem(f"there is no experiment '{experiment_id}'")

@@ -1,0 +1,271 @@
+"""What the state holds, as frozen dataclasses: the only form in which it leaves this package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from state.lifecycle import ENDED, LIVE, FailureClass, Outcome, RunState, SweepState
+
+
+class DatasetState(StrEnum):
+    """How far a competition's data are."""
+
+    ABSENT = "absent"
+    WAITING = "waiting"
+    WORKING = "working"
+    PREPARED = "prepared"
+    FAILED = "failed"
+    UNAVAILABLE = "unavailable"
+
+
+class StepState(StrEnum):
+    """How far one step of preparing a dataset is."""
+
+    WAITING = "waiting"
+    WORKING = "working"
+    DONE = "done"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+class RequestState(StrEnum):
+    """What became of a request that a console or a command filed."""
+
+    FILED = "filed"
+    DONE = "done"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One competition's data in one edition."""
+
+    competition_id: str
+    edition: str
+    state: DatasetState
+    problem: str
+    source: str
+    bytes_on_disk: int | None
+    requested_at: float | None
+    prepared_at: float | None
+    updated_at: float
+
+
+@dataclass(frozen=True)
+class DatasetStep:
+    """One step of preparing a dataset, with what is done of how much."""
+
+    competition_id: str
+    edition: str
+    position: int
+    name: str
+    state: StepState
+    done: int
+    total: int | None
+    unit: str
+    note: str
+    started_at: float | None
+    ended_at: float | None
+
+
+@dataclass(frozen=True)
+class SweepSpec:
+    """What an operator asked for: it is kept with the sweep as it was and never changed."""
+
+    agent_id: str
+    agents_dir: str
+    competitions: tuple[str, ...]
+    seeds: int
+    time_limit_seconds: float
+    edition: str = "v1"
+    runtime: str = "process"
+    network: str = "none"
+    cpus: float = 1.0
+    memory_bytes: int | None = None
+    gpus: int = 0
+    grace_seconds: float = 30.0
+    grade_every_seconds: float = 60.0
+    data_dir: str = ""
+    prepare_missing: bool = False
+    raw_dir: str = ""
+    demo: bool = False
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One agent on some competitions, some seeds each."""
+
+    id: str
+    name: str
+    state: SweepState
+    spec: SweepSpec
+    agent_version: str
+    concurrency: int
+    priority: int
+    created_at: float
+    note: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One (competition, seed) of a sweep, with the standing of its latest attempt.
+
+    `outcome` is set when the run has finished; `standing`, `score` and `valid` follow the last
+    graded submission while it is live and are final with the outcome.
+    """
+
+    id: int
+    sweep_id: str
+    competition_id: str
+    seed: int
+    state: RunState
+    outcome: Outcome | None
+    failure_class: FailureClass | None
+    failure_text: str
+    standing: Outcome | None
+    score: float | None
+    valid: bool | None
+    attempts: int
+    rerolls: int
+    queued_at: float
+    started_at: float | None
+    ended_at: float | None
+    last_activity_at: float | None
+    submissions: int
+    position: int
+
+    @property
+    def is_live(self) -> bool:
+        """Whether something is being done for it right now."""
+        return self.state in LIVE
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more happens to it unless it is relaunched."""
+        return self.state in ENDED
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One launch of a run, kept for ever."""
+
+    id: int
+    run_id: int
+    number: int
+    directory: str
+    runtime: str
+    isolated: bool | None
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    exit_code: int | None
+    exit_signal: int | None
+    exit_reason: str
+    outcome: Outcome | None
+    failure_class: FailureClass | None
+    failure_text: str
+    evidence: str
+    classified_by: str
+    reroll: bool
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A snapshot of what an agent had handed in at some moment, with its grade once there is one."""
+
+    id: int
+    attempt_id: int
+    sequence: int
+    taken_at: float
+    elapsed_seconds: float
+    sha256: str
+    bytes: int
+    path: str
+    final: bool
+    graded_at: float | None
+    edition: str | None
+    score: float | None
+    valid: bool | None
+    standing: Outcome | None
+    message: str | None
+
+
+@dataclass(frozen=True)
+class Grade:
+    """The verdict on one submission; `report` is MLE-bench's report of it."""
+
+    submission_id: int
+    graded_at: float
+    edition: str
+    score: float | None
+    valid: bool
+    standing: Outcome
+    message: str
+    report: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened, in order and for ever."""
+
+    id: int
+    at: float
+    kind: str
+    text: str
+    sweep_id: str | None
+    run_id: int | None
+    attempt_id: int | None
+    competition_id: str | None
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """Something that a console or a command asks of the engine, with the answer once there is one."""
+
+    id: int
+    filed_at: float
+    author: str
+    kind: str
+    arguments: dict[str, Any]
+    state: RequestState
+    answer: str
+    answered_at: float | None
+
+
+@dataclass(frozen=True)
+class SweepCounts:
+    """How many of a sweep's runs are where."""
+
+    total: int = 0
+    queued: int = 0
+    live: int = 0
+    finished: int = 0
+    failed: int = 0
+    stopped: int = 0
+    medals: int = 0
+    infrastructure: int = 0
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A leaderboard row in the making: the sweeps that belong to it."""
+
+    id: str
+    note: str
+    created_at: float
+    sweep_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class UsageSample:
+    """What one attempt used at one moment; None where it could not be measured."""
+
+    attempt_id: int
+    at: float
+    cpu_percent: float | None
+    memory_bytes: int | None
+    disk_bytes: int | None
+    processes: int | None

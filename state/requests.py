@@ -1,0 +1,40 @@
+"""Requests: the one way in which a console or a command changes anything; the engine answers them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from state.database import Database
+from state.records import Request, RequestState
+from state.rows import read_all, read_as
+
+
+def file(database: Database, kind: str, arguments: dict[str, Any], *, author: str, now: float) -> int:
+    """File a request and return its number, by which the answer can be read."""
+    with database.transaction():
+        cursor = database.execute(
+            "INSERT INTO requests (filed_at, author, kind, arguments) VALUES (?, ?, ?, ?)",
+            (now, author, kind, json.dumps(arguments, sort_keys=True)),
+        )
+        return int(cursor.lastrowid or 0)
+
+
+def open_requests(database: Database) -> list[Request]:
+    """Read what has not been answered yet, oldest first."""
+    return read_all(Request, database.rows("SELECT * FROM requests WHERE state = 'filed' ORDER BY id"))
+
+
+def answer(database: Database, request_id: int, state: RequestState, text: str, *, now: float) -> None:
+    """Answer a request; within the same transaction as what it asked for, so that neither is done twice."""
+    with database.transaction():
+        database.execute(
+            "UPDATE requests SET state = ?, answer = ?, answered_at = ? WHERE id = ? AND state = 'filed'",
+            (state, text, now, request_id),
+        )
+
+
+def get(database: Database, request_id: int) -> Request | None:
+    """Read one request with its answer."""
+    row = database.row("SELECT * FROM requests WHERE id = ?", (request_id,))
+    return None if row is None else read_as(Request, row)

@@ -1,0 +1,95 @@
+"""Runs and their attempts as they can be read; `transitions` is where they change."""
+
+from __future__ import annotations
+
+from foundation.problems import UsageProblem
+from state.database import Database
+from state.lifecycle import LIVE
+from state.records import Attempt, Run
+from state.rows import read_all, read_as
+
+_LIVE = ", ".join(f"'{state}'" for state in sorted(LIVE))
+
+
+def of_sweep(database: Database, sweep_id: str) -> list[Run]:
+    """Read a sweep's runs in the order in which they were queued."""
+    return read_all(
+        Run, database.rows("SELECT * FROM runs WHERE sweep_id = ? ORDER BY position", (sweep_id,))
+    )
+
+
+def of_all_sweeps(database: Database) -> list[Run]:
+    """Read every run there is."""
+    return read_all(Run, database.rows("SELECT * FROM runs ORDER BY sweep_id, position"))
+
+
+def get(database: Database, run_id: int) -> Run:
+    """Read one run."""
+    row = database.row("SELECT * FROM runs WHERE id = ?", (run_id,))
+    if row is None:
+        raise UsageProblem(
+            f"there is no run {run_id}", "", "'mlebench-console runs list' shows the runs with their numbers."
+        )
+    return read_as(Run, row)
+
+
+def live(database: Database) -> list[Run]:
+    """Read the runs for which something is being done."""
+    return read_all(Run, database.rows(f"SELECT * FROM runs WHERE state IN ({_LIVE}) ORDER BY id"))
+
+
+def next_queued(database: Database, sweep_id: str, *, limit: int) -> list[Run]:
+    """Read the runs of a sweep that are to start next."""
+    return read_all(
+        Run,
+        database.rows(
+            "SELECT * FROM runs WHERE state = 'queued' AND sweep_id = ? ORDER BY position LIMIT ?",
+            (sweep_id, limit),
+        ),
+    )
+
+
+def live_counts(database: Database) -> dict[str, int]:
+    """Count the live runs of each sweep that has any."""
+    rows = database.rows(
+        f"SELECT sweep_id, COUNT(*) AS live FROM runs WHERE state IN ({_LIVE}) GROUP BY sweep_id"
+    )
+    return {row["sweep_id"]: row["live"] for row in rows}
+
+
+def attempts(database: Database, run_id: int) -> list[Attempt]:
+    """Read all attempts of a run, first to latest."""
+    return read_all(
+        Attempt, database.rows("SELECT * FROM attempts WHERE run_id = ? ORDER BY number", (run_id,))
+    )
+
+
+def latest_attempt(database: Database, run_id: int) -> Attempt | None:
+    """Read the latest attempt of a run."""
+    row = database.row("SELECT * FROM attempts WHERE run_id = ? ORDER BY number DESC LIMIT 1", (run_id,))
+    return None if row is None else read_as(Attempt, row)
+
+
+def attempt(database: Database, attempt_id: int) -> Attempt:
+    """Read one attempt."""
+    row = database.row("SELECT * FROM attempts WHERE id = ?", (attempt_id,))
+    if row is None:
+        raise UsageProblem(f"there is no attempt {attempt_id}")
+    return read_as(Attempt, row)
+
+
+def live_attempts(database: Database) -> list[Attempt]:
+    """Read the attempts that belong to live runs."""
+    return read_all(
+        Attempt,
+        database.rows(
+            "SELECT attempts.* FROM runs JOIN attempts ON attempts.run_id = runs.id"
+            f" AND attempts.number = runs.attempts WHERE runs.state IN ({_LIVE}) ORDER BY attempts.id"
+        ),
+    )
+
+
+def report_offsets(database: Database, attempt_id: int) -> tuple[int, int]:
+    """Read how far an attempt's events and usage files have been taken into the state."""
+    row = database.row("SELECT events_offset, usage_offset FROM attempts WHERE id = ?", (attempt_id,))
+    return (0, 0) if row is None else (row["events_offset"], row["usage_offset"])

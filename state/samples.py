@@ -1,0 +1,68 @@
+"""Resource samples, in a file of their own: many, small, and worth less than the state if power fails."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from state.records import UsageSample
+from state.rows import read_all
+
+DATABASE_NAME = "samples.db"
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS usage (
+    attempt_id INTEGER NOT NULL,
+    at REAL NOT NULL,
+    cpu_percent REAL,
+    memory_bytes INTEGER,
+    disk_bytes INTEGER,
+    processes INTEGER,
+    PRIMARY KEY (attempt_id, at)
+) WITHOUT ROWID, STRICT
+"""
+
+
+class Samples:
+    """The samples of one state directory."""
+
+    def __init__(self, state_dir: Path, *, writable: bool) -> None:
+        path = state_dir / DATABASE_NAME
+        mode = "rwc" if writable else "ro"
+        self._connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=5, isolation_level=None
+        )
+        self._connection.row_factory = sqlite3.Row
+        if writable:
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.execute(_SCHEMA)
+
+    def add(self, samples: Sequence[UsageSample]) -> None:
+        """Keep samples; one that is already there is left as it is."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO usage VALUES (?, ?, ?, ?, ?, ?)",
+            [(s.attempt_id, s.at, s.cpu_percent, s.memory_bytes, s.disk_bytes, s.processes) for s in samples],
+        )
+        self._connection.execute("COMMIT")
+
+    def of_attempt(self, attempt_id: int, *, since: float = 0.0) -> list[UsageSample]:
+        """Read an attempt's samples in order of time."""
+        rows = self._connection.execute(
+            "SELECT * FROM usage WHERE attempt_id = ? AND at > ? ORDER BY at", (attempt_id, since)
+        ).fetchall()
+        return read_all(UsageSample, rows)
+
+    def latest(self) -> dict[int, UsageSample]:
+        """Read the latest sample of every attempt."""
+        rows = self._connection.execute(
+            "SELECT usage.* FROM usage JOIN (SELECT attempt_id AS a, MAX(at) AS t FROM usage GROUP BY attempt_id)"
+            " ON attempt_id = a AND at = t"
+        ).fetchall()
+        return {sample.attempt_id: sample for sample in read_all(UsageSample, rows)}
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()

@@ -1,0 +1,137 @@
+"""Snapshots of submissions and their grades: the curve of a run over time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from state import events, runs
+from state.database import Database
+from state.events import Happening
+from state.records import Grade, Submission
+from state.rows import read_all, read_as
+
+_WITH_GRADES = (
+    "SELECT submissions.*, graded_at, edition, grades.score, grades.valid, grades.standing, message"
+    " FROM submissions LEFT JOIN grades ON grades.submission_id = submissions.id"
+)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A submission as its runner found it."""
+
+    sequence: int
+    taken_at: float
+    elapsed_seconds: float
+    sha256: str
+    bytes: int
+    path: str
+    final: bool
+
+
+def add(database: Database, attempt_id: int, snapshot: Snapshot) -> None:
+    """Take a snapshot into the state; the same sequence number again changes nothing but `final`."""
+    with database.transaction():
+        attempt = runs.attempt(database, attempt_id)
+        database.execute(
+            "INSERT INTO submissions"
+            " (attempt_id, sequence, taken_at, elapsed_seconds, sha256, bytes, path, final)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (attempt_id, sequence) DO UPDATE SET final = MAX(final, excluded.final)",
+            (
+                attempt_id,
+                snapshot.sequence,
+                snapshot.taken_at,
+                snapshot.elapsed_seconds,
+                snapshot.sha256,
+                snapshot.bytes,
+                snapshot.path,
+                snapshot.final,
+            ),
+        )
+        database.execute(
+            "UPDATE runs SET submissions = (SELECT COUNT(*) FROM submissions WHERE attempt_id = ?),"
+            " last_activity_at = MAX(COALESCE(last_activity_at, 0), ?) WHERE id = ? AND attempts = ?",
+            (attempt_id, snapshot.taken_at, attempt.run_id, attempt.number),
+        )
+
+
+def add_grade(database: Database, grade: Grade, *, now: float) -> None:
+    """Keep a verdict, and let the run stand where its latest graded submission stands."""
+    with database.transaction():
+        row = database.row("SELECT attempt_id FROM submissions WHERE id = ?", (grade.submission_id,))
+        if row is None:
+            return
+        attempt = runs.attempt(database, row["attempt_id"])
+        run = runs.get(database, attempt.run_id)
+        database.execute(
+            "INSERT OR REPLACE INTO grades"
+            " (submission_id, graded_at, edition, score, valid, standing, message, report)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                grade.submission_id,
+                grade.graded_at,
+                grade.edition,
+                grade.score,
+                grade.valid,
+                grade.standing,
+                grade.message,
+                json.dumps(grade.report),
+            ),
+        )
+        newest = database.row(
+            f"{_WITH_GRADES} WHERE attempt_id = ? AND graded_at IS NOT NULL ORDER BY sequence DESC LIMIT 1",
+            (attempt.id,),
+        )
+        if newest is None or newest["id"] != grade.submission_id or attempt.number != run.attempts:
+            return
+        database.execute(
+            "UPDATE runs SET standing = ?, score = ?, valid = ? WHERE id = ?",
+            (grade.standing, grade.score, grade.valid, run.id),
+        )
+        if run.standing != grade.standing or run.score != grade.score:
+            was = f" (was {run.standing.replace('_', ' ')})" if run.standing else ""
+            score = "" if grade.score is None else f" {grade.score:g}"
+            events.append(
+                database,
+                Happening(
+                    now,
+                    "submission.graded",
+                    f"{grade.standing.replace('_', ' ')}{score}{was}",
+                    sweep_id=run.sweep_id,
+                    run_id=run.id,
+                    attempt_id=attempt.id,
+                    competition_id=run.competition_id,
+                ),
+            )
+
+
+def of_attempt(database: Database, attempt_id: int) -> list[Submission]:
+    """Read an attempt's snapshots with their grades, first to latest."""
+    rows = database.rows(f"{_WITH_GRADES} WHERE attempt_id = ? ORDER BY sequence", (attempt_id,))
+    return read_all(Submission, rows)
+
+
+def get(database: Database, submission_id: int) -> Submission | None:
+    """Read one snapshot with its grade."""
+    row = database.row(f"{_WITH_GRADES} WHERE submissions.id = ?", (submission_id,))
+    return None if row is None else read_as(Submission, row)
+
+
+def grade_of(database: Database, submission_id: int) -> Grade | None:
+    """Read the full verdict on one snapshot."""
+    row = database.row("SELECT * FROM grades WHERE submission_id = ?", (submission_id,))
+    return None if row is None else read_as(Grade, row)
+
+
+def ungraded(database: Database) -> list[Submission]:
+    """Read the newest snapshot of each live attempt, where it has no grade yet."""
+    rows = database.rows(
+        f"{_WITH_GRADES} JOIN attempts ON attempts.id = submissions.attempt_id"
+        " JOIN runs ON runs.id = attempts.run_id AND runs.attempts = attempts.number"
+        " WHERE graded_at IS NULL AND runs.state IN ('running', 'collecting', 'grading')"
+        " AND sequence = (SELECT MAX(sequence) FROM submissions AS later"
+        " WHERE later.attempt_id = submissions.attempt_id) ORDER BY taken_at"
+    )
+    return read_all(Submission, rows)

@@ -1,0 +1,136 @@
+"""Sweeps: creating one with all its runs, changing how it is scheduled, reading how it stands."""
+
+from __future__ import annotations
+
+from foundation.problems import UsageProblem
+from state import events
+from state.database import Database
+from state.events import Happening
+from state.lifecycle import ENDED, MEDALS, RunState, SweepState
+from state.records import Sweep, SweepCounts, SweepSpec
+from state.rows import read_all, read_as, spec_to_json
+
+
+def create(
+    database: Database,
+    *,
+    sweep_id: str,
+    name: str,
+    spec: SweepSpec,
+    agent_folder: str,
+    agent_version: str,
+    concurrency: int,
+    now: float,
+    priority: int = 0,
+    note: str = "",
+) -> Sweep:
+    """Create a sweep and queue its runs: first one seed of every competition, then the next seed."""
+    with database.transaction():
+        if find(database, sweep_id) is not None:
+            raise UsageProblem(f"there is already a sweep '{sweep_id}'", "", "Choose another name.")
+        database.execute(
+            "INSERT OR IGNORE INTO agents (id, version, folder, first_used_at) VALUES (?, ?, ?, ?)",
+            (spec.agent_id, agent_version, agent_folder, now),
+        )
+        database.execute(
+            "INSERT INTO sweeps (id, name, state, spec, agent_version, concurrency, priority, created_at, note)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                sweep_id,
+                name,
+                SweepState.ACTIVE,
+                spec_to_json(spec),
+                agent_version,
+                concurrency,
+                priority,
+                now,
+                note,
+            ),
+        )
+        wanted = [
+            (sweep_id, competition, seed)
+            for seed in range(1, spec.seeds + 1)
+            for competition in spec.competitions
+        ]
+        database.execute_many(
+            "INSERT INTO runs (sweep_id, competition_id, seed, state, queued_at, position) VALUES (?, ?, ?, ?, ?, ?)",
+            [(*run, RunState.QUEUED, now, position) for position, run in enumerate(wanted)],
+        )
+        events.append(
+            database,
+            Happening(
+                now,
+                "sweep.created",
+                f"{spec.agent_id} on {len(spec.competitions)} competitions x {spec.seeds} seeds",
+                sweep_id=sweep_id,
+            ),
+        )
+    return get(database, sweep_id)
+
+
+def set_state(database: Database, sweep_id: str, state: SweepState, *, now: float) -> None:
+    """Pause, resume or stop the scheduling of a sweep."""
+    with database.transaction():
+        sweep = get(database, sweep_id)
+        if sweep.state == state:
+            return
+        database.execute("UPDATE sweeps SET state = ? WHERE id = ?", (state, sweep_id))
+        events.append(database, Happening(now, f"sweep.{state}", f"sweep is {state}", sweep_id=sweep_id))
+
+
+def set_concurrency(database: Database, sweep_id: str, concurrency: int, *, now: float) -> None:
+    """Change how many of a sweep's runs may be live at once."""
+    with database.transaction():
+        get(database, sweep_id)
+        database.execute("UPDATE sweeps SET concurrency = ? WHERE id = ?", (concurrency, sweep_id))
+        events.append(
+            database,
+            Happening(now, "sweep.concurrency", f"at most {concurrency} runs at once", sweep_id=sweep_id),
+        )
+
+
+def find(database: Database, sweep_id: str) -> Sweep | None:
+    """Read one sweep, or None."""
+    row = database.row("SELECT * FROM sweeps WHERE id = ?", (sweep_id,))
+    return None if row is None else read_as(Sweep, row)
+
+
+def get(database: Database, sweep_id: str) -> Sweep:
+    """Read one sweep by its id or by an unambiguous beginning of it."""
+    found = find(database, sweep_id)
+    if found is not None:
+        return found
+    known = [sweep for sweep in all_sweeps(database) if sweep.id.startswith(sweep_id)]
+    if len(known) == 1:
+        return known[0]
+    if known:
+        several = ", ".join(sweep.id for sweep in known[:5])
+        raise UsageProblem(f"'{sweep_id}' could be several sweeps", several, "Give more of its name.")
+    raise UsageProblem(
+        f"there is no sweep '{sweep_id}'", "", "'mlebench-console sweep list' shows the sweeps."
+    )
+
+
+def all_sweeps(database: Database) -> list[Sweep]:
+    """Read all sweeps, oldest first."""
+    return read_all(Sweep, database.rows("SELECT * FROM sweeps ORDER BY created_at, id"))
+
+
+def counts(database: Database, sweep_id: str) -> SweepCounts:
+    """Count a sweep's runs by where they are."""
+    return counts_of_all(database).get(sweep_id, SweepCounts())
+
+
+def counts_of_all(database: Database) -> dict[str, SweepCounts]:
+    """Count every sweep's runs by where they are, in one query."""
+    medals = ", ".join(f"'{medal}'" for medal in sorted(MEDALS))
+    ended = ", ".join(f"'{state}'" for state in sorted({*ENDED, RunState.QUEUED}))
+    rows = database.rows(
+        "SELECT sweep_id, COUNT(*) AS total, SUM(state = 'queued') AS queued,"
+        f" SUM(state NOT IN ({ended})) AS live, SUM(state = 'finished') AS finished,"
+        " SUM(state = 'failed') AS failed, SUM(state = 'stopped') AS stopped,"
+        f" SUM(state = 'finished' AND outcome IN ({medals})) AS medals,"
+        " SUM(state = 'failed' AND failure_class = 'infrastructure') AS infrastructure"
+        " FROM runs GROUP BY sweep_id"
+    )
+    return {row["sweep_id"]: read_as(SweepCounts, row) for row in rows}

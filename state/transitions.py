@@ -1,0 +1,197 @@
+"""The only place where a run changes its state: each step is allowed, whole, and leaves its event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from foundation.problems import StateProblem
+from state import events, runs
+from state.database import Database
+from state.events import Happening
+from state.lifecycle import ENDED, FailureClass, Outcome, RunState, require_allowed
+from state.records import Attempt, Run
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How an attempt's agent ended, as its runner reported it."""
+
+    code: int | None
+    signal: int | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an attempt failed, in a class, in words, and with the lines or figures that show it."""
+
+    kind: FailureClass
+    text: str
+    evidence: str = ""
+    by: str = "engine"
+
+
+def launch(database: Database, run_id: int, *, directory: str, runtime: str, now: float) -> Attempt:
+    """Queued to starting: make the next attempt, before anything of it exists outside the state."""
+    with database.transaction():
+        run = runs.get(database, run_id)
+        number = run.attempts + 1
+        _move(database, run, RunState.STARTING)
+        cursor = database.execute(
+            "INSERT INTO attempts (run_id, number, directory, runtime, created_at, reroll)"
+            " VALUES (?, ?, ?, ?, ?, (SELECT rerolls > 0 FROM runs WHERE id = ?))",
+            (run_id, number, directory, runtime, now, run_id),
+        )
+        attempt_id = int(cursor.lastrowid or 0)
+        database.execute(
+            "UPDATE runs SET attempts = ?, started_at = NULL, ended_at = NULL, outcome = NULL, standing = NULL,"
+            " failure_class = NULL, failure_text = '', score = NULL, valid = NULL, submissions = 0,"
+            " last_activity_at = ? WHERE id = ?",
+            (number, now, run_id),
+        )
+        _record(database, run, "run.starting", f"attempt {number} is starting", now, attempt_id)
+    return runs.attempt(database, attempt_id)
+
+
+def started(database: Database, attempt_id: int, *, isolated: bool, at: float, now: float) -> None:
+    """Starting to running: the agent's process is there."""
+    with database.transaction():
+        run, attempt = _current(database, attempt_id)
+        _move(database, run, RunState.RUNNING)
+        database.execute(
+            "UPDATE attempts SET started_at = ?, isolated = ? WHERE id = ?", (at, isolated, attempt_id)
+        )
+        database.execute(
+            "UPDATE runs SET started_at = ?, last_activity_at = ? WHERE id = ?", (at, at, run.id)
+        )
+        mark = "" if isolated else ", not isolated"
+        _record(database, run, "run.running", f"attempt {attempt.number} is running{mark}", now, attempt_id)
+
+
+def agent_ended(database: Database, attempt_id: int, end: Exit, *, at: float, now: float) -> None:
+    """Running (or starting) to collecting: the agent is gone, what it left is being gathered."""
+    with database.transaction():
+        run, attempt = _current(database, attempt_id)
+        _move(database, run, RunState.COLLECTING)
+        database.execute(
+            "UPDATE attempts SET ended_at = ?, exit_code = ?, exit_signal = ?, exit_reason = ? WHERE id = ?",
+            (at, end.code, end.signal, end.reason, attempt_id),
+        )
+        how = f"signal {end.signal}" if end.signal is not None else f"exit code {end.code}"
+        text = f"attempt {attempt.number} ended ({end.reason}, {how})"
+        _record(database, run, "run.collecting", text, now, attempt_id)
+
+
+def collected(database: Database, attempt_id: int, *, now: float) -> None:
+    """Collecting to grading: everything that the attempt left is in its directory."""
+    with database.transaction():
+        run, attempt = _current(database, attempt_id)
+        _move(database, run, RunState.GRADING)
+        _record(database, run, "run.grading", f"attempt {attempt.number} is being graded", now, attempt_id)
+
+
+def finished(database: Database, attempt_id: int, outcome: Outcome, *, now: float) -> None:
+    """Grading to finished: the run has its outcome."""
+    with database.transaction():
+        run, _attempt = _current(database, attempt_id)
+        _move(database, run, RunState.FINISHED)
+        database.execute("UPDATE attempts SET outcome = ? WHERE id = ?", (outcome, attempt_id))
+        database.execute(
+            "UPDATE runs SET outcome = ?, standing = ?, ended_at = ? WHERE id = ?",
+            (outcome, outcome, now, run.id),
+        )
+        _record(database, run, "run.finished", outcome.replace("_", " "), now, attempt_id)
+
+
+def failed(database: Database, attempt_id: int, failure: Failure, *, now: float) -> None:
+    """Any live state to failed, with the class and its evidence."""
+    with database.transaction():
+        run, _attempt = _current(database, attempt_id)
+        _move(database, run, RunState.FAILED)
+        _write_failure(database, run.id, attempt_id, failure)
+        database.execute("UPDATE runs SET ended_at = ? WHERE id = ?", (now, run.id))
+        _record(database, run, "run.failed", f"{failure.kind}: {failure.text}", now, attempt_id)
+
+
+def stopped(database: Database, run_id: int, *, by: str, now: float) -> None:
+    """Queued or live to stopped, because an operator said so."""
+    with database.transaction():
+        run = runs.get(database, run_id)
+        _move(database, run, RunState.STOPPED)
+        database.execute("UPDATE runs SET ended_at = ? WHERE id = ?", (now, run_id))
+        latest = runs.latest_attempt(database, run_id)
+        _record(database, run, "run.stopped", f"stopped by {by}", now, latest.id if latest else None)
+
+
+def requeued(database: Database, run_id: int, *, by: str, now: float) -> None:
+    """Ended to queued: launch it once more. Anything but an infrastructure failure counts as a re-roll."""
+    with database.transaction():
+        run = runs.get(database, run_id)
+        _move(database, run, RunState.QUEUED)
+        reroll = is_reroll(run)
+        database.execute(
+            "UPDATE runs SET queued_at = ?, rerolls = rerolls + ? WHERE id = ?", (now, reroll, run_id)
+        )
+        text = "queued again as a re-roll" if reroll else "queued again"
+        _record(database, run, "run.queued", f"{text} by {by}", now)
+
+
+def classified(
+    database: Database, run_id: int, kind: FailureClass, *, note: str, by: str, now: float
+) -> None:
+    """Correct the class of a failure by hand, with a note that says why."""
+    with database.transaction():
+        run = runs.get(database, run_id)
+        latest = runs.latest_attempt(database, run_id)
+        if run.state is not RunState.FAILED or latest is None:
+            raise StateProblem(f"run {run_id} can't be classified", f"it is {run.state}, not failed")
+        text = note or run.failure_text
+        _write_failure(database, run_id, latest.id, Failure(kind, text, latest.evidence, by))
+        _record(database, run, "run.classified", f"{kind} by {by}: {text}", now, latest.id)
+
+
+def is_reroll(run: Run) -> bool:
+    """Tell whether relaunching an ended run would change the statistics of its seed."""
+    spared = run.failure_class is FailureClass.INFRASTRUCTURE or run.attempts == 0
+    return run.state in ENDED and not spared
+
+
+def _current(database: Database, attempt_id: int) -> tuple[Run, Attempt]:
+    attempt = runs.attempt(database, attempt_id)
+    run = runs.get(database, attempt.run_id)
+    if attempt.number != run.attempts:
+        raise StateProblem(f"attempt {attempt.number} of run {run.id} is not the latest")
+    return run, attempt
+
+
+def _move(database: Database, run: Run, wanted: RunState) -> None:
+    require_allowed(str(run.id), run.state, wanted)
+    database.execute("UPDATE runs SET state = ? WHERE id = ?", (wanted, run.id))
+
+
+def _write_failure(database: Database, run_id: int, attempt_id: int, failure: Failure) -> None:
+    database.execute(
+        "UPDATE attempts SET failure_class = ?, failure_text = ?, evidence = ?, classified_by = ? WHERE id = ?",
+        (failure.kind, failure.text, failure.evidence, failure.by, attempt_id),
+    )
+    database.execute(
+        "UPDATE runs SET failure_class = ?, failure_text = ? WHERE id = ?",
+        (failure.kind, failure.text, run_id),
+    )
+
+
+def _record(
+    database: Database, run: Run, kind: str, text: str, now: float, attempt_id: int | None = None
+) -> None:
+    events.append(
+        database,
+        Happening(
+            now,
+            kind,
+            text,
+            sweep_id=run.sweep_id,
+            run_id=run.id,
+            attempt_id=attempt_id,
+            competition_id=run.competition_id,
+        ),
+    )
