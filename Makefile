@@ -1,0 +1,44 @@
+# The ways in for people and for CI. Every target sets up .venv by itself and again only when
+# requirements.lock or pyproject.toml changed.
+
+VENV := .venv
+BIN := $(VENV)/bin
+# At most four test processes: more only fight over memory on the machines this is tested on.
+PYTEST_WORKERS ?= auto
+ARGS ?=
+
+.PHONY: run test check bench snapshots pictures format lock clean environment
+
+run: environment  ## open the console on the demo; again: resume it
+	@$(BIN)/mlebench-console demo $(ARGS)
+
+test: environment  ## run all tests (ARGS='-k name' for some)
+	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) --maxprocesses 4 --dist loadfile $(ARGS)
+
+check: environment  ## format, lint, types, import directions
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: environment  ## measure what the README promises, as ratios within one run
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+snapshots: environment  ## take the screens' snapshots anew (look at them before you commit)
+	@$(BIN)/python -m pytest -q tests/console --snapshot-update -k snapshot $(ARGS)
+
+pictures: environment  ## draw the README's pictures from the real app
+	@$(BIN)/python -m tools.pictures $(ARGS)
+
+format: environment  ## let ruff format and mend what it can
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --fix --quiet .
+
+lock:  ## resolve requirements.lock anew (needs uv)
+	@sh tools/lock.sh
+
+clean:  ## remove what was built here, .venv included
+	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+
+environment:
+	@sh tools/environment.sh $(VENV)
