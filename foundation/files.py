@@ -80,7 +80,7 @@ def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[I
     except OSError as error:
         reason = "is a symbolic link" if path.is_symlink() else (error.strerror or str(error))
         raise DataProblem(f"{path.name} was not read", reason) from error
-    with os.fdopen(descriptor, "rb") as stream:
+    try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise DataProblem(f"{path.name} was not read", "it is not a regular file")
@@ -89,4 +89,7 @@ def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[I
                 f"{path.name} was not read",
                 f"it has {found.st_size:,} bytes, at most {max_bytes:,} are taken",
             )
-        yield stream
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            yield stream
+    finally:
+        os.close(descriptor)

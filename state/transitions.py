@@ -39,8 +39,8 @@ def launch(database: Database, run_id: int, *, directory: str, runtime: str, now
         _move(database, run, RunState.STARTING)
         cursor = database.execute(
             "INSERT INTO attempts (run_id, number, directory, runtime, created_at, reroll)"
-            " VALUES (?, ?, ?, ?, ?, (SELECT rerolls > 0 FROM runs WHERE id = ?))",
-            (run_id, number, directory, runtime, now, run_id),
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (run_id, number, directory, runtime, now, run.rerolls > 0),
         )
         attempt_id = int(cursor.lastrowid or 0)
         database.execute(

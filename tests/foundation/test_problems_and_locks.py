@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from foundation.clock import iso, run_group_stamp
+from foundation.locks import FileLock, is_held
+from foundation.problems import DataProblem, Problem
+
+
+def test_a_problem_is_told_in_two_lines() -> None:
+    problem = DataProblem("train.csv is damaged", "row 3 has 5 fields", "Download it again.")
+    assert str(problem) == "train.csv is damaged: row 3 has 5 fields\nDownload it again."
+    assert str(Problem("no engine")) == "no engine"
+
+
+def test_a_problem_passes_whole_from_a_worker_to_its_parent() -> None:
+    problem = pickle.loads(pickle.dumps(DataProblem("what", "why", "next")))  # our own bytes
+    assert (type(problem), problem.what, problem.why, problem.next_step) == (
+        DataProblem,
+        "what",
+        "why",
+        "next",
+    )
+
+
+def test_a_lock_has_one_holder(tmp_path: Path) -> None:
+    first, second = FileLock(tmp_path / "lock"), FileLock(tmp_path / "lock")
+    assert not is_held(tmp_path / "lock")
+    assert first.acquire(note="pid 1")
+    assert not second.acquire(note="pid 2")
+    assert is_held(tmp_path / "lock")
+    assert (tmp_path / "lock").read_text() == "pid 1"
+    first.release()
+    assert second.acquire(note="pid 2")
+    second.release()
+
+
+def test_a_killed_holder_leaves_no_stale_lock(tmp_path: Path) -> None:
+    program = (
+        "import sys, time; from pathlib import Path; from foundation.locks import FileLock;"
+        f"lock = FileLock(Path({str(tmp_path / 'lock')!r})); assert lock.acquire(note='x');"
+        "print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        assert is_held(tmp_path / "lock")
+        os.kill(holder.pid, signal.SIGKILL)
+    assert not is_held(tmp_path / "lock")
+
+
+def test_moments_are_written_as_mle_bench_writes_them() -> None:
+    assert run_group_stamp(0.0) == "1970-01-01T00-00-00-UTC"
+    assert iso(0.0) == "1970-01-01T00:00:00+00:00"

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from foundation.problems import StateProblem
+from state import database as state_database
+from state import requests, sweeps
+from state.database import DATABASE_NAME, Database
+from state.records import RequestState
+from tests.state.worlds import create_sweep
+
+
+def test_a_reader_sees_by_one_number_that_something_changed(swept: Database, tmp_path: Path) -> None:
+    reader = state_database.open_for_reading(tmp_path)
+    before = reader.data_version()
+    assert reader.data_version() == before
+    sweeps.set_concurrency(swept, "dummy-1", 5, now=2)
+    assert reader.data_version() != before
+    reader.close()
+
+
+def test_a_reader_cannot_write(swept: Database, tmp_path: Path) -> None:
+    reader = state_database.open_for_reading(tmp_path)
+    with pytest.raises(StateProblem, match="can't be"):
+        sweeps.set_concurrency(reader, "dummy-1", 5, now=2)
+    reader.close()
+
+
+def test_a_write_outside_a_transaction_is_a_mistake_of_ours(database: Database) -> None:
+    with pytest.raises(RuntimeError, match="transaction"):
+        database.execute("DELETE FROM runs")
+
+
+def test_a_console_may_file_requests_and_the_engine_answers_once(swept: Database, tmp_path: Path) -> None:
+    console = state_database.open_for_requests(tmp_path)
+    number = requests.file(console, "sweep.pause", {"sweep_id": "dummy-1"}, author="console", now=2)
+    assert [request.id for request in requests.open_requests(swept)] == [number]
+    requests.answer(swept, number, RequestState.DONE, "paused", now=3)
+    requests.answer(swept, number, RequestState.REFUSED, "twice", now=4)
+    answered = requests.get(console, number)
+    assert answered is not None
+    assert (answered.state, answered.answer) == (RequestState.DONE, "paused")
+    assert requests.open_requests(swept) == []
+    console.close()
+
+
+def test_opening_twice_migrates_once_and_keeps_everything(tmp_path: Path) -> None:
+    first = state_database.open_for_writing(tmp_path)
+    created = create_sweep(first)
+    first.close()
+    second = state_database.open_for_writing(tmp_path)
+    assert sweeps.all_sweeps(second) == [created]
+    second.close()
+
+
+def test_no_state_yet_is_told_with_the_next_step(tmp_path: Path) -> None:
+    assert not state_database.exists(tmp_path)
+    with pytest.raises(StateProblem, match="no state in") as caught:
+        state_database.open_for_reading(tmp_path)
+    assert "engine start" in caught.value.next_step
+
+
+@pytest.mark.parametrize("opening", [state_database.open_for_writing, state_database.open_for_reading])
+def test_a_newer_state_is_left_alone(tmp_path: Path, opening: object) -> None:
+    state_database.open_for_writing(tmp_path).close()
+    with sqlite3.connect(tmp_path / DATABASE_NAME) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StateProblem, match="newer version"):
+        opening(tmp_path)  # type: ignore[operator]  # either function
+
+
+def test_a_damaged_state_is_named_and_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / DATABASE_NAME
+    path.write_bytes(b"this is not a database, " * 400)
+    content = path.read_bytes()
+    with pytest.raises(StateProblem, match="damaged"):
+        state_database.open_for_writing(tmp_path)
+    assert path.read_bytes() == content
+
+
+def test_a_locked_state_is_told_as_locked(
+    swept: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_database, "BUSY_TIMEOUT_SECONDS", 0.01)
+    other = state_database.open_for_requests(tmp_path)
+    with swept.transaction(), pytest.raises(StateProblem, match="is locked"):
+        requests.file(other, "sweep.pause", {}, author="console", now=2)
+    other.close()
+
+
+def test_a_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_database, "file_system_of", lambda path: "nfs4")
+    with pytest.raises(StateProblem, match="network file system"):
+        state_database.open_for_writing(tmp_path)
+    assert not (tmp_path / DATABASE_NAME).exists()
+
+
+def test_the_file_system_of_a_path_that_is_still_to_be_made_is_found(tmp_path: Path) -> None:
+    assert state_database.file_system_of(tmp_path / "a" / "b") == state_database.file_system_of(tmp_path)
+
+
+def test_what_fails_within_a_transaction_leaves_no_trace(database: Database) -> None:
+    with pytest.raises(ZeroDivisionError), database.transaction():
+        create_sweep(database)
+        _ = 1 / 0
+    assert sweeps.all_sweeps(database) == []

@@ -1,0 +1,27 @@
+"""Small states to test against."""
+
+from __future__ import annotations
+
+from state import sweeps
+from state.database import Database
+from state.records import Sweep, SweepSpec
+
+
+def create_sweep(
+    database: Database,
+    sweep_id: str = "dummy-1",
+    *,
+    competitions: tuple[str, ...] = ("alpha", "beta"),
+    seeds: int = 2,
+    now: float = 1.0,
+) -> Sweep:
+    return sweeps.create(
+        database,
+        sweep_id=sweep_id,
+        name=sweep_id,
+        spec=SweepSpec("dummy", "/agents", competitions, seeds, time_limit_seconds=60),
+        agent_folder="/agents/dummy",
+        agent_version="1",
+        concurrency=2,
+        now=now,
+    )
