@@ -1,0 +1,105 @@
+"""Taking one file out of a multipart upload as it streams in, without ever holding it in memory."""
+
+from __future__ import annotations
+
+import re
+from email.parser import BytesHeaderParser
+from typing import IO, Protocol
+
+_CHUNK = 1 << 16
+_MAX_PART_HEADERS = 16 << 10
+_MAX_PARTS = 64
+_BOUNDARY = re.compile(
+    r"""multipart/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))""", re.I
+)
+
+
+class BadUpload(Exception):
+    """The request is not an upload that can be read; the message is for who sent it."""
+
+
+class Readable(Protocol):
+    """What bytes come from."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most `size` bytes; none at the end."""
+
+
+def boundary_of(content_type: str) -> bytes:
+    """The boundary that a Content-Type header names.
+
+    Raises:
+        BadUpload: it is no multipart form.
+    """
+    match = _BOUNDARY.match(content_type.strip())
+    if match is None:
+        raise BadUpload("Send the submission as multipart/form-data with a field named 'file'.")
+    return (match[1] or match[2]).encode("latin-1", "replace")
+
+
+def copy_file_field(body: Readable, length: int, boundary: bytes, field: str, sink: IO[bytes]) -> int:
+    """Copy the first part of that field name to `sink` and tell its size.
+
+    Raises:
+        BadUpload: there is no such part, or the upload breaks off.
+    """
+    parts = _Parts(body, length, boundary)
+    parts.skip_to_delimiter(None)
+    for _ in range(_MAX_PARTS):
+        name = parts.next_name()
+        if name is None:
+            raise BadUpload(f"The upload has no field named '{field}'.")
+        if name == field:
+            return parts.skip_to_delimiter(sink)
+        parts.skip_to_delimiter(None)
+    raise BadUpload("The upload has too many fields.")
+
+
+class _Parts:
+    """A cursor over the parts of a body of known length."""
+
+    def __init__(self, body: Readable, length: int, boundary: bytes) -> None:
+        self._body = body
+        self._remaining = length
+        # The first delimiter has no line end before it; giving it one makes all of them alike.
+        self._buffer = b"\r\n"
+        self._delimiter = b"\r\n--" + boundary
+
+    def next_name(self) -> str | None:
+        """Read the headers after a delimiter; None at the end of the form."""
+        while len(self._buffer) < 2:
+            self._fill()
+        if self._buffer.startswith(b"--"):
+            return None
+        while (end := self._buffer.find(b"\r\n\r\n")) < 0:
+            if len(self._buffer) > _MAX_PART_HEADERS:
+                raise BadUpload("A field of the upload has too long headers.")
+            self._fill()
+        headers = BytesHeaderParser().parsebytes(self._buffer[2 : end + 4])
+        self._buffer = self._buffer[end + 4 :]
+        name = headers.get_param("name", header="content-disposition")
+        return name if isinstance(name, str) else ""
+
+    def skip_to_delimiter(self, sink: IO[bytes] | None) -> int:
+        """Pass everything before the next delimiter to `sink` and step over the delimiter."""
+        passed = 0
+        while (end := self._buffer.find(self._delimiter)) < 0:
+            keep = len(self._delimiter) - 1
+            passed += self._pass_on(max(0, len(self._buffer) - keep), sink)
+            self._fill()
+        passed += self._pass_on(end, sink)
+        self._buffer = self._buffer[len(self._delimiter) :]
+        return passed
+
+    def _pass_on(self, size: int, sink: IO[bytes] | None) -> int:
+        if sink is not None:
+            sink.write(self._buffer[:size])
+        self._buffer = self._buffer[size:]
+        return size
+
+    def _fill(self) -> None:
+        data = self._body.read(min(_CHUNK, self._remaining)) if self._remaining else b""
+        if not data:
+            raise BadUpload("The upload broke off or is not closed by its boundary.")
+        self._remaining -= len(data)
+        self._buffer += data

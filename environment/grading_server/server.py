@@ -1,0 +1,218 @@
+"""The HTTP side: POST /validate and GET /health over TCP or a Unix socket, for clients that mean no good."""
+
+from __future__ import annotations
+
+import json
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from socketserver import BaseServer, TCPServer, ThreadingMixIn
+from typing import Any
+
+from environment.grading_server.calls import CallRecord, RateLimit
+from environment.grading_server.checking import Verdict
+from environment.grading_server.multipart import BadUpload, boundary_of, copy_file_field
+
+MAX_CONNECTIONS = 16
+_LINGER_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What the requests share.
+
+    Attributes:
+        check: tells whether a file is valid.
+        record: keeps count.
+        rate: how often one may ask.
+        max_bytes: of an upload.
+        idle_seconds: how long a silent client is waited for.
+        upload_seconds: how long an upload may take altogether.
+        busy: held by the one check that runs.
+    """
+
+    check: Callable[[Path], Verdict]
+    record: CallRecord
+    rate: RateLimit
+    max_bytes: int = 1 << 30
+    idle_seconds: float = 30.0
+    upload_seconds: float = 900.0
+    busy: threading.Lock = field(default_factory=threading.Lock)
+
+
+class _Refused(Exception):
+    """A request that is answered with an error."""
+
+    def __init__(self, status: HTTPStatus, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request and closes the connection."""
+
+    protocol_version = "HTTP/1.1"
+    server_version = "validation"
+    sys_version = ""
+    desk: Desk
+
+    def handle(self) -> None:
+        """Answer; a client that goes away or stays silent concerns nobody else."""
+        try:
+            super().handle()
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True
+
+    def do_GET(self) -> None:
+        """Tell that the server runs."""
+        if self.path == "/health":
+            self._answer(HTTPStatus.OK, {"status": "running"})
+        elif self.path == "/validate":
+            self.send_error(HTTPStatus.METHOD_NOT_ALLOWED, "Send the submission by POST.")
+        else:
+            self.send_error(HTTPStatus.NOT_FOUND, "There are POST /validate and GET /health.")
+
+    def do_POST(self) -> None:
+        """Check an upload."""
+        try:
+            length = self._upload_length()
+            wait = self.desk.rate.wait_seconds(time.monotonic())
+            if wait > 0:
+                raise _Refused(
+                    HTTPStatus.TOO_MANY_REQUESTS, f"Too many validations; try again in {wait:.0f} seconds."
+                )
+            verdict = self._validate(length)
+        except _Refused as refusal:
+            self.send_error(refusal.status, str(refusal))
+        except BadUpload as error:
+            self.send_error(HTTPStatus.BAD_REQUEST, str(error))
+        else:
+            self._answer(HTTPStatus.OK, {"result": verdict.message})
+
+    def handle_expect_100(self) -> bool:
+        """Refuse what is too large before it is sent."""
+        try:
+            self._upload_length()
+        except _Refused as refusal:
+            self.send_error(refusal.status, str(refusal))
+            return False
+        return super().handle_expect_100()
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer with an error as JSON, and take a little of what the client still sends.
+
+        A client that is writing when its connection closes sees a reset instead of the answer.
+        """
+        self._answer(HTTPStatus(code), {"error": message or explain or HTTPStatus(code).phrase})
+        self.connection.shutdown(socket.SHUT_WR)
+        left = _LINGER_BYTES
+        while left > 0 and (data := self.rfile.read1(min(left, 1 << 16))):
+            left -= len(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Keep no access log: what counts is in the record, and agents could fill a disk with it."""
+
+    def address_string(self) -> str:
+        """Name the client; a Unix socket's has no address."""
+        return "client"
+
+    def _upload_length(self) -> int:
+        if self.path != "/validate":
+            raise _Refused(HTTPStatus.NOT_FOUND, "There are POST /validate and GET /health.")
+        text = self.headers.get("Content-Length", "")
+        if not (text.isascii() and text.isdigit()):
+            raise _Refused(HTTPStatus.LENGTH_REQUIRED, "The upload must tell its Content-Length.")
+        if len(text) > 18 or int(text) > self.desk.max_bytes:
+            raise _Refused(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"Uploads have at most {self.desk.max_bytes:,} bytes."
+            )
+        return int(text)
+
+    def _validate(self, length: int) -> Verdict:
+        boundary = boundary_of(self.headers.get("Content-Type", ""))
+        with tempfile.TemporaryDirectory(prefix="validation-") as folder:
+            file = Path(folder, "submission.csv")
+            with file.open("wb") as sink:
+                body = _Timed(self.rfile.read1, time.monotonic() + self.desk.upload_seconds)
+                size = copy_file_field(body, length, boundary, "file", sink)
+            with self.desk.busy:
+                verdict = self.desk.check(file)
+        self.desk.record.add(size, verdict.valid)
+        return verdict
+
+    def _answer(self, status: HTTPStatus, content: dict[str, str]) -> None:
+        body = json.dumps(content).encode() + b"\n"
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+        self.close_connection = True
+
+
+class _Timed:
+    """A body that must be complete by some moment, so that no client holds a place by dripping."""
+
+    def __init__(self, read: Callable[[int], bytes], end: float) -> None:
+        self._read = read
+        self._end = end
+
+    def read(self, size: int, /) -> bytes:
+        """Read what is there.
+
+        Raises:
+            BadUpload: it takes too long.
+        """
+        if time.monotonic() > self._end:
+            raise BadUpload("The upload took too long.")
+        return self._read(size)
+
+
+class _Server(ThreadingMixIn, TCPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+    request_queue_size = MAX_CONNECTIONS
+
+    def __init__(self, address: Any, handler: Callable[[Any, Any, BaseServer], _Handler]) -> None:
+        self._places = threading.Semaphore(MAX_CONNECTIONS)
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Give the request a thread when one is free; else the client waits in the kernel's queue."""
+        self._places.acquire()
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Free the place whatever happens."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+
+class _UnixServer(_Server):
+    address_family = socket.AF_UNIX
+
+
+def make_server(desk: Desk, *, address: tuple[str, int] | Path) -> TCPServer:
+    """A server that listens already; `serve_forever` makes it answer.
+
+    Args:
+        desk: what the requests share.
+        address: host and port, or the path of a Unix socket, which is replaced when it is there.
+    """
+    handler = type("Handler", (_Handler,), {"desk": desk, "timeout": desk.idle_seconds})
+    if isinstance(address, Path):
+        address.unlink(missing_ok=True)
+        server = _UnixServer(str(address), handler)
+        # The agent's user is another one; who may get to the socket is decided by its folder.
+        address.chmod(0o666)
+        return server
+    return _Server(address, handler)

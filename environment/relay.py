@@ -1,0 +1,114 @@
+"""A door from localhost to a Unix socket, for a sandbox without network: TCP in, the socket out.
+
+    python relay.py --socket PATH [--port 5000] [-- COMMAND...]
+
+With a command the door is opened first, served by a child process, and this process then becomes the command.
+One file of standard library only, because it runs inside the sandbox. It looks at nothing that passes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+MAX_CONNECTIONS = 16
+_PR_SET_PDEATHSIG = 1
+_CHUNK = 1 << 16
+
+
+def listen(port: int) -> socket.socket:
+    """Open the door on localhost; connections wait from now on."""
+    door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    door.bind(("127.0.0.1", port))
+    door.listen(MAX_CONNECTIONS)
+    return door
+
+
+def serve(door: socket.socket, target: Path) -> None:
+    """Relay every connection that comes in, for ever; beyond the limit they wait at the door."""
+    free = threading.Semaphore(MAX_CONNECTIONS)
+    while True:
+        free.acquire()
+        client, _ = door.accept()
+        threading.Thread(target=_relay, args=(client, target, free), daemon=True).start()
+
+
+def _relay(client: socket.socket, target: Path, free: threading.Semaphore) -> None:
+    try:
+        with client, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+            try:
+                server.connect(str(target))
+            except OSError as error:
+                sys.stderr.write(f"relay: {target}: {error.strerror}\n")
+                return
+            forth = threading.Thread(target=_copy, args=(client, server), daemon=True)
+            forth.start()
+            _copy(server, client)
+            # The answer is complete: a client that still sends is not listened to any longer.
+            _shut(client, socket.SHUT_RDWR)
+            forth.join()
+    finally:
+        free.release()
+
+
+def _copy(source: socket.socket, sink: socket.socket) -> None:
+    """Copy until one side ends; a broken connection is an end like any other."""
+    try:
+        while data := source.recv(_CHUNK):
+            sink.sendall(data)
+    except OSError:
+        _shut(source, socket.SHUT_RD)
+    _shut(sink, socket.SHUT_WR)
+
+
+def _shut(end: socket.socket, how: int) -> None:
+    try:
+        end.shutdown(how)
+    except OSError:
+        return  # it is closed already, which is what was wanted
+
+
+def _serve_beside(door: socket.socket, target: Path) -> None:
+    """Serve in a child that dies with the command."""
+    parent = os.getpid()
+    if os.fork():
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() == parent:
+        serve(door, target)
+    os._exit(0)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Open the door, then serve it or become the command."""
+    parser = argparse.ArgumentParser(prog="relay", description="Relay localhost to a Unix socket.")
+    parser.add_argument("--socket", type=Path, required=True, help="where the server listens")
+    parser.add_argument("--port", type=int, default=5000, help="port on localhost")
+    parser.add_argument("command", nargs="*", metavar="COMMAND", help="after --")
+    asked = parser.parse_args(argv)
+    try:
+        door = listen(asked.port)
+    except OSError as error:
+        sys.stderr.write(f"relay: port {asked.port}: {error.strerror}\n")
+        return 1
+    if not asked.command:
+        serve(door, asked.socket)
+    _serve_beside(door, asked.socket)
+    door.close()
+    try:
+        os.execvp(asked.command[0], asked.command)  # noqa: S606 - becoming the command is the purpose
+    except OSError as error:
+        sys.stderr.write(f"relay: {asked.command[0]}: {error.strerror}\n")
+        return 127
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,315 @@
+"""The server answers agents as MLE-bench's does, tells form alone, and bears clients that mean no good."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import environment
+from environment.grading_server.calls import CallRecord, RateLimit
+from environment.grading_server.checking import Question, Verdict, check
+from environment.grading_server.server import Desk, make_server
+
+SCRIPT = Path(environment.__path__[0]) / "validate_submission.sh"
+
+
+def valid_when_it_begins_with_id(file: Path) -> Verdict:
+    good = file.read_bytes().startswith(b"id")
+    return Verdict(good, "The submission is valid." if good else "The column id is missing.")
+
+
+@contextmanager
+def serving(desk: Desk, address: tuple[str, int] | Path = ("127.0.0.1", 0)) -> Iterator[int]:
+    with make_server(desk, address=address) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield 0 if isinstance(address, Path) else server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def desk_for(
+    tmp_path: Path,
+    *,
+    check: Callable[[Path], Verdict] = valid_when_it_begins_with_id,
+    per_minute: int = 100,
+    max_bytes: int = 1 << 20,
+    idle_seconds: float = 30.0,
+    upload_seconds: float = 60.0,
+) -> Desk:
+    return Desk(
+        check=check,
+        record=CallRecord(tmp_path / "validations.jsonl"),
+        rate=RateLimit(per_minute),
+        max_bytes=max_bytes,
+        idle_seconds=idle_seconds,
+        upload_seconds=upload_seconds,
+    )
+
+
+def form(content: bytes) -> bytes:
+    head = b'--B\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
+    return head + content + b"\r\n--B--\r\n"
+
+
+def ask(port: int, method: str, path: str, body: bytes | None = None) -> tuple[int, dict[str, str]]:
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        headers = {"Content-Type": "multipart/form-data; boundary=B"} if body is not None else {}
+        client.request(method, path, body, headers)
+        answer = client.getresponse()
+        return answer.status, json.loads(answer.read())
+    finally:
+        client.close()
+
+
+def test_health_and_validate_answer_as_agents_expect(tmp_path: Path) -> None:
+    with serving(desk_for(tmp_path)) as port:
+        assert ask(port, "GET", "/health") == (200, {"status": "running"})
+        assert ask(port, "POST", "/validate", form(b"id,x\n")) == (
+            200,
+            {"result": "The submission is valid."},
+        )
+        assert ask(port, "POST", "/validate", form(b"x\n")) == (200, {"result": "The column id is missing."})
+
+
+def test_each_check_is_recorded_without_content(tmp_path: Path) -> None:
+    with serving(desk_for(tmp_path)) as port:
+        ask(port, "POST", "/validate", form(b"id,x\n"))
+        ask(port, "POST", "/validate", form(b"secret\n"))
+    lines = [json.loads(line) for line in (tmp_path / "validations.jsonl").read_text().splitlines()]
+    assert [(line["bytes"], line["valid"]) for line in lines] == [(5, True), (7, False)]
+    assert all(set(line) == {"time", "bytes", "valid"} for line in lines)
+
+
+@pytest.mark.parametrize("installed", ["curl", "python"])
+@pytest.mark.parametrize("unix", [True, False])
+def test_the_validation_script_gets_the_answer(tmp_path: Path, installed: str, unix: bool) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "curl" if installed == "curl" else "python3"):
+        target = (
+            sys.executable
+            if name == "python3"
+            else subprocess.check_output(["which", name], text=True).strip()
+        )
+        (programs / name).symlink_to(target)
+    submission = tmp_path / "my; submission,1.csv"
+    submission.write_bytes(b"id,x\n" + b"1,2\n" * 100_000)
+    address: tuple[str, int] | Path = tmp_path / "v.sock" if unix else ("127.0.0.1", 0)
+    with serving(desk_for(tmp_path), address) as port:
+        where = (
+            {"VALIDATION_SOCKET": str(address)} if unix else {"VALIDATION_URL": f"http://127.0.0.1:{port}"}
+        )
+        told = subprocess.run(
+            [str(SCRIPT), str(submission)],
+            env={"PATH": str(programs), **where},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (told.returncode, told.stderr) == (0, "")
+    assert json.loads(told.stdout) == {"result": "The submission is valid."}
+    assert json.loads((tmp_path / "validations.jsonl").read_text())["bytes"] == submission.stat().st_size
+
+
+def test_the_validation_script_says_when_nobody_answers(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("id\n")
+    told = subprocess.run(
+        [str(SCRIPT), str(file)],
+        env={**os.environ, "VALIDATION_SOCKET": str(tmp_path / "none.sock")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert told.returncode == 1
+    assert "did not answer" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/validate", None, 405),
+        ("GET", "/private/answers.csv", None, 404),
+        ("POST", "/", b"", 404),
+        ("DELETE", "/validate", None, 501),
+        ("POST", "/validate", b"no form", 400),
+        ("POST", "/validate", b'--B\r\nContent-Disposition: form-data; name="x"\r\n\r\n1\r\n--B--\r\n', 400),
+    ],
+)
+def test_wrong_requests_get_one_clear_line(
+    tmp_path: Path, method: str, path: str, body: bytes | None, status: int
+) -> None:
+    with serving(desk_for(tmp_path)) as port:
+        got, answer = ask(port, method, path, body)
+        assert got == status
+        assert set(answer) == {"error"}
+        assert ask(port, "GET", "/health")[0] == 200
+    assert not (tmp_path / "validations.jsonl").exists()
+
+
+def test_an_upload_that_is_too_large_is_refused_before_it_is_sent(tmp_path: Path) -> None:
+    head = (
+        b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=B\r\n"
+        b"Content-Length: 99999999999\r\n"
+    )
+    with serving(desk_for(tmp_path)) as port:
+        expecting = send_and_listen(port, head + b"Expect: 100-continue\r\n\r\n")
+        assert expecting.startswith(b"HTTP/1.1 413")
+        assert b"at most 1,048,576 bytes" in expecting
+        assert send_and_listen(port, head + b"\r\n" + b"x" * 100_000).startswith(b"HTTP/1.1 413")
+
+
+def send_and_listen(port: int, data: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        client.sendall(data)
+        client.shutdown(socket.SHUT_WR)
+        answer = b""
+        while piece := client.recv(65536):
+            answer += piece
+        return answer
+
+
+@pytest.mark.parametrize("length", [b"", b"Content-Length: -1\r\n", b"Content-Length: \xb2\r\n"])
+def test_an_upload_without_a_length_is_refused(tmp_path: Path, length: bytes) -> None:
+    request = b"POST /validate HTTP/1.1\r\nHost: x\r\n" + length + b"\r\n"
+    with serving(desk_for(tmp_path)) as port:
+        assert send_and_listen(port, request).startswith(b"HTTP/1.1 411")
+
+
+def test_a_client_that_falls_silent_does_not_hold_others_up(tmp_path: Path) -> None:
+    with (
+        serving(desk_for(tmp_path, idle_seconds=0.3)) as port,
+        socket.create_connection(("127.0.0.1", port), timeout=30) as silent,
+    ):
+        silent.sendall(b"POST /validate HTTP/1.1\r\nContent-Le")
+        assert ask(port, "POST", "/validate", form(b"id\n"))[0] == 200
+        assert silent.recv(100) == b""
+
+
+def test_a_client_that_drips_is_stopped(tmp_path: Path) -> None:
+    desk = desk_for(tmp_path, upload_seconds=-1)
+    with serving(desk) as port:
+        status, answer = ask(port, "POST", "/validate", form(b"id\n"))
+    assert (status, answer) == (400, {"error": "The upload took too long."})
+
+
+def test_asking_too_often_is_told_how_long_to_wait(tmp_path: Path) -> None:
+    with serving(desk_for(tmp_path, per_minute=2)) as port:
+        statuses = [ask(port, "POST", "/validate", form(b"id\n"))[0] for _ in range(3)]
+        assert statuses == [200, 200, 429]
+
+
+def test_calls_come_back_with_time() -> None:
+    rate = RateLimit(per_minute=6)
+    assert [rate.wait_seconds(0) for _ in range(6)] == [0] * 6
+    assert rate.wait_seconds(0) == pytest.approx(10)
+    assert rate.wait_seconds(4) == pytest.approx(6)
+    assert rate.wait_seconds(10) == 0
+
+
+def test_checks_do_not_share_files(tmp_path: Path) -> None:
+    seen: set[Path] = set()
+
+    def remember(file: Path) -> Verdict:
+        seen.add(file)
+        return Verdict(True, file.read_text())
+
+    def send(number: int) -> None:
+        answers[number] = ask(port, "POST", "/validate", form(b"%d" % number))[1]["result"]
+
+    answers: dict[int, str] = {}
+    with serving(desk_for(tmp_path, check=remember)) as port:
+        threads = [threading.Thread(target=send, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert answers == {number: str(number) for number in range(8)}
+    assert len(seen) == 8
+    assert not any(path.exists() for path in seen)
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Path:
+    folder = tmp_path / "prepared"
+    for part in ("public", "private"):
+        (folder / part).mkdir(parents=True)
+    (folder / "public" / "sample_submission.csv").write_text(
+        "PassengerId,Transported\n1_01,False\n2_01,False\n"
+    )
+    (folder / "private" / "test.csv").write_text("PassengerId,Transported\n1_01,True\n2_01,False\n")
+    return folder
+
+
+def test_a_real_check_tells_form_and_never_the_score(tmp_path: Path, prepared: Path) -> None:
+    question = Question("spaceship-titanic", "v1", prepared)
+    file = tmp_path / "submission.csv"
+    messages = set()
+    for guess in ("True", "False"):
+        file.write_text(f"PassengerId,Transported\n1_01,{guess}\n2_01,{guess}\n")
+        verdict = check(question, file)
+        assert verdict.valid is True
+        messages.add(verdict.message)
+        file.write_text("PassengerId,Transported\n1_01,True\n2_01,False\n")
+        messages.add(check(question, file).message)
+    assert len(messages) == 1
+    file.write_text("PassengerId\n1_01\n2_01\n")
+    verdict = check(question, file)
+    assert verdict.valid is False
+    assert "Transported" in verdict.message
+
+
+def test_a_check_that_needs_too_much_memory_does_not_harm_the_server(tmp_path: Path, prepared: Path) -> None:
+    file = tmp_path / "submission.csv"
+    file.write_text("PassengerId,Transported\n1_01,True\n2_01,False\n")
+    verdict = check(Question("spaceship-titanic", "v1", prepared, memory_bytes=48 << 20), file)
+    assert verdict.valid is None
+    assert "could not be checked" in verdict.message
+
+
+def test_the_listening_process_stays_small_and_stops_when_told(tmp_path: Path, prepared: Path) -> None:
+    address = tmp_path / "v.sock"
+    command = [sys.executable, "-m", "environment.grading_server", "--competition", "spaceship-titanic"]
+    with subprocess.Popen([*command, "--prepared", str(prepared), "--socket", str(address)]) as server:
+        try:
+            with connected(address, server) as client:
+                client.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+                assert client.makefile("rb").read().endswith(b'{"status": "running"}\n')
+            status = Path(f"/proc/{server.pid}/status").read_text()
+            maps = Path(f"/proc/{server.pid}/maps").read_text()
+            resident = int(status.split("VmRSS:")[1].split()[0])
+            assert "pandas" not in maps and "numpy" not in maps
+            assert resident < 40_000
+        finally:
+            server.terminate()
+        assert server.wait(timeout=30) == 0
+
+
+@contextmanager
+def connected(address: Path, server: subprocess.Popen[bytes]) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(30)
+        while True:
+            try:
+                client.connect(str(address))
+                break
+            except (FileNotFoundError, ConnectionRefusedError):
+                assert server.poll() is None
+                threading.Event().wait(0.02)
+        yield client
