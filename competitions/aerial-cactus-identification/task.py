@@ -1,0 +1,26 @@
+"""Aerial Cactus Identification: a row split with images from zip to zip, scored by ROC AUC."""
+
+from pathlib import PurePosixPath
+
+from competitions.kit import archives, graders, splits, tables
+from competitions.task import Grading, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Split the labelled thumbnails and move each image to the archive of its part."""
+    table = tables.read_csv(job.source("train.csv"))
+    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    train, test = split.of(table)
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test, job.private / "test.csv")
+    tables.write_csv(test.assign(has_cactus=0.5), job.public / "sample_submission.csv")
+    images = job.source("train.zip")
+    members = {PurePosixPath(name).name: name for name in archives.files_in(images)}
+    for part, name in ((train, "train.zip"), (test, "test.zip")):
+        renamed = {members.get(id_, f"train/{id_}"): id_ for id_ in part["id"]}
+        archives.repack(job, images, job.public / name, renamed)
+
+
+def grade(case: Grading) -> float:
+    """Area under the ROC curve of the probability of a cactus."""
+    return graders.auc(case, id_column="id", target="has_cactus")

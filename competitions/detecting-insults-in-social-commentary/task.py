@@ -1,0 +1,57 @@
+"""Detecting Insults: Kaggle's own labelled test set, rows keyed by their text, scored by ROC AUC.
+
+Edition corrected takes the later verification set for test, on which Kaggle's leaderboard was
+decided and whose rows have an id; edition v1 takes the earlier test set.
+"""
+
+import pandas as pd
+
+from competitions.kit import graders, placing, tables
+from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
+
+COLUMNS = ["Insult", "Date", "Comment"]
+SAMPLE = "sample_submission_null.csv"
+
+
+def prepare(job: Preparation) -> None:
+    """Make the given test set, or the verification set, the one to predict."""
+    if job.corrected:
+        _prepare_verification_set(job)
+        return
+    train_path, solved = job.source("train.csv"), job.source("test_with_solutions.csv")
+    train, test = tables.read_csv(train_path), tables.read_csv(solved)
+    _expect_columns(train, COLUMNS, "train.csv")
+    _expect_columns(test, [*COLUMNS, "Usage"], "test_with_solutions.csv")
+    if set(train["Comment"]) & set(test["Comment"]):
+        raise DataProblem(f"{solved} was not taken", "a comment of it is in train.csv too")
+    placing.copy_file(job, train_path, job.public / "train.csv")
+    placing.copy_file(job, solved, job.private / "test.csv")
+    gold = test[COLUMNS]
+    tables.write_csv(gold, job.private / "gold_submission.csv")
+    tables.write_csv(gold.drop(columns="Insult"), job.public / "test.csv")
+    tables.write_csv(gold.assign(Insult=0), job.public / SAMPLE)
+
+
+def _prepare_verification_set(job: Preparation) -> None:
+    sources = ("train.csv", "test_with_solutions.csv")
+    labelled = [tables.read_csv(job.source(name), text=())[COLUMNS] for name in sources]
+    test = tables.read_csv(job.source("impermium_verification_labels.csv"), text=())
+    _expect_columns(test, ["id", *COLUMNS, "Usage"], "impermium_verification_labels.csv")
+    tables.write_csv(pd.concat(labelled), job.public / "train.csv")
+    tables.write_csv(test[["id", "Date", "Comment"]], job.public / "test.csv")
+    tables.write_csv(test[["id"]].assign(Insult=0), job.public / SAMPLE)
+    tables.write_csv(test, job.private / "test.csv")
+    tables.write_csv(test[["id", "Insult"]], job.private / "gold_submission.csv")
+
+
+def _expect_columns(table: pd.DataFrame, columns: list[str], name: str) -> None:
+    if list(table.columns) != columns:
+        raise DataProblem(
+            f"{name} is not as known", f"its columns are {list(table.columns)}, expected {columns}"
+        )
+
+
+def grade(case: Grading) -> float:
+    """Area under the ROC curve of the probability of an insult."""
+    return graders.auc(case, id_column="id" if case.corrected else "Comment", target="Insult")

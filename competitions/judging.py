@@ -1,0 +1,103 @@
+"""Scoring one submission: reads the file under limits, runs the competition's grader, never raises for a bad file.
+
+Medals and reports are the engine's; the grading server beside an agent uses this module alone.
+"""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from competitions.model import Competition, Edition, Parameter
+from competitions.registry import load_task
+from competitions.submissions import NoSubmission, NotCsv, SubmissionFile, limits_for
+from competitions.task import Grading, InvalidSubmission, merge_parameters, refuse_excluded
+
+Outcome = Literal["scored", "no_file", "not_csv", "rejected", "grader_error", "limits_exceeded"]
+
+VALID = "The submission is valid."
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What became of a submission.
+
+    Attributes:
+        score: in full precision; None unless the outcome is `scored`.
+        message: for the submission's author; says nothing about the answers.
+        detail: a traceback for the operator when the grader itself failed.
+    """
+
+    outcome: Outcome
+    score: float | None
+    message: str
+    detail: str = ""
+
+
+def judge(
+    competition: Competition,
+    submission: Path | None,
+    *,
+    prepared: Path,
+    edition: Edition = "v1",
+    parameters: Mapping[str, Parameter] | None = None,
+    answers: Path | None = None,
+    follow_links: bool = False,
+) -> Judgement:
+    """Score `submission` against the answers in a prepared dataset.
+
+    Args:
+        competition: whose grader to run.
+        submission: the file; None stands for a run that left none.
+        prepared: the dataset's folder with `private/` in it.
+        edition: which grader.
+        parameters: replaces numbers that the competition fixes.
+        answers: grade against this file instead of the prepared answers.
+        follow_links: accept a symbolic link; only for files that an operator names, never for an agent's.
+
+    Raises:
+        Problem: what was asked for cannot be done whatever the submission is.
+    """
+    refuse_excluded(competition, edition)
+    task = load_task(competition)
+    merged = merge_parameters(competition, parameters)
+    answers_path = answers or prepared / competition.answers
+    source = SubmissionFile(
+        submission, limits_for(answers_path, prepared / competition.sample_submission), follow_links
+    )
+    try:
+        table = source.read()
+        case = Grading(
+            competition=competition,
+            edition=edition,
+            parameters=merged,
+            submission=table,
+            answers_path=answers_path,
+            private=prepared / "private",
+            source=source,
+        )
+        score = float(task.grade(case))
+    except NoSubmission as error:
+        return Judgement("no_file", None, str(error))
+    except NotCsv as error:
+        return Judgement("not_csv", None, str(error))
+    except InvalidSubmission as error:
+        return Judgement("rejected", None, str(error))
+    except MemoryError:
+        return Judgement(
+            "limits_exceeded", None, "Grading the submission needs more memory than it may take."
+        )
+    except Exception:  # noqa: BLE001 a grader must not end its caller, and its text may tell of answers
+        return Judgement(
+            "grader_error",
+            None,
+            "The submission could not be graded; its form is unusual.",
+            traceback.format_exc(),
+        )
+    if math.isnan(score) and edition == "corrected":
+        return Judgement("rejected", None, "The metric is not defined for these predictions (NaN).")
+    return Judgement("scored", score, VALID)

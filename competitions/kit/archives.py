@@ -1,0 +1,148 @@
+"""Zip archives of raw data: chosen members taken out safely, or moved to another zip without inflating them."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from competitions.kit.zipwriter import ZipWriter
+from competitions.task import Preparation, Progress
+from foundation.problems import DataProblem
+
+_WORKERS = 4
+_BATCH = 256
+_MAX_RATIO = 1100  # deflate cannot do better than 1032:1, so a member that claims more lies
+_BLOCK = 1 << 20
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open a zip for reading.
+
+    Raises:
+        DataProblem: it is no zip, or is damaged.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+        raise DataProblem(
+            f"{path} cannot be read as a zip", str(error), "Download the competition's data again."
+        ) from error
+
+
+def files_in(path: Path) -> list[str]:
+    """The names of the members of a zip that are files, in its own order."""
+    with opened(path) as archive:
+        return [info.filename for info in archive.infolist() if not info.is_dir()]
+
+
+def extract(job: Preparation, path: Path, target: Path, *, only: Callable[[str], bool] | None = None) -> Path:
+    """Take files out of a zip into a folder under their own names, and return the folder."""
+    extract_as(
+        job, path, {name: target / safe_path(name) for name in files_in(path) if only is None or only(name)}
+    )
+    target.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+def extracted_file(job: Preparation, path: Path, name: str) -> Path:
+    """Take one file out of a zip into the job's scratch folder; it may lie in a folder of the zip."""
+    member = next((found for found in files_in(path) if PurePosixPath(found).name == name), None)
+    if member is None:
+        raise DataProblem(
+            f"{path} is incomplete", f"it holds no {name}", "Download the competition's data again."
+        )
+    target = job.scratch / f"{path.name}.members" / name
+    extract_as(job, path, {member: target})
+    return target
+
+
+def extract_as(job: Preparation, path: Path, targets: Mapping[str, Path]) -> None:
+    """Take the named members out of a zip, each to its own path; see `extract_members`."""
+    extract_members(path, targets, job.progress)
+
+
+def extract_members(path: Path, targets: Mapping[str, Path], progress: Progress) -> None:
+    """Take the named members out of a zip, each to its own path, several at a time.
+
+    Raises:
+        DataProblem: a member is missing, is a link, is damaged, or inflates to more than it says.
+    """
+    for folder in {target.parent for target in targets.values()}:
+        folder.mkdir(parents=True, exist_ok=True)
+    wanted = list(targets.items())
+    # opening an archive reads its whole directory, so each worker opens it a few times only
+    share = max(_BATCH, -(-len(wanted) // (4 * _WORKERS)))
+    batches = [wanted[start : start + share] for start in range(0, len(wanted), share)]
+    done = 0
+    with opened(path):  # tells a damaged archive before threads start
+        pass
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        try:
+            for count in pool.map(lambda batch: _extract_batch(path, batch), batches):
+                done += count
+                progress(path.name, done, len(wanted))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _extract_batch(path: Path, wanted: list[tuple[str, Path]]) -> int:
+    with opened(path) as archive:
+        for name, target in wanted:
+            info = _regular(archive, path, name)
+            with archive.open(info) as taken, target.open("xb") as given:
+                shutil.copyfileobj(taken, given, _BLOCK)
+    return len(wanted)
+
+
+def repack(job: Preparation, path: Path, target: Path, names: Mapping[str, str] | Iterable[str]) -> None:
+    """Make a zip of some members of another one, copying their compressed bytes as they lie.
+
+    Args:
+        job: whose progress to tell.
+        path: the source zip.
+        target: the zip to make.
+        names: member names, or a mapping from the name in the source to the name in the target.
+    """
+    renamed = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with opened(path) as archive, path.open("rb") as source, ZipWriter(target) as writer:
+        infos = [(_regular(archive, path, name), new) for name, new in renamed.items()]
+        infos.sort(key=lambda pair: pair[0].header_offset)  # reads the source from front to back
+        for done, (info, new) in enumerate(infos, start=1):
+            writer.add_compressed(source, info, new)
+            if done % _BATCH == 0 or done == len(infos):
+                job.progress(target.name, done, len(infos))
+
+
+def _regular(archive: zipfile.ZipFile, path: Path, name: str) -> zipfile.ZipInfo:
+    try:
+        info = archive.getinfo(name)
+    except KeyError as error:
+        raise DataProblem(
+            f"{path} is incomplete", f"it holds no {name}", "Download the competition's data again."
+        ) from error
+    if stat.S_ISLNK(info.external_attr >> 16):
+        raise DataProblem(f"{path} was not taken", f"its member {name} is a link")
+    if info.file_size > _MAX_RATIO * info.compress_size + 1024:
+        raise DataProblem(f"{path} was not taken", f"its member {name} claims to inflate beyond all measure")
+    return info
+
+
+def safe_path(name: str) -> Path:
+    """A member's name as a path below the folder it is extracted to.
+
+    Raises:
+        DataProblem: it would lie outside.
+    """
+    path = PurePosixPath(name.replace("\\", "/"))
+    if not path.parts or path.is_absolute() or ".." in path.parts:
+        raise DataProblem(f"Archive member {name!r} was not taken", "it would lie outside of its folder")
+    return Path(path)

@@ -1,0 +1,191 @@
+"""Checks of a submission's form; each raises `InvalidSubmission` with what to mend, and says nothing of the answers.
+
+Rows are counted as in a spreadsheet: the header is line 1, the first row of data is row 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.task import InvalidSubmission
+
+Numbers = npt.NDArray[np.float64]
+Positions = npt.NDArray[np.intp]
+
+_SHOWN = 60
+
+
+def shown(value: object) -> str:
+    """A cell as it may stand in a message: quoted, control characters escaped, cut."""
+    text = ascii(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
+
+def columns_present(table: pd.DataFrame, columns: Sequence[str]) -> None:
+    """All of these columns are there."""
+    missing = [name for name in columns if name not in table.columns]
+    if missing:
+        raise InvalidSubmission(
+            f"Column {', '.join(map(repr, missing[:5]))} is missing; expected the columns "
+            f"{', '.join(columns[:8])}{', ...' if len(columns) > 8 else ''}."
+        )
+
+
+def columns_exactly(table: pd.DataFrame, columns: Sequence[str]) -> None:
+    """These columns are there, in any order, and no others."""
+    columns_present(table, columns)
+    extra = [name for name in table.columns if name not in set(columns)]
+    if extra:
+        raise InvalidSubmission(
+            f"Column {shown(str(extra[0]))} is not expected; only {len(columns)} columns are."
+        )
+
+
+def row_count(table: pd.DataFrame, expected: int) -> None:
+    """There are as many rows as asked for."""
+    if len(table) != expected:
+        raise InvalidSubmission(f"The submission has {len(table)} rows, expected {expected}.")
+
+
+def matched_rows(
+    submission: pd.DataFrame, answers: pd.DataFrame, column: str, *, answers_column: str | None = None
+) -> Positions:
+    """For each row of the answers the position of the submission's row with the same id.
+
+    The row counts must be equal and each id must stand as often as in the answers; rows with the
+    same id are paired in file order. A missing id matches nothing.
+    """
+    columns_present(submission, [column])
+    row_count(submission, len(answers))
+    given, wanted = submission[column], answers[answers_column or column]
+    if given.isna().any():
+        row = int(np.argmax(given.isna().to_numpy()))
+        raise InvalidSubmission(f"Row {row + 1} has no {column}.")
+    if wanted.isna().any():
+        raise InvalidSubmission(f"The ids in {column} do not match those asked for.")
+    given_values, wanted_values = given.to_numpy(), wanted.to_numpy()
+    if given_values.dtype != object and given_values.dtype == wanted_values.dtype:
+        same = bool((given_values == wanted_values).all())
+    else:
+        same = given_values.tolist() == wanted_values.tolist()
+    if same:
+        return np.arange(len(answers))
+    given_codes, wanted_codes = _common_codes(given, wanted)
+    foreign = given_codes < 0
+    if foreign.any():
+        row = int(np.argmax(foreign))
+        raise InvalidSubmission(
+            f"Row {row + 1}: {column} {shown(given.iloc[row])} is not among the ids asked for."
+        )
+    size = max(int(wanted_codes.max(initial=0)), 0) + 1
+    surplus = np.bincount(given_codes, minlength=size) > np.bincount(wanted_codes, minlength=size)
+    if surplus.any():
+        row = int(np.flatnonzero(surplus[given_codes])[-1])
+        raise InvalidSubmission(
+            f"Row {row + 1}: {column} {shown(given.iloc[row])} stands there more than once."
+        )
+    by_given = np.argsort(given_codes, kind="stable")
+    by_wanted = np.argsort(wanted_codes, kind="stable")
+    positions = np.empty(len(answers), dtype=np.intp)
+    positions[by_wanted] = by_given
+    return positions
+
+
+def _common_codes(given: pd.Series, wanted: pd.Series) -> tuple[Positions, Positions]:
+    wanted_codes, names = pd.factorize(wanted)
+    try:
+        given_codes = pd.Index(names).get_indexer(pd.Index(given))
+    except TypeError:  # types that cannot be compared, such as lists of numbers and text
+        given_codes = np.full(len(given), -1)
+    return np.asarray(given_codes, dtype=np.intp), np.asarray(wanted_codes, dtype=np.intp)
+
+
+def numbers(
+    table: pd.DataFrame,
+    columns: str | Sequence[str],
+    *,
+    low: float = -np.inf,
+    high: float = np.inf,
+    missing_ok: bool = False,
+    infinite_ok: bool = False,
+) -> Numbers:
+    """The columns as doubles, one row per row (one-dimensional for a single name).
+
+    Text, missing cells, infinities and values outside `low` to `high` are refused, each with the
+    first row that has one.
+    """
+    if isinstance(columns, str):
+        return _number_column(table, columns, low, high, missing_ok, infinite_ok)
+    columns_present(table, columns)
+    return np.column_stack(
+        [_number_column(table, name, low, high, missing_ok, infinite_ok) for name in columns]
+    )
+
+
+def _number_column(
+    table: pd.DataFrame, name: str, low: float, high: float, missing_ok: bool, infinite_ok: bool
+) -> Numbers:
+    columns_present(table, [name])
+    column: pd.Series[Any] = table[name]
+    if not pd.api.types.is_numeric_dtype(column):
+        converted = pd.to_numeric(column, errors="coerce")
+        refused = (converted.isna() & column.notna()).to_numpy()
+        if refused.any():
+            row = int(np.argmax(refused))
+            raise InvalidSubmission(f"Row {row + 1}: {name} {shown(column.iloc[row])} is not a number.")
+        column = converted
+    if pd.api.types.is_complex_dtype(column):
+        raise InvalidSubmission(f"{name} holds complex numbers.")
+    values: Numbers = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
+    if not missing_ok and np.isnan(values).any():
+        row = int(np.argmax(np.isnan(values)))
+        raise InvalidSubmission(f"Row {row + 1}: {name} is missing; expected a number.")
+    if not infinite_ok:
+        _refuse(np.isinf(values), values, name, "is not finite; expected a number")
+    bounds = f"from {low:g} to {high:g}" if np.isfinite(high) else f"of at least {low:g}"
+    _refuse((values < low) | (values > high), values, name, f"is out of range; expected a number {bounds}")
+    return values
+
+
+def _refuse(bad: npt.NDArray[np.bool_], values: Numbers, name: str, why: str) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InvalidSubmission(f"Row {row + 1}: {name} {values[row]:.15g} {why}.")
+
+
+def whole_numbers(table: pd.DataFrame, column: str) -> Numbers:
+    """A column of class numbers or booleans as doubles: numeric after reading, none missing, all whole."""
+    columns_present(table, [column])
+    if not pd.api.types.is_numeric_dtype(table[column]):
+        converted = pd.to_numeric(table[column], errors="coerce")
+        row = int(np.argmax(converted.isna().to_numpy())) if converted.isna().any() else 0
+        value = shown(table[column].iloc[row]) if len(table) else "(none)"
+        raise InvalidSubmission(
+            f"Row {row + 1}: {column} {value} is not a label; expected numbers or True/False."
+        )
+    values = numbers(table, column)
+    _refuse(values != np.floor(values), values, column, "is not a whole number")
+    return values
+
+
+def rows_sum_to_one(values: Numbers, *, tolerance: float = 1e-6 + 1e-5) -> None:
+    """The probabilities of each row sum to one (the default is numpy's isclose with atol 1e-6)."""
+    sums = values.sum(axis=1)
+    off = ~(np.abs(sums - 1) <= tolerance)
+    if off.any():
+        row = int(np.argmax(off))
+        raise InvalidSubmission(f"Row {row + 1}: the probabilities sum to {sums[row]:.9g}, expected 1.")
+
+
+def rescaled_rows(values: Numbers) -> Numbers:
+    """Each row divided by its sum, as Kaggle's log loss does it; a row of zeros is refused."""
+    sums = values.sum(axis=1, keepdims=True)
+    empty = ~(sums[:, 0] > 0)
+    if empty.any():
+        raise InvalidSubmission(f"Row {int(np.argmax(empty)) + 1}: no class has a probability above zero.")
+    return values / sums

@@ -1,0 +1,23 @@
+"""Metrics over predicted quantities."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.float64]
+
+
+def rmse(truth: Numbers, predicted: Numbers) -> float:
+    """The root of the mean squared error."""
+    return float(np.sqrt(np.mean((predicted - truth) ** 2)))
+
+
+def rmsle(truth: Numbers, predicted: Numbers) -> float:
+    """The root mean squared error of ln(1 + value); both sides must be above -1."""
+    return rmse(np.log1p(truth), np.log1p(predicted))
+
+
+def mean_absolute_error(truth: Numbers, predicted: Numbers) -> float:
+    """The mean absolute error."""
+    return float(np.mean(np.abs(predicted - truth)))

@@ -1,0 +1,93 @@
+"""Putting raw files into the prepared folders under their new names, linked or copied, many at a time."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from competitions.task import Preparation
+from foundation.problems import DataProblem
+
+_WORKERS = 8  # small files wait for the disk or the network, not for the processor
+_BATCH = 256
+_FICLONE = 0x40049409  # linux/fs.h: share the blocks of another file until one of the two is written to
+_NO_CLONE = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS, errno.EPERM}
+
+
+def place(job: Preparation, pairs: Iterable[tuple[Path, Path]], what: str = "files") -> None:
+    """Bring each first file to each second path, making folders as needed.
+
+    Hard links where the job allows them, otherwise copies that share blocks where the file system can.
+
+    Raises:
+        DataProblem: a raw file is missing or is not a regular file.
+    """
+    wanted = list(pairs)
+    for folder in {target.parent for _, target in wanted}:
+        folder.mkdir(parents=True, exist_ok=True)
+    batches = [wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH)]
+    done = 0
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        try:
+            for count in pool.map(lambda batch: _place_batch(job, batch), batches):
+                done += count
+                job.progress(what, done, len(wanted))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def place_tree(job: Preparation, source: Path, target: Path, what: str = "files") -> None:
+    """Bring a whole folder to `target`, empty folders included."""
+    pairs: list[tuple[Path, Path]] = []
+    for folder, _, names in os.walk(source):
+        here = Path(folder)
+        there = target / here.relative_to(source)
+        there.mkdir(parents=True, exist_ok=True)
+        pairs += [(here / name, there / name) for name in names]
+    place(job, pairs, what)
+
+
+def copy_file(job: Preparation, source: Path, target: Path) -> None:
+    """Bring one file to `target`."""
+    place(job, [(source, target)], target.name)
+
+
+def _place_batch(job: Preparation, pairs: list[tuple[Path, Path]]) -> int:
+    for source, target in pairs:
+        try:
+            _place_one(source, target, job.may_link)
+        except FileNotFoundError as error:
+            raise DataProblem(
+                f"{job.competition.id}: {source.name} is missing from the raw data",
+                f"looked in {source.parent}",
+                "Download the competition's data again; the copy is incomplete.",
+            ) from error
+    return len(pairs)
+
+
+def _place_one(source: Path, target: Path, may_link: bool) -> None:
+    if source.is_symlink() or not source.is_file():
+        if not source.exists():
+            raise FileNotFoundError(source)
+        raise DataProblem(f"{source} was not taken", "it is not a regular file")
+    if may_link:
+        try:
+            os.link(source, target)
+        except OSError as error:
+            if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP}:
+                raise
+        else:
+            return
+    with source.open("rb") as taken, target.open("xb") as given:
+        try:
+            fcntl.ioctl(given.fileno(), _FICLONE, taken.fileno())
+        except OSError as error:
+            if error.errno not in _NO_CLONE:
+                raise
+            shutil.copyfileobj(taken, given, 1 << 20)

@@ -1,0 +1,79 @@
+"""Dividing rows into train and test by position, equal to what scikit-learn's splitter gives on every version."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from foundation.problems import DataProblem
+
+Positions = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Positions of the train and the test rows, each in the order in which they are to be written."""
+
+    train: Positions
+    test: Positions
+
+    def of(self, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The train and the test rows of a table."""
+        return table.iloc[self.train], table.iloc[self.test]
+
+
+def held_out(n: int, test_size: float) -> int:
+    """How many of `n` rows are test: a share below 1 is rounded up in doubles, from 1 on it is a count."""
+    count = test_size if isinstance(test_size, int) else math.ceil(test_size * n)
+    if not 0 < count < n:
+        raise DataProblem(
+            f"{n} rows cannot be split", f"{count} of them would be test rows", "Is the raw data complete?"
+        )
+    return count
+
+
+def shuffled(n: int, test_size: float, seed: int = 0) -> Split:
+    """Shuffle `n` rows and take the first `held_out` of them for test."""
+    count = held_out(n, test_size)
+    order = np.random.RandomState(seed).permutation(n)
+    return Split(train=order[count:], test=order[:count])
+
+
+def shuffled_groups(groups: Sequence[Any] | pd.Series, test_size: float, seed: int = 0) -> Split:
+    """Split whole groups as `shuffled` splits rows; rows keep their order inside each part."""
+    codes, names = pd.factorize(pd.Series(groups), use_na_sentinel=False)
+    chosen = np.zeros(len(names), dtype=bool)
+    chosen[shuffled(len(names), test_size, seed).test] = True
+    in_test = chosen[codes]
+    return Split(train=np.flatnonzero(~in_test), test=np.flatnonzero(in_test))
+
+
+def shuffled_per_class(labels: Sequence[Any] | pd.Series, test_size: float, seed: int = 0) -> Split:
+    """Split each class by itself, classes in order of first appearance.
+
+    Five members or more are split as `shuffled` does; of two to four the last one is test; a single
+    one is train.
+    """
+    codes, names = pd.factorize(pd.Series(labels), use_na_sentinel=False)
+    order = np.argsort(codes, kind="stable")
+    edges = np.searchsorted(codes[order], np.arange(len(names) + 1))
+    train: list[Positions] = []
+    test: list[Positions] = []
+    for first, end in itertools.pairwise(edges):
+        members = order[first:end]
+        if len(members) >= 5:
+            part = shuffled(len(members), test_size, seed)
+            train.append(members[part.train])
+            test.append(members[part.test])
+        else:
+            kept = len(members) - 1 if len(members) > 1 else 1
+            train.append(members[:kept])
+            test.append(members[kept:])
+    return Split(train=np.concatenate(train), test=np.concatenate(test))

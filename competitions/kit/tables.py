@@ -1,0 +1,75 @@
+"""The one way to read and to write a CSV table, with the bytes and the doubles that pandas 2.2 gave MLE-bench.
+
+Tasks that need only these functions can be served by a faster reader later; it is not a place for
+anything that knows a competition.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+import pandas as pd
+
+# What pandas takes for a missing cell, spelt out because it has no public name for it.
+NA_WORDS = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+)
+
+
+def read_csv(
+    source: Path | IO[bytes],
+    *,
+    text: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Read a CSV; numbers become the nearest double, an empty file an empty table.
+
+    Args:
+        source: a file (never taken for compressed or for an address), or an open one.
+        text: columns to keep verbatim as text, where "NA", "007" and "" are themselves; an empty
+            sequence means all columns. By default pandas finds each column's type.
+        columns: read only these.
+    """
+    if isinstance(source, Path):
+        with source.open("rb") as stream:
+            return read_csv(stream, text=text, columns=columns)
+    usecols = None if columns is None else list(columns)
+    try:
+        with warnings.catch_warnings():
+            # Types are found chunk by chunk, as MLE-bench did it: a mixed column is not worth a warning.
+            warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+            if text is None:
+                return pd.read_csv(source, usecols=usecols)
+            if not text:
+                return pd.read_csv(source, usecols=usecols, dtype=str, keep_default_na=False)
+            names = pd.read_csv(source, nrows=0).columns
+            source.seek(0)
+            return pd.read_csv(
+                source,
+                usecols=usecols,
+                dtype=dict.fromkeys(text, str),
+                keep_default_na=False,
+                na_values={name: list(NA_WORDS) for name in names if name not in text},
+            )
+    except pd.errors.EmptyDataError:
+        return pd.DataFrame()
+
+
+def write_csv(table: pd.DataFrame, path: Path) -> None:
+    """Write a table without its index: comma, minimal quoting, LF, missing as empty, shortest floats."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(path, index=False, lineterminator="\n")
+
+
+def one_hot(labels: pd.Series, classes: Sequence[str]) -> pd.DataFrame:
+    """One column of 0 and 1 per class, telling which label each row has."""
+    return pd.DataFrame({name: (labels == name).astype("int64") for name in classes}, index=labels.index)
+
+
+def filled(table: pd.DataFrame, values: Mapping[str, float | str | bool]) -> pd.DataFrame:
+    """A copy with columns set to constants: present ones keep their place, new ones go to the end."""
+    return table.assign(**dict(values))

@@ -1,0 +1,29 @@
+"""Leaf Classification: a row split with images by id, scored by log loss over 99 species."""
+
+from competitions.kit import archives, graders, splits, tables
+from competitions.task import Grading, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Split the described leaves; the images of both parts lie in one folder."""
+    table = tables.read_csv(archives.extracted_file(job, job.source("train.csv.zip"), "train.csv"))
+    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    train, test = split.of(table)
+    classes = job.competition.classes
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test.drop(columns="species"), job.public / "test.csv")
+    answers = test[["id"]].join(tables.one_hot(test["species"], classes))
+    tables.write_csv(answers, job.private / "test.csv")
+    sample = tables.filled(answers, dict.fromkeys(classes, 1 / len(classes)))
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+    images = {f"images/{id_}.jpg": job.public / "images" / f"{id_}.jpg" for id_ in table["id"]}
+    archives.extract_as(job, job.source("images.zip"), images)
+    if not job.corrected:
+        (job.private / "images").mkdir()  # MLE-bench leaves this empty folder behind
+
+
+def grade(case: Grading) -> float:
+    """Mean log loss over the species; other columns are refused."""
+    return graders.class_log_loss(
+        case, id_column="id", classes=case.competition.classes, only_these_columns=True
+    )

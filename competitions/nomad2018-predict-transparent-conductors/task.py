@@ -1,0 +1,38 @@
+"""Nomad2018: a row split with renumbered ids and a geometry file per material, scored by mean RMSLE."""
+
+import numpy as np
+
+from competitions.kit import archives, checks, metrics, splits, tables
+from competitions.task import Grading, Preparation
+
+TARGETS = ["formation_energy_ev_natom", "bandgap_energy_ev"]
+
+
+def prepare(job: Preparation) -> None:
+    """Split the materials and number each part from 1; the geometry folders follow the new ids."""
+    table = tables.read_csv(archives.extracted_file(job, job.source("train.csv.zip"), "train.csv"))
+    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    geometry = {}
+    parts = {}
+    for name, rows in zip(("train", "test"), split.of(table), strict=True):
+        parts[name] = rows.assign(id=np.arange(1, len(rows) + 1))
+        for old, new in zip(rows["id"], parts[name]["id"], strict=True):
+            geometry[f"train/{old}/geometry.xyz"] = job.public / name / str(new) / "geometry.xyz"
+    tables.write_csv(parts["train"], job.public / "train.csv")
+    tables.write_csv(parts["test"], job.private / "test.csv")
+    tables.write_csv(parts["test"].drop(columns=TARGETS), job.public / "test.csv")
+    sample = parts["test"][["id"]].assign(formation_energy_ev_natom=0.1779, bandgap_energy_ev=1.8892)
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+    archives.extract_as(job, job.source("train.zip"), geometry)
+
+
+def grade(case: Grading) -> float:
+    """The mean of both targets' RMSLE; edition v1 pairs rows by position and never looks at ids."""
+    checks.columns_present(case.submission, TARGETS)
+    checks.row_count(case.submission, len(case.answers))
+    # above -1, because ln(1 + p) must exist
+    predicted = checks.numbers(case.submission, TARGETS, low=float(np.nextafter(-1.0, 0.0)))
+    if case.corrected:
+        predicted = predicted[checks.matched_rows(case.submission, case.answers, "id")]
+    truth = checks.numbers(case.answers, TARGETS)
+    return float(np.mean([metrics.rmsle(truth[:, i], predicted[:, i]) for i in range(len(TARGETS))]))

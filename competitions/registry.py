@@ -1,0 +1,108 @@
+"""Finding competitions and splits by name; reads a competition's facts only when it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import sys
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from competitions.model import Competition
+from competitions.reading import read_competition
+from foundation.problems import DataProblem, UsageProblem
+
+_HOME = Path(__file__).parent
+_ALIASES = {"lite": "low", "all": "split75"}
+_UNION = ("low", "medium", "high")
+
+
+@cache
+def all_ids() -> tuple[str, ...]:
+    """Every competition's id, sorted without regard to case."""
+    folders = (path.parent.name for path in _HOME.glob("*/competition.toml"))
+    return tuple(sorted(folders, key=str.lower))
+
+
+def get(competition_id: str) -> Competition:
+    """The facts of one competition.
+
+    Raises:
+        UsageProblem: there is none of that name.
+    """
+    if competition_id not in all_ids():
+        close = difflib.get_close_matches(competition_id, all_ids(), n=1)
+        raise UsageProblem(
+            f"Competition {competition_id!r} is not known",
+            next_step=f"Did you mean {close[0]}?"
+            if close
+            else "List them: mlebench-console competitions list",
+        )
+    return _read(competition_id)
+
+
+@cache
+def _read(competition_id: str) -> Competition:
+    return read_competition(_HOME / competition_id)
+
+
+def load_task(competition: Competition) -> ModuleType:
+    """The module with the competition's `prepare` and `grade`.
+
+    Folder names hold dashes, so it is loaded by its path.
+
+    Raises:
+        UsageProblem: the competition's task is not written.
+    """
+    name = f"competitions._tasks.{competition.folder.name}"
+    if name in sys.modules:
+        return sys.modules[name]
+    if not competition.available:
+        raise UsageProblem(
+            f"{competition.id} cannot be prepared or graded here",
+            "its task.py is not written",
+            "docs/adding-a-competition.md tells how to write one.",
+        )
+    spec = importlib.util.spec_from_file_location(name, competition.task_path)
+    assert spec is not None and spec.loader is not None  # true for every path that ends in .py
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules[name] = module
+    return module
+
+
+@cache
+def splits() -> Mapping[str, tuple[str, ...]]:
+    """The named splits: low, medium, high, split75, dev, systemcard, and the aliases lite and all."""
+    named = {
+        name: tuple(ids) for name, ids in tomllib.loads((_HOME / "splits.toml").read_text("utf-8")).items()
+    }
+    named["split75"] = tuple(sorted((id_ for name in _UNION for id_ in named[name]), key=str.lower))
+    return named | {alias: named[name] for alias, name in _ALIASES.items()}
+
+
+def read_split(path_or_name: str | Path) -> tuple[str, ...]:
+    """The members of a named split, or of a file with one id a line (blank lines and # lines skipped).
+
+    Raises:
+        UsageProblem: no such split or file, or the file names an unknown competition.
+        DataProblem: the file cannot be read.
+    """
+    named = splits().get(str(path_or_name))
+    if named is not None:
+        return named
+    path = Path(path_or_name)
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError as error:
+        raise UsageProblem(
+            f"Split {str(path_or_name)!r} is neither a name nor a file",
+            next_step=f"Names: {', '.join(splits())}; or give a file with one competition id a line.",
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataProblem(f"Split file {path} cannot be read", str(error)) from error
+    ids = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return tuple(get(competition_id).id for competition_id in dict.fromkeys(ids))

@@ -1,0 +1,27 @@
+"""Spooky Author Identification: a row split of texts, scored by log loss over three authors."""
+
+from competitions.kit import archives, checks, graders, splits, tables
+from competitions.task import Grading, InvalidSubmission, Preparation
+
+PRIORS = {"EAP": 0.403493538995863, "HPL": 0.287808366106543, "MWS": 0.308698094897594}
+AUTHORS = list(PRIORS)
+
+
+def prepare(job: Preparation) -> None:
+    """Split the labelled passages."""
+    table = tables.read_csv(archives.extracted_file(job, job.source("train.zip"), "train.csv"))
+    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    train, test = split.of(table)
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test.drop(columns="author"), job.public / "test.csv")
+    answers = test[["id"]].join(tables.one_hot(test["author"], AUTHORS))
+    tables.write_csv(answers, job.private / "test.csv")
+    tables.write_csv(tables.filled(answers, PRIORS), job.public / "sample_submission.csv")
+
+
+def grade(case: Grading) -> float:
+    """Mean log loss; edition v1 demands that the id is the first column."""
+    checks.columns_exactly(case.submission, ["id", *AUTHORS])
+    if not case.corrected and case.submission.columns[0] != "id":
+        raise InvalidSubmission("The first column must be 'id'.")
+    return graders.class_log_loss(case, id_column="id", classes=AUTHORS)

@@ -1,0 +1,164 @@
+"""What a competition's `task.py` is given to work with; running it is in `preparing` and `judging`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from competitions.model import Competition, Edition, Parameter
+from foundation.problems import DataProblem, UsageProblem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many items are done, and how many there are."""
+
+
+class InvalidSubmission(Exception):
+    """A submission cannot be scored; the message tells its author what to mend.
+
+    The message speaks of the submission's form only (which column, which row, what was expected):
+    it reaches the agent, so it must not tell anything about the answers' values.
+    """
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """The progress hook of those who don't want to know."""
+    del what, done, total
+
+
+@dataclass(frozen=True)
+class _Job:
+    competition: Competition
+    edition: Edition
+    parameters: Mapping[str, Parameter]
+
+    @property
+    def corrected(self) -> bool:
+        """Whether the defects of edition v1 are to be mended."""
+        return self.edition == "corrected"
+
+    def number(self, name: str) -> float:
+        """A number that the competition fixes; whole ones come as int (`test_size = 20000` counts rows)."""
+        value = self.parameters[name]
+        if not isinstance(value, int | float):
+            raise UsageProblem(f"Parameter {name!r} of {self.competition.id} must be a number, not {value!r}")
+        return value
+
+    def integer(self, name: str) -> int:
+        """A whole number that the competition fixes, such as a seed."""
+        return int(self.number(name))
+
+
+@dataclass(frozen=True)
+class Preparation(_Job):
+    """One preparation: raw data in, public and private folder out.
+
+    Attributes:
+        raw: what Kaggle delivers, extracted once; never written to.
+        public: the empty folder for what the agent sees.
+        private: the empty folder for the answers.
+        scratch: a folder for intermediate files, on the same file system, removed afterwards.
+        may_link: whether outputs may share their blocks with raw by hard links.
+        progress: hook to tell how far we are; calling it may raise to cancel.
+    """
+
+    raw: Path
+    public: Path
+    private: Path
+    scratch: Path
+    may_link: bool = False
+    progress: Progress = field(default=silent)
+
+    def source(self, *names: str) -> Path:
+        """The first of the named raw files that exists.
+
+        Raises:
+            DataProblem: none of them is there.
+        """
+        for name in names:
+            path = self.raw / name
+            if path.exists():
+                return path
+        raise DataProblem(
+            f"{self.competition.id}: {' or '.join(names)} is missing from the raw data",
+            f"looked in {self.raw}",
+            "Download the competition's data again; the copy is incomplete.",
+        )
+
+
+class SubmissionSource(Protocol):
+    """A submission's file, for the few tasks that must read some columns in their own way."""
+
+    def read(self, *, text: tuple[str, ...] | None = None) -> pd.DataFrame:
+        """Read again, the named columns as verbatim text (all columns with an empty tuple)."""
+
+
+@dataclass(frozen=True)
+class Grading(_Job):
+    """One submission to be scored against the answers.
+
+    Attributes:
+        submission: the submitted table, read as MLE-bench reads it (default types, NA words missing).
+        answers_path: the answers file, `.csv` or `.jsonl`.
+        private: the folder of the answers, for competitions that need further files.
+        source: the submission's file, to read columns verbatim.
+    """
+
+    submission: pd.DataFrame
+    answers_path: Path
+    private: Path
+    source: SubmissionSource
+
+    @cached_property
+    def answers(self) -> pd.DataFrame:
+        """The answers as a table, read as MLE-bench reads it."""
+        return self.read_answers()
+
+    def read_answers(self, *, text: tuple[str, ...] | None = None) -> pd.DataFrame:
+        """Read the answers, the named columns as verbatim text (all columns with an empty tuple)."""
+        from competitions.kit import tables
+
+        return tables.read_csv(self.answers_path, text=text)
+
+    def answer_records(self) -> Iterator[dict[str, Any]]:
+        """The answers one JSON object at a time, for `.jsonl` answers."""
+        from competitions.kit import records
+
+        return records.read_jsonl(self.answers_path)
+
+
+def merge_parameters(
+    competition: Competition, overrides: Mapping[str, Parameter] | None
+) -> Mapping[str, Parameter]:
+    """The competition's parameters with some replaced.
+
+    Raises:
+        UsageProblem: an override names no parameter of the competition.
+    """
+    given = dict(overrides or {})
+    unknown = sorted(set(given) - set(competition.parameters))
+    if unknown:
+        raise UsageProblem(
+            f"{competition.id} has no parameter {', '.join(unknown)}",
+            next_step=f"It has: {', '.join(competition.parameters) or 'none'}.",
+        )
+    return {**competition.parameters, **given}
+
+
+def refuse_excluded(competition: Competition, edition: Edition) -> None:
+    """Stop when an edition leaves the competition out.
+
+    Raises:
+        UsageProblem: it does, with the reason.
+    """
+    if edition == "corrected" and competition.excluded:
+        raise UsageProblem(
+            f"{competition.id} is not part of edition corrected",
+            competition.excluded,
+            "Use edition v1, or leave it out.",
+        )

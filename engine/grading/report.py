@@ -1,0 +1,115 @@
+"""The report on one submission, with the fields and rounding of MLE-bench; it computes no score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from competitions.judging import Judgement, Outcome
+from competitions.model import Competition, Edition, Medal
+
+SCORE_DECIMALS = 5
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is known about one submission.
+
+    The fields up to `submission_path` are MLE-bench's, in its order; the others are left out of
+    `to_dict()` unless asked for.
+
+    Attributes:
+        outcome: tells apart no file, no CSV, a refused one, a failing grader and broken limits.
+        message: why there is no score, in words meant for the submission's author.
+        detail: a traceback for the engine's log when the grader failed; never shown to an agent.
+        defects: the known defects of this competition that this edition does not mend.
+    """
+
+    competition_id: str
+    score: float | None
+    gold_threshold: float
+    silver_threshold: float
+    bronze_threshold: float
+    median_threshold: float
+    any_medal: bool
+    gold_medal: bool
+    silver_medal: bool
+    bronze_medal: bool
+    above_median: bool
+    submission_exists: bool
+    valid_submission: bool
+    is_lower_better: bool
+    created_at: str
+    submission_path: str
+    edition: Edition = "v1"
+    outcome: Outcome = "scored"
+    message: str = ""
+    detail: str = ""
+    defects: tuple[str, ...] = ()
+
+    @property
+    def medal(self) -> Medal | None:
+        """The medal earned, if any."""
+        if self.gold_medal:
+            return "gold"
+        if self.silver_medal:
+            return "silver"
+        return "bronze" if self.bronze_medal else None
+
+    def to_dict(self, *, extended: bool = False) -> dict[str, Any]:
+        """The report as MLE-bench writes it, with `extended` also this project's own fields."""
+        names = [field.name for field in fields(self)]
+        if not extended:
+            names = names[: names.index("submission_path") + 1]
+        values = {name: getattr(self, name) for name in names}
+        return values | {"defects": list(self.defects)} if extended else values
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Report:
+        """Read back what `to_dict` wrote, MLE-bench's own reports included."""
+        known = {field.name for field in fields(cls)}
+        taken = {name: value for name, value in values.items() if name in known}
+        return cls(**(taken | {"defects": tuple(values.get("defects", ()))}))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a submission is valid, why not, and what it earns."""
+
+    valid: bool
+    message: str
+    score: float | None
+    medal_tier: Medal | None
+
+
+def make_report(
+    competition: Competition, judgement: Judgement, submission: Path | None, edition: Edition, created_at: str
+) -> Report:
+    """Put a judgement beside the medal cut-offs."""
+    score = None if judgement.score is None else round(judgement.score, SCORE_DECIMALS)
+    cut = competition.thresholds
+    medal = cut.medal(score)
+    return Report(
+        competition_id=competition.id,
+        score=score,
+        gold_threshold=cut.gold,
+        silver_threshold=cut.silver,
+        bronze_threshold=cut.bronze,
+        median_threshold=cut.median,
+        any_medal=medal is not None,
+        gold_medal=medal == "gold",
+        silver_medal=medal == "silver",
+        bronze_medal=medal == "bronze",
+        above_median=cut.above_median(score),
+        submission_exists=judgement.outcome != "no_file",
+        valid_submission=score is not None,
+        is_lower_better=cut.is_lower_better,
+        created_at=created_at,
+        submission_path=str(submission),
+        edition=edition,
+        outcome=judgement.outcome,
+        message=judgement.message,
+        detail=judgement.detail,
+        defects=competition.defects_in(edition),
+    )

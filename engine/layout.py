@@ -1,0 +1,99 @@
+"""Where a competition's dataset lies and whether it is complete; the folders are MLE-bench's own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from competitions.model import Competition, Edition
+
+MARKER = ".complete.json"
+
+
+@dataclass(frozen=True)
+class DatasetFolder:
+    """The folder of one competition below the data directory, seen by one edition."""
+
+    root: Path
+    edition: Edition
+
+    @property
+    def raw(self) -> Path:
+        """Kaggle's zip, extracted once."""
+        return self.root / "raw"
+
+    @property
+    def prepared(self) -> Path:
+        """The prepared dataset; edition corrected has its own, because MLE-bench reads the other one."""
+        return self.root / ("prepared" if self.edition == "v1" else "prepared-corrected")
+
+    @property
+    def public(self) -> Path:
+        """What an agent sees."""
+        return self.prepared / "public"
+
+    @property
+    def private(self) -> Path:
+        """The answers."""
+        return self.prepared / "private"
+
+    @property
+    def marker(self) -> Path:
+        """Written last by this project; datasets made by MLE-bench have none."""
+        return self.prepared / MARKER
+
+    @property
+    def lock(self) -> Path:
+        """Held while the dataset is being prepared."""
+        return self.root / f".{self.prepared.name}.lock"
+
+    def zips(self) -> tuple[Path, ...]:
+        """The archives that Kaggle delivered."""
+        return tuple(sorted(path for path in self.root.glob("*.zip") if path.is_file()))
+
+
+def default_data_dir() -> Path:
+    """The data directory of MLE-bench, so that datasets prepared by either are seen by both."""
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir()) / "mle-bench" / "data"
+
+
+def dataset_folder(
+    competition: Competition, data_dir: Path | str | None = None, edition: Edition = "v1"
+) -> DatasetFolder:
+    """Where the dataset of a competition lies, or would lie."""
+    base = default_data_dir() if data_dir is None else Path(data_dir)
+    return DatasetFolder(base.expanduser().absolute() / competition.id, edition)
+
+
+def is_prepared(competition: Competition, folder: DatasetFolder) -> bool:
+    """Whether agents can run on the dataset and their submissions be graded.
+
+    The rule is MLE-bench's: both folders hold something, and answers and sample submission are there.
+    """
+    needed = (competition.answers, competition.sample_submission)
+    return (
+        _holds_something(folder.public)
+        and _holds_something(folder.private)
+        and all((folder.prepared / name).is_file() for name in needed)
+    )
+
+
+def can_grade(competition: Competition, folder: DatasetFolder) -> bool:
+    """Whether submissions can be graded: the answers are there."""
+    return _holds_something(folder.private) and (folder.prepared / competition.answers).is_file()
+
+
+def _holds_something(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir())
+
+
+def prepared_with(folder: DatasetFolder) -> dict[str, object] | None:
+    """What the marker says of how the dataset was prepared; None for one without a marker."""
+    try:
+        facts = json.loads(folder.marker.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return facts if isinstance(facts, dict) else None
