@@ -1,0 +1,182 @@
+"""What lies in an attempt's directory: names, records and their JSON; docs/run-directory.md is its manual.
+
+Engine, runner and shim meet here and nowhere else, so it imports neither state nor anything heavy.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from foundation import files
+from foundation.problems import DataProblem
+
+VERSION = 1
+
+ORDER = "run.json"
+STOP = "stop.json"
+CLAIM = "claim"
+LOCK = "shim.lock"
+STARTED = "started.json"
+LOG = "run.log"
+SHIM_LOG = "shim.log"
+EVENTS = "events.jsonl"
+USAGE = "usage.jsonl"
+ENDING = "warden.json"
+EXIT = "exit.json"
+VALIDATIONS = "validations.jsonl"
+SUBMISSION = "submission"
+SUBMISSION_FILE = "submission.csv"
+LOGS = "logs"
+CODE = "code"
+SNAPSHOTS = "snapshots"
+SCRATCH = "scratch"
+GRADER = "grader"
+GRADER_SOCKET = "grader.sock"
+
+RUNNER = "runner"
+INBOX = "inbox"
+RUNNER_LOCK = "runner.lock"
+RUNNER_LOG = "runner.log"
+
+BUBBLEWRAP = "bubblewrap"
+PLAIN = "plain"
+
+_MAX_RECORD_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Order:
+    """run.json: what to do, complete and for ever; secrets are in it by name only.
+
+    Attributes:
+        runtime: `bubblewrap` or `plain`.
+        network: `none` or `open`.
+        arguments, variables: of the start script; what a secrets hand-over holds takes their place.
+        secret: whether arguments or variables hold secrets and so are handed over apart.
+    """
+
+    version: int
+    attempt_id: int
+    sweep_id: str
+    competition_id: str
+    seed: int
+    attempt: int
+    agent_id: str
+    agent_folder: str
+    start: str
+    arguments: tuple[str, ...]
+    variables: tuple[tuple[str, str], ...]
+    secret: bool
+    public_dir: str
+    data_dir: str
+    edition: str
+    runtime: str
+    network: str
+    python_prefix: str
+    time_limit_seconds: float
+    grace_seconds: float
+    memory_bytes: int | None
+    snapshot_every_seconds: float
+    log_limit_bytes: int = 1 << 30
+    submission_limit_bytes: int = 1 << 30
+
+
+@dataclass(frozen=True)
+class Stop:
+    """stop.json: somebody wants the attempt to end."""
+
+    by: str
+    at: float
+
+
+@dataclass(frozen=True)
+class Started:
+    """started.json: the agent's process is there.
+
+    Attributes:
+        pid: of the shim, which holds the lock.
+        monotonic: the host's monotonic clock at the start, comparable within one `boot_id`.
+    """
+
+    pid: int
+    at: float
+    monotonic: float
+    boot_id: str
+    isolated: bool
+
+
+@dataclass(frozen=True)
+class Exit:
+    """exit.json: how the attempt ended, written when everything that it left has been gathered.
+
+    Attributes:
+        reason: `exited`, `deadline`, `stopped`, or `lost` when nobody saw how it ended.
+        oom_kills: processes that the kernel killed for memory on this host meanwhile.
+        submission_sequence: the snapshot that is the final submission; None when there is none.
+        problem: what went wrong around the agent, in words; empty when nothing did.
+    """
+
+    reason: str
+    exit_code: int | None
+    signal: int | None
+    started_at: float | None
+    ended_at: float
+    oom_kills: int = 0
+    submission_sequence: int | None = None
+    submission_problem: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Handed:
+    """A file in the runner's inbox: an attempt that is the runner's until the engine takes the file away."""
+
+    attempt_id: int
+    directory: str
+
+
+Record = TypeVar("Record", Order, Stop, Started, Exit, Handed)
+
+
+def write(path: Path, record: Order | Stop | Started | Exit | Handed) -> None:
+    """Put a record in its place in one step."""
+    files.write_json(path, asdict(record))
+
+
+def read(path: Path, kind: type[Record]) -> Record:
+    """Read a record; fields that this version does not know are left out.
+
+    Raises:
+        DataProblem: it is missing, no record of this kind, or of a newer protocol.
+    """
+    with files.reading_untrusted(path, max_bytes=_MAX_RECORD_BYTES) as stream:
+        content = stream.read()
+    try:
+        values: dict[str, Any] = json.loads(content)
+        if values.get("version", VERSION) > VERSION:
+            raise DataProblem(f"{path} was written by a newer version", f"its protocol is {values['version']}")
+        known = {field.name for field in fields(kind)}
+        if kind is Order:
+            values["arguments"] = tuple(values["arguments"])
+            values["variables"] = tuple((name, value) for name, value in values["variables"])
+        return kind(**{name: value for name, value in values.items() if name in known})
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DataProblem(f"{path} is damaged", str(error)) from error
+
+
+def read_if_there(path: Path, kind: type[Record]) -> Record | None:
+    """Read a record that may not have been written yet."""
+    return read(path, kind) if path.exists() else None
+
+
+def attempt_folder(sweep_id: str, competition_id: str, seed: int, attempt: int) -> str:
+    """Where an attempt lies, relative to the state directory."""
+    return f"runs/{sweep_id}/{competition_id}/seed-{seed}/attempt-{attempt}"
+
+
+def inbox(state_dir: Path) -> Path:
+    """Where the engine hands attempts to the runner."""
+    return state_dir / RUNNER / INBOX
