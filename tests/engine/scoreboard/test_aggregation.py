@@ -1,0 +1,104 @@
+import csv
+import math
+import random
+import statistics
+from pathlib import Path
+
+import pytest
+
+from competitions.registry import splits
+from engine.scoreboard import COLUMNS, Cell, Measure, Result, aggregate
+from engine.scoreboard.aggregation import over_seeds
+from foundation.problems import DataProblem
+
+MEDAL = frozenset({Measure.SUBMISSION, Measure.VALID, Measure.ABOVE_MEDIAN, Measure.GOLD, Measure.ANY_MEDAL})
+NOTHING: frozenset[Measure] = frozenset()
+
+
+def operand_results() -> list[Result]:
+    """The per-seed outcomes behind a published row, in the order of their seeds."""
+    with (Path(__file__).parent / "operand_row.csv").open() as stream:
+        entries = sorted(csv.DictReader(stream), key=lambda entry: int(entry["seed"]))
+    results = []
+    for entry in entries:
+        earned = {Measure.SUBMISSION}
+        earned |= {Measure.VALID} if entry["valid_submission"] == "1" else set()
+        earned |= {Measure.ABOVE_MEDIAN} if entry["above_median"] == "1" else set()
+        for medal in (Measure.GOLD, Measure.SILVER, Measure.BRONZE):
+            earned |= {medal, Measure.ANY_MEDAL} if entry[f"{medal}_medal"] == "1" else set()
+        results.append(Result(entry["competition_id"], frozenset(earned)))
+    return results
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ("low", "63.64 ± 0.00"),
+        ("medium", "33.33 ± 0.88"),
+        ("high", "20.00 ± 0.00"),
+        ("all", "39.56 ± 0.44"),
+    ],
+)
+def test_a_published_row_is_reproduced_from_its_outcomes(column: str, expected: str) -> None:
+    row = aggregate(operand_results(), splits()[COLUMNS[column]], pad_missing=True)
+    assert str(row[Measure.ANY_MEDAL]) == expected
+    assert row[Measure.ANY_MEDAL].n == 3
+
+
+def test_without_padding_a_split_with_an_unfinished_competition_is_refused_by_name() -> None:
+    with pytest.raises(DataProblem) as caught:
+        aggregate(operand_results(), splits()["split75"])
+    assert "fewer than 1 results" in caught.value.what
+    assert any(competition in caught.value.why for competition in splits()["split75"])
+
+
+def test_only_seeds_that_every_competition_finished_count() -> None:
+    results = [
+        Result("a", MEDAL),
+        Result("a", NOTHING),
+        Result("a", NOTHING),
+        Result("b", NOTHING),
+        Result("b", MEDAL),
+    ]
+    row = aggregate(results, ["a", "b"])
+    assert row[Measure.ANY_MEDAL] == Cell(50.0, 0.0, 2)
+
+
+def test_padding_counts_missing_reports_as_no_medal() -> None:
+    results = [Result("a", MEDAL), Result("a", MEDAL), Result("b", MEDAL)]
+    row = aggregate(results, ["a", "b", "c"], pad_missing=True)
+    assert row[Measure.ANY_MEDAL].n == 2
+    assert row[Measure.ANY_MEDAL].mean == pytest.approx((200 / 3 + 100 / 3) / 2)
+    assert row[Measure.SUBMISSION] == row[Measure.ANY_MEDAL]
+
+
+def test_asking_for_more_seeds_than_there_are_is_refused_without_padding() -> None:
+    results = [Result("a", MEDAL), Result("a", MEDAL)]
+    with pytest.raises(DataProblem):
+        aggregate(results, ["a"], seeds=3)
+    assert aggregate(results, ["a"], seeds=1)[Measure.ANY_MEDAL] == Cell(100.0, 0.0, 1)
+    assert aggregate(results, ["a"], seeds=4, pad_missing=True)[Measure.ANY_MEDAL].mean == 50.0
+
+
+def test_nothing_at_all_is_refused_even_with_padding() -> None:
+    with pytest.raises(DataProblem):
+        aggregate([Result("elsewhere", MEDAL)], ["a"], pad_missing=True)
+
+
+def test_the_error_is_that_of_the_mean_with_the_sample_deviation() -> None:
+    values = [40.0, 44.0, 36.0, 42.0]
+    cell = over_seeds(values)
+    assert cell.sem == pytest.approx(statistics.stdev(values) / math.sqrt(4))
+    low, high = cell.interval()
+    assert (low, high) == pytest.approx((40.5 - 1.96 * cell.sem, 40.5 + 1.96 * cell.sem))
+    assert over_seeds([12.5]) == Cell(12.5, 0.0, 1)
+
+
+def test_the_order_of_competitions_changes_nothing() -> None:
+    results = operand_results()
+    by_competition = sorted(results, key=lambda result: result.competition_id)
+    members = list(splits()["split75"])
+    random.Random(0).shuffle(members)
+    assert aggregate(results, splits()["split75"], pad_missing=True) == aggregate(
+        by_competition, members, pad_missing=True
+    )

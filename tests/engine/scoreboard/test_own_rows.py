@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from competitions.registry import get, splits
+from engine.scoreboard import Cell, Measure, Row, own_rows
+from state import database as state_database
+from state import experiments, runs, submissions, sweeps, transitions
+from state.database import Database
+from state.lifecycle import FailureClass, Outcome
+from state.records import Grade, Run, SweepSpec
+from state.transitions import Exit, Failure
+
+SPEC = SweepSpec("dummy", "/agents", ("leaf-classification",), seeds=1, time_limit_seconds=7200)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = state_database.open_for_writing(tmp_path)
+    yield opened
+    opened.close()
+
+
+def sweep(
+    database: Database, name: str, spec: SweepSpec, *, version: str = "1", now: float = 1.0
+) -> list[Run]:
+    sweeps.create(
+        database,
+        sweep_id=name,
+        name=name,
+        spec=spec,
+        agent_folder="/agents/dummy",
+        agent_version=version,
+        concurrency=2,
+        now=now,
+    )
+    return runs.of_sweep(database, name)
+
+
+def start(database: Database, run: Run) -> int:
+    attempt = transitions.launch(database, run.id, directory=f"runs/{run.id}", runtime="process", now=2.0)
+    transitions.started(database, attempt.id, isolated=True, at=2.0, now=2.0)
+    return attempt.id
+
+
+def finish(database: Database, run: Run, outcome: Outcome, *, score: float | None = None) -> None:
+    attempt_id = start(database, run)
+    transitions.agent_ended(database, attempt_id, Exit(0, None, "exited"), at=3.0, now=3.0)
+    transitions.collected(database, attempt_id, now=3.0)
+    if score is not None:
+        snapshot = submissions.Snapshot(1, 2.5, 0.5, "00", 1, "1.csv", True)
+        submissions.add(database, attempt_id, snapshot)
+        taken = submissions.of_attempt(database, attempt_id)[0].id
+        submissions.add_grade(database, Grade(taken, 3.0, "v1", score, True, outcome, "", {}), now=3.0)
+    transitions.finished(database, attempt_id, outcome, now=3.0)
+
+
+def fail(database: Database, run: Run) -> None:
+    transitions.failed(database, start(database, run), Failure(FailureClass.CRASH, "exit code 1"), now=3.0)
+
+
+def only_row(database: Database, *, pad_missing: bool = False) -> Row:
+    (row,) = own_rows(database, pad_missing=pad_missing)
+    return row
+
+
+def test_a_sweep_over_a_part_of_a_split_says_how_much_and_gives_no_column(database: Database) -> None:
+    for run in sweep(database, "dummy-1", SPEC):
+        finish(database, run, Outcome.GOLD, score=0.0)
+    row = only_row(database)
+    assert row.columns["low"].cell is None
+    assert (row.columns["low"].covered, row.columns["low"].of) == (1, 22)
+    assert (row.columns["high"].covered, row.columns["high"].of) == (0, 15)
+    assert row.own is not None
+    assert row.own.cell == Cell(100.0, 0.0, 1)
+    assert (row.own.covered, row.own.of) == (1, 1)
+
+
+def test_a_covered_split_gets_its_column(database: Database) -> None:
+    low = splits()["low"]
+    for run in sweep(database, "dummy-1", replace(SPEC, competitions=low)):
+        finish(database, run, Outcome.SILVER if run.competition_id == low[0] else Outcome.NO_SUBMISSION)
+    cell = only_row(database).columns["low"].cell
+    assert cell is not None
+    assert cell.mean == pytest.approx(100 / 22)
+    assert only_row(database).columns["all"].cell is None
+
+
+def test_a_running_experiment_shows_its_complete_seeds_only(database: Database) -> None:
+    queued = sweep(database, "dummy-1", replace(SPEC, seeds=3))
+    finish(database, queued[0], Outcome.BRONZE, score=0.01)
+    finish(database, queued[1], Outcome.INVALID)
+    start(database, queued[2])
+    row = only_row(database)
+    assert (row.seeds_done, row.seeds_planned, row.running) == (2, 3, True)
+    assert row.own is not None
+    assert row.own.cell is not None
+    assert row.own.cell.n == 2
+    assert row.own.measures[Measure.SUBMISSION].mean == 100.0
+    assert row.own.measures[Measure.VALID].mean == 50.0
+
+
+def test_a_failed_seed_is_dropped_or_counts_as_no_medal_with_padding(database: Database) -> None:
+    gold, failed = sweep(database, "dummy-1", replace(SPEC, seeds=2))
+    finish(database, gold, Outcome.GOLD, score=0.0)
+    fail(database, failed)
+    dropped, padded = only_row(database), only_row(database, pad_missing=True)
+    assert dropped.own is not None
+    assert padded.own is not None
+    assert dropped.own.cell == Cell(100.0, 0.0, 1)
+    assert padded.own.cell == Cell(50.0, 50.0, 2)
+    assert (dropped.padded, padded.padded) == (False, True)
+
+
+def test_sweeps_of_an_experiment_make_one_row_and_add_up_their_seeds(database: Database) -> None:
+    for number, name in enumerate(("first", "second")):
+        for run in sweep(database, name, replace(SPEC, seeds=2), now=float(number)):
+            finish(database, run, Outcome.ABOVE_MEDIAN)
+        experiments.assign(database, "together", name, now=4.0)
+    row = only_row(database)
+    assert (row.name, row.seeds_done, row.seeds_planned) == ("together", 4, 4)
+    assert row.own is not None
+    assert row.own.measures[Measure.ABOVE_MEDIAN] == Cell(100.0, 0.0, 4)
+
+
+@pytest.mark.parametrize(
+    ("other", "version", "said"),
+    [
+        (replace(SPEC, edition="corrected"), "1", "mixed editions: corrected, v1"),
+        (replace(SPEC, time_limit_seconds=3600), "1", "mixed time limits: 1 h, 2 h"),
+        (replace(SPEC, demo=True), "1", "mixed kinds of data: demo, real"),
+        (SPEC, "2", "mixed agent versions: 1, 2"),
+    ],
+)
+def test_what_must_not_be_mixed_is_named_and_gives_no_number(
+    database: Database, other: SweepSpec, version: str, said: str
+) -> None:
+    for name, spec, used in (("first", SPEC, "1"), ("second", other, version)):
+        for run in sweep(database, name, spec, version=used):
+            finish(database, run, Outcome.GOLD, score=0.0)
+        experiments.assign(database, "together", name, now=4.0)
+    row = only_row(database)
+    assert row.conflict == said
+    assert row.own is not None
+    assert row.own.cell is None
+    assert all(standing.cell is None for standing in row.columns.values())
+
+
+def test_a_demo_and_rerolled_seeds_are_marked(database: Database) -> None:
+    (run,) = sweep(database, "dummy-1", replace(SPEC, demo=True))
+    fail(database, run)
+    transitions.requeued(database, run.id, by="me", now=4.0)
+    row = only_row(database)
+    assert row.demo
+    assert row.rerolled == 1
+
+
+def test_a_tie_with_the_median_is_a_medal_but_not_above_it(database: Database) -> None:
+    """In herbarium-2020 the cut-off of bronze is the median itself."""
+    competition = get("herbarium-2020-fgvc7")
+    assert competition.thresholds.bronze == competition.thresholds.median
+    (run,) = sweep(database, "dummy-1", replace(SPEC, competitions=(competition.id,)))
+    finish(database, run, Outcome.BRONZE, score=competition.thresholds.bronze)
+    row = only_row(database)
+    assert row.own is not None
+    assert row.own.measures[Measure.ANY_MEDAL].mean == 100.0
+    assert row.own.measures[Measure.ABOVE_MEDIAN].mean == 0.0
+
+
+def test_a_users_split_is_a_column_like_any_other(database: Database) -> None:
+    (run,) = sweep(database, "dummy-1", SPEC)
+    finish(database, run, Outcome.GOLD, score=0.0)
+    (row,) = own_rows(database, user_splits={"mine": ("leaf-classification",)})
+    assert row.columns["mine"].cell == Cell(100.0, 0.0, 1)
