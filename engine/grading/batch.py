@@ -1,0 +1,89 @@
+"""Grading a JSONL of many submissions into one report, in MLE-bench's format; one bad line costs only itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.grading.report import Report
+from foundation.clock import run_group_stamp
+from foundation.files import write_json
+from foundation.problems import DataProblem
+
+
+@dataclass(frozen=True)
+class SubmissionLine:
+    """One line of a submission JSONL."""
+
+    competition_id: str
+    submission_path: str | None
+    logs_path: str | None = None
+    code_path: str | None = None
+
+
+def read_submissions(path: Path) -> list[SubmissionLine]:
+    """Read a submission JSONL; blank lines and comments (`#`, `//`) are skipped.
+
+    Raises:
+        DataProblem: the file cannot be read, or a line is not as it should be, by its number.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataProblem(f"{path} cannot be read", str(error)) from error
+    return [
+        _read_line(line, f"{path}, line {number}")
+        for number, line in enumerate(lines, start=1)
+        if line.strip() and not line.lstrip().startswith(("#", "//"))
+    ]
+
+
+def _read_line(line: str, where: str) -> SubmissionLine:
+    try:
+        values = json.loads(line)
+    except ValueError as error:
+        raise DataProblem(f"{where} is not JSON", str(error)) from error
+    if not isinstance(values, dict) or not isinstance(values.get("competition_id"), str):
+        raise DataProblem(f"{where} names no competition", next_step='It needs a key "competition_id".')
+    paths = [values.get(key) for key in ("submission_path", "logs_path", "code_path")]
+    if not all(value is None or isinstance(value, str) for value in paths):
+        raise DataProblem(f"{where} is not as it should be", "a path is neither text nor null")
+    return SubmissionLine(values["competition_id"], *paths)
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """The reports of many submissions and their counts."""
+
+    reports: tuple[Report, ...]
+
+    def to_dict(self, *, extended: bool = False) -> dict[str, Any]:
+        """The counts and the reports as MLE-bench writes them."""
+        reports = self.reports
+        return {
+            "total_runs": len(reports),
+            "total_runs_with_submissions": sum(report.submission_exists for report in reports),
+            "total_valid_submissions": sum(report.valid_submission for report in reports),
+            "total_medals": sum(report.any_medal for report in reports),
+            "total_gold_medals": sum(report.gold_medal for report in reports),
+            "total_silver_medals": sum(report.silver_medal for report in reports),
+            "total_bronze_medals": sum(report.bronze_medal for report in reports),
+            "total_above_median": sum(report.above_median for report in reports),
+            "competition_reports": [report.to_dict(extended=extended) for report in reports],
+        }
+
+
+def grade_lines(lines: Iterable[SubmissionLine], grade: Callable[[SubmissionLine], Report]) -> BatchReport:
+    """Grade each line with `grade`, which decides on process and data directory."""
+    return BatchReport(tuple(grade(line) for line in lines))
+
+
+def write_batch_report(report: BatchReport, output_dir: Path, moment: float) -> Path:
+    """Write the report under MLE-bench's name for it and return its path."""
+    output_dir.mkdir(parents=True, exist_ok=True)
+    path = output_dir / f"{run_group_stamp(moment)}_grading_report.json"
+    write_json(path, report.to_dict())
+    return path
