@@ -1,0 +1,57 @@
+"""Making the raw data of a demo competition, as a folder that appears whole or not at all."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foundation.problems import UsageProblem
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# One module each, with `write(folder, random)`; imported when asked for, since they need numpy and pandas.
+_MODULES = {
+    "aerial-cactus-identification": "cactus",
+    "detecting-insults-in-social-commentary": "insults",
+    "leaf-classification": "leaves",
+    "nomad2018-predict-transparent-conductors": "conductors",
+    "spaceship-titanic": "spaceship",
+    "spooky-author-identification": "authors",
+}
+DEMO_COMPETITIONS = tuple(_MODULES)
+
+
+def generate(competition_id: str, raw_folder: Path) -> None:
+    """Write made-up raw data to `raw_folder`; a folder that is there already is whole and stays.
+
+    Raises:
+        UsageProblem: there is no demo data for that competition.
+    """
+    if competition_id not in _MODULES:
+        raise UsageProblem(
+            f"there is no demo data for '{competition_id}'",
+            next_step=f"demo competitions are: {', '.join(DEMO_COMPETITIONS)}",
+        )
+    if raw_folder.is_dir():
+        return
+    raw_folder.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{raw_folder.name}.", suffix=".partial", dir=raw_folder.parent))
+    try:
+        module = importlib.import_module(f"engine.demo.{_MODULES[competition_id]}")
+        module.write(scratch, _random(competition_id))
+        scratch.chmod(0o755)
+        scratch.rename(raw_folder)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+
+
+def _random(competition_id: str) -> np.random.Generator:
+    """The same numbers for a competition on every machine and in every run."""
+    import numpy as np
+
+    return np.random.default_rng(list(competition_id.encode()))
