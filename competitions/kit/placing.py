@@ -44,13 +44,30 @@ def place(job: Preparation, pairs: Iterable[tuple[Path, Path]], what: str = "fil
 
 def place_tree(job: Preparation, source: Path, target: Path, what: str = "files") -> None:
     """Bring a whole folder to `target`, empty folders included."""
+    place_trees(job, [(source, target)], what)
+
+
+def place_trees(job: Preparation, folders: Iterable[tuple[Path, Path]], what: str = "files") -> None:
+    """Bring each first folder to each second path as a whole, empty folders included.
+
+    Raises:
+        DataProblem: a raw folder is missing, or holds something that is neither file nor folder.
+    """
     pairs: list[tuple[Path, Path]] = []
-    for folder, _, names in os.walk(source):
-        here = Path(folder)
-        there = target / here.relative_to(source)
-        there.mkdir(parents=True, exist_ok=True)
-        pairs += [(here / name, there / name) for name in names]
+    for source, target in folders:
+        if not source.is_dir():
+            raise _missing(job, source)
+        for folder, _, names in os.walk(source):
+            here = Path(folder)
+            there = target / here.relative_to(source)
+            there.mkdir(parents=True, exist_ok=True)
+            pairs += [(here / name, there / name) for name in names]
     place(job, pairs, what)
+
+
+def place_named(job: Preparation, names: Iterable[str], source: Path, target: Path) -> None:
+    """Bring the named files of one folder to another folder, names kept."""
+    place(job, [(source / name, target / name) for name in names], f"{target.parent.name}/{target.name}")
 
 
 def copy_file(job: Preparation, source: Path, target: Path) -> None:
@@ -63,12 +80,20 @@ def _place_batch(job: Preparation, pairs: list[tuple[Path, Path]]) -> int:
         try:
             _place_one(source, target, job.may_link)
         except FileNotFoundError as error:
+            raise _missing(job, source) from error
+        except FileExistsError as error:
             raise DataProblem(
-                f"{job.competition.id}: {source.name} is missing from the raw data",
-                f"looked in {source.parent}",
-                "Download the competition's data again; the copy is incomplete.",
+                f"{job.competition.id}: {source} was not taken", f"another raw file lies at {target} already"
             ) from error
     return len(pairs)
+
+
+def _missing(job: Preparation, source: Path) -> DataProblem:
+    return DataProblem(
+        f"{job.competition.id}: {source.name} is missing from the raw data",
+        f"looked in {source.parent}",
+        "Download the competition's data again; the copy is incomplete.",
+    )
 
 
 def _place_one(source: Path, target: Path, may_link: bool) -> None:
