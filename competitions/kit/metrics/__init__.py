@@ -4,18 +4,25 @@ They take clean input: what a submission may hold wrong is refused before, in `c
 """
 
 from competitions.kit.metrics.classification import accuracy, f1_scores, quadratic_weighted_kappa
-from competitions.kit.metrics.probability import log_loss
-from competitions.kit.metrics.ranking import mean_column_auc, roc_auc
+from competitions.kit.metrics.label_sets import LabelSets, mean_row_f1, pooled_f1
+from competitions.kit.metrics.probability import log_loss, log_losses, probabilistic_f1
+from competitions.kit.metrics.ranking import banded_auc, mean_column_auc, roc_auc
 from competitions.kit.metrics.regression import mean_absolute_error, rmse, rmsle
 from competitions.kit.metrics.retrieval import map_at_k
 
 __all__ = [
+    "LabelSets",
     "accuracy",
+    "banded_auc",
     "f1_scores",
     "log_loss",
+    "log_losses",
     "map_at_k",
     "mean_absolute_error",
     "mean_column_auc",
+    "mean_row_f1",
+    "pooled_f1",
+    "probabilistic_f1",
     "quadratic_weighted_kappa",
     "rmse",
     "rmsle",

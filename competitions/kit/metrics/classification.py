@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,14 +44,19 @@ def f1_scores(truth: Labels, predicted: Labels) -> F1Scores:
     )
 
 
-def quadratic_weighted_kappa(truth: Labels, predicted: Labels) -> float:
+def quadratic_weighted_kappa(
+    truth: Labels, predicted: Labels, *, classes: Sequence[Any] | None = None
+) -> float:
     """Agreement beyond chance of ordered classes, weighted by the squared distance of their ranks.
 
-    Ranks are positions among the classes that occur, as in scikit-learn: a class that never occurs
-    leaves no gap. One single class on both sides gives NaN.
+    Ranks are positions in `classes`, which are in order and hold every label. Without them they are
+    positions among the classes that occur, as in scikit-learn: a class that never occurs leaves no
+    gap. One single class on both sides gives NaN.
     """
-    classes, codes = np.unique(np.concatenate([truth, predicted]), return_inverse=True)
-    size = len(classes)
+    both = np.concatenate([truth, predicted])
+    ordered = np.unique(both) if classes is None else np.asarray(classes)
+    codes = np.searchsorted(ordered, both)
+    size = len(ordered)
     observed = np.bincount(codes[: len(truth)] * size + codes[len(truth) :], minlength=size * size)
     observed = observed.reshape(size, size)
     expected = np.outer(observed.sum(axis=1), observed.sum(axis=0)) / len(truth)

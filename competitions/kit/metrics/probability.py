@@ -25,3 +25,22 @@ def log_loss(
     """
     chosen = probabilities[np.arange(len(true_class)), true_class]
     return float(-np.log(np.clip(chosen, clip, 1 - clip)).mean())
+
+
+def log_losses(
+    truth: npt.NDArray[Any], probabilities: npt.NDArray[np.float64], *, clip: float = MACHINE_EPSILON
+) -> npt.NDArray[np.float64]:
+    """Each row's -(y ln p + (1 - y) ln(1 - p)) for a truth of 0 and 1, p clipped to [clip, 1 - clip]."""
+    clipped = np.clip(probabilities, clip, 1 - clip)
+    losses: npt.NDArray[np.float64] = -np.log(np.where(truth == 1, clipped, 1 - clipped))
+    return losses
+
+
+def probabilistic_f1(truth: npt.NDArray[Any], probabilities: npt.NDArray[np.float64]) -> float:
+    """F1 with each row's probability counted as that share of a positive claim; 0 without any true claim."""
+    positive = truth == 1
+    right, wrong = float(probabilities[positive].sum()), float(probabilities[~positive].sum())
+    if not right > 0:
+        return 0.0
+    precision, recall = right / (right + wrong), right / int(positive.sum())
+    return 2 * precision * recall / (precision + recall)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,56 @@ def roc_auc(truth: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> float:
         return float("nan")
     order = np.argsort(scores)
     ranked, hits = scores[order], positive[order]
-    ends = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
+    ends = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(ranked) - 1)
+    if len(ends) == len(ranked):  # no ties: a positive beats the negatives before it
+        won = int(np.flatnonzero(hits).sum()) - positives * (positives - 1) // 2
+        return won / (positives * negatives)
     positives_to = np.cumsum(hits)[ends]
     negatives_to = ends + 1 - positives_to
-    # below: negatives before the tie in which a positive stands, and half of those inside it
     inside = np.diff(negatives_to, prepend=0)
-    below = negatives_to - inside + inside / 2
-    won = float((np.diff(positives_to, prepend=0) * below).sum())
-    return won / (positives * negatives)
+    beaten = negatives_to - inside / 2  # negatives before the tie in which a positive stands, half of those in it
+    return float((np.diff(positives_to, prepend=0) * beaten).sum()) / (positives * negatives)
 
 
 def mean_column_auc(truth: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> float:
     """The plain mean of each column's area under the ROC curve."""
     return float(np.mean([roc_auc(truth[:, column], scores[:, column]) for column in range(truth.shape[1])]))
+
+
+def banded_auc(
+    truth: npt.NDArray[Any],
+    scores: npt.NDArray[np.float64],
+    *,
+    edges: Sequence[float],
+    weights: Sequence[float],
+) -> float:
+    """Area under the ROC curve with bands of the true positive rate weighted, scaled to at most 1.
+
+    Band k lies between `edges[k]` and `edges[k + 1]` and counts `weights[k]` times its part of the
+    area. NaN when the truth holds one class only.
+    """
+    positive = np.asarray(truth) == 1
+    positives = int(positive.sum())
+    negatives = len(positive) - positives
+    if positives == 0 or negatives == 0:
+        return float("nan")
+    order = np.argsort(-scores)
+    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
+    hits = np.cumsum(positive[order])[ends]
+    true_rate = np.append(0.0, hits / positives)
+    false_rate = np.append(0.0, (ends + 1 - hits) / negatives)
+    # where a rising piece of the curve crosses an edge, the straight line between its ends is cut
+    inner = np.asarray(edges[1:-1], dtype=np.float64)
+    after = np.searchsorted(true_rate, inner)
+    share = (inner - true_rate[after - 1]) / (true_rate[after] - true_rate[after - 1])
+    crossing = false_rate[after - 1] + share * (false_rate[after] - false_rate[after - 1])
+    true_rate, false_rate = np.insert(true_rate, after, inner), np.insert(false_rate, after, crossing)
+    area = sum(
+        weight * _area(false_rate, np.clip(true_rate, low, high) - low)
+        for low, high, weight in zip(edges[:-1], edges[1:], weights, strict=True)
+    )
+    return area / float(np.dot(np.diff(edges), weights))
+
+
+def _area(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
+    return float((np.diff(x) * (y[1:] + y[:-1])).sum() / 2)

@@ -1,0 +1,31 @@
+"""Cells that hold names."""
+
+import pandas as pd
+import pytest
+
+from competitions.kit import labels, metrics
+from competitions.task import InvalidSubmission
+
+
+@pytest.mark.parametrize("values", [[1, 2], [1.5, None], [True, False]])
+def test_numbers_and_truth_values_are_no_names(values: list[object]) -> None:
+    with pytest.raises(InvalidSubmission, match="holds numbers or True/False only"):
+        labels.single(pd.DataFrame({"label": values}), "label")
+
+
+def test_a_missing_name_is_empty_text() -> None:
+    assert labels.single(pd.DataFrame({"label": ["a", None]}), "label").tolist() == ["a", ""]
+
+
+def test_a_column_without_any_name_is_refused_unless_allowed() -> None:
+    empty = pd.DataFrame({"label": [float("nan")] * 2})
+    assert labels.single(empty, "label", all_missing_ok=True).tolist() == ["", ""]
+    with pytest.raises(InvalidSubmission, match="empty in every row"):
+        labels.single(empty, "label")
+
+
+def test_repeats_blanks_and_order_of_labels_do_not_matter() -> None:
+    given = pd.Series(["b  a a ", " c", None, 5])
+    truth, predicted = labels.coded_sets(pd.Series(["a b", "c", "", ""]), given)
+    assert metrics.pooled_f1(truth, predicted) == 1
+    assert len(predicted.row) == 3
