@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 import stat
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from competitions.kit.zipwriter import ZipWriter
 from competitions.task import Preparation, Progress
@@ -30,7 +32,7 @@ def opened(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise DataProblem(
             f"{path} cannot be read as a zip", str(error), "Download the competition's data again."
         ) from error
@@ -53,14 +55,22 @@ def extract(job: Preparation, path: Path, target: Path, *, only: Callable[[str],
 
 def extracted_file(job: Preparation, path: Path, name: str) -> Path:
     """Take one file out of a zip into the job's scratch folder; it may lie in a folder of the zip."""
-    member = next((found for found in files_in(path) if PurePosixPath(found).name == name), None)
-    if member is None:
-        raise DataProblem(
-            f"{path} is incomplete", f"it holds no {name}", "Download the competition's data again."
-        )
     target = job.scratch / f"{path.name}.members" / name
-    extract_as(job, path, {member: target})
+    extract_as(job, path, {_full_name(path, name): target})
     return target
+
+
+@contextmanager
+def opened_member(path: Path, name: str) -> Iterator[IO[bytes]]:
+    """Open one file of a zip to be read once from where it lies; it may lie in a folder of the zip."""
+    full_name = _full_name(path, name)
+    with opened(path) as archive, archive.open(_regular(archive, path, full_name)) as stream:
+        yield stream
+
+
+def _full_name(path: Path, name: str) -> str:
+    # a name that no member has is told by whoever opens it
+    return next((found for found in files_in(path) if PurePosixPath(found).name == name), name)
 
 
 def extract_as(job: Preparation, path: Path, targets: Mapping[str, Path]) -> None:
@@ -120,6 +130,18 @@ def repack(job: Preparation, path: Path, target: Path, names: Mapping[str, str] 
             writer.add_compressed(source, info, new)
             if done % _BATCH == 0 or done == len(infos):
                 job.progress(target.name, done, len(infos))
+
+
+@contextmanager
+def new_member(target: Path, name: str, *, compressed: bool = True) -> Iterator[IO[bytes]]:
+    """Make a zip with a single member and give the stream that fills it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+    with (
+        zipfile.ZipFile(target, "x", method) as archive,
+        archive.open(name, "w", force_zip64=True) as stream,
+    ):
+        yield stream
 
 
 def _regular(archive: zipfile.ZipFile, path: Path, name: str) -> zipfile.ZipInfo:

@@ -75,34 +75,32 @@ def matched_rows(
         same = given_values.tolist() == wanted_values.tolist()
     if same:
         return np.arange(len(answers))
-    given_codes, wanted_codes = _common_codes(given, wanted)
-    foreign = given_codes < 0
+    wanted_codes, given_codes = _codes(wanted_values, given_values)
+    known = int(wanted_codes.max(initial=-1)) + 1
+    foreign = given_codes >= known
     if foreign.any():
         row = int(np.argmax(foreign))
         raise InvalidSubmission(
             f"Row {row + 1}: {column} {shown(given.iloc[row])} is not among the ids asked for."
         )
-    size = max(int(wanted_codes.max(initial=0)), 0) + 1
-    surplus = np.bincount(given_codes, minlength=size) > np.bincount(wanted_codes, minlength=size)
+    surplus = np.bincount(given_codes, minlength=known) > np.bincount(wanted_codes, minlength=known)
     if surplus.any():
         row = int(np.flatnonzero(surplus[given_codes])[-1])
-        raise InvalidSubmission(
-            f"Row {row + 1}: {column} {shown(given.iloc[row])} stands there more than once."
-        )
-    by_given = np.argsort(given_codes, kind="stable")
-    by_wanted = np.argsort(wanted_codes, kind="stable")
+        raise InvalidSubmission(f"Row {row + 1}: {column} {shown(given.iloc[row])} stands there more than once.")
     positions = np.empty(len(answers), dtype=np.intp)
-    positions[by_wanted] = by_given
+    if known == len(answers):  # every id once, so codes are the answers' positions
+        positions[given_codes] = np.arange(len(answers))
+    else:
+        positions[np.argsort(wanted_codes, kind="stable")] = np.argsort(given_codes, kind="stable")
     return positions
 
 
-def _common_codes(given: pd.Series, wanted: pd.Series) -> tuple[Positions, Positions]:
-    wanted_codes, names = pd.factorize(wanted)
-    try:
-        given_codes = pd.Index(names).get_indexer(pd.Index(given))
-    except TypeError:  # types that cannot be compared, such as lists of numbers and text
-        given_codes = np.full(len(given), -1)
-    return np.asarray(given_codes, dtype=np.intp), np.asarray(wanted_codes, dtype=np.intp)
+def _codes(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> tuple[Positions, Positions]:
+    # Numbered by first appearance in one pass over both, so what only `given` holds comes after the rest.
+    mixed = wanted.dtype == object or given.dtype == object
+    both = np.concatenate([wanted.astype(object), given.astype(object)] if mixed else [wanted, given])
+    codes = pd.factorize(both)[0]
+    return codes[: len(wanted)], codes[len(wanted) :]
 
 
 def numbers(
@@ -141,7 +139,7 @@ def _number_column(
         column = converted
     if pd.api.types.is_complex_dtype(column):
         raise InvalidSubmission(f"{name} holds complex numbers.")
-    values: Numbers = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
+    values: Numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
     if not missing_ok and np.isnan(values).any():
         row = int(np.argmax(np.isnan(values)))
         raise InvalidSubmission(f"Row {row + 1}: {name} is missing; expected a number.")
@@ -184,7 +182,7 @@ def rows_sum_to_one(values: Numbers, *, tolerance: float = 1e-6 + 1e-5) -> None:
 
 def rescaled_rows(values: Numbers) -> Numbers:
     """Each row divided by its sum, as Kaggle's log loss does it; a row of zeros is refused."""
-    sums = values.sum(axis=1, keepdims=True)
+    sums: Numbers = values.sum(axis=1, keepdims=True)
     empty = ~(sums[:, 0] > 0)
     if empty.any():
         raise InvalidSubmission(f"Row {int(np.argmax(empty)) + 1}: no class has a probability above zero.")

@@ -55,6 +55,24 @@ def shuffled_groups(groups: Sequence[Any] | pd.Series, test_size: float, seed: i
     return Split(train=np.flatnonzero(~in_test), test=np.flatnonzero(in_test))
 
 
+def listed_groups(groups: Sequence[Any] | pd.Series, test_size: float, seed: int = 0) -> Split:
+    """Split whole groups, taken in sorted order, and list each part group by group as they were shuffled.
+
+    Rows keep their order inside a group; a row without a group is in neither part.
+    """
+    codes, names = pd.factorize(pd.Series(groups).to_numpy(), sort=True)
+    split = shuffled(len(names), test_size, seed)
+    return Split(train=_listed(codes, split.train), test=_listed(codes, split.test))
+
+
+def _listed(codes: Positions, chosen: Positions) -> Positions:
+    place = np.full(codes.max(initial=-1) + 2, -1)  # the last one is for code -1, no group
+    place[chosen] = np.arange(len(chosen))
+    places = place[codes]
+    rows = np.flatnonzero(places >= 0)
+    return rows[np.argsort(places[rows], kind="stable")]
+
+
 def shuffled_per_class(labels: Sequence[Any] | pd.Series, test_size: float, seed: int = 0) -> Split:
     """Split each class by itself, classes in order of first appearance.
 

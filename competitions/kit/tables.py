@@ -6,6 +6,7 @@ anything that knows a competition.
 
 from __future__ import annotations
 
+import csv
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,7 +25,9 @@ def read_csv(
     source: Path | IO[bytes],
     *,
     text: Sequence[str] | None = None,
+    words: Sequence[str] = (),
     columns: Sequence[str] | None = None,
+    separator: str = ",",
 ) -> pd.DataFrame:
     """Read a CSV; numbers become the nearest double, an empty file an empty table.
 
@@ -32,24 +35,29 @@ def read_csv(
         source: a file (never taken for compressed or for an address), or an open one.
         text: columns to keep verbatim as text, where "NA", "007" and "" are themselves; an empty
             sequence means all columns. By default pandas finds each column's type.
+        words: columns that are text too, but where "NA" and the like are missing cells; only without `text`.
         columns: read only these.
+        separator: what stands between cells.
     """
     if isinstance(source, Path):
         with source.open("rb") as stream:
-            return read_csv(stream, text=text, columns=columns)
+            return read_csv(stream, text=text, words=words, columns=columns, separator=separator)
     usecols = None if columns is None else list(columns)
     try:
         with warnings.catch_warnings():
             # Types are found chunk by chunk, as MLE-bench did it: a mixed column is not worth a warning.
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
             if text is None:
-                return pd.read_csv(source, usecols=usecols)
+                return pd.read_csv(
+                    source, sep=separator, usecols=usecols, dtype=dict.fromkeys(words, str) or None
+                )
             if not text:
-                return pd.read_csv(source, usecols=usecols, dtype=str, keep_default_na=False)
-            names = pd.read_csv(source, nrows=0).columns
+                return pd.read_csv(source, sep=separator, usecols=usecols, dtype=str, keep_default_na=False)
+            names = pd.read_csv(source, sep=separator, nrows=0).columns
             source.seek(0)
             return pd.read_csv(
                 source,
+                sep=separator,
                 usecols=usecols,
                 dtype=dict.fromkeys(text, str),
                 keep_default_na=False,
@@ -59,10 +67,33 @@ def read_csv(
         return pd.DataFrame()
 
 
-def write_csv(table: pd.DataFrame, path: Path) -> None:
-    """Write a table without its index: comma, minimal quoting, LF, missing as empty, shortest floats."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table.to_csv(path, index=False, lineterminator="\n")
+def write_csv(
+    table: pd.DataFrame,
+    target: Path | IO[bytes],
+    *,
+    separator: str = ",",
+    quote_text: bool = False,
+    float_format: str | None = None,
+) -> None:
+    """Write a table without its index: comma, minimal quoting, LF, missing as empty, shortest floats.
+
+    Args:
+        table: what to write.
+        target: a file to make, or an open one, such as a member of a zip.
+        separator: what stands between cells.
+        quote_text: quote the header and every cell that is no number, missing ones included.
+        float_format: a `%` format for floats instead of their shortest form.
+    """
+    if isinstance(target, Path):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(
+        target,
+        index=False,
+        lineterminator="\n",
+        sep=separator,
+        quoting=csv.QUOTE_NONNUMERIC if quote_text else csv.QUOTE_MINIMAL,
+        float_format=float_format,
+    )
 
 
 def one_hot(labels: pd.Series, classes: Sequence[str]) -> pd.DataFrame:

@@ -106,8 +106,8 @@ def _read_answer(answer: bytes) -> Report:
 
 
 def _problem(told: dict[str, str]) -> Problem:
-    kind = getattr(problems, told["kind"], Problem)
-    return kind(told["what"], told["why"], told["next_step"])  # type: ignore[no-any-return]  # a Problem class
+    kind: type[Problem] = getattr(problems, told["kind"], Problem)
+    return kind(told["what"], told["why"], told["next_step"])
 
 
 def _judge_death(code: int, told: bytes) -> Judgement:
