@@ -1,0 +1,32 @@
+"""Preparation jobs on small folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from competitions import registry
+from competitions.model import Edition
+from competitions.task import Preparation, merge_parameters
+
+MakeJob = Callable[..., Preparation]
+
+
+@pytest.fixture
+def make_job(tmp_path: Path) -> MakeJob:
+    """A function that makes a job with empty output folders below the test's own folder."""
+
+    def make(
+        competition_id: str = "spaceship-titanic", edition: Edition = "v1", **fields: Any
+    ) -> Preparation:
+        competition = registry.get(competition_id)
+        folders = {name: tmp_path / "job" / name for name in ("raw", "public", "private", "scratch")}
+        for folder in folders.values():
+            folder.mkdir(parents=True, exist_ok=True)
+        parameters = merge_parameters(competition, None)
+        return Preparation(competition, edition, parameters, **(folders | fields))
+
+    return make

@@ -1,0 +1,148 @@
+"""Zip members arrive whole and inside their folder, or not at all; repacking moves bytes without inflating them."""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from competitions.kit import archives
+from competitions.kit.zipwriter import ZipWriter
+from foundation.problems import DataProblem
+from tests.competitions.conftest import MakeJob
+
+NOISE = os.urandom(3000)
+
+
+def make_zip(path: Path, members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
+def test_repacked_members_keep_their_packed_bytes(make_job: MakeJob, tmp_path: Path, method: int) -> None:
+    members = {"train/a.jpg": NOISE, "train/b.txt": b"b" * 5000, "c": b""}
+    source = make_zip(tmp_path / "s.zip", members, method)
+    target = tmp_path / "out" / "t.zip"
+    archives.repack(make_job(), source, target, {"train/b.txt": "b.txt", "train/a.jpg": "ä.jpg", "c": "c"})
+    with zipfile.ZipFile(target) as made, zipfile.ZipFile(source) as given:
+        assert made.testzip() is None
+        assert {name: made.read(name) for name in made.namelist()} == {
+            "b.txt": b"b" * 5000,
+            "ä.jpg": NOISE,
+            "c": b"",
+        }
+        assert made.getinfo("b.txt").compress_size == given.getinfo("train/b.txt").compress_size
+        assert made.getinfo("b.txt").date_time == given.getinfo("train/b.txt").date_time
+
+
+def test_members_written_as_a_stream_are_repacked(make_job: MakeJob, tmp_path: Path) -> None:
+    source = tmp_path / "s.zip"
+    with source.open("wb") as stream:
+        # a writer that cannot seek puts the sizes behind the data
+        pipe = _Unseekable(stream)
+        with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:  # type: ignore[arg-type]  # duck-typed
+            archive.writestr("a", NOISE)
+            archive.writestr("b", b"later")
+    archives.repack(make_job(), source, tmp_path / "t.zip", ["b", "a"])
+    with zipfile.ZipFile(tmp_path / "t.zip") as made:
+        assert made.testzip() is None
+        assert made.read("a") == NOISE
+
+
+class _Unseekable:
+    def __init__(self, stream: object) -> None:
+        self._stream = stream
+
+    def write(self, content: bytes) -> int:
+        return self._stream.write(content)  # type: ignore[attr-defined]  # a binary file
+
+    def flush(self) -> None:
+        self._stream.flush()  # type: ignore[attr-defined]  # a binary file
+
+
+def test_more_members_than_a_plain_zip_can_count_are_written(make_job: MakeJob, tmp_path: Path) -> None:
+    names = [f"{number}" for number in range(66_000)]
+    source = make_zip(tmp_path / "s.zip", dict.fromkeys(names, b"x"), zipfile.ZIP_STORED)
+    archives.repack(make_job(), source, tmp_path / "t.zip", names)
+    with zipfile.ZipFile(tmp_path / "t.zip") as made:
+        assert len(made.namelist()) == 66_000
+        assert made.read("65999") == b"x"
+
+
+def test_a_member_beyond_four_gigabytes_keeps_its_offset(tmp_path: Path) -> None:
+    source = make_zip(tmp_path / "s.zip", {"a": NOISE})
+    target = tmp_path / "t.zip"
+    with zipfile.ZipFile(source) as given, source.open("rb") as stream, ZipWriter(target) as writer:
+        writer._stream.seek(5 << 30)  # a hole stands for five gigabytes of members
+        writer.add_compressed(stream, given.getinfo("a"), "a")
+    with zipfile.ZipFile(target) as made:
+        assert made.read("a") == NOISE
+
+
+def test_a_missing_member_is_named(make_job: MakeJob, tmp_path: Path) -> None:
+    source = make_zip(tmp_path / "s.zip", {"a": b"1"})
+    with pytest.raises(DataProblem, match=r"holds no b\.jpg"):
+        archives.repack(make_job(), source, tmp_path / "t.zip", ["b.jpg"])
+    with pytest.raises(DataProblem, match=r"holds no b\.jpg"):
+        archives.extracted_file(make_job(), source, "b.jpg")
+
+
+def test_what_is_no_zip_is_named(make_job: MakeJob, tmp_path: Path) -> None:
+    (tmp_path / "s.zip").write_bytes(b"<html>log in first</html>")
+    with pytest.raises(DataProblem, match=r"s\.zip cannot be read as a zip"):
+        archives.extract(make_job(), tmp_path / "s.zip", tmp_path / "out")
+
+
+def test_a_damaged_member_is_told(make_job: MakeJob, tmp_path: Path) -> None:
+    source = make_zip(tmp_path / "s.zip", {"a": NOISE}, zipfile.ZIP_STORED)
+    content = bytearray(source.read_bytes())
+    content[500] ^= 0xFF
+    source.write_bytes(content)
+    with pytest.raises(DataProblem, match="cannot be read as a zip"):
+        archives.extract(make_job(), source, tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "..\\x"])
+def test_no_member_leaves_its_folder(make_job: MakeJob, tmp_path: Path, name: str) -> None:
+    source = make_zip(tmp_path / "s.zip", {name: b"1"})
+    with pytest.raises(DataProblem, match="outside"):
+        archives.extract(make_job(), source, tmp_path / "out")
+
+
+def test_a_link_is_not_taken(make_job: MakeJob, tmp_path: Path) -> None:
+    link = zipfile.ZipInfo("link")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "s.zip", "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+    with pytest.raises(DataProblem, match="is a link"):
+        archives.extract(make_job(), tmp_path / "s.zip", tmp_path / "out")
+
+
+def test_a_member_that_claims_to_inflate_beyond_measure_is_not_taken(
+    make_job: MakeJob, tmp_path: Path
+) -> None:
+    source = make_zip(tmp_path / "s.zip", {"a": b"0" * 4_000_000}, zipfile.ZIP_BZIP2)
+    with pytest.raises(DataProblem, match="beyond all measure"):
+        archives.extract(make_job(), source, tmp_path / "out")
+
+
+def test_many_members_are_extracted_in_parallel(make_job: MakeJob, tmp_path: Path) -> None:
+    members = {f"d{number % 7}/{number}.txt": str(number).encode() for number in range(1500)}
+    source = make_zip(tmp_path / "s.zip", members)
+    told: list[tuple[int, int]] = []
+    job = make_job(progress=lambda what, done, total: told.append((done, total)))
+    out = archives.extract(job, source, tmp_path / "out", only=lambda name: name != "d0/0.txt")
+    found = {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*.txt")}
+    assert found == {name: content for name, content in members.items() if name != "d0/0.txt"}
+    assert told[-1] == (1499, 1499)
+
+
+def test_a_file_is_found_in_whatever_folder_of_the_zip_it_lies(make_job: MakeJob, tmp_path: Path) -> None:
+    source = make_zip(tmp_path / "s.zip", {"deep/er/train.csv": b"a\n"})
+    assert archives.extracted_file(make_job(), source, "train.csv").read_bytes() == b"a\n"

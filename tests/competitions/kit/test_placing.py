@@ -1,0 +1,68 @@
+"""Files arrive under their new names, linked only where that is allowed, and never through a link."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from competitions.kit import placing
+from foundation.problems import DataProblem
+from tests.competitions.conftest import MakeJob
+
+
+def test_copies_share_nothing_with_raw(make_job: MakeJob) -> None:
+    job = make_job()
+    (job.raw / "a").write_bytes(b"content")
+    placing.place(job, [(job.raw / "a", job.public / "deep" / "b")])
+    made = job.public / "deep" / "b"
+    assert made.read_bytes() == b"content"
+    assert made.stat().st_ino != (job.raw / "a").stat().st_ino
+
+
+def test_files_are_linked_when_raw_is_not_kept(make_job: MakeJob) -> None:
+    job = make_job(may_link=True)
+    (job.raw / "a").write_bytes(b"content")
+    placing.copy_file(job, job.raw / "a", job.public / "b")
+    assert (job.public / "b").stat().st_ino == (job.raw / "a").stat().st_ino
+
+
+def test_a_missing_file_is_named(make_job: MakeJob) -> None:
+    job = make_job()
+    with pytest.raises(DataProblem, match=r"77\.jpg is missing"):
+        placing.place(job, [(job.raw / "77.jpg", job.public / "77.jpg")])
+
+
+def test_a_link_in_raw_is_not_followed(make_job: MakeJob, tmp_path: Path) -> None:
+    job = make_job()
+    (job.raw / "a").symlink_to("/etc/hostname")
+    with pytest.raises(DataProblem, match="not a regular file"):
+        placing.copy_file(job, job.raw / "a", job.public / "a")
+
+
+def test_a_tree_comes_with_its_empty_folders(make_job: MakeJob) -> None:
+    job = make_job()
+    (job.raw / "t" / "empty").mkdir(parents=True)
+    (job.raw / "t" / "full").mkdir()
+    (job.raw / "t" / "full" / "x").write_bytes(b"1")
+    placing.place_tree(job, job.raw / "t", job.public / "t")
+    assert (job.public / "t" / "empty").is_dir()
+    assert (job.public / "t" / "full" / "x").read_bytes() == b"1"
+
+
+def test_progress_counts_to_the_end_and_may_cancel(make_job: MakeJob) -> None:
+    told: list[int] = []
+    job = make_job(progress=lambda what, done, total: told.append(done))
+    sources = [job.raw / str(number) for number in range(600)]
+    for source in sources:
+        source.write_bytes(b"")
+    placing.place(job, [(source, job.public / source.name) for source in sources])
+    assert told[-1] == 600
+
+    def cancel(what: str, done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        placing.place(
+            make_job(progress=cancel), [(source, job.private / source.name) for source in sources]
+        )

@@ -1,0 +1,25 @@
+"""JSON is written as `json.dump` writes it, and JSON lines are read one at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from competitions.kit import records
+
+
+def test_documents_have_ascii_escapes_and_no_newline_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "x.json"
+    records.write_json(path, {"b": "é", "a": [1.0]}, indent=1, sort_keys=True)
+    assert path.read_bytes() == b'{\n "a": [\n  1.0\n ],\n "b": "\\u00e9"\n}'
+    assert records.read_json(path) == {"a": [1.0], "b": "é"}
+
+
+def test_documents_in_other_encodings_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes('{"a": "é"}'.encode("latin-1"))
+    assert records.read_json(tmp_path / "x.json", encoding="latin-1") == {"a": "é"}
+
+
+def test_lines_are_split_at_newlines_only(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes('{"a": "one\u2028two"}\n\n{"a": 2}'.encode())
+    assert list(records.read_jsonl(path)) == [{"a": "one\u2028two"}, {"a": 2}]

@@ -1,0 +1,140 @@
+"""Competitions and splits are found by name, cheaply, and unknown names are told with what may be meant."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from competitions import registry
+from competitions.model import Competition
+from competitions.reading import read_competition
+from foundation.problems import DataProblem, UsageProblem
+
+ALL = [registry.get(competition_id) for competition_id in registry.all_ids()]
+
+
+def test_there_are_82_competitions() -> None:
+    assert len(registry.all_ids()) == 82
+
+
+@pytest.mark.parametrize("competition", ALL, ids=lambda competition: competition.id)
+def test_facts_are_whole(competition: Competition) -> None:
+    cut = competition.thresholds
+    ordered = [cut.gold, cut.silver, cut.bronze]
+    assert sorted(ordered, reverse=not cut.is_lower_better) == ordered
+    assert all(map(math.isfinite, [*ordered, cut.median]))
+    assert (competition.metric.direction == "lower") == cut.is_lower_better
+    assert competition.complexity == next(
+        name for name in ("low", "medium", "high", "dev") if competition.id in registry.splits()[name]
+    )
+    assert competition.answers.startswith("private/")
+    assert competition.sample_submission.startswith(("public/", "private/"))
+    assert competition.metric.formula
+    for sums in (competition.checksums.public, competition.checksums.private):
+        assert all(len(md5) == 32 for md5 in sums.values())
+    for defect in competition.defects:
+        assert defect.severity in {"leak", "wrong_score", "crash", "cosmetic"}
+        assert defect.treatment in {"mended", "told", "open"}
+        assert (defect.treatment == "told") <= (defect.severity == "cosmetic")
+
+
+@pytest.mark.parametrize(
+    "competition",
+    [competition for competition in ALL if competition.available],
+    ids=lambda competition: competition.id,
+)
+def test_what_is_available_is_complete(competition: Competition) -> None:
+    task = registry.load_task(competition)
+    assert callable(task.prepare) and callable(task.grade)
+    assert len(competition.description_path.read_text()) > 500
+    if not competition.excluded:
+        open_ones = [defect.text for defect in competition.defects if defect.treatment == "open"]
+        assert not open_ones
+
+
+def test_splits_have_their_known_sizes() -> None:
+    sizes = {name: len(ids) for name, ids in registry.splits().items()}
+    assert sizes == {
+        "low": 22,
+        "medium": 38,
+        "high": 15,
+        "split75": 75,
+        "dev": 7,
+        "systemcard": 30,
+        "lite": 22,
+        "all": 75,
+    }
+    assert {member for ids in registry.splits().values() for member in ids} == set(registry.all_ids())
+
+
+def test_a_split_file_names_competitions_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text("# two of them\nleaf-classification\n\n  AI4Code\nleaf-classification\n")
+    assert registry.read_split(path) == ("leaf-classification", "AI4Code")
+    path.write_text("leaf-clasification\n")
+    with pytest.raises(UsageProblem, match="Did you mean leaf-classification"):
+        registry.read_split(path)
+
+
+def test_an_unknown_split_is_told_with_the_names() -> None:
+    with pytest.raises(UsageProblem, match="Names: low"):
+        registry.read_split("heavy")
+
+
+def test_an_unreadable_split_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DataProblem, match="cannot be read"):
+        registry.read_split(tmp_path)
+
+
+def test_an_unknown_competition_is_told_with_what_may_be_meant() -> None:
+    with pytest.raises(UsageProblem, match="'spoky-author-identification' is not known\nDid you mean spooky"):
+        registry.get("spoky-author-identification")
+    with pytest.raises(UsageProblem, match="not known"):
+        registry.get("../etc")
+
+
+def test_the_registry_needs_no_heavy_library() -> None:
+    program = (
+        "import sys; from competitions import registry; registry.all_ids(); registry.get('AI4Code');"
+        "print({'numpy', 'pandas', 'sklearn'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"
+
+
+def test_a_task_that_is_not_written_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "leaf-classification"
+    folder.mkdir()
+    original = registry.get("leaf-classification").folder / "competition.toml"
+    (folder / "competition.toml").write_text(original.read_text())
+    with pytest.raises(UsageProblem, match=r"its task\.py is not written"):
+        # a folder of another name than any that was loaded before
+        registry.load_task(_moved(read_competition(folder), tmp_path / "empty"))
+
+
+def _moved(competition: Competition, folder: Path) -> Competition:
+    from dataclasses import replace
+
+    return replace(competition, folder=folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('id = "x"', "field 'metric' is missing"),
+        ("id = ", "cannot be read"),
+        ('id = "y"', "is not the folder's name"),
+        (None, "is missing"),
+    ],
+)
+def test_broken_facts_are_told(tmp_path: Path, content: str | None, message: str) -> None:
+    folder = tmp_path / "x"
+    folder.mkdir()
+    if content is not None:
+        (folder / "competition.toml").write_text(content)
+    with pytest.raises(DataProblem, match=message):
+        read_competition(folder)
