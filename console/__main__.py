@@ -1,0 +1,16 @@
+"""The program's entry point, for `mlebench-console` and `python -m console`."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    from console.cli.outermost import run
+
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

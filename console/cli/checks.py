@@ -1,0 +1,201 @@
+"""What `doctor` looks at, one function each; it changes nothing and prints nothing."""
+
+from __future__ import annotations
+
+import locale
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from console.cli.output import bytes_text
+
+if TYPE_CHECKING:
+    from engine.places import Places
+
+_STATE_NEEDS = 1_000_000_000
+_STATE_WANTS = 20_000_000_000
+# The prepared datasets of the smallest split; all 75 take some 3.3 TB.
+_DATA_WANTS = 160_000_000_000
+_DOCKER_PATIENCE_SECONDS = 5
+
+
+class Health(StrEnum):
+    """How a check came out: `warn` limits what can be done, `fail` stops the work."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at: what was found and, unless all is well, what to do."""
+
+    name: str
+    health: Health
+    found: str
+    next_step: str = ""
+
+
+def all_checks(places: Places) -> Iterator[Check]:
+    """Look at everything, one after the other."""
+    yield check_python()
+    yield check_state(places)
+    yield check_disk("state disk", places.state_dir, needs=_STATE_NEEDS, wants=_STATE_WANTS)
+    yield check_disk("data disk", places.data_dir, needs=0, wants=_DATA_WANTS)
+    yield check_bubblewrap()
+    yield check_docker()
+    yield check_gpu()
+    yield check_kaggle(dict(os.environ), Path.home())
+    yield check_terminal()
+    yield check_engine(places)
+
+
+def check_python() -> Check:
+    """Which Python runs us; the package itself refuses to be installed into one that is too old."""
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    return Check("python", Health.OK, f"{version} in {sys.prefix}")
+
+
+def check_state(places: Places) -> Check:
+    """Whether the state can live where it is to live: a writable, local file system."""
+    from state.database import NETWORK_FILE_SYSTEMS, file_system_of
+
+    base = existing_ancestor(places.state_dir)
+    kind = file_system_of(base)
+    if kind in NETWORK_FILE_SYSTEMS:
+        return Check(
+            "state", Health.FAIL, f"{places.state_dir} is on {kind}", "Point --state-dir at a local disk."
+        )
+    if not os.access(base, os.W_OK | os.X_OK):
+        return Check(
+            "state",
+            Health.FAIL,
+            f"{base} can't be written",
+            "Change its rights, or point --state-dir elsewhere.",
+        )
+    return Check("state", Health.OK, f"{places.state_dir} on {kind}")
+
+
+def check_disk(name: str, path: Path, *, needs: int, wants: int) -> Check:
+    """How much space is left where something is to be kept."""
+    free = shutil.disk_usage(existing_ancestor(path)).free
+    found = f"{bytes_text(free)} free for {path}"
+    if free < needs:
+        return Check(name, Health.FAIL, found, f"At least {bytes_text(needs)} are needed: free some space.")
+    if free < wants:
+        return Check(name, Health.WARN, found, f"{bytes_text(wants)} and more are comfortable.")
+    return Check(name, Health.OK, found)
+
+
+def check_bubblewrap() -> Check:
+    """Whether agents that run as processes can be isolated."""
+    from engine.runs.runner.process.bubblewrap import why_unavailable
+
+    reason = why_unavailable()
+    if not reason:
+        return Check("bubblewrap", Health.OK, "agents that run as processes are isolated")
+    return Check(
+        "bubblewrap",
+        Health.WARN,
+        f"{reason}; agents that run as processes are not isolated",
+        "Install bubblewrap and allow user namespaces, or run trusted agents only.",
+    )
+
+
+def check_docker() -> Check:
+    """Whether a Docker engine answers."""
+    import docker
+    from docker.errors import DockerException
+
+    try:
+        client = docker.from_env(timeout=_DOCKER_PATIENCE_SECONDS)
+        try:
+            version = client.version()["Version"]
+        finally:
+            client.close()
+    except (DockerException, OSError):
+        return Check(
+            "docker", Health.WARN, "no Docker engine answers", "Not needed for agents that run as processes."
+        )
+    return Check("docker", Health.OK, f"version {version}")
+
+
+def check_gpu() -> Check:
+    """Which GPUs the driver shows."""
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        return Check(
+            "gpu",
+            Health.WARN,
+            f"none to be seen ({error})",
+            "Most agents that train want one; the demo does not.",
+        )
+    try:
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
+        names = [str(pynvml.nvmlDeviceGetName(handle)) for handle in handles]
+    finally:
+        pynvml.nvmlShutdown()
+    return Check("gpu", Health.OK, f"{len(names)}: {', '.join(names)}")
+
+
+def check_kaggle(environment: dict[str, str], home: Path) -> Check:
+    """Whether there are Kaggle credentials; they are looked for, never shown."""
+    folder = Path(environment.get("KAGGLE_CONFIG_DIR") or home / ".kaggle")
+    if environment.get("KAGGLE_API_TOKEN"):
+        return Check("kaggle", Health.OK, "a token in KAGGLE_API_TOKEN")
+    if environment.get("KAGGLE_USERNAME") and environment.get("KAGGLE_KEY"):
+        return Check("kaggle", Health.OK, "KAGGLE_USERNAME and KAGGLE_KEY are set")
+    for name in ("access_token", "kaggle.json"):
+        path = folder / name
+        if not path.is_file():
+            continue
+        if path.stat().st_mode & 0o077:
+            return Check("kaggle", Health.WARN, f"{path} can be read by others", f"chmod 600 {path}")
+        return Check("kaggle", Health.OK, f"credentials in {path}")
+    return Check(
+        "kaggle",
+        Health.WARN,
+        "no credentials",
+        f"Needed for downloads only: make a token on kaggle.com (Settings, API) and put it into {folder}.",
+    )
+
+
+def check_terminal() -> Check:
+    """Whether the console can be drawn here."""
+    if not sys.stdout.isatty():
+        return Check("terminal", Health.OK, "none (output is redirected); the console needs one")
+    encoding = locale.getencoding()
+    size = shutil.get_terminal_size()
+    found = f"{os.environ.get('TERM', 'unknown')}, {size.columns}x{size.lines}, {encoding}"
+    if encoding.upper().replace("-", "") != "UTF8":
+        return Check("terminal", Health.WARN, found, "Set a UTF-8 locale, such as LANG=C.UTF-8.")
+    if size.columns < 80 or size.lines < 24:
+        return Check("terminal", Health.WARN, found, "80x24 or larger is comfortable.")
+    return Check("terminal", Health.OK, found)
+
+
+def check_engine(places: Places) -> Check:
+    """Whether an engine runs on this state."""
+    from engine.control import status
+
+    current = status(places)
+    if current.running:
+        return Check("engine", Health.OK, f"running, process {current.pid}")
+    return Check("engine", Health.OK, "not running; it is started when it is needed")
+
+
+def existing_ancestor(path: Path) -> Path:
+    """The nearest directory above that is there already."""
+    path = path.absolute()
+    while not path.exists():
+        path = path.parent
+    return path

@@ -1,0 +1,41 @@
+"""`demo`: the console on a demo sweep with synthetic data, begun, resumed or begun anew."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from console.cli.invocation import places_of
+from console.cli.lazy import new_app
+from console.cli.opening import open_console, require_terminal
+from console.cli.output import say
+
+app = new_app()
+
+
+@app.command()
+def demo(
+    context: typer.Context,
+    reset: Annotated[
+        bool, typer.Option("--reset", help="Stop and remove the demo first, and begin anew.")
+    ] = False,
+    no_console: Annotated[
+        bool, typer.Option("--no-console", help="Only start it; look with 'status' or the console.")
+    ] = False,
+) -> None:
+    """Open the console on a demo sweep with synthetic data; again: resume it."""
+    from engine.demo.sweep import demo_places, ensure_demo, reset_demo
+
+    if not no_console:
+        require_terminal()
+    places = places_of(context)
+    if reset:
+        reset_demo(places)
+    ensure_demo(places)
+    demo = demo_places(places)
+    if no_console:
+        say(f"the demo is running in {demo.state_dir}")
+        say(f"look: mlebench-console --state-dir {demo.state_dir} status")
+        return
+    open_console(demo, demo=True)

@@ -1,0 +1,118 @@
+"""`engine`: start, stop and watch the process that does the work."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from console.cli.following import follow, print_last_lines
+from console.cli.invocation import Json, places_of
+from console.cli.lazy import new_app
+from console.cli.output import bytes_text, duration_text, say, say_json
+from foundation.problems import DataProblem
+
+if TYPE_CHECKING:
+    from engine.control import EngineStatus
+
+app = new_app("Start, stop and watch the engine that does the work.", no_args_is_help=True)
+
+
+@app.command()
+def start(context: typer.Context, json: Json = False) -> None:
+    """Start the engine in the background; it goes on when you log out."""
+    from engine.control import start
+
+    _tell(start(places_of(context)), json=json)
+
+
+@app.command()
+def stop(
+    context: typer.Context,
+    with_runs: Annotated[bool, typer.Option("--with-runs", help="Also stop the runs that are live.")] = False,
+    json: Json = False,
+) -> None:
+    """Stop the engine; live runs go on until their deadline, unless --with-runs is given."""
+    from engine.control import status, stop
+
+    places = places_of(context)
+    before = status(places)
+    after = stop(places, with_runs=with_runs)
+    if json:
+        say_json(asdict(after))
+    elif not before.running:
+        say("no engine was running")
+    elif before.live and not with_runs:
+        say(f"the engine has ended; {before.live} live runs go on, and a new engine finds them again")
+    else:
+        say("the engine has ended")
+
+
+@app.command()
+def status(context: typer.Context, json: Json = False) -> None:
+    """Tell how the engine and its host are; exit code 1 when it is not running."""
+    from engine.control import status
+
+    current = status(places_of(context))
+    _tell(current, json=json)
+    if not current.running:
+        raise typer.Exit(1)
+
+
+@app.command()
+def logs(
+    context: typer.Context,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of the last lines.")] = 50,
+    following: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log grows.")] = False,
+) -> None:
+    """Print the end of the engine's log."""
+    log = places_of(context).engine_log
+    if not log.exists():
+        raise DataProblem(f"there is no {log}", "no engine was started on this state yet")
+    end = print_last_lines(log, lines)
+    if following:
+        follow(log, end)
+
+
+@app.command()
+def unit(context: typer.Context) -> None:
+    """Print a systemd user unit that keeps the engine running."""
+    from engine.control import unit_text
+
+    say(unit_text(places_of(context)).rstrip("\n"))
+
+
+@app.command(hidden=True)
+def run(context: typer.Context) -> None:
+    """Be the engine, in the foreground, until interrupted."""
+    import os
+
+    from engine.control.unit import engine_command
+
+    command = engine_command(places_of(context))
+    os.execv(command[0], command)  # noqa: S606  # this process becomes the engine
+
+
+def _tell(current: EngineStatus, *, json: bool) -> None:
+    if json:
+        say_json(asdict(current))
+    else:
+        say(engine_text(current))
+
+
+def engine_text(current: EngineStatus) -> str:
+    """Tell a person how the engine is."""
+    if not current.running:
+        return "engine  not running; start it: mlebench-console engine start"
+    up = None if current.started_at is None else time.time() - current.started_at
+    parts = [
+        f"engine  running on {current.host or 'this host'}, process {current.pid}, up {duration_text(up)}",
+        f"work    {current.live} live, {current.queued} queued",
+        f"disk    {bytes_text(current.state_disk_free)} free for the state,"
+        f" {bytes_text(current.data_disk_free)} for data",
+    ]
+    if current.problem:
+        parts.append(f"problem {current.problem}")
+    return "\n".join(parts)

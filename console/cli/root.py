@@ -1,0 +1,74 @@
+"""The root command: which commands there are, the flags before them, and what happens without any."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from console.cli.invocation import Invocation
+from console.cli.lazy import Entry, LazyGroup, new_app
+
+
+class Root(LazyGroup):
+    """Every command, in the order in which an operator meets them."""
+
+    entries = {  # noqa: RUF012  # a class-level table that nobody changes
+        "demo": Entry("console.cli.demo", "Open the console on a demo sweep with synthetic data."),
+        "doctor": Entry("console.cli.doctor", "Check what this machine has and lacks, with next steps."),
+        "status": Entry("console.cli.status", "Tell how the engine, the sweeps and the disks are."),
+        "engine": Entry("console.cli.engine", "Start, stop and watch the engine that does the work."),
+        "sweep": Entry("console.cli.sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
+        "runs": Entry("console.cli.runs", "List, follow, relaunch, stop and classify single runs."),
+        "prepare": Entry("console.cli.prepare", "Prepare datasets from Kaggle's raw data."),
+        "datasets": Entry("console.cli.datasets", "List the datasets and how far they are."),
+        "competitions": Entry("console.cli.competitions", "Show the benchmark's competitions and defects."),
+        "grade-sample": Entry("console.cli.grade_sample", "Grade one submission file."),
+        "grade": Entry("console.cli.grade", "Grade many submissions, listed in a JSONL file."),
+        "validate": Entry("console.cli.validate", "Tell whether a submission is valid, without its score."),
+        "scoreboard": Entry("console.cli.scoreboard", "Show own experiments beside the published rows."),
+        "completion": Entry("console.cli.completion", "Print the completion script for a shell."),
+    }
+
+
+app = new_app(
+    "Prepare, run, watch and grade MLE-bench. Without a command: open the console.",
+    cls=Root,
+    invoke_without_command=True,
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad data, 4 unusable state, 5 missing from this"
+    " machine, 130 interrupted.",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"mlebench-console {version('mlebench-console')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    state_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the state lies (MLEBENCH_STATE_DIR).")
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where datasets lie (MLEBENCH_DATA_DIR).")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The configuration (MLEBENCH_CONFIG).")
+    ] = None,
+    version: Annotated[  # noqa: ARG001  # its callback does the work
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Take the flags that hold for every command."""
+    invocation = Invocation(state_dir, data_dir, config)
+    context.obj = invocation
+    if context.invoked_subcommand is None:
+        from console.cli.opening import open_console
+
+        open_console(invocation.places)

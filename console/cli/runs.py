@@ -1,0 +1,198 @@
+"""`runs`: list, follow, relaunch, stop and classify single runs."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from console.cli.invocation import Json, places_of, reading_state
+from console.cli.lazy import new_app
+from console.cli.output import moment_text, say, say_json, say_table
+from console.cli.runs_text import find_run, run_facts, say_runs
+from foundation.problems import DataProblem, UsageProblem
+from state.lifecycle import FailureClass, RunState
+
+if TYPE_CHECKING:
+    from state.records import Run
+
+app = new_app("List, follow, relaunch, stop and classify single runs.", no_args_is_help=True)
+
+RunNames = Annotated[list[str], typer.Argument(metavar="RUN...", help="Numbers, or SWEEP/COMPETITION/SEED.")]
+RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its number, or SWEEP/COMPETITION/SEED.")]
+
+
+@app.command("list")
+def list_(
+    context: typer.Context,
+    sweep: Annotated[str, typer.Option(metavar="SWEEP", help="Only of this sweep.")] = "",
+    state: Annotated[RunState | None, typer.Option(help="Only in this state.")] = None,
+    json: Json = False,
+) -> None:
+    """List the runs, of one sweep or all."""
+    from state import runs, sweeps
+
+    with reading_state(context) as database:
+        found = (
+            runs.of_sweep(database, sweeps.get(database, sweep).id) if sweep else runs.of_all_sweeps(database)
+        )
+    chosen = [run for run in found if state is None or run.state is state]
+    if json:
+        say_json([run_facts(run) for run in chosen])
+    elif chosen:
+        say_runs(chosen)
+    else:
+        say("no such runs")
+
+
+@app.command()
+def show(context: typer.Context, run: RunName, json: Json = False) -> None:
+    """Show one run: its attempts, its submissions, what happened."""
+    from state import events, runs, submissions
+
+    with reading_state(context) as database:
+        found = find_run(database, run)
+        attempts = runs.attempts(database, found.id)
+        handed_in = [one for attempt in attempts for one in submissions.of_attempt(database, attempt.id)]
+        happened = events.newest(database, run_id=found.id)[::-1]
+    state_dir = places_of(context).state_dir
+    if json:
+        say_json(
+            run_facts(found)
+            | {
+                "attempts_made": [
+                    asdict(attempt) | {"directory": str(state_dir / attempt.directory)}
+                    for attempt in attempts
+                ],
+                "submissions_made": [asdict(one) for one in handed_in],
+                "events": [asdict(event) for event in happened],
+            }
+        )
+        return
+    say_runs([found])
+    for attempt in attempts:
+        say(f"attempt {attempt.number}: {state_dir / attempt.directory}")
+        if attempt.evidence:
+            say(f"  evidence: {attempt.evidence.strip()}")
+    if handed_in:
+        say()
+        say_table(
+            ("attempt", "submission", "taken", "bytes", "score", "standing", "message"),
+            [
+                (
+                    str(next(attempt.number for attempt in attempts if attempt.id == one.attempt_id)),
+                    f"{one.sequence}{' final' if one.final else ''}",
+                    moment_text(one.taken_at),
+                    f"{one.bytes:,}",
+                    "-" if one.score is None else f"{one.score:.5f}",
+                    (one.standing or "-").replace("_", " "),
+                    one.message or "",
+                )
+                for one in handed_in
+            ],
+            right=("attempt", "bytes", "score"),
+        )
+    say()
+    for event in happened:
+        say(f"{moment_text(event.at)}  {event.text}")
+
+
+@app.command()
+def logs(
+    context: typer.Context,
+    run: RunName,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of the last lines.")] = 50,
+    following: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log grows.")] = False,
+) -> None:
+    """Print the end of what a run's latest attempt has printed."""
+    from console.cli.following import follow, print_last_lines
+    from engine.runs import protocol
+    from environment.runlog import log_parts
+    from state import runs
+
+    with reading_state(context) as database:
+        found = find_run(database, run)
+        latest = runs.latest_attempt(database, found.id)
+    if latest is None:
+        raise DataProblem(f"run {found.id} has no log", f"it is {found.state}")
+    log = places_of(context).state_dir / latest.directory / protocol.LOG
+    parts = log_parts(log)
+    if not parts:
+        raise DataProblem(f"run {found.id} has no log", f"there is no {log}")
+    newest = parts[-1].path
+    end = print_last_lines(newest, lines)
+    if following:
+        follow(newest, end)
+
+
+@app.command()
+def relaunch(
+    context: typer.Context,
+    run: RunNames,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Re-roll agents' own failures without asking.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Queue ended runs again; asks before it re-rolls a seed whose agent itself had failed."""
+    from state.transitions import is_reroll
+
+    found = _found(context, run)
+    rerolled = [one for one in found if is_reroll(one)]
+    if rerolled and not yes:
+        _confirm_rerolls(rerolled)
+    _ask(context, "run.relaunch", {"run_ids": [one.id for one in found]}, json=json)
+
+
+@app.command()
+def stop(context: typer.Context, run: RunNames, json: Json = False) -> None:
+    """Stop runs: live ones are ended, queued ones never start."""
+    _ask(context, "run.stop", {"run_ids": [one.id for one in _found(context, run)]}, json=json)
+
+
+@app.command()
+def classify(
+    context: typer.Context,
+    run: RunNames,
+    failure_class: Annotated[FailureClass, typer.Option("--class", help="The class that is right.")],
+    note: Annotated[str, typer.Option(help="Why; it is kept with the attempt.")] = "",
+    json: Json = False,
+) -> None:
+    """Correct the failure class of failed runs by hand."""
+    arguments = {
+        "run_ids": [one.id for one in _found(context, run)],
+        "class": failure_class.value,
+        "note": note,
+    }
+    _ask(context, "run.classify", arguments, json=json)
+
+
+def _found(context: typer.Context, names: list[str]) -> list[Run]:
+    with reading_state(context) as database:
+        return [find_run(database, name) for name in names]
+
+
+def _confirm_rerolls(rerolled: list[Run]) -> None:
+    named = ", ".join(
+        f"{run.competition_id} seed {run.seed} ({run.failure_class or run.state})" for run in rerolled
+    )
+    if not sys.stdin.isatty():
+        raise UsageProblem(
+            f"{len(rerolled)} of these runs did not fail for the infrastructure",
+            f"{named}; relaunching them re-rolls their seeds, which changes the statistics",
+            "Give --yes to do it all the same.",
+        )
+    say(f"Relaunching re-rolls {named}: the row's export will say so.")
+    typer.confirm("Relaunch?", abort=True)
+
+
+def _ask(context: typer.Context, kind: str, arguments: dict[str, Any], *, json: bool) -> None:
+    from engine.control import ask
+
+    answer = ask(places_of(context), kind, arguments)
+    if json:
+        say_json(asdict(answer))
+    else:
+        say(answer.text)

@@ -1,0 +1,74 @@
+"""How runs are told on the command line, and how one is named there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from console.cli.output import duration_text, say_table
+from foundation.problems import UsageProblem
+
+if TYPE_CHECKING:
+    from state.database import Database
+    from state.records import Run
+
+
+def run_facts(run: Run) -> dict[str, Any]:
+    """A run's facts: the fields of its record."""
+    return asdict(run)
+
+
+def say_runs(runs: Sequence[Run]) -> None:
+    """Print one line a run."""
+    now = time.time()
+    say_table(
+        ("run", "sweep", "competition", "seed", "state", "standing", "score", "took", "attempts", "why"),
+        [
+            (
+                str(run.id),
+                run.sweep_id,
+                run.competition_id,
+                str(run.seed),
+                run.state if run.failure_class is None else f"{run.state} ({run.failure_class})",
+                (run.outcome or run.standing or "-").replace("_", " "),
+                "-" if run.score is None else f"{run.score:.5f}",
+                _took(run, now),
+                str(run.attempts),
+                run.failure_text,
+            )
+            for run in runs
+        ],
+        right=("run", "seed", "score", "took", "attempts"),
+    )
+
+
+def find_run(database: Database, text: str) -> Run:
+    """Find a run by its number, or as SWEEP/COMPETITION/SEED.
+
+    Raises:
+        UsageProblem: there is none, or the name is neither.
+    """
+    from state import runs, sweeps
+
+    if text.isdigit():
+        return runs.get(database, int(text))
+    sweep_id, _, rest = text.partition("/")
+    competition_id, _, seed = rest.partition("/")
+    if seed.isdigit():
+        sweep = sweeps.get(database, sweep_id)
+        for run in runs.of_sweep(database, sweep.id):
+            if run.competition_id == competition_id and run.seed == int(seed):
+                return run
+    raise UsageProblem(
+        f"there is no run '{text}'",
+        "a run is named by its number or as SWEEP/COMPETITION/SEED",
+        "'mlebench-console runs list' shows the runs.",
+    )
+
+
+def _took(run: Run, now: float) -> str:
+    if run.started_at is None:
+        return "-"
+    return duration_text((run.ended_at or now) - run.started_at)
