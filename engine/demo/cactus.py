@@ -15,7 +15,7 @@ Numbers = npt.NDArray[Any]
 
 LABELLED = 3200
 UNLABELLED = 400
-FAINTEST = 0.42
+FAINTEST = 0.75
 """Contrast of the faintest cactus: lower makes some of them look like bushes."""
 
 _SIDE = 32
@@ -51,7 +51,7 @@ def _pictures(has_cactus: Numbers, random: np.random.Generator) -> Numbers:
     # Bushes have a cactus's colour but not its shape, so that colour alone does not solve the task.
     bush = np.exp(-((along / each(2, 6)) ** 2) - (across / each(2, 6)) ** 2)
     present = has_cactus[:, None, None] == 1
-    plant = np.where(present, each(FAINTEST, 1) * cactus, each(0, 0.8) * bush * (each(0, 1) < 0.5))
+    plant = np.where(present, each(FAINTEST, 1) * cactus, each(0, 0.5) * bush * (each(0, 1) < 0.5))
     ribs = 1 + 0.25 * np.sin(across * 3) * present
     colours = []
     for tint, leaf in ((1.0, -0.30), (0.86, -0.12), (0.66, -0.22)):

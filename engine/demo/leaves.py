@@ -59,10 +59,10 @@ def _descriptors(kind: Numbers, species: int, random: np.random.Generator) -> pd
 
 
 def _pictures(kind: Numbers, species: int, random: np.random.Generator) -> Numbers:
-    """Black leaves on white: an outline of a few waves, different for each species."""
+    """White leaves on black: an outline of a few waves, different for each species."""
     waves = random.normal(0, 0.12, (species, 4))[kind] + random.normal(0, 0.02, (len(kind), 4))
     y, x = np.mgrid[-1 : 1 : _SIDE * 1j, -1 : 1 : _SIDE * 1j]
     angle, radius = np.arctan2(y, x), np.hypot(x, y)
     outline = 0.65 + sum(waves[:, wave, None, None] * np.cos((wave + 2) * angle) for wave in range(4))
-    grey = np.where(radius < outline, 0, 255).astype(np.uint8)
+    grey = np.where(radius < outline, 255, 0).astype(np.uint8)
     return np.repeat(grey[..., None], 3, axis=3)

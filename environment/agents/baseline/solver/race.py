@@ -1,0 +1,90 @@
+"""Who leads: held-out rows judge each model, and only an improvement becomes the submission."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from .features import Matrix
+from .problem import Problem
+from .workplace import Workplace
+
+_TINY = 1e-15
+
+
+@dataclass
+class Race:
+    """One round of models: the rows that judge, the models so far, and what earlier rounds ended with."""
+
+    problem: Problem
+    place: Workplace
+    truth: Matrix
+    earlier: list[Matrix]
+    lowest: float = np.inf
+    entries: list[tuple[float, Matrix, Matrix]] = field(default_factory=list)
+
+    def enter(self, name: str, held_out: Matrix, test: Matrix) -> None:
+        """Judge a model by its predictions for the held-out rows; in the first round a leader is submitted."""
+        loss = self._loss(held_out)
+        self.entries.append((loss, held_out, test))
+        leads = loss < self.lowest
+        self.lowest = min(loss, self.lowest)
+        submitted = leads and not self.earlier
+        self.place.say(
+            f"round {len(self.earlier) + 1}, {name}: held-out {self._loss_name} {loss:.5f}"
+            f"{', submitted' if submitted else ', leads' if leads else ''}"
+        )
+        if submitted:
+            self.place.submit(filled(self.problem, test))
+
+    def finish(self) -> Matrix:
+        """Enter the mean of the three best too, and give the winner's predictions for the test rows."""
+        best = sorted(self.entries, key=lambda entry: entry[0])[:3]
+        held_out = np.mean([entry[1] for entry in best], axis=0)
+        test = np.mean([entry[2] for entry in best], axis=0)
+        self.enter("mean of the three best", held_out, test)
+        return min(self.entries, key=lambda entry: entry[0])[2]
+
+    @property
+    def _loss_name(self) -> str:
+        names = {"label": "error rate", "chance": "1 - AUC", "classes": "log loss", "numbers": "RMSE"}
+        return names[self.problem.goal]
+
+    def _loss(self, predicted: Matrix) -> float:
+        if self.problem.goal == "numbers":
+            return float(np.sqrt(((predicted - self.truth) ** 2).mean(axis=0)).mean())
+        if self.problem.goal == "label":
+            return float((predicted.argmax(axis=1) != self.truth).mean())
+        if self.problem.goal == "classes":
+            chances = predicted[np.arange(len(self.truth)), self.truth]
+            return float(-np.log(np.clip(chances, _TINY, 1)).mean())
+        from sklearn.metrics import roc_auc_score
+
+        return 1 - float(roc_auc_score(self.truth, predicted[:, 1]))
+
+
+def filled(problem: Problem, predicted: Matrix) -> pd.DataFrame:
+    """The sample submission with predictions in place of its constants."""
+    table = problem.sample.copy()
+    if problem.goal == "numbers":
+        numbers = np.expm1(predicted) if problem.logarithmic else predicted
+        if (problem.train[list(problem.targets)] >= 0).all(axis=None):
+            numbers = np.maximum(numbers, 0)
+        for place, target in enumerate(problem.targets):
+            table[target] = numbers[:, place]
+    elif problem.goal == "classes":
+        classes = class_names(problem)
+        for target in problem.targets:
+            table[target] = predicted[:, classes.index(target)] if target in classes else 0.0
+    elif problem.goal == "chance":
+        table[problem.targets[0]] = predicted[:, 1]
+    else:
+        table[problem.targets[0]] = np.array(class_names(problem), dtype=object)[predicted.argmax(axis=1)]
+    return table
+
+
+def class_names(problem: Problem) -> list[str]:
+    """The classes as a submission writes them, in the order of a model's columns; the positive one last."""
+    return sorted(problem.train[problem.label].map(str).unique())

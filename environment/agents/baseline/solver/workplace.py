@@ -1,0 +1,80 @@
+"""Where the agent works: its folders, its log, and its submission, which is replaced in one step."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class CannotSolveError(Exception):
+    """This competition is beyond the baseline; the message says why."""
+
+
+def _folder(name: str, usual: str) -> Path:
+    return Path(os.environ.get(name, usual))
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Paths and identity of this run, by the environment or as in a container."""
+
+    data: Path
+    submission: Path
+    logs: Path
+    code: Path
+    validate_script: Path
+    competition: str
+    seed: int
+    started: float
+
+    @classmethod
+    def from_environment(cls) -> Workplace:
+        """Read the environment."""
+        return cls(
+            data=_folder("DATA_DIR", "/home/data"),
+            submission=_folder("SUBMISSION_DIR", "/home/submission"),
+            logs=_folder("LOGS_DIR", "/home/logs"),
+            code=_folder("CODE_DIR", "/home/code"),
+            validate_script=_folder("VALIDATE_SCRIPT", "/home/validate_submission.sh"),
+            competition=os.environ.get("COMPETITION_ID", "unknown"),
+            seed=int(os.environ.get("SEED", "0")),
+            started=time.monotonic(),
+        )
+
+    def say(self, text: str) -> None:
+        """Print a line that is seen at once, and keep it in the agent's log."""
+        line = f"[{time.monotonic() - self.started:6.1f}s] {text}\n"
+        sys.stdout.write(line)
+        sys.stdout.flush()
+        with (self.logs / "agent.log").open("a", encoding="utf-8") as log:
+            log.write(line)
+
+    def submit(self, table: pd.DataFrame) -> None:
+        """Put a submission in place; whoever looks sees the old one or the new one."""
+        partial = self.submission / ".submission.csv.partial"
+        table.to_csv(partial, index=False, lineterminator="\n")
+        partial.replace(self.submission / "submission.csv")
+
+    def validate(self) -> None:
+        """Ask whether the submission has the right form, and log the answer."""
+        told = subprocess.run(
+            [self.validate_script, self.submission / "submission.csv"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.say(f"validation: {(told.stdout + told.stderr).strip()}")
+
+    def keep_code(self) -> None:
+        """Leave the code that made the submission beside it."""
+        for module in sorted(Path(__file__).parent.glob("*.py")):
+            shutil.copyfile(module, self.code / module.name)
