@@ -1,0 +1,83 @@
+"""Every submission gets a score or a reason; a grader that fails takes nobody down and tells nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from competitions import judging, registry
+from competitions.judging import judge
+from competitions.task import Grading, InvalidSubmission
+from foundation.problems import UsageProblem
+from tests.competitions.prepared import prepared
+
+SPACESHIP = registry.get("spaceship-titanic")
+
+
+def judge_with(monkeypatch: pytest.MonkeyPatch, grade: Any, **options: Any) -> judging.Judgement:
+    monkeypatch.setattr(judging, "load_task", lambda competition: SimpleNamespace(grade=grade))
+    folder = prepared("spaceship-titanic")
+    return judge(SPACESHIP, folder / "public" / "sample_submission.csv", prepared=folder, **options)
+
+
+def test_a_failing_grader_is_told_apart_and_keeps_its_text_from_the_agent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def grade(case: Grading) -> float:
+        raise ValueError("the answer is 42")
+
+    found = judge_with(monkeypatch, grade)
+    assert (found.outcome, found.score) == ("grader_error", None)
+    assert "42" not in found.message
+    assert "the answer is 42" in found.detail
+
+
+def test_a_refusal_carries_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def grade(case: Grading) -> float:
+        raise InvalidSubmission("Row 3 is odd.")
+
+    found = judge_with(monkeypatch, grade)
+    assert (found.outcome, found.score, found.message) == ("rejected", None, "Row 3 is odd.")
+
+
+def test_memory_that_runs_out_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def grade(case: Grading) -> float:
+        raise MemoryError
+
+    assert judge_with(monkeypatch, grade).outcome == "limits_exceeded"
+
+
+def test_nan_is_a_score_in_v1_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert judge_with(monkeypatch, lambda case: float("nan")).outcome == "scored"
+    folder = prepared("spaceship-titanic", "corrected")
+    found = judge(
+        SPACESHIP, folder / "public" / "sample_submission.csv", prepared=folder, edition="corrected"
+    )
+    assert found.outcome == "rejected"
+
+
+def test_no_file_is_told_apart() -> None:
+    found = judge(SPACESHIP, None, prepared=prepared("spaceship-titanic"))
+    assert (found.outcome, found.score) == ("no_file", None)
+
+
+def test_a_file_that_is_no_table_is_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_bytes(b"a\x00")
+    found = judge(SPACESHIP, tmp_path / "s.csv", prepared=prepared("spaceship-titanic"))
+    assert (found.outcome, found.score) == ("not_csv", None)
+
+
+def test_an_unknown_parameter_is_a_mistake_of_the_asker() -> None:
+    with pytest.raises(UsageProblem, match="no parameter size\nIt has: test_size, seed"):
+        judge(SPACESHIP, None, prepared=Path("."), parameters={"size": 1})
+
+
+def test_a_parameter_that_must_be_a_number_is_told() -> None:
+    case = Grading(
+        SPACESHIP, "v1", {"test_size": None}, submission=None, answers_path=Path(), private=Path(), source=None
+    )  # type: ignore[arg-type]  # the table is not looked at
+    with pytest.raises(UsageProblem, match="must be a number"):
+        case.number("test_size")
