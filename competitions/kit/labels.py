@@ -1,26 +1,15 @@
-"""Cells that hold names of classes: one name, or a set of names separated by blanks; numbers are `checks`."""
+"""Cells that hold names of classes, one or a set of them separated by blanks; cells of numbers are in `checks`."""
 
 from __future__ import annotations
 
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import checks
 from competitions.kit.metrics.label_sets import LabelSets
 from competitions.task import InvalidSubmission
-
-
-def single(table: pd.DataFrame, column: str, *, all_missing_ok: bool = False) -> npt.NDArray[np.object_]:
-    """A column of class names, missing ones as empty text.
-
-    Refused is a column that reads as numbers or as True and False, and one without any name unless
-    `all_missing_ok`.
-    """
-    require_text(table, column, all_missing_ok=all_missing_ok)
-    return table[column].astype(object).where(table[column].notna(), "").to_numpy(dtype=object)
 
 
 def require_text(table: pd.DataFrame, column: str, *, all_missing_ok: bool = False) -> None:

@@ -46,7 +46,9 @@ def shuffled(n: int, test_size: float, seed: int = 0) -> Split:
     return Split(train=order[count:], test=order[:count])
 
 
-def shuffled_groups(groups: Sequence[Any] | pd.Series, test_size: float, seed: int = 0) -> Split:
+def shuffled_groups(
+    groups: Sequence[Any] | pd.Series | npt.NDArray[Any], test_size: float, seed: int = 0
+) -> Split:
     """Split whole groups as `shuffled` splits rows; rows keep their order inside each part."""
     codes, names = pd.factorize(pd.Series(groups), use_na_sentinel=False)
     chosen = np.zeros(len(names), dtype=bool)

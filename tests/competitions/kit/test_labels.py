@@ -10,18 +10,18 @@ from competitions.task import InvalidSubmission
 @pytest.mark.parametrize("values", [[1, 2], [1.5, None], [True, False]])
 def test_numbers_and_truth_values_are_no_names(values: list[object]) -> None:
     with pytest.raises(InvalidSubmission, match="holds numbers or True/False only"):
-        labels.single(pd.DataFrame({"label": values}), "label")
-
-
-def test_a_missing_name_is_empty_text() -> None:
-    assert labels.single(pd.DataFrame({"label": ["a", None]}), "label").tolist() == ["a", ""]
+        labels.require_text(pd.DataFrame({"label": values}), "label")
 
 
 def test_a_column_without_any_name_is_refused_unless_allowed() -> None:
     empty = pd.DataFrame({"label": [float("nan")] * 2})
-    assert labels.single(empty, "label", all_missing_ok=True).tolist() == ["", ""]
+    labels.require_text(empty, "label", all_missing_ok=True)
     with pytest.raises(InvalidSubmission, match="empty in every row"):
-        labels.single(empty, "label")
+        labels.require_text(empty, "label")
+
+
+def test_some_names_make_a_column_of_names() -> None:
+    labels.require_text(pd.DataFrame({"label": ["a", None, "5"]}), "label")
 
 
 def test_repeats_blanks_and_order_of_labels_do_not_matter() -> None:

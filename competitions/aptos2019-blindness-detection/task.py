@@ -1,0 +1,36 @@
+"""APTOS 2019: a row split of eye photographs, scored by quadratic weighted kappa."""
+
+from competitions.kit import checks, duplicates, metrics, placing, splits, tables
+from competitions.task import Grading, Preparation
+
+GRADES = range(5)
+
+
+def prepare(job: Preparation) -> None:
+    """Split the photographs; edition corrected keeps those with the same bytes on one side."""
+    table = tables.read_csv(job.source("train.csv"), text=["id_code"])
+    photos = job.source("train_images")
+    if job.corrected:
+        same = duplicates.same_content(job, [photos / f"{id_}.png" for id_ in table["id_code"]])
+        split = splits.shuffled_groups(same, job.number("test_size"), job.integer("seed"))
+    else:
+        split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    train, test = split.of(table)
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test, job.private / "test.csv")
+    tables.write_csv(test.drop(columns="diagnosis"), job.public / "test.csv")
+    tables.write_csv(test.assign(diagnosis=0), job.public / "sample_submission.csv")
+    for part, folder in ((train, "train_images"), (test, "test_images")):
+        placing.place_named(job, part["id_code"] + ".png", photos, job.public / folder)
+
+
+def grade(case: Grading) -> float:
+    """Weighted kappa: over the five grades in edition corrected, over those that occur in edition v1."""
+    checks.columns_present(case.submission, ["id_code", "diagnosis"])
+    rows = checks.matched_rows(case.submission, case.answers, "id_code")
+    predicted = checks.whole_numbers(case.submission, "diagnosis")[rows]
+    truth = checks.whole_numbers(case.answers, "diagnosis")
+    if not case.corrected:
+        return metrics.quadratic_weighted_kappa(truth, predicted)
+    checks.numbers(case.submission, "diagnosis", low=GRADES[0], high=GRADES[-1])
+    return metrics.quadratic_weighted_kappa(truth, predicted, classes=GRADES)

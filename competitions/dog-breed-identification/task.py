@@ -1,0 +1,24 @@
+"""Dog Breed Identification: a row split of photographs, scored by log loss over 120 breeds."""
+
+from competitions.kit import graders, placing, splits, tables
+from competitions.task import Grading, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Split the labelled photographs."""
+    table = tables.read_csv(job.source("labels.csv"), text=["id", "breed"])
+    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    train, test = split.of(table)
+    breeds = job.competition.classes
+    tables.write_csv(train, job.public / "labels.csv")
+    answers = test[["id"]].join(tables.one_hot(test["breed"], breeds))
+    tables.write_csv(answers, job.private / "test.csv")
+    sample = tables.filled(answers, dict.fromkeys(breeds, 1 / len(breeds)))
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+    for part, folder in ((train, "train"), (test, "test")):
+        placing.place_named(job, part["id"] + ".jpg", job.source("train"), job.public / folder)
+
+
+def grade(case: Grading) -> float:
+    """Mean log loss over the breeds."""
+    return graders.class_log_loss(case, id_column="id", classes=case.competition.classes)

@@ -1,0 +1,43 @@
+"""Dogs vs. Cats Redux: a split of named photos that lie in folders and in zips, scored by log loss."""
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+
+from competitions.kit import archives, checks, metrics, splits, tables
+from competitions.task import Grading, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Split the photos; each kind of the train part is numbered from 0, the test part from 1."""
+    source = job.source("train.zip")
+    photos = sorted(name for name in archives.files_in(source) if name.endswith(".jpg"))
+    split = splits.shuffled(len(photos), job.number("test_size"), job.integer("seed"))
+    train: dict[str, str] = {}
+    numbers: Counter[str] = Counter()
+    for name in (photos[position] for position in split.train):
+        kind = _kind(name)
+        train[name] = f"{kind}.{numbers[kind]}.jpg"
+        numbers[kind] += 1
+    test = {photos[position]: f"{number}.jpg" for number, position in enumerate(split.test, start=1)}
+    for part, names in (("train", train), ("test", test)):
+        archives.repack(job, source, job.public / f"{part}.zip", names)
+        archives.extract_as(job, source, {old: job.public / part / new for old, new in names.items()})
+    answers = pd.DataFrame(
+        {"id": np.arange(1, len(test) + 1), "label": [int(_kind(name) == "dog") for name in test]}
+    )
+    tables.write_csv(answers, job.private / "answers.csv")
+    tables.write_csv(answers.assign(label=0.5), job.public / "sample_submission.csv")
+
+
+def _kind(name: str) -> str:
+    return "cat" if "cat" in name.rpartition("/")[2] else "dog"
+
+
+def grade(case: Grading) -> float:
+    """Mean log loss of the probability of a dog."""
+    checks.columns_present(case.submission, ["id", "label"])
+    rows = checks.matched_rows(case.submission, case.answers, "id")
+    predicted = checks.numbers(case.submission, "label", low=0, high=1)[rows]
+    return float(metrics.log_losses(case.answers["label"].to_numpy(), predicted).mean())

@@ -1,0 +1,28 @@
+"""Histopathologic Cancer Detection: a row split of tissue patches, scored by ROC AUC."""
+
+import os
+
+import numpy as np
+
+from competitions.kit import graders, placing, splits, tables
+from competitions.task import Grading, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Split the labelled patches in the ratio that Kaggle's own test files have to them."""
+    table = tables.read_csv(job.source("train_labels.csv"), text=["id"])
+    with os.scandir(job.source("test")) as entries:
+        unlabelled = sum(entry.name.endswith(".tif") for entry in entries)
+    share = unlabelled / (len(table) + unlabelled)
+    split = splits.shuffled(len(table), share, job.integer("seed"))
+    train, test = table.iloc[np.sort(split.train)], table.iloc[np.sort(split.test)]
+    tables.write_csv(train, job.public / "train_labels.csv")
+    tables.write_csv(test, job.private / "answers.csv")
+    tables.write_csv(test.assign(label=0), job.public / "sample_submission.csv")
+    for part, folder in ((train, "train"), (test, "test")):
+        placing.place_named(job, part["id"] + ".tif", job.source("train"), job.public / folder)
+
+
+def grade(case: Grading) -> float:
+    """Area under the ROC curve of the probability of a tumour."""
+    return graders.auc(case, id_column="id", target="label")

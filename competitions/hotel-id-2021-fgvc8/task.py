@@ -1,0 +1,57 @@
+"""Hotel-ID 2021: a row split of room photos, scored by MAP@5 of ranked hotel ids."""
+
+import pandas as pd
+
+from competitions.kit import checks, metrics, placing, splits, tables
+from competitions.task import Grading, InvalidSubmission, Preparation
+
+TWICE_THERE = "ce27d36c9147cc19.jpg"
+SAMPLE = "36363 53586 18807 64314 60181"
+GUESSES = 5
+
+
+def prepare(job: Preparation) -> None:
+    """Split the photos; the chain, which names the train folders, is not told for test photos."""
+    table = tables.read_csv(job.source("train.csv"))
+    table = table[table["image"] != TWICE_THERE]
+    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    train, test = split.of(table)
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test, job.private / "test.csv")
+    tables.write_csv(test[["image"]].assign(hotel_id=SAMPLE), job.public / "sample_submission.csv")
+    photos, public = job.source("train_images"), job.public
+    pairs = [(name, public / "train_images" / name) for name in _paths(train)]
+    pairs += [
+        (name, public / "test_images" / image)
+        for name, image in zip(_paths(test), test["image"], strict=True)
+    ]
+    placing.place(job, [(photos / name, target) for name, target in pairs], "photos")
+
+
+def _paths(part: pd.DataFrame) -> list[str]:
+    return [f"{chain}/{image}" for chain, image in zip(part["chain"], part["image"], strict=True)]
+
+
+def grade(case: Grading) -> float:
+    """MAP@5: edition v1 compares the text between single blanks, edition corrected numbers."""
+    checks.columns_present(case.submission, ["image", "hotel_id"])
+    rows = checks.matched_rows(case.submission, case.answers, "image")
+    truth = [{hotel} for hotel in case.answers["hotel_id"].astype("int64").map(str)]
+    if case.corrected:
+        guesses = _hotels(case.source.read(text=("hotel_id",))["hotel_id"].tolist())
+    else:
+        guesses = [str(cell).split(" ") for cell in case.submission["hotel_id"].tolist()]
+    return metrics.map_at_k(truth, [guesses[row] for row in rows], GUESSES)
+
+
+def _hotels(cells: list[str]) -> list[list[str]]:
+    rows = []
+    for number, cell in enumerate(cells, start=1):
+        ids = cell.split()
+        if not ids or not all(id_.isascii() and id_.isdigit() for id_ in ids[:GUESSES]):
+            raise InvalidSubmission(
+                f"Row {number}: hotel_id {checks.shown(cell)} is not as expected; "
+                f"expected one to {GUESSES} whole numbers separated by blanks."
+            )
+        rows.append([id_.lstrip("0") or "0" for id_ in ids[:GUESSES]])
+    return rows

@@ -1,0 +1,41 @@
+"""iMet Collection 2020: a row split of artworks with several attributes each, scored by pooled F1."""
+
+from competitions.kit import checks, labels, metrics, placing, splits, tables
+from competitions.task import Grading, InvalidSubmission, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Split the tagged pictures."""
+    table = tables.read_csv(job.source("train.csv"), text=["id", "attribute_ids"])
+    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    train, test = split.of(table)
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test, job.private / "answers.csv")
+    tables.write_csv(test.assign(attribute_ids="0 1 2"), job.public / "sample_submission.csv")
+    placing.copy_file(job, job.source("labels.csv"), job.public / "labels.csv")
+    for part, folder in ((train, "train"), (test, "test")):
+        placing.place_named(job, part["id"] + ".png", job.source("train"), job.public / folder)
+
+
+def grade(case: Grading) -> float:
+    """F1 over all pairs of picture and attribute.
+
+    Edition v1 leaves out attributes that no test picture has, and cannot read a column in which
+    every picture has a single attribute; edition corrected counts the former and reads the latter.
+    """
+    checks.columns_present(case.submission, ["id", "attribute_ids"])
+    rows = checks.matched_rows(case.submission, case.answers, "id")
+    answers = case.read_answers(text=("attribute_ids",))["attribute_ids"]
+    if case.corrected:
+        given = case.source.read(text=("attribute_ids",))["attribute_ids"]
+        truth, predicted = labels.coded_sets(answers, given.iloc[rows])
+        return metrics.pooled_f1(truth, predicted)
+    try:
+        labels.require_text(case.submission, "attribute_ids", all_missing_ok=True)
+    except InvalidSubmission as error:
+        raise InvalidSubmission(
+            "attribute_ids reads as a column of plain numbers, because no row has several attributes; "
+            'repeat the attribute in at least one row ("51 51"), which changes nothing else.'
+        ) from error
+    truth, predicted = labels.coded_sets(answers, case.submission["attribute_ids"].iloc[rows])
+    return metrics.pooled_f1(truth, predicted.among(truth))

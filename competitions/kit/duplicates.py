@@ -1,0 +1,66 @@
+"""Finding files that hold the same bytes, so that a split can keep them on one side."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.task import Preparation
+from foundation.problems import DataProblem
+
+_WORKERS = 4
+_STEP = 256
+
+
+def same_content(job: Preparation, paths: Sequence[Path]) -> npt.NDArray[np.intp]:
+    """Number the files so that files with equal bytes, and only they, share a number.
+
+    Only files whose size another one has are read.
+
+    Raises:
+        DataProblem: a file is missing.
+    """
+    try:
+        sizes = [path.stat().st_size for path in paths]
+    except FileNotFoundError as error:
+        raise DataProblem(
+            f"{job.competition.id}: {Path(error.filename).name} is missing from the raw data",
+            f"looked in {Path(error.filename).parent}",
+            "Download the competition's data again; the copy is incomplete.",
+        ) from error
+    common = Counter(sizes)
+    read = [path for path, size in zip(paths, sizes, strict=True) if common[size] > 1]
+    digests: dict[Path, str] = {}
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        for done, (path, digest) in enumerate(zip(read, pool.map(_digest, read), strict=True), start=1):
+            digests[path] = digest
+            if done % _STEP == 0 or done == len(read):
+                job.progress("comparing files", done, len(read))
+    names = [digests.get(path, str(position)) for position, path in enumerate(paths)]
+    return np.asarray(pd.factorize(np.array(names, dtype=object))[0], dtype=np.intp)
+
+
+def joined(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Number rows so that rows linked by a chain of equal numbers on either side share a number."""
+    group = first.copy()
+    while True:
+        wider = group
+        for key in (first, second):
+            lowest = np.full(int(key.max(initial=-1)) + 1, len(group), dtype=np.intp)
+            np.minimum.at(lowest, key, wider)
+            wider = lowest[key]
+        if np.array_equal(wider, group):
+            return group
+        group = wider
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "blake2b").hexdigest()

@@ -1,0 +1,32 @@
+"""Plant Pathology 2021: a row split of leaf photos with several diseases each, scored by F1."""
+
+from competitions.kit import checks, labels, metrics, placing, splits, tables
+from competitions.task import Grading, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Split the labelled photos."""
+    table = tables.read_csv(job.source("train.csv"), text=["image", "labels"])
+    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    train, test = split.of(table)
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test, job.private / "answers.csv")
+    tables.write_csv(test.assign(labels="healthy"), job.public / "sample_submission.csv")
+    for part, folder in ((train, "train_images"), (test, "test_images")):
+        placing.place_named(job, part["image"], job.source("train_images"), job.public / folder)
+
+
+def grade(case: Grading) -> float:
+    """F1 of the named diseases.
+
+    Edition v1 pools all pairs of photo and disease, leaving out names that no test photo has;
+    edition corrected takes the mean over photos and counts every name, as Kaggle does.
+    """
+    checks.columns_present(case.submission, ["image", "labels"])
+    rows = checks.matched_rows(case.submission, case.answers, "image")
+    labels.require_text(case.submission, "labels", all_missing_ok=True)
+    answers = case.read_answers(text=("labels",))["labels"]
+    truth, predicted = labels.coded_sets(answers, case.submission["labels"].iloc[rows])
+    if case.corrected:
+        return metrics.mean_row_f1(truth, predicted)
+    return metrics.pooled_f1(truth, predicted.among(truth))

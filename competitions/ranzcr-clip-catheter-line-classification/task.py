@@ -1,0 +1,41 @@
+"""RANZCR CLiP: a row split of chest X-rays with exclusive and other findings, scored by mean ROC AUC."""
+
+from competitions.kit import graders, placing, splits, tables
+from competitions.task import Grading, Preparation
+
+FINDINGS = [
+    *("ETT - Abnormal", "ETT - Borderline", "ETT - Normal"),
+    *("NGT - Abnormal", "NGT - Borderline", "NGT - Incompletely Imaged", "NGT - Normal"),
+    *("CVC - Abnormal", "CVC - Borderline"),
+]
+FORGOTTEN = ["CVC - Normal", "Swan Ganz Catheter Present"]  # on Kaggle's list, not on MLE-bench's
+
+
+def prepare(job: Preparation) -> None:
+    """Split the X-rays; edition corrected keeps each patient's on one side and asks for all findings."""
+    table = tables.read_csv(job.source("train.csv"))
+    if job.corrected:
+        split = splits.shuffled_groups(table["PatientID"], job.number("test_size"), job.integer("seed"))
+    else:
+        split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    train, test = split.of(table)
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test, job.private / "test.csv")
+    asked = dict.fromkeys(_asked(job.corrected), 0)
+    sample = tables.filled(test[["StudyInstanceUID"]], asked)
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+    traced = tables.read_csv(job.source("train_annotations.csv"))
+    traced = traced[traced["StudyInstanceUID"].isin(train["StudyInstanceUID"])]
+    tables.write_csv(traced, job.public / "train_annotations.csv")
+    for part, folder in ((train, "train"), (test, "test")):
+        names = part["StudyInstanceUID"] + ".jpg"
+        placing.place_named(job, names, job.source("train"), job.public / folder)
+
+
+def _asked(corrected: bool) -> list[str]:
+    return FINDINGS + FORGOTTEN if corrected else FINDINGS
+
+
+def grade(case: Grading) -> float:
+    """The mean over findings of the area under the ROC curve."""
+    return graders.column_auc(case, id_column="StudyInstanceUID", targets=_asked(case.corrected))

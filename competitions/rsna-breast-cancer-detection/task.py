@@ -1,0 +1,43 @@
+"""RSNA Screening Mammography: a split of patients with one answer per breast, scored by probabilistic F1."""
+
+import numpy as np
+
+from competitions.kit import checks, metrics, placing, splits, tables
+from competitions.task import Grading, InvalidSubmission, Preparation
+
+TEST_COLUMNS = [
+    *("site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id"),
+    "prediction_id",
+]
+
+
+def prepare(job: Preparation) -> None:
+    """Split the patients; a breast has cancer as its first labelled image says."""
+    table = tables.read_csv(job.source("train.csv"))
+    split = splits.shuffled_groups(table["patient_id"], job.number("test_size"), job.integer("seed"))
+    train, test = split.of(table)
+    test = test.assign(prediction_id=test["patient_id"].map(str) + "_" + test["laterality"])
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test[TEST_COLUMNS], job.public / "test.csv")
+    answers = test.groupby("prediction_id", sort=True)["cancer"].first().reset_index()
+    tables.write_csv(answers, job.private / "answers.csv")
+    sample = answers.assign(cancer=train["cancer"].mean())
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+    for part, folder in ((train, "train_images"), (test, "test_images")):
+        paths = part["patient_id"].map(str) + "/" + part["image_id"].map(str) + ".dcm"
+        placing.place_named(job, paths, job.source("train_images"), job.public / folder)
+
+
+def grade(case: Grading) -> float:
+    """Probabilistic F1 of probabilities clipped to 0 and 1; edition v1 scores a missing one with 0."""
+    checks.columns_present(case.submission, ["prediction_id", "cancer"])
+    rows = checks.matched_rows(case.submission, case.answers, "prediction_id")
+    predicted = checks.numbers(
+        case.submission, "cancer", missing_ok=not case.corrected, infinite_ok=not case.corrected
+    )[rows]
+    if (predicted < 0).all():
+        raise InvalidSubmission("Every cancer value is negative; expected probabilities from 0 to 1.")
+    if np.isnan(predicted).any():
+        return 0.0
+    truth = checks.whole_numbers(case.answers, "cancer")
+    return metrics.probabilistic_f1(truth, predicted.clip(0, 1))

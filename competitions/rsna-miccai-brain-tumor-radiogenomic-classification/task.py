@@ -1,0 +1,22 @@
+"""RSNA-MICCAI Brain Tumor: a row split of patients with a folder of scans each, scored by ROC AUC."""
+
+from competitions.kit import graders, placing, splits, tables
+from competitions.task import Grading, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Split the patients; each one's folder goes as a whole."""
+    table = tables.read_csv(job.source("train_labels.csv"), text=["BraTS21ID"])
+    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    train, test = split.of(table)
+    tables.write_csv(train, job.public / "train_labels.csv")
+    tables.write_csv(test, job.private / "test.csv")
+    tables.write_csv(test.assign(MGMT_value=0.5), job.public / "sample_submission.csv")
+    scans = job.source("train")
+    for part, folder in ((train, job.public / "train"), (test, job.public / "test")):
+        placing.place_trees(job, [(scans / id_, folder / id_) for id_ in part["BraTS21ID"]], folder.name)
+
+
+def grade(case: Grading) -> float:
+    """Area under the ROC curve of the probability of methylation; ids are numbers, however padded."""
+    return graders.auc(case, id_column="BraTS21ID", target="MGMT_value")

@@ -1,0 +1,25 @@
+"""SETI Breakthrough Listen: a row split of spectrograms in folders by first character, scored by ROC AUC."""
+
+from competitions.kit import graders, placing, splits, tables
+from competitions.task import Grading, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Split the samples; edition corrected leaves the leaky data of the withdrawn version out."""
+    table = tables.read_csv(job.source("train_labels.csv"), text=["id"])
+    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    train, test = split.of(table)
+    tables.write_csv(train, job.public / "train_labels.csv")
+    tables.write_csv(test, job.private / "test.csv")
+    tables.write_csv(test.assign(target=0.5), job.public / "sample_submission.csv")
+    for part, folder in ((train, "train"), (test, "test")):
+        paths = part["id"].str[0] + "/" + part["id"] + ".npy"
+        placing.place_named(job, paths, job.source("train"), job.public / folder)
+    if not job.corrected:
+        leaky = job.source("old_leaky_data")
+        placing.place_tree(job, leaky, job.public / leaky.name, leaky.name)
+
+
+def grade(case: Grading) -> float:
+    """Area under the ROC curve of the probability of a signal."""
+    return graders.auc(case, id_column="id", target="target")

@@ -1,0 +1,41 @@
+"""Finding equal files, and joining groups."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pytest
+
+from competitions.kit import duplicates
+from competitions.task import Preparation, silent
+from foundation.problems import DataProblem
+
+JOB = cast(Preparation, SimpleNamespace(competition=SimpleNamespace(id="some-competition"), progress=silent))
+
+
+def test_only_files_with_equal_bytes_share_a_number(tmp_path: Path) -> None:
+    contents = [b"one", b"two", b"one", b"four", b"", b""]
+    paths = [tmp_path / str(number) for number in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(content)
+    assert duplicates.same_content(JOB, paths).tolist() == [0, 1, 0, 2, 3, 3]
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataProblem, match=r"gone\.jpg is missing"):
+        duplicates.same_content(JOB, [tmp_path / "gone.jpg"])
+
+
+def test_rows_linked_by_a_chain_of_either_number_are_joined() -> None:
+    first = np.array([0, 0, 1, 2, 3, 4])
+    second = np.array([5, 6, 6, 7, 8, 7])
+    group = duplicates.joined(first, second)
+    assert group[0] == group[1] == group[2]
+    assert group[3] == group[5]
+    assert len(set(group.tolist())) == 3
+
+
+def test_joining_nothing_gives_nothing() -> None:
+    empty = np.array([], dtype=np.intp)
+    assert duplicates.joined(empty, empty).tolist() == []
