@@ -1,4 +1,4 @@
-"""Masks as runs of pixels, a whole column at a time: parsing, overlaps and areas in O(runs); nothing is ever painted."""
+"""Masks as runs of pixels, a whole column at a time: reading, areas and overlaps; no mask is ever painted."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def dice(truth: Masks, predicted: Masks) -> npt.NDArray[np.float64]:
     """Each row's 2|A and B| / (|A| + |B|); NaN where both masks are empty."""
     total = truth.areas() + predicted.areas()
     twice = 2.0 * overlaps(truth, predicted)
-    return np.divide(twice, total, out=np.full(truth.rows, np.nan), where=total > 0)
+    ratio = np.full(truth.rows, np.nan)
+    np.divide(twice, total, out=ratio, where=total > 0)
+    return ratio
 
 
 def encode(mask: npt.NDArray[np.bool_]) -> str:
@@ -92,114 +94,111 @@ def parse(
     *,
     column: str,
     strict: bool,
+    missing_ok: bool = False,
     row_numbers: npt.ArrayLike | None = None,
 ) -> Masks:
-    """Read a column of `start length` pairs, pixels counted from 1; empty and blank cells are empty masks.
+    """Read a column of `start length` pairs, pixels counted from 1; an empty text is an empty mask.
 
     Starts must ascend, starts and lengths be positive, runs not overlap inside the picture. What
     reaches beyond the picture is cut. Odd tokens are read as MLE-bench reads them: a lone start is
     an empty mask, and of three tokens the one length serves both starts.
 
     Args:
-        cells: the texts; anything that is no text is refused.
+        cells: the texts; anything that is no text, such as a number, is refused.
         sizes: the number of pixels of each row's picture, or one number for all.
         column: the column's name, for messages.
         strict: refuse odd tokens and pixels beyond the picture.
+        missing_ok: take a missing cell for an empty mask.
         row_numbers: the cells' positions in the submission, where they have been put in another order.
 
     Raises:
         InvalidSubmission: a cell breaks these rules; the message says which row and how.
     """
-    texts = list(cells)
-    rows = len(texts)
-    numbers = np.arange(rows) if row_numbers is None else np.asarray(row_numbers)
-
-    def refuse(row: np.integer[Any] | int, why: str) -> InvalidSubmission:
-        return InvalidSubmission(f"Row {numbers[row] + 1}: {column} {why}.")
-
-    for row, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise refuse(row, f"{shown(text)} is not text; expected pairs of start and length")
+    column_of_texts = pd.Series(cells, dtype=object)
+    texts = (column_of_texts.fillna("") if missing_ok else column_of_texts).tolist()
     try:
-        tokens, row_of_token = _tokens(texts)
-    except _NotWhole as error:
-        raise refuse(error.row, f"{error.why}; expected whole numbers from 1 on") from error
-    if (tokens <= 0).any():
-        raise refuse(row_of_token[np.argmax(tokens <= 0)], "holds a number below 1")
-    tokens, row_of_token, odd = _paired(tokens, row_of_token, rows)
-    if odd.any() and strict:
-        raise refuse(np.argmax(odd), "has a start without a length")
-    if (odd & (np.bincount(row_of_token, minlength=rows) > 4)).any():
-        bad = odd & (np.bincount(row_of_token, minlength=rows) > 4)
-        raise refuse(np.argmax(bad), "has a start without a length")
-    row, start = row_of_token[::2], tokens[::2] - 1
-    stop = start + tokens[1::2]
-    same = row[1:] == row[:-1]
-    falling = same & (start[1:] < start[:-1])
-    if falling.any():
-        raise refuse(row[1:][np.argmax(falling)], "has runs out of order; starts must ascend")
-    size = np.broadcast_to(np.asarray(sizes, dtype=np.int64), (rows,))[row]
-    if strict and (stop > size).any():
-        raise refuse(row[np.argmax(stop > size)], "has a run beyond the last pixel")
-    overlap = same & (start[1:] < np.minimum(stop[:-1], size[1:]))
-    if overlap.any():
-        raise refuse(row[1:][np.argmax(overlap)], "has runs that overlap")
-    inside = start < size
-    return Masks(row[inside], start[inside], np.minimum(stop, size)[inside], rows)
+        return _parsed(texts, np.broadcast_to(np.asarray(sizes, dtype=np.int64), (len(texts),)), strict)
+    except _Malformed as error:
+        row = error.row if row_numbers is None else np.asarray(row_numbers)[error.row]
+        raise InvalidSubmission(f"Row {row + 1}: {column} {error.why}.") from error
 
 
-class _NotWhole(ValueError):
+class _Malformed(ValueError):
     def __init__(self, row: int, why: str) -> None:
         super().__init__(why)
         self.row = row
         self.why = why
 
 
-def _tokens(texts: list[str]) -> tuple[Whole, Whole]:
-    """All numbers of all cells and the cell that each stands in."""
-    joined = _END.join(texts)
-    raw = np.frombuffer(joined.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-    known = _BLANK[raw] | _DIGIT[raw] | (raw == 0)
-    if not known.all():
-        # Signs, underscores, other scripts' digits and blanks: what int() and split() take, in plain digits.
-        return _tokens([text if _plain(text) else _in_plain_digits(row, text) for row, text in enumerate(texts)])
+def _parsed(texts: list[Any], sizes: Whole, strict: bool) -> Masks:
+    tokens, row = _tokens(texts)
+    _refuse(tokens < 1, row, "holds a number below 1; starts and lengths count from 1")
+    counts = np.bincount(row, minlength=len(texts))
+    odd = counts % 2 == 1
+    if odd.any():
+        _refuse(odd & (strict | (counts > 3)), np.arange(len(texts)), "has a start without a length")
+        tokens, row = _paired(tokens, row, counts)
+    row, start = row[::2], tokens[::2] - 1
+    stop, size = start + tokens[1::2], sizes[row]
+    same = row[1:] == row[:-1]
+    _refuse(same & (start[1:] < start[:-1]), row[1:], "has runs out of order; starts must ascend")
+    if strict:
+        _refuse(stop > size, row, "has a run that reaches beyond the last pixel")
+    _refuse(same & (start[1:] < np.minimum(stop[:-1], size[1:])), row[1:], "has runs that overlap")
+    inside = start < size
+    return Masks(row[inside], start[inside], np.minimum(stop, size)[inside], len(texts))
+
+
+def _refuse(bad: npt.NDArray[np.bool_], row: Whole, why: str) -> None:
+    if bad.any():
+        raise _Malformed(int(row[np.argmax(bad)]), why)
+
+
+def _tokens(texts: list[Any]) -> tuple[Whole, Whole]:
+    """All numbers of all cells, and the cell that each stands in."""
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise _Malformed(number, f"{shown(text)} is not text; expected pairs of start and length")
+    raw = _bytes(_END.join(texts))
     digit = _DIGIT[raw]
+    if not (digit | _BLANK[raw] | (raw == ord(_END))).all():
+        return _tokens([_in_plain_digits(number, text) for number, text in enumerate(texts)])
     begins = np.flatnonzero(digit & ~np.concatenate([[False], digit[:-1]]))
-    ends = np.concatenate([np.flatnonzero(raw == 0), [len(raw)]])
-    cell = np.searchsorted(ends, begins)
+    row = np.asarray(np.searchsorted(np.flatnonzero(raw == ord(_END)), begins), dtype=np.int64)
     if not len(begins):
-        return np.empty(0, dtype=np.int64), np.asarray(cell, dtype=np.int64)
-    values = np.fromstring(joined.replace(_END, " "), dtype=np.int64, sep=" ")
-    return np.minimum(values, _FAR), np.asarray(cell, dtype=np.int64)
+        return np.empty(0, dtype=np.int64), row
+    blanked = np.where(digit, raw, np.uint8(ord(" "))).tobytes()
+    values: Whole = np.fromstring(blanked, dtype=np.int64, sep=" ")  # too large a number comes as the largest
+    return np.minimum(values, _FAR), row
 
 
-def _plain(text: str) -> bool:
-    return text.isascii() and bool((_BLANK | _DIGIT)[np.frombuffer(text.encode(), dtype=np.uint8)].all())
+def _bytes(text: str) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
 
 
 def _in_plain_digits(row: int, text: str) -> str:
+    """The same numbers without the signs, underscores and other scripts' digits and blanks that int() takes."""
+    raw = _bytes(text)
+    if (_DIGIT | _BLANK)[raw].all():
+        return text
     values = []
     for token in text.split():
         try:
             value = int(token)
         except ValueError as error:
-            raise _NotWhole(row, f"holds {shown(token)}") from error
+            raise _Malformed(row, f"holds {shown(token)}; expected whole numbers") from error
         if value < 1:
-            raise _NotWhole(row, f"holds {shown(token)}")
+            raise _Malformed(row, f"holds {shown(token)}; starts and lengths count from 1")
         values.append(str(min(value, int(_FAR))))
     return " ".join(values)
 
 
-def _paired(tokens: Whole, row: Whole, rows: int) -> tuple[Whole, Whole, npt.NDArray[np.bool_]]:
-    """Odd cells made even: a lone number is left out, of three the second is put behind the third too."""
-    counts = np.bincount(row, minlength=rows)
-    odd = counts % 2 == 1
-    if not odd.any():
-        return tokens, row, odd
+def _paired(tokens: Whole, row: Whole, counts: Whole) -> tuple[Whole, Whole]:
+    """Cells of one number left out, those of three completed by their second number."""
     firsts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     threes = firsts[counts == 3]
-    lone = firsts[counts == 1]
-    places = np.concatenate([threes + 3])
-    tokens, row = np.insert(tokens, places, tokens[threes + 1]), np.insert(row, places, row[threes])
-    shifted = lone + np.searchsorted(places, lone, side="right")
-    return np.delete(tokens, shifted), np.delete(row, shifted), odd
+    lone = np.zeros(len(tokens), dtype=bool)
+    lone[firsts[counts == 1]] = True
+    lone = np.insert(lone, threes + 3, False)
+    tokens, row = np.insert(tokens, threes + 3, tokens[threes + 1]), np.insert(row, threes + 3, row[threes])
+    return tokens[~lone], row[~lone]

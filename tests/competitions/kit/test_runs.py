@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,6 +91,16 @@ def test_a_malformed_cell_is_named_by_its_row(cell: object, why: str) -> None:
     assert why in str(caught.value)
 
 
+def test_a_missing_cell_is_an_empty_mask_only_where_that_is_asked_for() -> None:
+    cells = pd.Series(["1 2", None, float("nan")])
+    masks = runs.parse(cells, SIZE, column="mask", strict=False, missing_ok=True)
+    assert masks.areas().tolist() == [2, 0, 0]
+    with pytest.raises(InvalidSubmission, match=r"^Row 2: "):
+        runs.parse(cells, SIZE, column="mask", strict=False)
+    with pytest.raises(InvalidSubmission, match=r"^Row 1: .* not text"):
+        runs.parse(pd.Series([5.0, None]), SIZE, column="mask", strict=False, missing_ok=True)
+
+
 @pytest.mark.parametrize("cell", ["7", "1 3 10", "39 10", "41 1"])
 def test_strict_reading_refuses_odd_numbers_and_pixels_beyond_the_picture(cell: str) -> None:
     assert parse(cell).rows == 1
@@ -98,5 +109,5 @@ def test_strict_reading_refuses_odd_numbers_and_pixels_beyond_the_picture(cell: 
 
 
 def test_rows_are_named_as_they_stand_in_the_submission() -> None:
-    with pytest.raises(InvalidSubmission, match="^Row 8: "):
+    with pytest.raises(InvalidSubmission, match=r"^Row 8: "):
         runs.parse(["1 1", "x"], SIZE, column="mask", strict=False, row_numbers=[3, 7])

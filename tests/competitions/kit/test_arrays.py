@@ -1,0 +1,57 @@
+"""Arrays and picture sizes are read from sound files, and damaged files are named."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from competitions.kit import arrays
+from foundation.problems import DataProblem
+
+
+def test_an_array_and_its_shape_are_read(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(6).reshape(2, 3, 1))
+    assert arrays.read_npy(tmp_path / "a.npy").tolist() == [[[0], [1], [2]], [[3], [4], [5]]]
+    assert arrays.npy_shape(tmp_path / "a.npy") == (2, 3, 1)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\x93NUMPY", b"no array at all"])
+def test_a_damaged_array_is_named(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "mask.npy"
+    if content is not None:
+        path.write_bytes(content)
+    for read in (arrays.read_npy, arrays.npy_shape):
+        with pytest.raises(DataProblem, match=r"mask\.npy"):
+            read(path)
+
+
+def test_an_array_cut_short_is_refused_even_when_only_its_shape_is_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "band.npy"
+    np.save(path, np.zeros((100, 100)))
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(DataProblem, match=r"band\.npy"):
+        arrays.npy_shape(path)
+
+
+def test_pickled_objects_are_never_loaded(tmp_path: Path) -> None:
+    np.save(tmp_path / "objects.npy", np.array([{}], dtype=object))
+    with pytest.raises(DataProblem, match=r"objects\.npy"):
+        arrays.read_npy(tmp_path / "objects.npy")
+
+
+def test_the_size_of_a_png_is_read_from_its_header(tmp_path: Path) -> None:
+    path = tmp_path / "ir.png"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + b"rest")
+    assert arrays.png_size(path) == (640, 480)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\x89PNG\r\n", b"x" * 64])
+def test_what_is_no_png_is_named(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "ir.png"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataProblem, match=r"ir\.png"):
+        arrays.png_size(path)
