@@ -57,7 +57,9 @@ def start(places: Places) -> EngineStatus:
             os.close(ready_write)
     if not came_up:
         raise EnvironmentProblem(
-            "the engine did not start", _last_words(places.engine_log, log_before), f"See {places.engine_log}."
+            "the engine did not start",
+            _last_words(places.engine_log, log_before),
+            f"See {places.engine_log}.",
         )
     return status(places)
 

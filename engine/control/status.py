@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from engine.places import Places
+from engine.runs import protocol
 from foundation import files, locks
 from foundation.problems import StateProblem
 
-LOCK_NAME = "engine.lock"
 STATUS_NAME = "engine.status.json"
 
 
@@ -52,7 +52,7 @@ _NAMES = frozenset(field.name for field in fields(EngineStatus))
 
 def lock_path(places: Places) -> Path:
     """The file that a living engine holds locked."""
-    return places.state_dir / LOCK_NAME
+    return places.state_dir / protocol.ENGINE_LOCK
 
 
 def status_path(places: Places) -> Path:

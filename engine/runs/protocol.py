@@ -36,6 +36,7 @@ SCRATCH = "scratch"
 GRADER = "grader"
 GRADER_SOCKET = "grader.sock"
 
+ENGINE_LOCK = "engine.lock"
 RUNNER = "runner"
 INBOX = "inbox"
 RUNNER_LOCK = "runner.lock"
@@ -70,14 +71,14 @@ class Order:
     arguments: tuple[str, ...]
     variables: tuple[tuple[str, str], ...]
     secret: bool
-    public_dir: str
-    data_dir: str
+    prepared_dir: str
     edition: str
     runtime: str
     network: str
     python_prefix: str
     time_limit_seconds: float
     grace_seconds: float
+    cpus: float
     memory_bytes: int | None
     snapshot_every_seconds: float
     log_limit_bytes: int = 1 << 30
@@ -106,6 +107,27 @@ class Started:
     monotonic: float
     boot_id: str
     isolated: bool
+
+
+@dataclass(frozen=True)
+class AgentEnd:
+    """warden.json: how the agent's process ended, written by its shim before anything is gathered.
+
+    Attributes:
+        reason: `exited`, `deadline` or `stopped` as the warden tells it; `unstarted` when the sandbox failed.
+        oom_kills: processes that the kernel killed for memory on this host meanwhile.
+        log_error: why the log is not complete; empty when it is.
+        problem: why the agent was not started; empty when it was.
+    """
+
+    reason: str
+    exit_code: int | None
+    signal: int | None
+    started_at: float
+    ended_at: float
+    oom_kills: int = 0
+    log_error: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -138,10 +160,10 @@ class Handed:
     directory: str
 
 
-Record = TypeVar("Record", Order, Stop, Started, Exit, Handed)
+Record = TypeVar("Record", Order, Stop, Started, AgentEnd, Exit, Handed)
 
 
-def write(path: Path, record: Order | Stop | Started | Exit | Handed) -> None:
+def write(path: Path, record: Order | Stop | Started | AgentEnd | Exit | Handed) -> None:
     """Put a record in its place in one step."""
     files.write_json(path, asdict(record))
 
@@ -157,7 +179,9 @@ def read(path: Path, kind: type[Record]) -> Record:
     try:
         values: dict[str, Any] = json.loads(content)
         if values.get("version", VERSION) > VERSION:
-            raise DataProblem(f"{path} was written by a newer version", f"its protocol is {values['version']}")
+            raise DataProblem(
+                f"{path} was written by a newer version", f"its protocol is {values['version']}"
+            )
         known = {field.name for field in fields(kind)}
         if kind is Order:
             values["arguments"] = tuple(values["arguments"])

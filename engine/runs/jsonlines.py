@@ -1,0 +1,56 @@
+"""Files of JSON lines that grow: appended whole, read from an offset, with a torn end left for later."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foundation import files
+
+_MAX_READ = 4 << 20
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What was read, and the offset from which to go on."""
+
+    values: tuple[dict[str, Any], ...]
+    offset: int
+
+
+def append(path: Path, values: Sequence[dict[str, Any]], *, durable: bool = False) -> None:
+    """Add lines with one write; a line that a killed writer left torn is closed off first."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o644)
+    try:
+        size = os.fstat(descriptor).st_size
+        torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        text = "".join(json.dumps(value) + "\n" for value in values)
+        os.write(descriptor, (b"\n" if torn else b"") + text.encode())
+        if durable:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read(path: Path, offset: int = 0) -> Lines:
+    """Read the whole lines from `offset` on; what is no JSON object (a torn line) is passed over."""
+    if not path.exists():
+        return Lines((), offset)
+    with files.reading_untrusted(path) as stream:
+        stream.seek(offset)
+        content = stream.read(_MAX_READ)
+    whole = content[: content.rfind(b"\n") + 1]
+    values = []
+    for line in whole.splitlines():
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue  # the torn end that a killed writer left
+        if isinstance(value, dict):
+            values.append(value)
+    return Lines(tuple(values), offset + len(whole))

@@ -1,0 +1,125 @@
+"""Handing an attempt to the runner: everything about it in its directory first, the inbox last; repeatable."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from competitions import registry
+from competitions.model import Edition
+from engine.agents import (
+    Agent,
+    get_agent,
+    own_agents_folder,
+    prepare_launch,
+    required_secrets,
+    start_arguments,
+)
+from engine.layout import dataset_folder
+from engine.runs import protocol, secrets
+from engine.runs.protocol import Handed, Order, Stop
+from foundation import files
+from foundation.problems import UsageProblem
+from state.records import Attempt, Run, SweepSpec
+
+
+def folders_of(spec: SweepSpec) -> list[Path]:
+    """Where a sweep's agent is looked for: our own agents, and the operator's folder."""
+    return [own_agents_folder(), *([Path(spec.agents_dir)] if spec.agents_dir else [])]
+
+
+def agent_of(spec: SweepSpec) -> Agent:
+    """Read a sweep's agent.
+
+    Raises:
+        Problem: it is not there or broken.
+    """
+    return get_agent(spec.agent_id, folders_of(spec))
+
+
+def edition_of(spec: SweepSpec) -> Edition:
+    """The edition of a sweep.
+
+    Raises:
+        UsageProblem: there is no such edition.
+    """
+    if spec.edition == "v1":
+        return "v1"
+    if spec.edition == "corrected":
+        return "corrected"
+    raise UsageProblem(f"there is no edition '{spec.edition}'", "", "Known are: v1, corrected.")
+
+
+def hand_over(state_dir: Path, spec: SweepSpec, run: Run, attempt: Attempt) -> None:
+    """Make what an attempt needs and leave it in the runner's inbox; again is harmless.
+
+    Raises:
+        Problem: the agent or one of its secrets is missing.
+        OSError: its directory can't be written.
+    """
+    folder = state_dir / attempt.directory
+    inbox = protocol.inbox(state_dir)
+    order_path = folder / protocol.ORDER
+    if not (folder / protocol.CLAIM).exists():
+        agent = agent_of(spec)
+        launch = prepare_launch(agent, os.environ)
+        for name in (protocol.SUBMISSION, protocol.LOGS, protocol.CODE, protocol.SNAPSHOTS):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        order = make_order(spec, run, attempt, agent)
+        if order.secret:
+            own = tuple(launch.environment.items())
+            secrets.hand_over(folder, secrets.SecretLaunch(launch.arguments, own))
+        if not order_path.exists():
+            protocol.write(order_path, order)
+            files.sync_directory(folder)
+    inbox.mkdir(parents=True, exist_ok=True)
+    if not inbox_file(state_dir, attempt.id).exists():
+        protocol.write(inbox_file(state_dir, attempt.id), Handed(attempt.id, attempt.directory))
+
+
+def make_order(spec: SweepSpec, run: Run, attempt: Attempt, agent: Agent) -> Order:
+    """Write down what the runner shall do; secrets by name only."""
+    competition = registry.get(run.competition_id)
+    return Order(
+        version=protocol.VERSION,
+        attempt_id=attempt.id,
+        sweep_id=run.sweep_id,
+        competition_id=run.competition_id,
+        seed=run.seed,
+        attempt=attempt.number,
+        agent_id=agent.id,
+        agent_folder=str(agent.folder),
+        start=str(agent.start_below_folder),
+        arguments=start_arguments(agent),
+        variables=agent.env_vars,
+        secret=bool(required_secrets(agent)),
+        prepared_dir=str(dataset_folder(competition, spec.data_dir, edition_of(spec)).prepared),
+        edition=spec.edition,
+        runtime=attempt.runtime,
+        network=spec.network,
+        python_prefix=sys.prefix,
+        time_limit_seconds=spec.time_limit_seconds,
+        grace_seconds=spec.grace_seconds,
+        cpus=spec.cpus,
+        memory_bytes=spec.memory_bytes,
+        snapshot_every_seconds=spec.grade_every_seconds,
+    )
+
+
+def ask_to_stop(state_dir: Path, attempt: Attempt, stop: Stop) -> None:
+    """Let the runner end an attempt; the first one who asks is the one who is named."""
+    path = state_dir / attempt.directory / protocol.STOP
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        protocol.write(path, stop)
+
+
+def take_back(state_dir: Path, attempt_id: int) -> None:
+    """Tell the runner that everything of an attempt has been taken in."""
+    inbox_file(state_dir, attempt_id).unlink(missing_ok=True)
+
+
+def inbox_file(state_dir: Path, attempt_id: int) -> Path:
+    """The file by which an attempt is the runner's."""
+    return protocol.inbox(state_dir) / f"{attempt_id}.json"

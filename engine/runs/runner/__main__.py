@@ -1,0 +1,65 @@
+"""`python -m engine.runs.runner`: look after one host's attempts until there is nothing left to look after."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.runs import protocol
+from engine.runs.runner.loop import LOOK_SECONDS, Runner
+from foundation import locks
+from foundation.clock import SystemClock, iso
+from foundation.locks import FileLock
+
+EXIT_SECOND = 4
+_ALONE_SECONDS = 5.0
+_LOCK_TRIES = 50
+
+
+def _log(text: str, error: BaseException | None = None) -> None:
+    sys.stderr.write(f"{iso(time.time())} {text}\n")
+    if error is not None:
+        sys.stderr.writelines(traceback.format_exception(error))
+    sys.stderr.flush()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Look after attempts; ends by itself when the inbox has been empty and no engine there for a while."""
+    parser = argparse.ArgumentParser(prog="runner", description="Look after this host's runs.")
+    parser.add_argument("--state-dir", type=Path, required=True)
+    asked = parser.parse_args(argv)
+    state_dir: Path = asked.state_dir
+    protocol.inbox(state_dir).mkdir(parents=True, exist_ok=True)
+    lock = FileLock(state_dir / protocol.RUNNER / protocol.RUNNER_LOCK)
+    for _ in range(_LOCK_TRIES):  # whoever looks whether it is held holds it for a moment
+        if lock.acquire(note=str(os.getpid())):
+            break
+        time.sleep(0.02)
+    else:
+        return EXIT_SECOND
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: ended.set())
+    clock = SystemClock()
+    runner = Runner(state_dir, clock, _log)
+    needed_at = clock.monotonic()
+    while not ended.wait(LOOK_SECONDS):
+        try:
+            runner.tick()
+        except FileNotFoundError:
+            return 0  # the state was removed: there is nothing left to look after
+        if not runner.holds_nothing or locks.is_held(state_dir / protocol.ENGINE_LOCK):
+            needed_at = clock.monotonic()
+        elif clock.monotonic() - needed_at > _ALONE_SECONDS:
+            return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""The runner's loop: what lies in the inbox is started or adopted, watched and gathered, each apart."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.runs import protocol
+from engine.runs.protocol import Handed
+from engine.runs.runner import processes
+from engine.runs.runner.attempt import RunnerAttempt, Stage
+from foundation.clock import Clock
+
+LOOK_SECONDS = 0.4
+USAGE_SECONDS = 5.0
+DISK_EVERY = 6  # of the usage looks: walking a directory costs more than reading a counter
+_BACK_OFF_SECONDS = 5.0
+
+Log = Callable[[str, BaseException | None], None]
+
+
+@dataclass
+class _Held:
+    attempt: RunnerAttempt | None
+    retry_at: float = 0.0
+
+
+class Runner:
+    """Owns the attempts in one state directory's inbox."""
+
+    def __init__(self, state_dir: Path, clock: Clock, log: Log) -> None:
+        self._state_dir = state_dir
+        self._inbox = protocol.inbox(state_dir)
+        self._clock = clock
+        self._log = log
+        self._held: dict[str, _Held] = {}
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._measure_at = 0.0
+        self._measured = 0
+
+    def tick(self) -> None:
+        """Look at everything once."""
+        names = {path.name for path in self._inbox.glob("[!.]*.json")}
+        for name in self._held.keys() - names:
+            del self._held[name]  # the engine has taken everything in
+        for name in sorted(names):
+            held = self._held.setdefault(name, _Held(None))
+            if self._clock.monotonic() >= held.retry_at:
+                self._look(name, held)
+        self._children = [child for child in self._children if child.poll() is None]
+        if self._clock.monotonic() >= self._measure_at:
+            self._measure_at = self._clock.monotonic() + USAGE_SECONDS
+            self._measure()
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether the inbox was empty at the last tick."""
+        return not self._held
+
+    def _look(self, name: str, held: _Held) -> None:
+        """One attempt's trouble is told and tried again later; it never keeps the others waiting."""
+        try:
+            if held.attempt is None:
+                handed = protocol.read(self._inbox / name, Handed)
+                held.attempt = RunnerAttempt(
+                    self._state_dir / handed.directory, self._clock, self._start_shim
+                )
+            held.attempt.look()
+        except Exception as error:  # noqa: BLE001 - isolated from the other attempts, told in the log
+            if (self._inbox / name).exists():
+                self._log(f"attempt {name}", error)
+                held.retry_at = self._clock.monotonic() + _BACK_OFF_SECONDS
+
+    def _start_shim(self, folder: Path) -> subprocess.Popen[bytes]:
+        with (folder / protocol.SHIM_LOG).open("ab") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-I", "-m", "engine.runs.runner.process.shim", str(folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,
+            )
+        self._children.append(child)
+        return child
+
+    def _measure(self) -> None:
+        running = [
+            held.attempt
+            for held in self._held.values()
+            if held.attempt is not None and held.attempt.stage is Stage.RUNNING
+        ]
+        if not running:
+            return
+        tree = processes.look()
+        for attempt in running:
+            try:
+                attempt.measure(tree, with_disk=self._measured % DISK_EVERY == 0)
+            except OSError as error:
+                self._log(f"usage of {attempt.folder}", error)
+        self._measured += 1

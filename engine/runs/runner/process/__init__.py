@@ -1,0 +1,1 @@
+"""The process runtime: an agent as a child process, inside bubblewrap where that works."""

@@ -1,0 +1,65 @@
+"""Handing secrets to one shim through memory-backed storage: written once, read once, never in the state."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from foundation import files
+from foundation.problems import EnvironmentProblem
+
+_MAX_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class SecretLaunch:
+    """A start script's arguments and variables with the secrets in them."""
+
+    arguments: tuple[str, ...] = field(repr=False)
+    variables: tuple[tuple[str, str], ...] = field(repr=False)
+
+
+def hand_over(attempt: Path, launch: SecretLaunch) -> None:
+    """Leave the secrets of an attempt for its shim."""
+    place = _place(attempt)
+    files.write_json(
+        place, {"arguments": launch.arguments, "variables": dict(launch.variables)}, durable=False
+    )
+
+
+def take(attempt: Path) -> SecretLaunch:
+    """Take the secrets of an attempt; afterwards they are in this process's memory alone.
+
+    Raises:
+        EnvironmentProblem: they are not there, as after a reboot.
+    """
+    place = _place(attempt)
+    if not place.exists():
+        raise EnvironmentProblem("the agent's secrets are gone", "they are kept in memory until it starts")
+    with files.reading_untrusted(place, max_bytes=_MAX_BYTES) as stream:
+        values = json.load(stream)
+    place.unlink()
+    return SecretLaunch(tuple(values["arguments"]), tuple(values["variables"].items()))
+
+
+def discard(attempt: Path) -> None:
+    """Forget what no shim took."""
+    _place(attempt).unlink(missing_ok=True)
+
+
+def _place(attempt: Path) -> Path:
+    memory = Path("/dev/shm")  # noqa: S108 - shared memory: it never reaches a disk
+    base = memory if memory.is_dir() else Path(tempfile.gettempdir())
+    folder = base / f"mlebench-console-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise EnvironmentProblem(
+            f"{folder} can't hold secrets", "it is not a directory of ours alone", "Remove it."
+        )
+    return folder / f"{hashlib.sha256(os.fsencode(attempt)).hexdigest()[:32]}.json"

@@ -1,0 +1,78 @@
+"""The tasks that workers know, and what each may use; light, for engine and nursery alike."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from competitions.model import Edition
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one task may use; None is no limit."""
+
+    wall_seconds: float | None = None
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class GradeTask:
+    """Grade one file; the value is a report in its extended form."""
+
+    submission: str
+    competition_id: str
+    data_dir: str
+    edition: Edition
+
+
+@dataclass(frozen=True)
+class PrepareTask:
+    """Prepare one dataset from `source`: `demo`, a raw folder, or empty for what lies in the data directory.
+
+    The value is a `Prepared`.
+    """
+
+    competition_id: str
+    data_dir: str
+    edition: Edition
+    source: str
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What preparing a dataset gave."""
+
+    bytes_on_disk: int
+
+
+Task = GradeTask | PrepareTask
+
+_KINDS: dict[str, type[Task]] = {"grade": GradeTask, "prepare": PrepareTask}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A task on its way to a worker."""
+
+    number: int
+    task: Task
+    limits: Limits
+    result: str
+
+    def to_line(self) -> dict[str, Any]:
+        """Write the job for the nursery."""
+        return {
+            "number": self.number,
+            "kind": _NAMES[type(self.task)],
+            "task": asdict(self.task),
+            "limits": asdict(self.limits),
+            "result": self.result,
+        }
+
+    @classmethod
+    def from_line(cls, line: dict[str, Any]) -> Job:
+        """Read back what `to_line` wrote."""
+        task = _KINDS[line["kind"]](**line["task"])
+        return cls(line["number"], task, Limits(**line["limits"]), line["result"])
