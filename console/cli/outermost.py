@@ -34,7 +34,7 @@ def root_command() -> Command:
 
 def answer_shell(command: Command) -> None:
     """Print what a shell that completes a line asks for, and leave."""
-    from typer.completion import completion_init
+    from typer.completion import completion_init  # type: ignore[attr-defined]  # documented, in no __all__
 
     completion_init()
     command.main(args=[], prog_name=PROGRAM, complete_var=COMPLETE_VARIABLE)

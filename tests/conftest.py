@@ -1,0 +1,70 @@
+"""What holds for every test: a clean environment, a home of its own, and no process left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.places import Places
+from tests.leftovers import wait_for_none
+
+_FOREIGN = ("MLEBENCH_", "KAGGLE_", "XDG_", "TEXTUAL", "DOCKER_", "_TYPER_", "_MLEBENCH_")
+_ALSO_FOREIGN = (
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "COLORTERM",
+    "COLUMNS",
+    "LINES",
+    "TMUX",
+    "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS",
+)
+_PATIENCE_WITH_LEFTOVERS = 20.0
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Nothing of the machine's own settings reaches a test; its home is an empty folder that ends with it."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith(_FOREIGN) or name in _ALSO_FOREIGN:
+                patch.delenv(name)
+        patch.setenv("HOME", str(home))
+        patch.setenv("TERM", "xterm-256color")
+        patch.setenv("LANG", "C.UTF-8")
+        patch.setenv("TZ", "UTC")
+        yield home
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    """Places of a test's own, none of which is there yet."""
+    return Places(tmp_path / "config.toml", tmp_path / "data", tmp_path / "state")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """An engine, runner or agent that outlives its tests is a failure of those tests."""
+    yield
+    left = wait_for_none(tmp_path_factory.getbasetemp(), patience=_PATIENCE_WITH_LEFTOVERS)
+    assert not left, "tests left processes behind: " + "; ".join(process.command for process in left)
+
+
+@pytest.fixture(scope="session")
+def require_program() -> Callable[[str, str], str]:
+    """Find a program that a test needs; a missing one fails the test and says what to install."""
+
+    def require(name: str, package: str) -> str:
+        found = shutil.which(name)
+        if found is None:
+            pytest.fail(
+                f"'{name}' is missing: install the package {package} (apt install {package})", pytrace=False
+            )
+        return found
+
+    return require

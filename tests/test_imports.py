@@ -1,0 +1,104 @@
+"""Imports go one way, and what starts up stays light."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FLOORS = {
+    "foundation": set[str](),
+    "state": {"foundation"},
+    "competitions": {"foundation"},
+    "environment": {"foundation", "competitions"},
+    "engine": {"foundation", "competitions", "state", "environment"},
+    "console": {"foundation", "competitions", "state", "environment", "engine"},
+}
+SCREENS = {"textual", "typer", "rich"}
+HEAVY = {"pandas", "numpy", "sklearn", "scipy", "docker", "kaggle", "textual", "psutil", "rich"}
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module.partition(".")[0]
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_a_package_imports_only_what_lies_below_it(package: str) -> None:
+    """Competitions' tasks are loaded by their path, so the import linter does not see them; this does."""
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for name in imports_of(path)
+        if name in FLOORS and name != package and name not in FLOORS[package]
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("package", [package for package in FLOORS if package != "console"])
+def test_what_does_the_work_knows_no_screen(package: str) -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for name in imports_of(path)
+        if name in SCREENS
+    ]
+    assert wrong == []
+
+
+def modules_after(code: str) -> set[str]:
+    told = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"{code}\nimport json, sys; sys.stderr.write(json.dumps(sorted(sys.modules)))",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    return {name.partition(".")[0] for name in json.loads(told.stderr)}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from console.cli.outermost import run; run(['--help'])",
+        "from console.cli.outermost import run; run(['sweep', '--help'])",
+        "from console.cli.outermost import run; run(['grade-sample', '--help'])",
+        "import engine, competitions.registry, engine.places, engine.control.status",
+    ],
+    ids=["help", "help of a group", "help of a command", "packages"],
+)
+def test_starting_up_loads_nothing_heavy(code: str) -> None:
+    assert modules_after(code) & HEAVY == set()
+
+
+def test_help_loads_no_command() -> None:
+    code = "from console.cli.outermost import run; run(['--help'])"
+    told = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; sys.stderr.write(' '.join(sys.modules))"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    loaded = {name for name in told.stderr.split() if name.startswith(("console.", "engine", "state"))}
+    assert loaded == {
+        "console.cli",
+        "console.cli.invocation",
+        "console.cli.lazy",
+        "console.cli.outermost",
+        "console.cli.root",
+        "console.cli.output",
+    }
