@@ -114,7 +114,7 @@ def _judge_death(code: int, told: bytes) -> Judgement:
     detail = told[-_STDERR_KEPT:].decode(errors="replace")
     if code == -signal.SIGXCPU:
         return _over_limit("more processor time than it may take", detail)
-    if code in (-signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
+    if b"MemoryError" in told or code in (-signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
         # killed by the kernel for want of memory, or a library died on a failed allocation
         return _over_limit("more memory than it may take", detail)
     return Judgement(

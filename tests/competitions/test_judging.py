@@ -72,12 +72,18 @@ def test_a_file_that_is_no_table_is_told_apart(tmp_path: Path) -> None:
 
 def test_an_unknown_parameter_is_a_mistake_of_the_asker() -> None:
     with pytest.raises(UsageProblem, match="no parameter size\nIt has: test_size, seed"):
-        judge(SPACESHIP, None, prepared=Path("."), parameters={"size": 1})
+        judge(SPACESHIP, None, prepared=Path(), parameters={"size": 1})
 
 
 def test_a_parameter_that_must_be_a_number_is_told() -> None:
     case = Grading(
-        SPACESHIP, "v1", {"test_size": None}, submission=None, answers_path=Path(), private=Path(), source=None
+        SPACESHIP,
+        "v1",
+        {"test_size": None},
+        submission=None,
+        answers_path=Path(),
+        private=Path(),
+        source=None,
     )  # type: ignore[arg-type]  # the table is not looked at
     with pytest.raises(UsageProblem, match="must be a number"):
         case.number("test_size")

@@ -117,7 +117,7 @@ def test_additional_columns_can_be_refused() -> None:
 
 def test_rows_must_sum_to_one_within_the_tolerance() -> None:
     checks.rows_sum_to_one(np.array([[0.5, 0.50001]]))
-    with pytest.raises(InvalidSubmission, match="Row 2: the probabilities sum to 1.1"):
+    with pytest.raises(InvalidSubmission, match=r"Row 2: the probabilities sum to 1\.1"):
         checks.rows_sum_to_one(np.array([[0.5, 0.5], [0.5, 0.6]]))
 
 

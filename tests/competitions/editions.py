@@ -1,0 +1,43 @@
+"""What tests of mended defects share: a submission changed in one way, graded in both editions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from competitions import registry
+from competitions.judging import Judgement, judge
+from competitions.model import EDITIONS, Edition
+from tests.competitions.prepared import prepared
+
+
+def table(competition_id: str, edition: Edition, name: str) -> pd.DataFrame:
+    """A prepared table, verbatim."""
+    return pd.read_csv(prepared(competition_id, edition) / name, dtype=str, keep_default_na=False)
+
+
+def sample(competition_id: str, edition: Edition) -> pd.DataFrame:
+    """The sample submission of an edition."""
+    return pd.read_csv(
+        prepared(competition_id, edition) / registry.get(competition_id).sample_submission,
+        keep_default_na=False,
+    )
+
+
+def grade_in(competition_id: str, edition: Edition, submission: pd.DataFrame, folder: Path) -> Judgement:
+    """Grade a table in one edition."""
+    path = folder / f"{edition}.csv"
+    submission.to_csv(path, index=False)
+    return judge(
+        registry.get(competition_id), path, prepared=prepared(competition_id, edition), edition=edition
+    )
+
+
+def grade_in_both(
+    competition_id: str, make: Callable[[Edition], pd.DataFrame], folder: Path
+) -> tuple[Judgement, Judgement]:
+    """What v1 and what corrected say to the submission that `make` makes for each."""
+    first, second = (grade_in(competition_id, edition, make(edition), folder) for edition in EDITIONS)
+    return first, second
