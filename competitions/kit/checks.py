@@ -16,6 +16,7 @@ from competitions.task import InvalidSubmission
 
 Numbers = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]
+Flags = npt.NDArray[np.bool_]
 
 _SHOWN = 60
 
@@ -86,7 +87,9 @@ def matched_rows(
     surplus = np.bincount(given_codes, minlength=known) > np.bincount(wanted_codes, minlength=known)
     if surplus.any():
         row = int(np.flatnonzero(surplus[given_codes])[-1])
-        raise InvalidSubmission(f"Row {row + 1}: {column} {shown(given.iloc[row])} stands there more than once.")
+        raise InvalidSubmission(
+            f"Row {row + 1}: {column} {shown(given.iloc[row])} stands there more than once."
+        )
     positions = np.empty(len(answers), dtype=np.intp)
     if known == len(answers):  # every id once, so codes are the answers' positions
         positions[given_codes] = np.arange(len(answers))
@@ -111,28 +114,37 @@ def numbers(
     high: float = np.inf,
     missing_ok: bool = False,
     infinite_ok: bool = False,
+    ignored: Flags | None = None,
 ) -> Numbers:
     """The columns as doubles, one row per row (one-dimensional for a single name).
 
     Text, missing cells, infinities and values outside `low` to `high` are refused, each with the
-    first row that has one.
+    first row that has one. Rows flagged as `ignored` may hold anything and come as 0.
     """
     if isinstance(columns, str):
-        return _number_column(table, columns, low, high, missing_ok, infinite_ok)
+        return _number_column(table, columns, low, high, missing_ok, infinite_ok, ignored)
     columns_present(table, columns)
     return np.column_stack(
-        [_number_column(table, name, low, high, missing_ok, infinite_ok) for name in columns]
+        [_number_column(table, name, low, high, missing_ok, infinite_ok, ignored) for name in columns]
     )
 
 
 def _number_column(
-    table: pd.DataFrame, name: str, low: float, high: float, missing_ok: bool, infinite_ok: bool
+    table: pd.DataFrame,
+    name: str,
+    low: float,
+    high: float,
+    missing_ok: bool,
+    infinite_ok: bool,
+    ignored: Flags | None,
 ) -> Numbers:
     columns_present(table, [name])
     column: pd.Series[Any] = table[name]
     if not pd.api.types.is_numeric_dtype(column):
         converted = pd.to_numeric(column, errors="coerce")
         refused = (converted.isna() & column.notna()).to_numpy()
+        if ignored is not None:
+            refused = refused & ~ignored
         if refused.any():
             row = int(np.argmax(refused))
             raise InvalidSubmission(f"Row {row + 1}: {name} {shown(column.iloc[row])} is not a number.")
@@ -140,6 +152,8 @@ def _number_column(
     if pd.api.types.is_complex_dtype(column):
         raise InvalidSubmission(f"{name} holds complex numbers.")
     values: Numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if ignored is not None:
+        values = np.where(ignored, 0.0, values)
     if not missing_ok and np.isnan(values).any():
         row = int(np.argmax(np.isnan(values)))
         raise InvalidSubmission(f"Row {row + 1}: {name} is missing; expected a number.")
@@ -154,6 +168,34 @@ def _refuse(bad: npt.NDArray[np.bool_], values: Numbers, name: str, why: str) ->
     if bad.any():
         row = int(np.argmax(bad))
         raise InvalidSubmission(f"Row {row + 1}: {name} {values[row]:.15g} {why}.")
+
+
+def sorted_rows(table: pd.DataFrame, column: str) -> Positions:
+    """The positions of the rows sorted by a column, equal cells in file order, missing ones last.
+
+    It is for graders that pair rows by rank without ever comparing ids; `matched_rows` is for the others.
+    """
+    columns_present(table, [column])
+    cells = table[column].reset_index(drop=True)
+    try:
+        return cells.astype(object).sort_values(kind="stable").index.to_numpy(dtype=np.intp)
+    except TypeError:
+        raise InvalidSubmission(f"{column} holds both numbers and text, so rows cannot be sorted.") from None
+
+
+def texts(table: pd.DataFrame, column: str, *, missing: str | None = None) -> list[str]:
+    """A column of text; numbers and True or False are refused, and so are missing cells without a stand-in."""
+    columns_present(table, [column])
+    cells: list[Any] = table[column].tolist()
+    for row, cell in enumerate(cells):
+        if isinstance(cell, str):
+            continue
+        if not pd.isna(cell):
+            raise InvalidSubmission(f"Row {row + 1}: {column} {shown(cell)} is not text.")
+        if missing is None:
+            raise InvalidSubmission(f"Row {row + 1}: {column} is empty; expected text.")
+        cells[row] = missing
+    return cells
 
 
 def whole_numbers(table: pd.DataFrame, column: str) -> Numbers:
@@ -171,10 +213,13 @@ def whole_numbers(table: pd.DataFrame, column: str) -> Numbers:
     return values
 
 
-def rows_sum_to_one(values: Numbers, *, tolerance: float = 1e-6 + 1e-5) -> None:
-    """The probabilities of each row sum to one (the default is numpy's isclose with atol 1e-6)."""
+def rows_sum_to_one(values: Numbers, *, tolerance: float = 1e-6 + 1e-5, decimals: int | None = None) -> None:
+    """The probabilities of each row sum to one, within a tolerance or when rounded to some decimals.
+
+    The default tolerance is that of numpy's isclose with atol 1e-6.
+    """
     sums = values.sum(axis=1)
-    off = ~(np.abs(sums - 1) <= tolerance)
+    off = ~(np.abs(sums - 1) <= tolerance) if decimals is None else np.round(sums, decimals) != 1
     if off.any():
         row = int(np.argmax(off))
         raise InvalidSubmission(f"Row {row + 1}: the probabilities sum to {sums[row]:.9g}, expected 1.")

@@ -1,0 +1,60 @@
+"""Edit distances of whole columns are those of the classical table, cell by cell."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from competitions.kit.metrics import edits
+
+
+def classical(left: str, right: str) -> int:
+    row = list(range(len(right) + 1))
+    for i, wanted in enumerate(left, start=1):
+        diagonal, row[0] = row[0], i
+        for j, found in enumerate(right, start=1):
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (wanted != found))
+    return row[-1]
+
+
+def test_known_distances() -> None:
+    truth = ["kitten", "", "abc", "same", "flaw", "äöü", "a\U0001f600b"]
+    predicted = ["sitting", "abc", "", "same", "lawn", "aou", "a\U0001f601b"]
+    assert edits.edit_distances(truth, predicted).tolist() == [3, 3, 3, 0, 2, 3, 1]
+
+
+texts = st.lists(st.text("ab c\U0001f600\ud800", max_size=12), max_size=20)
+
+
+@given(texts, st.randoms(use_true_random=False))
+def test_short_texts_agree_with_the_table(truth: list[str], chance: random.Random) -> None:
+    predicted = chance.sample(truth, len(truth))
+    expected = [classical(left, right) for left, right in zip(truth, predicted, strict=True)]
+    assert edits.edit_distances(truth, predicted).tolist() == expected
+
+
+@pytest.mark.parametrize("size", [63, 64, 65, 127, 128, 129, 200])
+def test_texts_of_several_blocks_agree_with_the_table(size: int) -> None:
+    chance = random.Random(size)
+    truth = ["".join(chance.choices("abcd", k=size)) for _ in range(8)]
+    predicted = ["".join(chance.choices("abcd", k=size + step)) for step in range(-4, 4)]
+    expected = [classical(left, right) for left, right in zip(truth, predicted, strict=True)]
+    assert edits.edit_distances(truth, predicted).tolist() == expected
+
+
+def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(3)
+    truth, predicted = (
+        ["".join(chance.choices("abc", k=chance.randrange(40))) for _ in range(50)] for _ in range(2)
+    )
+    whole = edits.edit_distances(truth, predicted).tolist()
+    monkeypatch.setattr(edits, "_BATCH", 64)
+    assert edits.edit_distances(truth, predicted).tolist() == whole
+
+
+def test_columns_of_unequal_length_are_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        edits.edit_distances(["a"], [])
