@@ -1,0 +1,58 @@
+"""Contrails: records of satellite bands, masks made of the held-out ones, scored by one Dice over all pixels."""
+
+import random
+
+import pandas as pd
+
+from competitions.kit import arrays, checks, placing, records, runs, splits, tables
+from competitions.task import Grading, Preparation
+
+BANDS = [f"band_{number:02d}.npy" for number in range(8, 17)]
+TRUTH = "human_pixel_masks.npy"
+MASKS = ["human_individual_masks.npy", TRUTH]
+EMPTY = "-"
+DUMMIES = ["1 3 10 5", EMPTY]
+
+
+def prepare(job: Preparation) -> None:
+    """Hold out as many records as Kaggle's validation set has, and encode their masks."""
+    known = records.read_json(job.source("train_metadata.json"))
+    validation = job.source("validation_metadata.json")
+    split = splits.shuffled(len(known), len(records.read_json(validation)), job.integer("seed"))
+    train, test = ([known[i] for i in part] for part in (split.train, split.test))
+    names = [record["record_id"] for record in test]
+    answers = pd.DataFrame([_answer(job, name) for name in names])
+    dice = random.Random(job.integer("seed"))  # noqa: S311 as in MLE-bench: the sample must be the same
+    dummies = [dice.choice(DUMMIES) for _ in names]
+    tables.write_csv(answers, job.private / "answers.csv")
+    tables.write_csv(answers.assign(encoded_pixels=dummies), job.public / "sample_submission.csv")
+    records.write_json(job.public / "train_metadata.json", train)
+    placing.copy_file(job, validation, job.public / "validation_metadata.json")
+    raw = job.raw / "train"
+    wanted = [(f"train/{record['record_id']}/{name}") for record in train for name in [*BANDS, *MASKS]]
+    wanted += [f"test/{record}/{name}" for record in names for name in BANDS]
+    pairs = ((raw / path.partition("/")[2], job.public / path) for path in wanted)
+    placing.place(job, pairs, "records")
+    placing.place_tree(job, job.raw / "validation", job.public / "validation", "validation")
+
+
+def _answer(job: Preparation, name: str) -> dict[str, str | int]:
+    folder = job.raw / "train" / name
+    height, width = arrays.npy_shape(folder / BANDS[0])[:2]
+    mask = arrays.read_npy(folder / TRUTH) == 1
+    code = runs.encode(mask.ravel(order="F"))
+    return {"record_id": name, "encoded_pixels": code or EMPTY, "height": height, "width": width}
+
+
+def grade(case: Grading) -> float:
+    """Dice of all predicted and all true pixels together; NaN when there are neither."""
+    checks.columns_present(case.submission, ["record_id", "encoded_pixels"])
+    rows = checks.matched_rows(case.submission, case.answers, "record_id")
+    sizes = case.answers["height"] * case.answers["width"]
+    given = case.submission["encoded_pixels"].iloc[rows].replace(EMPTY, "")
+    truth = runs.parse(
+        case.answers["encoded_pixels"].replace(EMPTY, ""), sizes, column="encoded_pixels", strict=False
+    )
+    predicted = runs.parse(given, sizes, column="encoded_pixels", strict=case.corrected, row_numbers=rows)
+    total = int(truth.areas().sum() + predicted.areas().sum())
+    return 2 * int(runs.overlaps(truth, predicted).sum()) / total if total else float("nan")

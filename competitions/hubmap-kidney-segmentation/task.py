@@ -1,0 +1,55 @@
+"""HuBMAP: fifteen microscope images, three of them held out, scored by the mean Dice of their masks."""
+
+import numpy as np
+
+from competitions.kit import checks, placing, runs, splits, tables
+from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
+
+INFORMATION = "HuBMAP-20-dataset_information.csv"
+IMAGE, OUTLINES, REGIONS = ".tiff", ".json", "-anatomical-structure.json"
+
+
+def prepare(job: Preparation) -> None:
+    """Hold out three images; edition corrected keeps the outlines of what is to be found in them private."""
+    table = tables.read_csv(job.source("train.csv"))
+    if len(table) != job.integer("images"):
+        raise DataProblem(f"train.csv has {len(table)} rows, expected {job.integer('images')}")
+    train, test = splits.shuffled(len(table), job.number("test_size"), job.integer("seed")).of(table)
+    information = tables.read_csv(job.source(INFORMATION))
+    information["id"] = information["image_file"].astype(str).str.removesuffix(IMAGE)
+    information = information[information["id"].isin(table["id"])]
+    answers = test.merge(information[["id", "width_pixels", "height_pixels"]], on="id", how="left")
+    if answers["width_pixels"].isna().any():
+        raise DataProblem(f"{INFORMATION} is incomplete", "it lacks an image of train.csv")
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(information.drop(columns="id"), job.public / INFORMATION)
+    tables.write_csv(answers, job.private / "test.csv")
+    tables.write_csv(
+        test.rename(columns={"encoding": "predicted"})[["id", "predicted"]],
+        job.private / "gold_submission.csv",
+    )
+    sample = test[["id"]].assign(predicted="")
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+    tables.write_csv(sample, job.public / "test" / "sample_submission.csv")
+    shown = (IMAGE, REGIONS) if job.corrected else (IMAGE, OUTLINES, REGIONS)
+    for part, name, kinds in ((train, "train", (IMAGE, OUTLINES, REGIONS)), (test, "test", shown)):
+        files = [f"{id_}{kind}" for id_ in part["id"] for kind in kinds]
+        placing.place_named(job, files, job.raw / "train", job.public / name)
+
+
+def grade(case: Grading) -> float:
+    """The mean Dice of the images; two empty masks agree."""
+    checks.columns_present(case.submission, ["id", "predicted"])
+    rows = checks.matched_rows(case.submission, case.answers, "id")
+    sizes = case.answers["width_pixels"] * case.answers["height_pixels"]
+    truth = runs.parse(case.answers["encoding"], sizes, column="encoding", strict=False)
+    predicted = runs.parse(
+        case.submission["predicted"].iloc[rows],
+        sizes,
+        column="predicted",
+        strict=case.corrected,
+        missing_ok=True,
+        row_numbers=rows,
+    )
+    return float(np.nan_to_num(runs.dice(truth, predicted), nan=1.0).mean())

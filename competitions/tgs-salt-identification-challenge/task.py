@@ -1,0 +1,49 @@
+"""TGS Salt: a row split of small images with masks, scored by IoU at ten thresholds."""
+
+import numpy as np
+
+from competitions.kit import archives, checks, runs, splits, tables
+from competitions.task import Grading, Preparation
+
+PIXELS = 101 * 101
+THRESHOLDS = np.arange(0.5, 1.0, 0.05)
+
+
+def prepare(job: Preparation) -> None:
+    """Split the images; every table is sorted by id."""
+    archive = job.source("competition_data.zip")
+    table = tables.read_csv(archives.extracted_file(job, archive, "train.csv")).fillna({"rle_mask": ""})
+    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    train, test = (part.sort_values("id", kind="stable") for part in split.of(table))
+    depths = tables.read_csv(job.source("depths.csv")).sort_values("id", kind="stable")
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test, job.private / "test.csv")
+    tables.write_csv(test[["id"]].assign(rle_mask="1 1"), job.public / "sample_submission.csv")
+    tables.write_csv(depths[depths["id"].isin(train["id"])], job.public / "depths.csv")
+    wanted = [f"train/{kind}/{id_}.png" for kind in ("images", "masks") for id_ in train["id"]]
+    targets = {f"competition_data/{path}": job.public / path for path in wanted}
+    for id_ in test["id"]:
+        targets[f"competition_data/train/images/{id_}.png"] = job.public / "test" / "images" / f"{id_}.png"
+    archives.extract_as(job, archive, targets)
+
+
+def grade(case: Grading) -> float:
+    """The mean over images of the share of IoU thresholds that a mask passes."""
+    checks.columns_exactly(case.submission, ["id", "rle_mask"])
+    rows = checks.matched_rows(case.submission, case.answers, "id")
+    truth = runs.parse(case.answers["rle_mask"], PIXELS, column="rle_mask", strict=False, missing_ok=True)
+    predicted = runs.parse(
+        case.submission["rle_mask"].iloc[rows],
+        PIXELS,
+        column="rle_mask",
+        strict=case.corrected,
+        missing_ok=True,
+        row_numbers=rows,
+    )
+    common, salt, claimed = runs.overlaps(truth, predicted), truth.areas(), predicted.areas()
+    if not case.corrected:
+        # MLE-bench takes an empty prediction for all salt where there is some
+        common, claimed = np.where(claimed == 0, salt, common), np.where(claimed == 0, PIXELS, claimed)
+    iou = common / np.maximum(salt + claimed - common, 1)
+    passed = (iou[:, None] > THRESHOLDS).mean(axis=1)
+    return float(np.where(salt == 0, predicted.areas() == 0, passed).mean())

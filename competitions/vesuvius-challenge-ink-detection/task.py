@@ -1,0 +1,54 @@
+"""Vesuvius: of three labelled papyrus fragments the third is to be read, scored by F0.5 over its pixels."""
+
+import numpy as np
+import pandas as pd
+
+from competitions.kit import arrays, checks, placing, runs, tables
+from competitions.task import Grading, InvalidSubmission, Preparation
+from foundation.problems import DataProblem
+
+LABELS = "inklabels_rle.csv"
+HIDDEN = {"inklabels.png", LABELS, "ir.png"}
+KINDS = {".png", ".csv", ".tif"}
+COLUMNS = ["Id", "Predicted"]
+TEST = "a"
+BETA_SQUARED = 0.25
+
+
+def prepare(job: Preparation) -> None:
+    """Give fragments 1 and 2 with all their labels, and fragment 3 without."""
+    held_out = job.source("train/3")
+    files = [path for path in held_out.rglob("*") if not path.is_dir()]
+    strange = [path for path in files if path.suffix not in KINDS]
+    if strange:
+        raise DataProblem(f"{strange[0]} was not expected", f"fragments hold {', '.join(sorted(KINDS))} only")
+    width, height = arrays.png_size(held_out / "ir.png")
+    answers = tables.read_csv(job.source(f"train/3/{LABELS}")).assign(Id=TEST)
+    tables.write_csv(answers.assign(width=width, height=height), job.private / LABELS)
+    tables.write_csv(answers, job.private / "gold_submission.csv")
+    sample = pd.DataFrame({"Id": [TEST], "Predicted": ["1 1 5 1"]})
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled = [(job.raw / "train" / name, job.public / "train" / name) for name in ("1", "2")]
+    placing.place_trees(job, labelled, "fragments")
+    shown = [path.relative_to(held_out) for path in files if path.name not in HIDDEN]
+    target = job.public / "test" / TEST
+    placing.place(job, [(held_out / path, target / path) for path in shown], "test fragment")
+
+
+def grade(case: Grading) -> float:
+    """F0.5 of the inked pixels; rows are paired by position."""
+    checks.row_count(case.submission, len(case.answers))
+    checks.columns_exactly(case.submission, COLUMNS)
+    differing = case.submission["Id"].astype(object).to_numpy() != case.answers["Id"].astype(object).to_numpy()
+    if differing.any():
+        row = int(np.argmax(differing))
+        raise InvalidSubmission(
+            f"Row {row + 1}: Id {checks.shown(case.submission['Id'].iloc[row])} is not the one asked for there."
+        )
+    sizes = case.answers["width"] * case.answers["height"]
+    truth = runs.parse(case.answers["Predicted"], sizes, column="Predicted", strict=False)
+    predicted = runs.parse(case.submission["Predicted"], sizes, column="Predicted", strict=False)
+    hits = runs.overlaps(truth, predicted)
+    weighted = (1 + BETA_SQUARED) * hits
+    below = BETA_SQUARED * truth.areas() + predicted.areas()  # equals weighted + 0.25 misses + false alarms
+    return float(np.divide(weighted, below, out=np.zeros(len(below)), where=below > 0).mean())
