@@ -28,7 +28,8 @@ def roc_auc(truth: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> float:
     positives_to = np.cumsum(hits)[ends]
     negatives_to = ends + 1 - positives_to
     inside = np.diff(negatives_to, prepend=0)
-    beaten = negatives_to - inside / 2  # negatives before the tie in which a positive stands, half of those in it
+    # negatives before the tie in which a positive stands, and half of those in it
+    beaten = negatives_to - inside / 2
     return float((np.diff(positives_to, prepend=0) * beaten).sum()) / (positives * negatives)
 
 
