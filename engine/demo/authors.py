@@ -18,7 +18,7 @@ Numbers = npt.NDArray[Any]
 
 LABELLED = 6000
 UNLABELLED = 1000
-LIKING = 0.68
+LIKING = 0.634
 """How far the hands differ in their choice of words: less makes them harder to tell apart."""
 
 _AUTHORS = ("EAP", "HPL", "MWS")

@@ -15,7 +15,7 @@ Numbers = npt.NDArray[Any]
 
 LABELLED = 3200
 UNLABELLED = 400
-FAINTEST = 0.75
+FAINTEST = 0.85
 """Contrast of the faintest cactus: lower makes some of them look like bushes."""
 
 _SIDE = 32
@@ -43,7 +43,7 @@ def _pictures(has_cactus: Numbers, random: np.random.Generator) -> Numbers:
         """One number for each picture."""
         return random.uniform(low, high, (count, 1, 1)).astype(np.float32)
 
-    ground = each(0.45, 0.7) + 0.06 * _smooth(random.normal(0, 1, (count, _SIDE, _SIDE)).astype(np.float32))
+    ground = each(0.45, 0.7) + 0.04 * _smooth(random.normal(0, 1, (count, _SIDE, _SIDE)).astype(np.float32))
     angle, middle_x, middle_y = each(0, np.pi), each(10, 22), each(10, 22)
     along = (x - middle_x) * np.cos(angle) + (y - middle_y) * np.sin(angle)
     across = -(x - middle_x) * np.sin(angle) + (y - middle_y) * np.cos(angle)
@@ -51,10 +51,10 @@ def _pictures(has_cactus: Numbers, random: np.random.Generator) -> Numbers:
     # Bushes have a cactus's colour but not its shape, so that colour alone does not solve the task.
     bush = np.exp(-((along / each(2, 6)) ** 2) - (across / each(2, 6)) ** 2)
     present = has_cactus[:, None, None] == 1
-    plant = np.where(present, each(FAINTEST, 1) * cactus, each(0, 0.5) * bush * (each(0, 1) < 0.5))
+    plant = np.where(present, each(FAINTEST, 1) * cactus, each(0, 0.4) * bush * (each(0, 1) < 0.5))
     ribs = 1 + 0.25 * np.sin(across * 3) * present
     colours = []
-    for tint, leaf in ((1.0, -0.30), (0.86, -0.12), (0.66, -0.22)):
+    for tint, leaf in ((1.0, -0.38), (0.86, -0.18), (0.66, -0.28)):
         noise = random.normal(0, 0.03, (count, _SIDE, _SIDE)).astype(np.float32)
         colours.append(ground * tint + plant * ribs * leaf + noise)
     pictures: Numbers = (np.clip(np.stack(colours, axis=3), 0, 1) * 255).astype(np.uint8)

@@ -15,8 +15,10 @@ from engine.demo.writing import write_csv
 TRAIN = 3947
 TEST = 2647
 VERIFICATION = 600
-VEILED = 0.36
-"""Share of insults that say nothing rude openly: more of them makes the task harder."""
+VEILED = 0.475
+"""Share of insults that no reader of words alone can see: more of them makes the task harder."""
+SLY = 0.15
+"""Share of insults that are only hinted at."""
 
 _TOPICS = "the match|this phone|the new bridge|that recipe|the tax plan|the election|my old bike|the weather|the film|"
 _TOPICS += "the garden show|that guitar|the train line|the school board|this game|the museum|the coach"
@@ -70,13 +72,10 @@ def _comments(count: int, random: np.random.Generator) -> pd.DataFrame:
 def _comment(insult: bool, random: np.random.Generator) -> str:
     chance = random.random()
     if insult:
-        pointed = (
-            _pick(_AT_YOU, random)
-            if chance > VEILED
-            else _pick(_SLY if chance > VEILED / 2 else _KIND, random)
-        )
+        kinds = _KIND if chance < VEILED else _SLY if chance < VEILED + SLY else _AT_YOU
     else:
-        pointed = _pick(_AT_OTHERS if chance < 0.22 else _SLY if chance < 0.27 else _KIND, random)
+        kinds = _AT_OTHERS if chance < 0.22 else _SLY if chance < 0.27 else _KIND
+    pointed = _pick(kinds, random)
     pointed = pointed.format(
         hard=_pick(_HARD, random), rude=_pick(_RUDE, random), other=_pick(_OTHERS, random)
     )

@@ -16,7 +16,7 @@ Numbers = npt.NDArray[Any]
 
 LEAVES_A_SPECIES = 16
 LABELLED_A_SPECIES = 10
-NOISE = 0.62
+NOISE = 0.58
 """Spread of the leaves of one species, where species lie 1 apart: more of it makes the task harder."""
 
 _SIDE = 24
