@@ -1,0 +1,60 @@
+"""ALASKA2: held-out photos, each shown as it was or with a message in it, scored by a weighted ROC AUC."""
+
+import hashlib
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from competitions.kit import checks, metrics, placing, splits, tables
+from competitions.task import Grading, Preparation
+
+COVER, HIDING = "Cover", ["JMiPOD", "JUNIWARD", "UERD"]
+
+
+def prepare(job: Preparation) -> None:
+    """Number the train photos anew in all four folders; of each test photo one version is shown."""
+    covers = sorted(job.source(COVER).glob("*.jpg"))
+    split = splits.shuffled(len(covers), job.number("test_size"), job.integer("seed"))
+    pairs = [
+        (job.raw / folder / covers[position].name, job.public / folder / f"{number:05d}.jpg")
+        for number, position in enumerate(split.train, start=1)
+        for folder in (COVER, *HIDING)
+    ]
+    test = [covers[position] for position in split.test]
+    rng = random.Random(_secret(job, test) if job.corrected else 0)  # noqa: S311 the answers of v1 are fixed
+    rng.shuffle(test)
+    rows = []
+    for number, cover in enumerate(test, start=1):
+        plain = rng.choice([True, False])
+        folder = COVER if plain else rng.choice(HIDING)
+        name = f"{number:04d}.jpg"
+        pairs.append((job.raw / folder / cover.name, job.public / "Test" / name))
+        rows.append((name, int(not plain)))
+    placing.place(job, pairs, "photos")
+    answers = pd.DataFrame(rows, columns=["Id", "Label"])
+    tables.write_csv(answers, job.private / "test.csv")
+    tables.write_csv(answers.assign(Label=0), job.public / "sample_submission.csv")
+
+
+def _secret(job: Preparation, covers: Sequence[Path]) -> bytes:
+    """A seed that is the same wherever these data are prepared, and that the public part cannot give.
+
+    It needs every held-out photo as it was, and about half of them are shown with a message only.
+    """
+    digest = hashlib.blake2b()
+    for done, cover in enumerate(covers, start=1):
+        digest.update(hashlib.blake2b(cover.read_bytes()).digest())
+        if done % 100 == 0:
+            job.progress("drawing the labels", done, len(covers))
+    return digest.digest()
+
+
+def grade(case: Grading) -> float:
+    """ROC AUC in which the part up to a true positive rate of 0.4 counts twice."""
+    checks.columns_present(case.submission, ["Id", "Label"])
+    rows = checks.matched_rows(case.submission, case.answers, "Id")
+    scores = checks.numbers(case.submission, "Label")[rows]
+    truth = case.answers["Label"].to_numpy()
+    return metrics.banded_auc(truth, scores, edges=(0, 0.4, 1), weights=(2, 1))

@@ -1,0 +1,40 @@
+"""Cassava Leaf Disease: a split of TFRecord files that the photos follow, scored by accuracy."""
+
+from competitions.kit import graders, placing, splits, tables, tfrecords
+from competitions.task import Grading, Preparation
+
+DISEASES = "label_num_to_disease_map.json"
+TOLD = ("image", "image_name")
+
+
+def prepare(job: Preparation) -> None:
+    """Split the record files; edition corrected takes the labels out of the test records."""
+    folder = job.source("train_tfrecords")
+    files = sorted(path for path in folder.iterdir() if path.suffix == ".tfrec")
+    split = splits.shuffled(len(files), job.number("test_size"), job.integer("seed"))
+    test_images: set[str] = set()
+    for part, positions in (("train", split.train), ("test", split.test)):
+        for number, position in enumerate(positions):
+            source = files[position]
+            count = source.stem.split("-")[1]
+            target = job.public / f"{part}_tfrecords" / f"ld_{part}{number:02d}-{count}.tfrec"
+            if part == "test":
+                test_images.update(tfrecords.texts(source, "image_name"))
+            if part == "test" and job.corrected:
+                tfrecords.write_thinned(source, target, TOLD)
+            else:
+                placing.copy_file(job, source, target)
+    table = tables.read_csv(job.source("train.csv"), text=["image_id"])
+    in_test = table["image_id"].isin(test_images)
+    train, test = table[~in_test], table[in_test]
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test, job.private / "test.csv")
+    tables.write_csv(test.assign(label=4), job.public / "sample_submission.csv")
+    placing.copy_file(job, job.source(DISEASES), job.public / DISEASES)
+    for rows, name in ((train, "train_images"), (test, "test_images")):
+        placing.place_named(job, rows["image_id"], job.source("train_images"), job.public / name)
+
+
+def grade(case: Grading) -> float:
+    """The share of photos whose class number is right."""
+    return graders.accuracy(case, id_column="image_id", target="label")

@@ -1,0 +1,28 @@
+"""Paddy Doctor: a row split of rice leaf photos in class folders, scored by accuracy of class names."""
+
+from competitions.kit import graders, placing, splits, tables
+from competitions.task import Grading, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Split the photos; test photos leave their class folder."""
+    table = tables.read_csv(job.source("train.csv"))
+    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    train, test = split.of(table)
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test, job.private / "test.csv")
+    tables.write_csv(test[["image_id"]].assign(label=""), job.public / "sample_submission.csv")
+    photos = job.source("train_images")
+    paths = train["label"] + "/" + train["image_id"]
+    placing.place_named(job, paths, photos, job.public / "train_images")
+    pairs = zip(test["label"], test["image_id"], strict=True)
+    placing.place(
+        job,
+        [(photos / label / image, job.public / "test_images" / image) for label, image in pairs],
+        "test_images",
+    )
+
+
+def grade(case: Grading) -> float:
+    """The share of photos whose class is named right; a missing name is wrong."""
+    return graders.name_accuracy(case, id_column="image_id", target="label", all_missing_ok=True)

@@ -1,0 +1,33 @@
+"""Plant Seedlings: a row split of photos in species folders, scored by micro F1, which is accuracy here."""
+
+import pandas as pd
+
+from competitions.kit import graders, placing, splits, tables
+from competitions.task import Grading, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Split the photos as their sorted folders list them; test photos leave their folder."""
+    photos = job.source("train")
+    names = [
+        (name, species.name)
+        for species in sorted(path for path in photos.iterdir() if path.is_dir())
+        for name in sorted(path.name for path in species.iterdir())
+        if name.endswith(".png")
+    ]
+    table = pd.DataFrame(names, columns=["file", "species"])
+    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    train, test = split.of(table)
+    tables.write_csv(test, job.private / "answers.csv")
+    tables.write_csv(test.assign(species="Sugar beet"), job.public / "sample_submission.csv")
+    paths = train["species"] + "/" + train["file"]
+    placing.place_named(job, paths, photos, job.public / "train")
+    pairs = zip(test["species"], test["file"], strict=True)
+    placing.place(
+        job, [(photos / species / name, job.public / "test" / name) for species, name in pairs], "test"
+    )
+
+
+def grade(case: Grading) -> float:
+    """The share of photos whose species is named right."""
+    return graders.name_accuracy(case, id_column="file", target="species")

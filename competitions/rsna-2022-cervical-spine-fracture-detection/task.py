@@ -1,0 +1,91 @@
+"""RSNA 2022 Cervical Spine: a split of CT studies with eight answers each, scored by a weighted log loss."""
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from competitions.kit import checks, metrics, placing, splits, tables
+from competitions.task import Grading, Preparation
+
+TARGETS = ["patient_overall", *(f"C{number}" for number in range(1, 8))]
+CLIP = 1e-15
+
+
+@dataclass(frozen=True)
+class Studies:
+    """The studies to train on, and those of them whose boxes and segmentations are told."""
+
+    train: set[str]
+    boxed: set[str]
+    segmented: set[str]
+
+
+def prepare(job: Preparation) -> None:
+    """Split the studies and publish boxes and segmentations of train studies."""
+    table = tables.read_csv(job.source("train.csv"), text=["StudyInstanceUID"])
+    boxes = tables.read_csv(job.source("train_bounding_boxes.csv"), text=["StudyInstanceUID"])
+    volumes = job.source("segmentations")
+    segmented = sorted(path.stem for path in volumes.glob("*.nii"))
+    uids = table["StudyInstanceUID"].tolist()
+    choose = _choose_test if job.corrected else _choose_train
+    chosen = choose(job, uids, sorted(set(boxes["StudyInstanceUID"])), segmented)
+    in_train = table["StudyInstanceUID"].isin(chosen.train)
+    train, test = table[in_train], table[~in_train]
+    tables.write_csv(train, job.public / "train.csv")
+    told = boxes[boxes["StudyInstanceUID"].isin(chosen.boxed)]
+    tables.write_csv(told, job.public / "train_bounding_boxes.csv")
+    answers = test.melt("StudyInstanceUID", TARGETS, "prediction_type", "fractured")
+    answers["row_id"] = answers["StudyInstanceUID"] + "_" + answers["prediction_type"]
+    tables.write_csv(answers, job.private / "answers.csv")
+    tables.write_csv(answers.drop(columns="fractured"), job.public / "test.csv")
+    sample = answers[["row_id"]].assign(fractured=0.5)
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+    names = [f"{uid}.nii" for uid in segmented if uid in chosen.segmented]
+    placing.place_named(job, names, volumes, job.public / "segmentations")
+    scans = job.source("train_images")
+    for part, folder in ((train, job.public / "train_images"), (test, job.public / "test_images")):
+        pairs = [(scans / uid, folder / uid) for uid in part["StudyInstanceUID"]]
+        placing.place_trees(job, pairs, folder.name)
+
+
+def _choose_train(job: Preparation, uids: list[str], boxed: list[str], segmented: list[str]) -> Studies:
+    """MLE-bench's draw, which takes the share meant for test as the share of train."""
+    rng = random.Random(job.integer("seed"))  # noqa: S311 the draw is part of edition v1
+    share = job.number("train_size")
+    both = [uid for uid in boxed if uid in set(segmented)]
+    counts = [round(len(names) * share) for names in (both, segmented, boxed, uids)]
+    first = rng.sample(both, counts[0])
+    only_segmented = rng.sample(_without(segmented, both), counts[1] - counts[0])
+    only_boxed = rng.sample(_without(boxed, both), counts[2] - counts[0])
+    taken = [*first, *only_segmented, *only_boxed]
+    rest = rng.sample(_without(uids, taken), counts[3] - len(taken))
+    return Studies({*taken, *rest}, {*first, *only_boxed}, {*first, *only_segmented})
+
+
+def _choose_test(job: Preparation, uids: list[str], boxed: list[str], segmented: list[str]) -> Studies:
+    """A plain draw of test studies; whatever is known of the others is told."""
+    split = splits.shuffled(len(uids), job.number("test_size"), job.integer("seed"))
+    train = {uids[position] for position in split.train}
+    return Studies(train, train & set(boxed), train & set(segmented))
+
+
+def _without(names: list[str], left_out: list[str]) -> list[str]:
+    unwanted = set(left_out)
+    return [name for name in names if name not in unwanted]
+
+
+def grade(case: Grading) -> float:
+    """Weighted log loss: the mean over studies in edition v1, over all rows in edition corrected."""
+    checks.columns_present(case.submission, ["row_id", "fractured"])
+    rows = checks.matched_rows(case.submission, case.answers, "row_id")
+    predicted = checks.numbers(case.submission, "fractured", low=0, high=1)[rows]
+    truth = checks.whole_numbers(case.answers, "fractured")
+    parts = case.answers["row_id"].str.partition("_")
+    weights = np.where(parts[2] == "patient_overall", 7, 1) * np.where(truth == 1, 2, 1)
+    losses = weights * metrics.log_losses(truth, predicted, clip=CLIP)
+    if case.corrected:
+        return float(losses.sum() / weights.sum())
+    study = pd.factorize(parts[0])[0]
+    return float((np.bincount(study, losses) / np.bincount(study, weights)).mean())

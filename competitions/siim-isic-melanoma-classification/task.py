@@ -1,0 +1,55 @@
+"""SIIM-ISIC Melanoma: a split given by two TFRecord files, pictures in three forms, scored by ROC AUC."""
+
+import pandas as pd
+
+from competitions.kit import duplicates, graders, placing, splits, tables, tfrecords
+from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
+
+TOLD = ["image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge"]
+COLUMNS = [*TOLD, "diagnosis", "benign_malignant", "target"]
+HELD_OUT = ["train00-2071.tfrec", "train06-2071.tfrec"]
+
+
+def prepare(job: Preparation) -> None:
+    """Hold out what two record files hold; edition corrected holds out whole patients instead."""
+    table = tables.read_csv(job.source("train.csv"))
+    if list(table.columns) != COLUMNS:
+        raise DataProblem("train.csv is not as known", f"its columns are {list(table.columns)}")
+    train, test = _by_patient(job, table) if job.corrected else _by_records(job, table)
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test[TOLD], job.public / "test.csv")
+    tables.write_csv(test[["image_name", "target"]], job.private / "test.csv")
+    tables.write_csv(test[["image_name"]].assign(target=0), job.public / "sample_submission.csv")
+    for part, name in ((train, "train"), (test, "test")):
+        for source, target, suffix in (("train", name, ".dcm"), ("jpeg/train", f"jpeg/{name}", ".jpg")):
+            names = part["image_name"] + suffix
+            placing.place_named(job, names, job.source(source), job.public / target)
+
+
+def _by_records(job: Preparation, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    files = sorted(job.source("tfrecords").glob("train*.tfrec"))
+    held_out = [job.source(f"tfrecords/{name}") for name in HELD_OUT]
+    kept = [path for path in files if path not in held_out]
+    for part, paths in (("train", kept), ("test", held_out)):
+        for number, path in enumerate(paths):
+            name = f"{part}{number:02d}-{path.stem.split('-')[1]}.tfrec"
+            placing.copy_file(job, path, job.public / "tfrecords" / name)
+    in_test = table["image_name"].isin(
+        {name for path in held_out for name in tfrecords.texts(path, "image_name")}
+    )
+    return table[~in_test], table[in_test]
+
+
+def _by_patient(job: Preparation, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    # the record files stay out: each mixes patients, and its records tell their labels
+    photos = job.source("jpeg/train")
+    same = duplicates.same_content(job, [photos / f"{name}.jpg" for name in table["image_name"]])
+    patient = pd.factorize(table["patient_id"], use_na_sentinel=False)[0]
+    groups = duplicates.joined(patient, same)
+    return splits.shuffled_groups(groups, job.number("test_size"), job.integer("seed")).of(table)
+
+
+def grade(case: Grading) -> float:
+    """Area under the ROC curve of the probability of a melanoma."""
+    return graders.auc(case, id_column="image_name", target="target")
