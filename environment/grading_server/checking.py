@@ -46,7 +46,7 @@ def check(question: Question, submission: Path) -> Verdict:
     # One thread is enough for a check, and each one more would reserve address space.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(
-        [sys.executable, "-m", "environment.grading_server.child"],
+        [sys.executable, "-P", "-m", "environment.grading_server.child"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=environment,

@@ -9,7 +9,7 @@ import pytest
 
 import environment
 
-FOLDER = Path(environment.__path__[0]) / "bin"
+FOLDER = Path(environment.__path__[0])
 
 
 @pytest.fixture
