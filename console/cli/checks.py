@@ -5,8 +5,9 @@ from __future__ import annotations
 import locale
 import os
 import shutil
+import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -49,9 +50,9 @@ def all_checks(places: Places) -> Iterator[Check]:
     yield check_disk("state disk", places.state_dir, needs=_STATE_NEEDS, wants=_STATE_WANTS)
     yield check_disk("data disk", places.data_dir, needs=0, wants=_DATA_WANTS)
     yield check_bubblewrap()
-    yield check_docker()
+    yield check_docker(os.environ)
     yield check_gpu()
-    yield check_kaggle(dict(os.environ), Path.home())
+    yield check_kaggle(os.environ, Path.home())
     yield check_terminal()
     yield check_engine(places)
 
@@ -108,21 +109,25 @@ def check_bubblewrap() -> Check:
     )
 
 
-def check_docker() -> Check:
+def check_docker(environment: Mapping[str, str]) -> Check:
     """Whether a Docker engine answers."""
     import docker
     from docker.errors import DockerException
 
+    unneeded = "Not needed for agents that run as processes."
+    host = environment.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     try:
-        client = docker.from_env(timeout=_DOCKER_PATIENCE_SECONDS)
+        # Docker's library leaves its socket open when nobody answers, and does not say why that is.
+        if host.startswith("unix://"):
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(host.removeprefix("unix://"))
+        client = docker.DockerClient(base_url=host, version="auto", timeout=_DOCKER_PATIENCE_SECONDS)
         try:
             version = client.version()["Version"]
         finally:
             client.close()
-    except (DockerException, OSError):
-        return Check(
-            "docker", Health.WARN, "no Docker engine answers", "Not needed for agents that run as processes."
-        )
+    except (DockerException, OSError) as error:
+        return Check("docker", Health.WARN, f"no engine answers at {host} ({error})", unneeded)
     return Check("docker", Health.OK, f"version {version}")
 
 
@@ -147,7 +152,7 @@ def check_gpu() -> Check:
     return Check("gpu", Health.OK, f"{len(names)}: {', '.join(names)}")
 
 
-def check_kaggle(environment: dict[str, str], home: Path) -> Check:
+def check_kaggle(environment: Mapping[str, str], home: Path) -> Check:
     """Whether there are Kaggle credentials; they are looked for, never shown."""
     folder = Path(environment.get("KAGGLE_CONFIG_DIR") or home / ".kaggle")
     if environment.get("KAGGLE_API_TOKEN"):

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from console.cli.invocation import Json
-from console.cli.lazy import new_app
+from console.cli.lazy import new_group
 from console.cli.output import say, say_json, say_table
 
 if TYPE_CHECKING:
     from competitions.model import Competition
 
-app = new_app("Show the benchmark's competitions and defects.", no_args_is_help=True)
+app = new_group("Show the benchmark's competitions and defects.")
 
 Split = Annotated[
     str,

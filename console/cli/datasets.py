@@ -9,10 +9,10 @@ import typer
 from console.cli.competitions import Split
 from console.cli.editions import EditionFlag, EditionName
 from console.cli.invocation import DataDir, Json, data_dir_of, places_of, reading_state
-from console.cli.lazy import new_app
+from console.cli.lazy import new_group
 from console.cli.output import say, say_json, say_table
 
-app = new_app("List the datasets and how far they are.", no_args_is_help=True)
+app = new_group("List the datasets and how far they are.")
 
 
 @app.command("list")

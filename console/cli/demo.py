@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.invocation import places_of
+from console.cli.invocation import invocation_of, places_of
 from console.cli.lazy import new_app
 from console.cli.opening import open_console, require_terminal
 from console.cli.output import say
@@ -25,10 +25,10 @@ def demo(
     ] = False,
 ) -> None:
     """Open the console on a demo sweep with synthetic data; again: resume it."""
-    from engine.demo.sweep import demo_places, ensure_demo, reset_demo
-
     if not no_console:
         require_terminal()
+    from engine.demo.sweep import demo_places, ensure_demo, reset_demo
+
     places = places_of(context)
     if reset:
         reset_demo(places)
@@ -38,4 +38,4 @@ def demo(
         say(f"the demo is running in {demo.state_dir}")
         say(f"look: mlebench-console --state-dir {demo.state_dir} status")
         return
-    open_console(demo, demo=True)
+    open_console(demo, invocation_of(context).appearance, demo=True)

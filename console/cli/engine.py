@@ -10,14 +10,14 @@ import typer
 
 from console.cli.following import follow, print_last_lines
 from console.cli.invocation import Json, places_of
-from console.cli.lazy import new_app
+from console.cli.lazy import new_group
 from console.cli.output import bytes_text, duration_text, say, say_json
 from foundation.problems import DataProblem
 
 if TYPE_CHECKING:
     from engine.control import EngineStatus
 
-app = new_app("Start, stop and watch the engine that does the work.", no_args_is_help=True)
+app = new_group("Start, stop and watch the engine that does the work.")
 
 
 @app.command()

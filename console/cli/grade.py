@@ -36,7 +36,7 @@ def grade(
     edition: EditionFlag = EditionName.V1,
     json: Json = False,
 ) -> None:
-    """Grade many submissions; one that can't be graded is told (exit code 3) and stops none of the others."""
+    """Grade many submissions, listed in a JSONL file; one that can't be graded (code 3) stops no other."""
     from competitions import registry
     from engine.grading.batch import BatchReport, read_submissions, write_batch_report
 

@@ -20,12 +20,23 @@ DataDir = Annotated[Path | None, typer.Option("--data-dir", metavar="DIR", help=
 
 
 @dataclass(frozen=True)
+class Appearance:
+    """How the console is to be opened."""
+
+    screen: str | None = None
+    readonly: bool = False
+    ascii_only: bool = False
+    theme: str | None = None
+
+
+@dataclass(frozen=True)
 class Invocation:
     """The flags that hold for every command."""
 
     state_dir: Path | None = None
     data_dir: Path | None = None
     config: Path | None = None
+    appearance: Appearance = Appearance()
 
     # A frozen dataclass still has a dictionary, which is where a cached property lives.
     @cached_property

@@ -91,3 +91,14 @@ def new_app(help: str = "", **settings: Any) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
         **settings,
     )
+
+
+def new_group(help: str) -> typer.Typer:
+    """Make a group of commands, which stays one even with a single command in it."""
+    app = new_app(help, no_args_is_help=True)
+
+    @app.callback()
+    def group() -> None:
+        pass
+
+    return app

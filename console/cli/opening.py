@@ -10,6 +10,7 @@ import typer
 from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
+    from console.cli.invocation import Appearance
     from engine.places import Places
 
 
@@ -27,11 +28,18 @@ def require_terminal() -> None:
         )
 
 
-def open_console(places: Places, *, demo: bool = False) -> None:
+def open_console(places: Places, appearance: Appearance, *, demo: bool = False) -> None:
     """Open the console and leave with its exit code."""
     require_terminal()
     from console.app import run_console
 
-    code = run_console(places, demo=demo)
+    code = run_console(
+        places,
+        screen=appearance.screen,
+        readonly=appearance.readonly,
+        demo=demo,
+        ascii=appearance.ascii_only,
+        theme=appearance.theme,
+    )
     if code:
         raise typer.Exit(code)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.invocation import Invocation
+from console.cli.invocation import Appearance, Invocation
 from console.cli.lazy import Entry, LazyGroup, new_app
 
 
@@ -61,14 +61,28 @@ def root(
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The configuration (MLEBENCH_CONFIG).")
     ] = None,
+    screen: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Where the console opens: a screen, sweep:ID or run:NUMBER."),
+    ] = None,
+    readonly: Annotated[
+        bool, typer.Option("--readonly", help="Open the console without the keys that change anything.")
+    ] = False,
+    theme: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The console's theme: dark, light or mono.")
+    ] = None,
+    ascii_only: Annotated[
+        bool, typer.Option("--ascii", help="Draw the console's signs with ASCII only.")
+    ] = False,
     version: Annotated[  # noqa: ARG001  # its callback does the work
         bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
     """Take the flags that hold for every command."""
-    invocation = Invocation(state_dir, data_dir, config)
+    appearance = Appearance(screen, readonly, ascii_only, theme)
+    invocation = Invocation(state_dir, data_dir, config, appearance)
     context.obj = invocation
     if context.invoked_subcommand is None:
         from console.cli.opening import open_console
 
-        open_console(invocation.places)
+        open_console(invocation.places, appearance)

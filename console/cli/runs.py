@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from console.cli.invocation import Json, places_of, reading_state
-from console.cli.lazy import new_app
+from console.cli.lazy import new_group
 from console.cli.output import moment_text, say, say_json, say_table
 from console.cli.runs_text import find_run, run_facts, say_runs
 from foundation.problems import DataProblem, UsageProblem
@@ -18,7 +18,7 @@ from state.lifecycle import FailureClass, RunState
 if TYPE_CHECKING:
     from state.records import Run
 
-app = new_app("List, follow, relaunch, stop and classify single runs.", no_args_is_help=True)
+app = new_group("List, follow, relaunch, stop and classify single runs.")
 
 RunNames = Annotated[list[str], typer.Argument(metavar="RUN...", help="Numbers, or SWEEP/COMPETITION/SEED.")]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its number, or SWEEP/COMPETITION/SEED.")]

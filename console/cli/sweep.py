@@ -11,13 +11,13 @@ import typer
 
 from console.cli.editions import EditionFlag, EditionName
 from console.cli.invocation import Json, places_of, reading_state
-from console.cli.lazy import new_app
+from console.cli.lazy import new_group
 from console.cli.output import duration_text, say, say_json
 from console.cli.runs_text import run_facts, say_runs
 from console.cli.sweeps_text import say_sweeps, sweep_facts
 from foundation.problems import UsageProblem
 
-app = new_app("Launch and steer sweeps: an agent on competitions and seeds.", no_args_is_help=True)
+app = new_group("Launch and steer sweeps: an agent on competitions and seeds.")
 
 SweepId = Annotated[str, typer.Argument(metavar="SWEEP", help="Its name, or an unambiguous beginning of it.")]
 

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.places import Places
+from tests.conformance.trees import Vector
+from tests.console.cli.conftest import Cli
+
+# The keys of a report, in MLE-bench's order, which its own readers expect.
+REPORT_KEYS = [
+    "competition_id",
+    "score",
+    "gold_threshold",
+    "silver_threshold",
+    "bronze_threshold",
+    "median_threshold",
+    "any_medal",
+    "gold_medal",
+    "silver_medal",
+    "bronze_medal",
+    "above_median",
+    "submission_exists",
+    "valid_submission",
+    "is_lower_better",
+    "created_at",
+    "submission_path",
+]
+
+
+def submission(vector: Vector, name: str) -> Path:
+    return vector.folder / "submissions" / name
+
+
+def test_a_prepared_dataset_is_listed_and_not_prepared_twice(cli: Cli, prepared: Vector) -> None:
+    listed = cli("datasets", "list", "--split", "low", "--json").document()
+    assert [one["competition_id"] for one in listed if one["state"] == "prepared"] == [prepared.id]
+    (again,) = cli("prepare", "-c", prepared.id, "--json").document()
+    assert again["state"] == "was prepared"
+
+
+def test_one_failure_stops_none_of_the_others(cli: Cli, prepared: Vector, tmp_path: Path) -> None:
+    names = tmp_path / "names.txt"
+    names.write_text(f"leaf-classification\n{prepared.id}\n")
+    done = cli("prepare", "--list", names)
+    assert done.code == 3
+    assert "1 of 2 prepared" in done.out
+    assert "leaf-classification has no raw data" in done.err
+
+
+def test_a_grade_names_score_and_medal(cli: Cli, prepared: Vector) -> None:
+    graded = cli("grade-sample", submission(prepared, "perfect.csv"), prepared.id)
+    assert graded.code == 0
+    assert "gold" in graded.out
+    report = cli("grade-sample", submission(prepared, "noisy.csv"), prepared.id, "--json").document()
+    assert list(report)[: len(REPORT_KEYS)] == REPORT_KEYS
+    assert report["score"] == pytest.approx(0.31770)
+    assert report["valid_submission"]
+
+
+def test_the_data_directory_can_be_named_after_the_command_as_in_mle_bench(
+    cli: Cli, prepared: Vector, places: Places, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    places.data_dir.rename(elsewhere)
+    path = submission(prepared, "perfect.csv")
+    assert cli("grade-sample", path, prepared.id).code == 3
+    assert cli("grade-sample", path, prepared.id, "--data-dir", elsewhere).code == 0
+
+
+def test_an_invalid_submission_is_a_result_and_says_why(cli: Cli, prepared: Vector) -> None:
+    graded = cli("grade-sample", submission(prepared, "extra_column.csv"), prepared.id)
+    assert graded.code == 0
+    assert "valid        no: " in graded.out
+
+
+def test_validate_tells_the_form_and_never_the_score(cli: Cli, prepared: Vector) -> None:
+    valid = cli("validate", submission(prepared, "noisy.csv"), prepared.id)
+    assert (valid.code, valid.out) == (0, "valid\n")
+    assert set(cli("validate", submission(prepared, "noisy.csv"), prepared.id, "--json").document()) == {
+        "competition_id",
+        "valid",
+        "message",
+    }
+    invalid = cli("validate", submission(prepared, "extra_column.csv"), prepared.id)
+    assert invalid.code == 1
+    assert invalid.out.startswith("not valid: ")
+
+
+def test_many_submissions_become_one_report_and_none_stops_another(
+    cli: Cli, prepared: Vector, tmp_path: Path
+) -> None:
+    lines = [
+        {"competition_id": prepared.id, "submission_path": str(submission(prepared, "perfect.csv"))},
+        {"competition_id": prepared.id, "submission_path": str(submission(prepared, "extra_column.csv"))},
+        {"competition_id": prepared.id, "submission_path": None},
+        {
+            "competition_id": "leaf-classification",
+            "submission_path": str(submission(prepared, "perfect.csv")),
+        },
+    ]
+    listed = tmp_path / "submission.jsonl"
+    listed.write_text("# a comment\n\n" + "\n".join(json.dumps(line) for line in lines) + "\n")
+    done = cli("grade", "--submission", listed, "--output-dir", tmp_path / "out")
+    assert done.code == 3
+    assert done.err.splitlines()[0].startswith("leaf-classification is not prepared")
+    (path,) = (tmp_path / "out").glob("*-UTC_grading_report.json")
+    report = json.loads(path.read_text())
+    counts = ("total_runs", "total_runs_with_submissions", "total_valid_submissions", "total_gold_medals")
+    assert [report[count] for count in counts] == [4, 3, 1, 1]
+    assert all(list(one) == REPORT_KEYS for one in report["competition_reports"])
+
+
+def test_a_line_with_an_unknown_competition_is_refused_before_any_work(cli: Cli, tmp_path: Path) -> None:
+    listed = tmp_path / "submission.jsonl"
+    listed.write_text('{"competition_id": "leaf-clasification", "submission_path": null}\n')
+    done = cli("grade", "--submission", listed, "--output-dir", tmp_path / "out")
+    assert done.code == 2
+    assert "Did you mean leaf-classification" in done.err
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from console.cli import checks
+from console.cli.checks import Health
+from engine.places import Places
+from tests.console.cli.conftest import Cli
+
+SECRET = "a-key-that-nobody-may-see"
+
+
+def test_every_check_says_how_it_is_and_what_is_not_well_has_a_next_step(cli: Cli) -> None:
+    found = cli("doctor", "--json").document()
+    assert [check["name"] for check in found] == [
+        "python",
+        "state",
+        "state disk",
+        "data disk",
+        "bubblewrap",
+        "docker",
+        "gpu",
+        "kaggle",
+        "terminal",
+        "engine",
+    ]
+    assert all(check["next_step"] for check in found if check["health"] != "ok")
+    assert len(cli("doctor").out.splitlines()) >= len(found)
+
+
+def test_a_state_that_cannot_live_there_fails_and_has_a_code(
+    cli: Cli, places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("state.database.file_system_of", lambda path: "nfs4")
+    ran = cli("doctor")
+    assert ran.code == 5
+    assert f"fail  state       {places.state_dir} is on nfs4" in ran.out
+
+
+def test_a_disk_is_judged_by_what_is_free(tmp_path: Path) -> None:
+    below = tmp_path / "not" / "there" / "yet"
+    assert checks.check_disk("disk", below, needs=1, wants=1).health is Health.OK
+    assert checks.check_disk("disk", below, needs=1, wants=1 << 80).health is Health.WARN
+    assert checks.check_disk("disk", below, needs=1 << 80, wants=1 << 80).health is Health.FAIL
+
+
+@pytest.mark.parametrize(
+    ("variables", "files", "health"),
+    [
+        ({}, {}, Health.WARN),
+        ({"KAGGLE_USERNAME": "me"}, {}, Health.WARN),
+        ({"KAGGLE_USERNAME": "me", "KAGGLE_KEY": SECRET}, {}, Health.OK),
+        ({"KAGGLE_API_TOKEN": SECRET}, {}, Health.OK),
+        ({}, {"kaggle.json": 0o600}, Health.OK),
+        ({}, {"access_token": 0o600}, Health.OK),
+        ({}, {"kaggle.json": 0o644}, Health.WARN),
+    ],
+)
+def test_kaggle_credentials_are_found_but_never_shown(
+    tmp_path: Path, variables: dict[str, str], files: dict[str, int], health: Health
+) -> None:
+    for name, mode in files.items():
+        path = tmp_path / ".kaggle" / name
+        path.parent.mkdir()
+        path.write_text(SECRET)
+        path.chmod(mode)
+    found = checks.check_kaggle(variables, tmp_path)
+    assert found.health is health
+    assert SECRET not in repr(found)
+
+
+def test_a_docker_engine_that_does_not_answer_is_named_with_the_reason(tmp_path: Path) -> None:
+    found = checks.check_docker({"DOCKER_HOST": f"unix://{tmp_path}/docker.sock"})
+    assert found.health is Health.WARN
+    assert f"unix://{tmp_path}/docker.sock" in found.found
+    assert "No such file" in found.found

@@ -1,0 +1,168 @@
+"""Commands that print facts, on a small state: as text that is harmless, and as one JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from engine.control import EngineStatus
+from engine.places import Places
+from engine.scoreboard import Row
+from state import database as state_database
+from state import experiments, runs
+from state.database import Database
+from state.lifecycle import Outcome
+from state.records import Run, Sweep
+from tests.console.cli.conftest import Cli
+from tests.engine.scoreboard.worlds import SPEC, fail, finish, start, sweep
+
+LOG = b"first\nsecond\x1b]0;owned\x07\nthird\n"
+
+
+@pytest.fixture
+def world(places: Places) -> Iterator[Database]:
+    """A sweep with a medal, a crash, a live run and a queued one."""
+    places.state_dir.mkdir()
+    database = state_database.open_for_writing(places.state_dir)
+    spec = replace(
+        SPEC, competitions=("leaf-classification", "spooky-author-identification"), seeds=2, demo=True
+    )
+    leaf, spooky, second, _queued = sweep(database, "dummy-1", spec)
+    finish(database, leaf, Outcome.SILVER, score=0.005)
+    fail(database, spooky)
+    start(database, second)
+    experiments.assign(database, "trial", "dummy-1", now=9.0)
+    for run in (leaf, second):
+        latest = runs.latest_attempt(database, run.id)
+        assert latest is not None
+        folder = places.state_dir / latest.directory
+        folder.mkdir(parents=True)
+        (folder / "run.log").write_bytes(LOG)
+    yield database
+    database.close()
+
+
+def names(record: type) -> set[str]:
+    return {field.name for field in fields(record)}
+
+
+def test_sweeps_are_listed_with_their_counts(cli: Cli, world: Database) -> None:
+    (listed,) = cli("sweep", "list", "--json").document()
+    assert set(listed) == names(Sweep) | {"counts"}
+    assert listed["counts"]["medals"] == 1
+    assert listed["counts"]["live"] == 1
+    text = cli("sweep", "list").out
+    assert "dummy-1" in text
+    assert "demo" in text
+
+
+def test_a_sweep_is_shown_by_an_unambiguous_beginning_of_its_name(cli: Cli, world: Database) -> None:
+    shown = cli("sweep", "show", "dum", "--json").document()
+    assert shown["id"] == "dummy-1"
+    assert {run["state"] for run in shown["runs"]} == {"finished", "failed", "running", "queued"}
+    text = cli("sweep", "show", "dum").out
+    assert "failed (crash)" in text
+    assert "2 competitions x 2 seeds" in text
+
+
+def test_runs_are_chosen_by_sweep_and_state(cli: Cli, world: Database) -> None:
+    (failed,) = cli("runs", "list", "--state", "failed", "--json").document()
+    assert set(failed) == names(Run)
+    assert failed["failure_class"] == "crash"
+    assert len(cli("runs", "list", "--sweep", "dummy-1", "--json").document()) == 4
+    assert cli("runs", "list", "--state", "stopped").out == "no such runs\n"
+
+
+@pytest.mark.parametrize("name", ["1", "dummy-1/leaf-classification/1", "dum/leaf-classification/1"])
+def test_a_run_is_named_by_number_or_by_what_it_is(cli: Cli, world: Database, name: str) -> None:
+    shown = cli("runs", "show", name, "--json").document()
+    assert (shown["id"], shown["outcome"]) == (1, "silver")
+    assert Path(shown["attempts_made"][0]["directory"]).is_dir()
+    assert shown["submissions_made"][0]["score"] == 0.005
+    assert shown["events"][0]["kind"] == "run.starting"
+
+
+@pytest.mark.parametrize("name", ["99", "dummy-1/leaf-classification/7", "dummy-1", "x/y/1"])
+def test_a_run_that_is_not_there_is_named(cli: Cli, world: Database, name: str) -> None:
+    shown = cli("runs", "show", name)
+    assert shown.code == 2
+    assert "there is no" in shown.err
+
+
+def test_the_end_of_a_runs_log_is_printed_harmless(cli: Cli, world: Database) -> None:
+    assert cli("runs", "logs", "1", "-n", "2").out == "second<OSC>\nthird\n"
+    assert cli("runs", "logs", "1").out.startswith("first\n")
+    assert cli("runs", "logs", "1", "-n", "0").out == ""
+
+
+def test_a_run_without_a_log_says_so(cli: Cli, world: Database) -> None:
+    assert "has no log: it is queued" in cli("runs", "logs", "dummy-1/spooky-author-identification/2").err
+
+
+def test_rerolls_are_not_done_without_being_told_to(cli: Cli, world: Database) -> None:
+    told = cli("runs", "relaunch", "dummy-1/spooky-author-identification/1")
+    assert told.code == 2
+    assert "spooky-author-identification seed 1 (crash)" in told.err
+    assert "--yes" in told.err
+
+
+def test_status_tells_engine_sweeps_and_places(cli: Cli, world: Database, places: Places) -> None:
+    told = cli("status", "--json").document()
+    assert set(told) == {"state_dir", "data_dir", "engine", "sweeps"}
+    assert set(told["engine"]) == names(EngineStatus)
+    assert told["state_dir"] == str(places.state_dir)
+    assert [one["id"] for one in told["sweeps"]] == ["dummy-1"]
+    assert "not running" in cli("status").out
+
+
+def test_status_works_before_there_is_any_state(cli: Cli) -> None:
+    assert cli("status", "--json").document()["sweeps"] == []
+    assert "none yet" in cli("status").out
+
+
+def test_the_scoreboard_marks_a_demo_and_shows_no_column_for_a_part(cli: Cli, world: Database) -> None:
+    text = cli("scoreboard").out.splitlines()
+    own = next(line for line in text if line.startswith("trial"))
+    assert "demo: synthetic data, not a result" in own
+    assert " 2/22 " in own
+    assert "0 of 2, running" in own
+    assert any(line.startswith("Famou-Agent 2.0") for line in text)
+    rows = cli("scoreboard", "--own", "--json").document()
+    assert [set(row) for row in rows] == [names(Row)]
+
+
+def test_the_scoreboard_sorts_and_takes_a_users_split(cli: Cli, world: Database, tmp_path: Path) -> None:
+    rows = cli("scoreboard", "--sort", "high", "--json").document()
+    highs = [row["columns"]["high"]["cell"]["mean"] for row in rows if row["table"] == "main"]
+    assert highs == sorted(highs, reverse=True)
+    split = tmp_path / "mine.txt"
+    split.write_text("leaf-classification\n")
+    (own,) = cli("scoreboard", "--own", "--split", split, "--json").document()
+    assert own["columns"][str(split)]["cell"] == {"mean": 100.0, "sem": 0.0, "n": 1}
+    assert "100.00 ± 0.00" in cli("scoreboard", "--own", "--split", split).out
+
+
+def test_competitions_tell_their_facts(cli: Cli) -> None:
+    assert len(cli("competitions", "list", "--split", "low", "--json").document()) == 22
+    shown = cli("competitions", "show", "spooky-author-identification", "--json").document()
+    assert shown["gold"] == 0.16506
+    assert shown["direction"] == "lower"
+    assert "https://" in cli("competitions", "show", "spooky-author-identification").out
+    defects = cli("competitions", "defects", "--json").document()
+    assert {"competition_id", "severity", "treatment", "text", "remedy", "known"} == set(defects[0])
+    assert {defect["severity"] for defect in defects} <= {"leak", "wrong_score", "crash", "cosmetic"}
+
+
+def test_a_unit_for_systemd_is_printed(cli: Cli, places: Places) -> None:
+    text = cli("engine", "unit").out
+    assert text.startswith("[Unit]\n")
+    assert f"--state-dir={places.state_dir}" in text
+
+
+def test_an_engine_that_does_not_run_is_code_1_in_both_forms(cli: Cli) -> None:
+    assert cli("engine", "status").code == 1
+    assert cli("engine", "status", "--json").code == 1
+    assert "no engine was running" in cli("engine", "stop").out

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+
+from console.cli.outermost import root_command
+from console.cli.root import Root
+from tests.console.cli.conftest import Cli
+
+
+def all_commands() -> Iterator[tuple[str, ...]]:
+    """Every command's path, groups included."""
+    for name in Root.entries:
+        command: Any = root_command()
+        command = command.commands[name]
+        yield (name,)
+        for inner in getattr(command, "commands", {}):
+            yield (name, inner)
+
+
+COMMANDS = tuple(all_commands())
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_says_in_one_sentence_what_it_does(cli: Cli, path: tuple[str, ...]) -> None:
+    helped = cli(*path, "--help")
+    assert helped.code == 0
+    assert helped.err == ""
+    assert f"Usage: mlebench-console {' '.join(path)}" in helped.out
+    sentence = helped.out.split("\n\n")[1].strip()
+    assert len(sentence) > 20
+    assert cli(*path, "-h").out == helped.out
+
+
+@pytest.mark.parametrize("name", Root.entries)
+def test_the_table_that_spares_imports_says_what_the_command_says(cli: Cli, name: str) -> None:
+    entry = Root.entries[name]
+    assert entry.help.endswith(".")
+    told = " ".join(cli(name, "--help").out.split())
+    # The command may say more: about exit codes, or what a second call does.
+    assert entry.help.rstrip(".") in told
+
+
+def test_the_root_lists_every_command_and_the_exit_codes(cli: Cli) -> None:
+    helped = cli("--help")
+    for name, entry in Root.entries.items():
+        assert f"  {name}" in helped.out
+        assert entry.help in helped.out
+    assert "Exit codes: 0 done" in " ".join(helped.out.split())
+
+
+def test_the_version_is_that_of_the_package(cli: Cli) -> None:
+    assert cli("--version").out == f"mlebench-console {version('mlebench-console')}\n"
+
+
+def test_a_group_without_a_command_shows_its_help(cli: Cli) -> None:
+    shown = cli("engine")
+    assert "start" in shown.out + shown.err

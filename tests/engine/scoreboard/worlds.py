@@ -1,0 +1,49 @@
+"""Building sweeps whose runs have ended in all ways, through the state's own transitions."""
+
+from __future__ import annotations
+
+from state import runs, submissions, sweeps, transitions
+from state.database import Database
+from state.lifecycle import FailureClass, Outcome
+from state.records import Grade, Run, SweepSpec
+from state.transitions import Exit, Failure
+
+SPEC = SweepSpec("dummy", "/agents", ("leaf-classification",), seeds=1, time_limit_seconds=7200)
+
+
+def sweep(
+    database: Database, name: str, spec: SweepSpec, *, version: str = "1", now: float = 1.0
+) -> list[Run]:
+    sweeps.create(
+        database,
+        sweep_id=name,
+        name=name,
+        spec=spec,
+        agent_folder="/agents/dummy",
+        agent_version=version,
+        concurrency=2,
+        now=now,
+    )
+    return runs.of_sweep(database, name)
+
+
+def start(database: Database, run: Run) -> int:
+    attempt = transitions.launch(database, run.id, directory=f"runs/{run.id}", runtime="process", now=2.0)
+    transitions.started(database, attempt.id, isolated=True, at=2.0, now=2.0)
+    return attempt.id
+
+
+def finish(database: Database, run: Run, outcome: Outcome, *, score: float | None = None) -> None:
+    attempt_id = start(database, run)
+    transitions.agent_ended(database, attempt_id, Exit(0, None, "exited"), at=3.0, now=3.0)
+    transitions.collected(database, attempt_id, now=3.0)
+    if score is not None:
+        snapshot = submissions.Snapshot(1, 2.5, 0.5, "00", 1, "1.csv", True)
+        submissions.add(database, attempt_id, snapshot)
+        taken = submissions.of_attempt(database, attempt_id)[0].id
+        submissions.add_grade(database, Grade(taken, 3.0, "v1", score, True, outcome, "", {}), now=3.0)
+    transitions.finished(database, attempt_id, outcome, now=3.0)
+
+
+def fail(database: Database, run: Run) -> None:
+    transitions.failed(database, start(database, run), Failure(FailureClass.CRASH, "exit code 1"), now=3.0)
