@@ -93,3 +93,30 @@ def report_offsets(database: Database, attempt_id: int) -> tuple[int, int]:
     """Read how far an attempt's events and usage files have been taken into the state."""
     row = database.row("SELECT events_offset, usage_offset FROM attempts WHERE id = ?", (attempt_id,))
     return (0, 0) if row is None else (row["events_offset"], row["usage_offset"])
+
+
+def set_report_offsets(database: Database, attempt_id: int, events_offset: int, usage_offset: int) -> None:
+    """Note how far an attempt's events and usage files have been taken in, with what was in them."""
+    database.execute(
+        "UPDATE attempts SET events_offset = ?, usage_offset = ? WHERE id = ?",
+        (events_offset, usage_offset, attempt_id),
+    )
+
+
+def next_ready(database: Database, sweep_id: str, edition: str, *, limit: int) -> list[Run]:
+    """Read the runs of a sweep that are to start next, of competitions whose data are prepared."""
+    return read_all(
+        Run,
+        database.rows(
+            "SELECT * FROM runs WHERE state = 'queued' AND sweep_id = ? AND competition_id IN"
+            " (SELECT competition_id FROM datasets WHERE edition = ? AND state = 'prepared')"
+            " ORDER BY position LIMIT ?",
+            (sweep_id, edition, limit),
+        ),
+    )
+
+
+def queued_count(database: Database) -> int:
+    """Count the runs that wait."""
+    row = database.row("SELECT COUNT(*) AS queued FROM runs WHERE state = 'queued'")
+    return 0 if row is None else int(row["queued"])

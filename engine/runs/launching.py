@@ -38,17 +38,17 @@ def agent_of(spec: SweepSpec) -> Agent:
     return get_agent(spec.agent_id, folders_of(spec))
 
 
-def edition_of(spec: SweepSpec) -> Edition:
-    """The edition of a sweep.
+def edition_named(name: str) -> Edition:
+    """The edition of a name.
 
     Raises:
         UsageProblem: there is no such edition.
     """
-    if spec.edition == "v1":
+    if name == "v1":
         return "v1"
-    if spec.edition == "corrected":
+    if name == "corrected":
         return "corrected"
-    raise UsageProblem(f"there is no edition '{spec.edition}'", "", "Known are: v1, corrected.")
+    raise UsageProblem(f"there is no edition '{name}'", "", "Known are: v1, corrected.")
 
 
 def hand_over(state_dir: Path, spec: SweepSpec, run: Run, attempt: Attempt) -> None:
@@ -94,7 +94,7 @@ def make_order(spec: SweepSpec, run: Run, attempt: Attempt, agent: Agent) -> Ord
         arguments=start_arguments(agent),
         variables=agent.env_vars,
         secret=bool(required_secrets(agent)),
-        prepared_dir=str(dataset_folder(competition, spec.data_dir, edition_of(spec)).prepared),
+        prepared_dir=str(dataset_folder(competition, spec.data_dir, edition_named(spec.edition)).prepared),
         edition=spec.edition,
         runtime=attempt.runtime,
         network=spec.network,

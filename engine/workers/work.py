@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -54,32 +52,25 @@ def _grade(task: GradeTask) -> dict[str, Any]:
 def _prepare(task: PrepareTask, tell: Tell) -> Prepared:
     from engine.preparing import prepare
 
-    raw: Path | None = Path(task.source) if task.source and task.source != DEMO else None
-    generated: Path | None = None
-    try:
-        if task.source == DEMO:
-            generated = _generate(task, tell)
-            raw = generated
-        prepared = prepare(
-            task.competition_id,
-            data_dir=task.data_dir,
-            raw=raw,
-            edition=task.edition,
-            progress=lambda what, done, total: tell("prepare", what, done, total),
-        )
-    finally:
-        if generated is not None:
-            shutil.rmtree(generated)
-    tell("checksum", "measuring", 0, 0)
-    total = sum(path.stat().st_size for path in prepared.rglob("*") if path.is_file())
-    return Prepared(total)
+    raw: Path | None = Path(task.source) if task.source else None
+    if task.source == DEMO:
+        raw = _generate(task, tell)
+    prepared = prepare(
+        task.competition_id,
+        data_dir=task.data_dir,
+        raw=raw,
+        edition=task.edition,
+        progress=lambda what, done, total: tell("prepare", what, done, total),
+    )
+    tell("checksum", "", 0, 0)
+    return Prepared(sum(path.stat().st_size for path in prepared.rglob("*") if path.is_file()))
 
 
 def _generate(task: PrepareTask, tell: Tell) -> Path:
+    """Make the demo's raw data where downloaded ones would lie; the demo has a data directory of its own."""
     from engine.demo import generate
 
     tell("download", "making synthetic data", 0, 0)
-    Path(task.data_dir).mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".{task.competition_id}.demo.", dir=task.data_dir))
-    generate(task.competition_id, folder / "raw")
-    return folder / "raw"
+    raw = Path(task.data_dir) / task.competition_id / "raw"
+    generate(task.competition_id, raw)
+    return raw

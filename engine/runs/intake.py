@@ -1,0 +1,173 @@
+"""Taking what runners report into the state: each line once, in the transaction that moves the offset."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.runs import jsonlines, launching, protocol, reports
+from engine.runs.classify import Graded, NoSubmission, Stopped, classify
+from engine.runs.logtail import last_lines
+from engine.runs.protocol import Exit, Stop
+from engine.runs.redaction import Redaction
+from engine.runs.reports import AgentEnded, AgentStarted, RunReport, SubmissionRefused, SubmissionTaken
+from foundation.clock import Clock
+from state import events, runs, submissions, transitions
+from state.database import Database
+from state.events import Happening
+from state.lifecycle import FailureClass, Outcome, RunState
+from state.records import Attempt, Run, UsageSample
+from state.samples import Samples
+from state.submissions import Snapshot
+from state.transitions import Failure
+
+_GIVE_UP_AFTER = 6
+_BACK_OFF_SECONDS = 5.0
+_UNSTARTED = (RunState.STARTING, RunState.RUNNING)
+
+Log = Callable[[str, BaseException | None], None]
+
+
+@dataclass
+class _Trouble:
+    times: int
+    retry_at: float
+
+
+class Intake:
+    """Reads the directories of all live attempts; trouble with one of them stays its own."""
+
+    def __init__(
+        self,
+        database: Database,
+        samples: Samples,
+        state_dir: Path,
+        clock: Clock,
+        log: Log,
+        redaction: Redaction,
+    ) -> None:
+        self._database = database
+        self._samples = samples
+        self._state_dir = state_dir
+        self._clock = clock
+        self._log = log
+        self._redaction = redaction
+        self._trouble: dict[int, _Trouble] = {}
+
+    def step(self) -> None:
+        """Look at every live attempt once."""
+        for attempt in runs.live_attempts(self._database):
+            trouble = self._trouble.get(attempt.id)
+            if trouble is not None and self._clock.monotonic() < trouble.retry_at:
+                continue
+            try:
+                self._take_in(attempt)
+                self._trouble.pop(attempt.id, None)
+            except Exception as error:  # noqa: BLE001 - isolated from the other attempts, told in the log
+                self._log(f"taking in {attempt.directory}", error)
+                self._note_trouble(attempt, error)
+
+    def _take_in(self, attempt: Attempt) -> None:
+        folder = self._state_dir / attempt.directory
+        run = runs.get(self._database, attempt.run_id)
+        if run.state is RunState.GRADING:
+            return
+        offset, usage_offset = runs.report_offsets(self._database, attempt.id)
+        if _size(folder / protocol.EVENTS) > offset:
+            lines = jsonlines.read(folder / protocol.EVENTS, offset)
+            with self._database.transaction():
+                for line in lines.values:
+                    report = reports.from_line(line)
+                    if report is not None:
+                        self._apply(runs.get(self._database, run.id), attempt, report)
+                runs.set_report_offsets(self._database, attempt.id, lines.offset, usage_offset)
+            offset = lines.offset
+        if _size(folder / protocol.USAGE) > usage_offset:
+            self._take_usage(attempt, folder, offset, usage_offset)
+        if (folder / protocol.EXIT).exists():
+            self._close(runs.get(self._database, run.id), attempt, folder)
+
+    def _apply(self, run: Run, attempt: Attempt, report: RunReport) -> None:
+        now = self._clock.now()
+        match report:
+            case AgentStarted() if run.state is RunState.STARTING:
+                transitions.started(
+                    self._database, attempt.id, isolated=report.isolated, at=report.at, now=now
+                )
+            case SubmissionTaken():
+                snapshot = Snapshot(
+                    report.sequence,
+                    report.at,
+                    report.elapsed_seconds,
+                    report.sha256,
+                    report.bytes,
+                    f"{attempt.directory}/{report.path}",
+                    report.final,
+                )
+                submissions.add(self._database, attempt.id, snapshot)
+            case SubmissionRefused():
+                self._record(run, attempt, "submission.refused", report.text)
+            case AgentEnded() if run.state in _UNSTARTED:
+                end = transitions.Exit(report.exit_code, report.signal, report.reason)
+                transitions.agent_ended(self._database, attempt.id, end, at=report.at, now=now)
+            case _:
+                pass  # told before, by a runner that was killed before it knew so
+
+    def _take_usage(self, attempt: Attempt, folder: Path, offset: int, usage_offset: int) -> None:
+        lines = jsonlines.read(folder / protocol.USAGE, usage_offset)
+        self._samples.add([UsageSample(attempt_id=attempt.id, **line) for line in lines.values])
+        with self._database.transaction():
+            runs.set_report_offsets(self._database, attempt.id, offset, lines.offset)
+
+    def _close(self, run: Run, attempt: Attempt, folder: Path) -> None:
+        """The runner is done with it: judge its end, and take it out of the runner's hands."""
+        ended = protocol.read(folder / protocol.EXIT, Exit)
+        tail = self._redaction.clean(last_lines(folder / protocol.LOG))
+        now = self._clock.now()
+        with self._database.transaction():
+            if run.state in _UNSTARTED:
+                end = transitions.Exit(ended.exit_code, ended.signal, ended.reason)
+                transitions.agent_ended(self._database, attempt.id, end, at=ended.ended_at, now=now)
+            match classify(ended, tail):
+                case Stopped():
+                    stop = protocol.read_if_there(folder / protocol.STOP, Stop)
+                    by = stop.by if stop else "the host"
+                    transitions.stopped(self._database, run.id, by=by, now=now)
+                case NoSubmission():
+                    transitions.collected(self._database, attempt.id, now=now)
+                    transitions.finished(self._database, attempt.id, Outcome.NO_SUBMISSION, now=now)
+                case Graded():
+                    transitions.collected(self._database, attempt.id, now=now)
+                case Failure() as failure:
+                    transitions.failed(self._database, attempt.id, failure, now=now)
+        launching.take_back(self._state_dir, attempt.id)
+
+    def _note_trouble(self, attempt: Attempt, error: Exception) -> None:
+        times = self._trouble[attempt.id].times + 1 if attempt.id in self._trouble else 1
+        self._trouble[attempt.id] = _Trouble(times, self._clock.monotonic() + _BACK_OFF_SECONDS)
+        if times >= _GIVE_UP_AFTER:
+            text = f"its reports can't be taken in: {error}".replace("\n", " ")
+            failure = Failure(FailureClass.INFRASTRUCTURE, text)
+            transitions.failed(self._database, attempt.id, failure, now=self._clock.now())
+            del self._trouble[attempt.id]
+
+    def _record(self, run: Run, attempt: Attempt, kind: str, text: str) -> None:
+        happening = Happening(
+            self._clock.now(),
+            kind,
+            text,
+            sweep_id=run.sweep_id,
+            run_id=run.id,
+            attempt_id=attempt.id,
+            competition_id=run.competition_id,
+        )
+        events.append(self._database, happening)
+
+
+def _size(path: Path) -> int:
+    try:
+        return os.lstat(path).st_size
+    except FileNotFoundError:
+        return 0

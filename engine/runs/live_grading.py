@@ -1,0 +1,153 @@
+"""Grading what agents hand in while they work and when they are done; an agent never learns of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.grading.child import ChildLimits
+from engine.grading.report import Report
+from engine.runs.launching import edition_named
+from engine.workers import Ended, GradeTask, Limits, Progressed, WorkerPool
+from foundation.clock import Clock
+from foundation.problems import Problem
+from state import runs, submissions, sweeps, transitions
+from state.database import Database
+from state.lifecycle import FailureClass, Outcome, RunState
+from state.records import Attempt, Grade, Run, Submission, Sweep
+from state.transitions import Failure
+
+_TRIES = 2
+
+
+@dataclass(frozen=True)
+class _Work:
+    submission: Submission
+    run_id: int
+
+
+class LiveGrading:
+    """Finds what is to be graded, has it graded by workers, and lets runs end with their outcome."""
+
+    def __init__(
+        self, database: Database, pool: WorkerPool, state_dir: Path, clock: Clock, *, at_once: int
+    ) -> None:
+        self._database = database
+        self._pool = pool
+        self._state_dir = state_dir
+        self._clock = clock
+        self._at_once = at_once
+        self._working: dict[int, _Work] = {}
+        self._tries: dict[int, int] = {}
+        self._graded_at: dict[int, float] = {}
+
+    @property
+    def working(self) -> int:
+        """How many submissions are being graded."""
+        return len(self._working)
+
+    def step(self) -> None:
+        """Let graded runs end, and start grading what is due, final submissions first."""
+        final = {attempt.id for attempt in self._settle()}
+        due = [found for found in submissions.ungraded(self._database) if self._is_due(found, final)]
+        for submission in sorted(due, key=lambda found: found.attempt_id not in final):
+            if self.working >= self._at_once:
+                return
+            self._start(submission)
+
+    def hear(self, news: Progressed | Ended) -> bool:
+        """Take news of a task; False when the task is not one of ours."""
+        work = self._working.get(news.number)
+        if work is None or isinstance(news, Progressed):
+            return work is not None
+        del self._working[news.number]
+        if news.value is not None:
+            self._keep(work, Report.from_dict(news.value))
+        elif not news.blameless:
+            assert news.problem is not None
+            self._note_failure(work, news.problem)
+        return True
+
+    def _settle(self) -> list[Attempt]:
+        """End the runs whose final submission is graded; returns those that still wait for it."""
+        waiting = []
+        for attempt in runs.live_attempts(self._database):
+            run = runs.get(self._database, attempt.run_id)
+            if run.state is not RunState.GRADING:
+                continue
+            taken = submissions.of_attempt(self._database, attempt.id)
+            if taken and taken[-1].standing is not None:
+                self._finish(attempt, taken[-1].standing)
+            else:
+                waiting.append(attempt)
+        return waiting
+
+    def _is_due(self, submission: Submission, final: set[int]) -> bool:
+        if any(work.submission.id == submission.id for work in self._working.values()):
+            return False
+        if submission.attempt_id in final:
+            return True
+        if self._tries.get(submission.id, 0) >= _TRIES:
+            return False
+        last = self._graded_at.get(submission.attempt_id)
+        every = self._sweep_of(submission).spec.grade_every_seconds
+        return last is None or self._clock.monotonic() - last >= every
+
+    def _start(self, submission: Submission) -> None:
+        sweep = self._sweep_of(submission)
+        run = self._run_of(submission)
+        limits = ChildLimits()
+        task = GradeTask(
+            str(self._state_dir / submission.path),
+            run.competition_id,
+            sweep.spec.data_dir,
+            edition_named(sweep.spec.edition),
+        )
+        number = self._pool.start(task, Limits(limits.wall_seconds, limits.memory_bytes))
+        self._working[number] = _Work(submission, run.id)
+        self._graded_at[submission.attempt_id] = self._clock.monotonic()
+
+    def _keep(self, work: _Work, report: Report) -> None:
+        now = self._clock.now()
+        grade = Grade(
+            work.submission.id,
+            now,
+            report.edition,
+            report.score,
+            report.valid_submission,
+            standing_of(report),
+            report.message,
+            report.to_dict(extended=True),
+        )
+        submissions.add_grade(self._database, grade, now=now)
+
+    def _note_failure(self, work: _Work, problem: Problem) -> None:
+        """Grading itself failed: tried once more, then a final submission's run fails for our reason."""
+        tries = self._tries.get(work.submission.id, 0) + 1
+        self._tries[work.submission.id] = tries
+        run = runs.get(self._database, work.run_id)
+        if tries >= _TRIES and run.state is RunState.GRADING:
+            text = f"grader error: {problem.what}"
+            failure = Failure(FailureClass.INFRASTRUCTURE, text, str(problem))
+            transitions.failed(self._database, work.submission.attempt_id, failure, now=self._clock.now())
+
+    def _finish(self, attempt: Attempt, standing: Outcome) -> None:
+        transitions.finished(self._database, attempt.id, standing, now=self._clock.now())
+        self._graded_at.pop(attempt.id, None)
+
+    def _run_of(self, submission: Submission) -> Run:
+        return runs.get(self._database, runs.attempt(self._database, submission.attempt_id).run_id)
+
+    def _sweep_of(self, submission: Submission) -> Sweep:
+        return sweeps.get(self._database, self._run_of(submission).sweep_id)
+
+
+def standing_of(report: Report) -> Outcome:
+    """What a report is worth as a run's outcome."""
+    if not report.submission_exists:
+        return Outcome.NO_SUBMISSION
+    if not report.valid_submission:
+        return Outcome.INVALID
+    if report.medal is not None:
+        return Outcome(report.medal)
+    return Outcome.ABOVE_MEDIAN if report.above_median else Outcome.BELOW_MEDIAN

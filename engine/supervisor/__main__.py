@@ -1,0 +1,98 @@
+"""`python -m engine.supervisor`: be the engine of one state directory, in the foreground or detached."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.control.lifecycle import READY
+from engine.control.status import lock_path
+from engine.places import Places
+from foundation.clock import SystemClock, iso
+from foundation.locks import FileLock
+from foundation.problems import Problem, StateProblem
+
+_LOCK_TRIES = 50
+
+
+def log(text: str, error: BaseException | None = None) -> None:
+    """Write to the engine's log, which is standard error."""
+    from engine.supervisor.loop import describe
+
+    sys.stderr.write(f"{iso(time.time())} {text}{': ' + describe(error).rstrip() if error else ''}\n")
+    sys.stderr.flush()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Be the engine until SIGTERM."""
+    parser = argparse.ArgumentParser(prog="engine", description="The engine of one state directory.")
+    parser.add_argument("--state-dir", type=Path, required=True)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--detach", type=int, metavar="FD", help="go to the background; say there when ready")
+    asked = parser.parse_args(argv)
+    if asked.detach is not None and os.fork():
+        os._exit(0)
+    places = Places(asked.config, asked.data_dir.absolute(), asked.state_dir.absolute())
+    try:
+        _run(places, asked.detach)
+    except Problem as problem:
+        sys.stderr.write(f"{problem}\n")
+        return problem.exit_code
+    return 0
+
+
+def _run(places: Places, ready: int | None) -> None:
+    from engine.supervisor.loop import Supervisor
+    from engine.supervisor.settings import read_settings
+    from engine.workers import WorkerPool
+    from state import database
+    from state.samples import Samples
+
+    places.state_dir.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(lock_path(places))
+    _acquire(lock, places)
+    stops: list[int] = []
+    wakeup, wakeup_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _frame: stops.append(number))
+    with lock:
+        settings = read_settings(places.config_file)
+        state = database.open_for_writing(places.state_dir)
+        samples = Samples(places.state_dir, writable=True)
+        pool = WorkerPool(places.state_dir / "work")
+        try:
+            supervisor = Supervisor(places, settings, state, samples, pool, SystemClock(), log)
+            supervisor.recover()
+            log(f"engine {os.getpid()} is up")
+            if ready is not None:
+                os.write(ready, READY)
+                os.close(ready)
+            supervisor.run(lambda: bool(stops), wakeup)
+            log(f"engine {os.getpid()} ends; live runs go on")
+        finally:
+            pool.close()
+            samples.close()
+            state.close()
+
+
+def _acquire(lock: FileLock, places: Places) -> None:
+    for _ in range(_LOCK_TRIES):  # whoever looks whether it is held holds it for a moment
+        if lock.acquire(note=str(os.getpid())):
+            return
+        time.sleep(0.02)
+    raise StateProblem(
+        f"another engine works on {places.state_dir}",
+        f"process {lock.path.read_text().strip()} holds {lock.path.name}",
+        "Use that one, or stop it: mlebench-console engine stop",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Reading a request's arguments: what is missing, of the wrong kind or unknown is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from foundation.problems import UsageProblem
+
+
+class Arguments:
+    """The arguments of one request; `done` refuses those that nobody asked for."""
+
+    def __init__(self, kind: str, values: Mapping[str, Any]) -> None:
+        self._kind = kind
+        self._left = dict(values)
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Take a text."""
+        value = self._take(name, default)
+        if not isinstance(value, str):
+            raise self._wrong(name, "a text")
+        return value
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """Take a whole number."""
+        value = self._take(name, default)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self._wrong(name, "a whole number")
+        return value
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """Take a number."""
+        value = self._take(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._wrong(name, "a number")
+        return float(value)
+
+    def optional_integer(self, name: str) -> int | None:
+        """Take a whole number that may be absent or null."""
+        return (
+            None
+            if self._left.get(name) is None and self._left.pop(name, None) is None
+            else self.integer(name)
+        )
+
+    def flag(self, name: str, default: bool | None = None) -> bool:
+        """Take a truth value."""
+        value = self._take(name, default)
+        if not isinstance(value, bool):
+            raise self._wrong(name, "true or false")
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Take a list of texts with at least one in it."""
+        value = self._take(name, None)
+        if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
+            raise self._wrong(name, "a list of texts")
+        return tuple(dict.fromkeys(value))
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """Take a list of whole numbers with at least one in it."""
+        value = self._take(name, None)
+        whole = isinstance(value, list) and all(type(item) is int for item in value)
+        if not whole or not value:
+            raise self._wrong(name, "a list of whole numbers")
+        return tuple(dict.fromkeys(value))
+
+    def done(self) -> None:
+        """Refuse what has not been taken."""
+        if self._left:
+            raise UsageProblem(f"{self._kind} has no argument '{sorted(self._left)[0]}'")
+
+    def _take(self, name: str, default: Any) -> Any:
+        if name in self._left:
+            return self._left.pop(name)
+        if default is None:
+            raise UsageProblem(f"{self._kind} needs '{name}'")
+        return default
+
+    def _wrong(self, name: str, wanted: str) -> UsageProblem:
+        return UsageProblem(f"'{name}' of {self._kind} is not {wanted}")

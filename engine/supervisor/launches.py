@@ -1,0 +1,191 @@
+"""Making a sweep of a launch request: everything is checked before anything is created."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from competitions import registry
+from competitions.task import refuse_excluded
+from engine import datasets as preparation
+from engine.agents import prepare_launch
+from engine.places import Places
+from engine.runs import launching, runtime
+from engine.supervisor.arguments import Arguments
+from foundation.problems import DataProblem, UsageProblem
+from state import experiments, sweeps
+from state.database import Database
+from state.records import Sweep, SweepSpec
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9._-]+")
+_MOST_SEEDS = 1000
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch request, read but not yet checked."""
+
+    spec: SweepSpec
+    name: str
+    concurrency: int
+    priority: int
+    experiment: str
+    note: str
+
+
+def read_launch(arguments: Arguments, places: Places) -> Launch:
+    """Read the arguments of `sweep.launch`.
+
+    Raises:
+        UsageProblem: one is missing or of the wrong kind.
+    """
+    usual = SweepSpec("", "", (), 1, 1.0)
+    spec = SweepSpec(
+        agent_id=arguments.text("agent_id"),
+        agents_dir=arguments.text("agents_dir", ""),
+        competitions=arguments.texts("competitions"),
+        seeds=arguments.integer("seeds", 1),
+        time_limit_seconds=arguments.number("time_limit_seconds"),
+        edition=arguments.text("edition", usual.edition),
+        runtime=arguments.text("runtime", usual.runtime),
+        network=arguments.text("network", usual.network),
+        cpus=arguments.number("cpus", usual.cpus),
+        memory_bytes=arguments.optional_integer("memory_bytes"),
+        gpus=arguments.integer("gpus", usual.gpus),
+        grace_seconds=arguments.number("grace_seconds", usual.grace_seconds),
+        grade_every_seconds=arguments.number("grade_every_seconds", usual.grade_every_seconds),
+        # One data directory to an engine: the state knows datasets by competition and edition alone.
+        data_dir=_same(arguments.text("data_dir", str(places.data_dir)), places.data_dir),
+        prepare_missing=arguments.flag("prepare_missing", usual.prepare_missing),
+        raw_dir=arguments.text("raw_dir", ""),
+        demo=arguments.flag("demo", usual.demo),
+    )
+    launch = Launch(
+        spec,
+        name=arguments.text("name", ""),
+        concurrency=arguments.integer("concurrency", 1),
+        priority=arguments.integer("priority", 0),
+        experiment=arguments.text("experiment", ""),
+        note=arguments.text("note", ""),
+    )
+    arguments.done()
+    return launch
+
+
+def create(database: Database, launch: Launch, places: Places, *, slots: float, now: float) -> Sweep:
+    """Check a launch and create its sweep, its runs, and the requests for datasets that it lacks.
+
+    Raises:
+        Problem: it can't be done, for the first reason found; nothing has been created then.
+    """
+    spec = launch.spec
+    _check_numbers(launch, slots)
+    agent = launching.agent_of(spec)
+    prepare_launch(agent, os.environ)
+    if agent.privileged:
+        raise UsageProblem(
+            f"agent '{agent.id}' asks for a privileged container", "processes can't be given one"
+        )
+    runtime.resolve(spec.runtime)
+    missing = _missing_datasets(spec, places)
+    with database.transaction():
+        sweep = sweeps.create(
+            database,
+            sweep_id=_identifier(database, launch),
+            name=launch.name or spec.agent_id,
+            spec=spec,
+            agent_folder=str(agent.folder),
+            agent_version=agent.version,
+            concurrency=launch.concurrency,
+            priority=launch.priority,
+            note=launch.note,
+            now=now,
+        )
+        edition = launching.edition_named(spec.edition)
+        for competition_id in spec.competitions:
+            if competition_id in missing:
+                preparation.request(database, missing[competition_id], now=now)
+            else:
+                preparation.note_prepared(database, competition_id, edition, now=now)
+        if launch.experiment:
+            experiments.assign(database, launch.experiment, sweep.id, now=now)
+    return sweep
+
+
+def _missing_datasets(spec: SweepSpec, places: Places) -> dict[str, preparation.Plan]:
+    edition = launching.edition_named(spec.edition)
+    missing: dict[str, preparation.Plan] = {}
+    for competition_id in spec.competitions:
+        competition = registry.get(competition_id)
+        registry.load_task(competition)
+        refuse_excluded(competition, edition)
+        if preparation.is_ready(competition_id, edition, places.data_dir):
+            continue
+        if not (spec.prepare_missing or spec.demo or spec.raw_dir):
+            raise DataProblem(
+                f"the dataset of {competition_id} is not prepared",
+                "",
+                f"Prepare it first ('mlebench-console prepare -c {competition_id}'), or launch with --prepare.",
+            )
+        missing[competition_id] = preparation.plan(
+            competition_id, edition, places.data_dir, raw_dir=spec.raw_dir, demo=spec.demo
+        )
+    return missing
+
+
+def _check_numbers(launch: Launch, slots: float) -> None:
+    spec = launch.spec
+    for name, value in (
+        ("time_limit_seconds", spec.time_limit_seconds),
+        ("cpus", spec.cpus),
+        ("grade_every_seconds", spec.grade_every_seconds),
+        ("concurrency", launch.concurrency),
+        ("seeds", spec.seeds),
+    ):
+        if not math.isfinite(value) or value <= 0:
+            raise UsageProblem(f"'{name}' must be above 0, not {value:g}")
+    if not math.isfinite(spec.grace_seconds) or spec.grace_seconds < 0:
+        raise UsageProblem(f"'grace_seconds' must be 0 or more, not {spec.grace_seconds:g}")
+    if spec.seeds > _MOST_SEEDS:
+        raise UsageProblem(f"'seeds' must be at most {_MOST_SEEDS}, not {spec.seeds}")
+    if spec.gpus:
+        raise UsageProblem("processes can't lease GPUs", "'gpus' is not 0", "Leave 'gpus' out.")
+    if spec.network not in runtime.NETWORKS:
+        raise UsageProblem(
+            f"there is no network policy '{spec.network}'", "", f"Known are: {', '.join(runtime.NETWORKS)}."
+        )
+    if spec.cpus > slots:
+        raise UsageProblem(
+            f"a run that takes {spec.cpus:g} CPUs never starts here",
+            f"this engine has {slots:g} slots",
+            "Ask for fewer, or set cpus in the [engine] table of config.toml.",
+        )
+
+
+def _identifier(database: Database, launch: Launch) -> str:
+    """The given name, or the agent's with the next free number."""
+    if launch.name:
+        if not _NAME.fullmatch(launch.name):
+            raise UsageProblem(
+                f"'{launch.name}' can't name a sweep",
+                "",
+                "Use letters, digits, '.', '_' and '-', at most 100.",
+            )
+        return launch.name
+    slug = _NOT_IN_A_SLUG.sub("-", launch.spec.agent_id).strip("-.") or "sweep"
+    number = 1
+    while sweeps.find(database, f"{slug}-{number}") is not None:
+        number += 1
+    return f"{slug}-{number}"
+
+
+def _same(asked: str, own: Path) -> str:
+    if Path(asked).expanduser().absolute() != own:
+        raise UsageProblem(
+            f"this engine's data directory is {own}", f"the request names {asked}", "Leave 'data_dir' out."
+        )
+    return str(own)

@@ -1,0 +1,201 @@
+"""Executing requests: each kind has one method, done in one transaction together with its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from engine import datasets as preparation
+from engine.control.answers import Answer, RefusedRequest
+from engine.places import Places
+from engine.runs import launching
+from engine.runs.protocol import Stop
+from engine.supervisor import launches
+from engine.supervisor.arguments import Arguments
+from foundation.clock import Clock
+from foundation.problems import Problem, UsageProblem
+from state import events, experiments, requests, runs, sweeps, transitions
+from state.database import Database
+from state.events import Happening
+from state.lifecycle import FailureClass, RunState, SweepState
+from state.records import Request, RequestState, Run
+
+Log = Callable[[str, BaseException | None], None]
+Handler = Callable[[Arguments, str], Answer]
+
+
+class RequestDesk:
+    """Answers what consoles and commands have filed."""
+
+    def __init__(self, database: Database, places: Places, clock: Clock, log: Log, *, slots: float) -> None:
+        self._database = database
+        self._places = places
+        self._clock = clock
+        self._log = log
+        self._slots = slots
+        self._handlers: dict[str, Handler] = {
+            "sweep.launch": self._launch,
+            "sweep.pause": self._pause,
+            "sweep.resume": self._resume,
+            "sweep.stop": self._stop_sweep,
+            "sweep.concurrency": self._set_concurrency,
+            "run.relaunch": self._relaunch,
+            "run.stop": self._stop_runs,
+            "run.classify": self._classify,
+            "dataset.prepare": self._prepare,
+            "experiment.assign": self._assign,
+        }
+
+    def step(self) -> None:
+        """Answer everything that is open, oldest first."""
+        for request in requests.open_requests(self._database):
+            self._answer(request)
+
+    def _answer(self, request: Request) -> None:
+        try:
+            with self._database.transaction():
+                handler = self._handlers.get(request.kind)
+                if handler is None:
+                    known = ", ".join(sorted(self._handlers))
+                    raise UsageProblem(f"there is no request '{request.kind}'", "", f"Known are: {known}.")
+                answer = handler(Arguments(request.kind, request.arguments), request.author)
+                self._write(request, RequestState.DONE, answer.to_text())
+        except Problem as problem:
+            self._write(request, RequestState.REFUSED, RefusedRequest.to_text(problem))
+        except Exception as error:  # noqa: BLE001 - one bad request must not keep the others from their answers
+            self._log(f"request {request.id} ({request.kind})", error)
+            why = f"{type(error).__name__} in the engine"
+            failure = Problem(f"{request.kind} failed", why, f"See {self._places.engine_log}.")
+            self._write(request, RequestState.REFUSED, RefusedRequest.to_text(failure))
+
+    def _write(self, request: Request, state: RequestState, text: str) -> None:
+        requests.answer(self._database, request.id, state, text, now=self._clock.now())
+
+    def _launch(self, arguments: Arguments, _by: str) -> Answer:
+        launch = launches.read_launch(arguments, self._places)
+        sweep = launches.create(
+            self._database, launch, self._places, slots=self._slots, now=self._clock.now()
+        )
+        count = sweep.spec.seeds * len(sweep.spec.competitions)
+        return Answer(f"sweep {sweep.id} is launched with {count} runs", sweep.id)
+
+    def _pause(self, arguments: Arguments, _by: str) -> Answer:
+        return self._set_state(
+            arguments, SweepState.PAUSED, "paused: its live runs go on, no more are started"
+        )
+
+    def _resume(self, arguments: Arguments, _by: str) -> Answer:
+        return self._set_state(arguments, SweepState.ACTIVE, "active")
+
+    def _set_state(self, arguments: Arguments, state: SweepState, text: str) -> Answer:
+        sweep = sweeps.get(self._database, arguments.text("sweep_id"))
+        arguments.done()
+        sweeps.set_state(self._database, sweep.id, state, now=self._clock.now())
+        return Answer(f"sweep {sweep.id} is {text}", sweep.id)
+
+    def _stop_sweep(self, arguments: Arguments, by: str) -> Answer:
+        sweep = sweeps.get(self._database, arguments.text("sweep_id"))
+        arguments.done()
+        sweeps.set_state(self._database, sweep.id, SweepState.STOPPED, now=self._clock.now())
+        stopped = [
+            run
+            for run in runs.of_sweep(self._database, sweep.id)
+            if not run.has_ended and run.state is not RunState.GRADING
+        ]
+        for run in stopped:
+            self._stop(run, by)
+        return Answer(f"sweep {sweep.id} is stopped with {len(stopped)} runs", sweep.id)
+
+    def _set_concurrency(self, arguments: Arguments, _by: str) -> Answer:
+        sweep = sweeps.get(self._database, arguments.text("sweep_id"))
+        value = arguments.integer("value")
+        arguments.done()
+        if value < 1:
+            raise UsageProblem(f"a concurrency of {value} starts nothing", "", "Pause the sweep instead.")
+        sweeps.set_concurrency(self._database, sweep.id, value, now=self._clock.now())
+        return Answer(f"sweep {sweep.id} runs at most {value} at once", sweep.id)
+
+    def _relaunch(self, arguments: Arguments, by: str) -> Answer:
+        chosen = [runs.get(self._database, number) for number in arguments.integers("run_ids")]
+        arguments.done()
+        now = self._clock.now()
+        for run in chosen:
+            transitions.requeued(self._database, run.id, by=by, now=now)
+            if sweeps.get(self._database, run.sweep_id).state is SweepState.STOPPED:
+                sweeps.set_state(self._database, run.sweep_id, SweepState.ACTIVE, now=now)
+        return Answer(f"{_runs(len(chosen))} queued again", chosen[0].sweep_id)
+
+    def _stop_runs(self, arguments: Arguments, by: str) -> Answer:
+        chosen = [runs.get(self._database, number) for number in arguments.integers("run_ids")]
+        arguments.done()
+        for run in chosen:
+            if run.has_ended or run.state is RunState.GRADING:
+                raise UsageProblem(f"run {run.id} can't be stopped", f"it is {run.state}")
+        for run in chosen:
+            self._stop(run, by)
+        return Answer(f"{_runs(len(chosen))} told to stop", chosen[0].sweep_id)
+
+    def _stop(self, run: Run, by: str) -> None:
+        """Stop a run: a queued one at once, of a live one the runner ends the agent."""
+        now = self._clock.now()
+        if run.state is RunState.QUEUED:
+            transitions.stopped(self._database, run.id, by=by, now=now)
+            return
+        attempt = runs.latest_attempt(self._database, run.id)
+        assert attempt is not None  # a live run has one
+        launching.ask_to_stop(self._places.state_dir, attempt, Stop(by, now))
+        happening = Happening(
+            now,
+            "run.stop_requested",
+            f"stop requested by {by}",
+            sweep_id=run.sweep_id,
+            run_id=run.id,
+            attempt_id=attempt.id,
+            competition_id=run.competition_id,
+        )
+        events.append(self._database, happening)
+
+    def _classify(self, arguments: Arguments, by: str) -> Answer:
+        chosen = arguments.integers("run_ids")
+        name = arguments.text("class")
+        note = arguments.text("note", "")
+        arguments.done()
+        kind = None
+        with suppress(ValueError):
+            kind = FailureClass(name)
+        if kind is None:
+            raise UsageProblem(f"there is no class '{name}'", "", f"Known are: {', '.join(FailureClass)}.")
+        for run_id in chosen:
+            transitions.classified(self._database, run_id, kind, note=note, by=by, now=self._clock.now())
+        return Answer(f"{_runs(len(chosen))} classified as {kind}")
+
+    def _prepare(self, arguments: Arguments, _by: str) -> Answer:
+        chosen = arguments.texts("competition_ids")
+        edition = launching.edition_named(arguments.text("edition", "v1"))
+        raw_dir = arguments.text("raw_dir", "")
+        arguments.done()
+        now = self._clock.now()
+        data_dir = self._places.data_dir
+        asked = 0
+        for competition_id in chosen:
+            if not raw_dir and preparation.is_ready(competition_id, edition, data_dir):
+                preparation.note_prepared(self._database, competition_id, edition, now=now)
+                continue
+            wanted = preparation.plan(competition_id, edition, data_dir, raw_dir=raw_dir)
+            preparation.request(self._database, wanted, now=now)
+            asked += 1
+        there = len(chosen) - asked
+        return Answer(f"{asked} datasets requested" + (f", {there} are prepared already" if there else ""))
+
+    def _assign(self, arguments: Arguments, _by: str) -> Answer:
+        experiment = arguments.text("experiment_id")
+        sweep = sweeps.get(self._database, arguments.text("sweep_id"))
+        arguments.done()
+        if not experiment.strip():
+            raise UsageProblem("an experiment needs a name")
+        experiments.assign(self._database, experiment, sweep.id, now=self._clock.now())
+        return Answer(f"sweep {sweep.id} belongs to experiment {experiment}", sweep.id)
+
+
+def _runs(count: int) -> str:
+    return "1 run is" if count == 1 else f"{count} runs are"

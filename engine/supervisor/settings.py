@@ -1,0 +1,46 @@
+"""How much of this host the engine may use: the `[engine]` table of config.toml, or what the host has."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from foundation.problems import UsageProblem
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The engine's own limits.
+
+    Attributes:
+        cpus: processor slots that live runs may take together.
+        dataset_workers: datasets that are prepared at once.
+        grading_workers: submissions that are graded at once.
+    """
+
+    cpus: float
+    dataset_workers: int = 2
+    grading_workers: int = 2
+
+
+def read_settings(config_file: Path) -> Settings:
+    """Read the settings.
+
+    Raises:
+        UsageProblem: the file or its `[engine]` table can't be understood.
+    """
+    try:
+        table = tomllib.loads(config_file.read_text()).get("engine", {}) if config_file.exists() else {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageProblem(f"{config_file} can't be read", str(error), "Mend or remove it.") from error
+    known = {field.name for field in fields(Settings)}
+    for name, value in table.items():
+        if name not in known:
+            raise UsageProblem(
+                f"{config_file}: [engine] has no '{name}'", "", f"Known are: {', '.join(sorted(known))}."
+            )
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            raise UsageProblem(f"{config_file}: [engine] {name} is not a number above 0")
+    return Settings(**{"cpus": float(os.cpu_count() or 1), **table})

@@ -1,0 +1,112 @@
+"""Starting queued runs as slots come free: the intent goes into the state before anything else exists."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from engine.agents import required_secrets
+from engine.places import Places
+from engine.runs import launching, protocol, runtime
+from engine.runs.redaction import Redaction
+from engine.runs.scheduling import Demand, choose
+from foundation.clock import Clock
+from foundation.problems import Problem
+from state import runs, sweeps, transitions
+from state.database import Database
+from state.lifecycle import FailureClass, RunState, SweepState
+from state.records import Attempt, Run, Sweep
+from state.transitions import Failure
+
+_AT_MOST_A_STEP = 8
+
+Log = Callable[[str, BaseException | None], None]
+
+
+class Starter:
+    """Decides what starts, records it, and hands it to the runner."""
+
+    def __init__(
+        self,
+        database: Database,
+        places: Places,
+        clock: Clock,
+        log: Log,
+        redaction: Redaction,
+        *,
+        slots: float,
+    ) -> None:
+        self._database = database
+        self._places = places
+        self._clock = clock
+        self._log = log
+        self._redaction = redaction
+        self._slots = slots
+        self.slots_used = 0.0
+
+    def recover(self) -> None:
+        """After a start: what was recorded but never handed over is handed over now."""
+        for attempt in runs.live_attempts(self._database):
+            run = runs.get(self._database, attempt.run_id)
+            sweep = sweeps.get(self._database, run.sweep_id)
+            self._learn_secrets(sweep)
+            if run.state is not RunState.GRADING:
+                self._hand_over(sweep, run, attempt)
+
+    def step(self) -> None:
+        """Start what may start now."""
+        everything = sweeps.all_sweeps(self._database)
+        live = runs.live_counts(self._database)
+        self.slots_used = sum(sweep.spec.cpus * live.get(sweep.id, 0) for sweep in everything)
+        active = {sweep.id: sweep for sweep in everything if sweep.state is SweepState.ACTIVE}
+        demands = [self._demand(sweep, live.get(sweep.id, 0)) for sweep in active.values()]
+        free = self._slots - self.slots_used
+        for run_id in choose(demands, free_cpus=free, at_most=_AT_MOST_A_STEP):
+            run = runs.get(self._database, run_id)
+            self._start(active[run.sweep_id], run)
+
+    def _demand(self, sweep: Sweep, live: int) -> Demand:
+        room = min(max(0, sweep.concurrency - live), _AT_MOST_A_STEP)
+        ready = runs.next_ready(self._database, sweep.id, sweep.spec.edition, limit=room) if room else []
+        return Demand(
+            sweep.id,
+            sweep.priority,
+            sweep.concurrency,
+            sweep.spec.cpus,
+            live,
+            tuple(run.id for run in ready),
+        )
+
+    def _start(self, sweep: Sweep, run: Run) -> None:
+        try:
+            kind = runtime.resolve(sweep.spec.runtime)
+        except Problem as problem:
+            self._log(f"sweep {sweep.id} is paused", problem)
+            sweeps.set_state(self._database, sweep.id, SweepState.PAUSED, now=self._clock.now())
+            return
+        directory = protocol.attempt_folder(sweep.id, run.competition_id, run.seed, run.attempts + 1)
+        attempt = transitions.launch(
+            self._database, run.id, directory=directory, runtime=kind, now=self._clock.now()
+        )
+        self._learn_secrets(sweep)
+        self._hand_over(sweep, run, attempt)
+
+    def _hand_over(self, sweep: Sweep, run: Run, attempt: Attempt) -> None:
+        """Hand over, or fail the run and pause its sweep: the next ones would meet the same."""
+        try:
+            launching.hand_over(self._places.state_dir, sweep.spec, run, attempt)
+        except (Problem, OSError) as error:
+            self._log(f"run {run.id} can't be handed over", error)
+            text = f"it can't be started: {error}".replace("\n", " ")
+            now = self._clock.now()
+            with self._database.transaction():
+                failure = Failure(FailureClass.INFRASTRUCTURE, text)
+                transitions.failed(self._database, attempt.id, failure, now=now)
+                if sweep.state is SweepState.ACTIVE:
+                    sweeps.set_state(self._database, sweep.id, SweepState.PAUSED, now=now)
+
+    def _learn_secrets(self, sweep: Sweep) -> None:
+        try:
+            self._redaction.learn(required_secrets(launching.agent_of(sweep.spec)), os.environ)
+        except Problem as problem:
+            self._log(f"the agent of sweep {sweep.id} can't be read", problem)
