@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing, splits, tables
+from competitions.kit import checks, metrics, placing, pseudonyms, splits, tables
 from competitions.task import Grading, Preparation
 
 TARGETS = ["patient_overall", *(f"C{number}" for number in range(1, 8))]
@@ -33,6 +33,11 @@ def prepare(job: Preparation) -> None:
     chosen = choose(job, uids, sorted(set(boxes["StudyInstanceUID"])), segmented)
     in_train = table["StudyInstanceUID"].isin(chosen.train)
     train, test = table[in_train], table[~in_train]
+    _place_scans(job, train, "train_images")
+    if job.corrected:
+        test = _place_renamed(job, test, "test_images")
+    else:
+        _place_scans(job, test, "test_images")
     tables.write_csv(train, job.public / "train.csv")
     told = boxes[boxes["StudyInstanceUID"].isin(chosen.boxed)]
     tables.write_csv(told, job.public / "train_bounding_boxes.csv")
@@ -44,10 +49,19 @@ def prepare(job: Preparation) -> None:
     tables.write_csv(sample, job.public / "sample_submission.csv")
     names = [f"{uid}.nii" for uid in segmented if uid in chosen.segmented]
     placing.place_named(job, names, volumes, job.public / "segmentations")
-    scans = job.source("train_images")
-    for part, folder in ((train, job.public / "train_images"), (test, job.public / "test_images")):
-        pairs = [(scans / uid, folder / uid) for uid in part["StudyInstanceUID"]]
-        placing.place_trees(job, pairs, folder.name)
+
+
+def _place_scans(job: Preparation, part: pd.DataFrame, name: str) -> None:
+    scans, folder = job.source("train_images"), job.public / name
+    placing.place_trees(job, [(scans / uid, folder / uid) for uid in part["StudyInstanceUID"]], name)
+
+
+def _place_renamed(job: Preparation, part: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Place scans under names that nobody can look up, and return the table with these names, in their order."""
+    renamed = pseudonyms.uids(part["StudyInstanceUID"], part.to_csv(index=False).encode())
+    pseudonyms.place_renamed(job, job.source("train_images"), job.public / name, renamed)
+    part = part.assign(StudyInstanceUID=part["StudyInstanceUID"].map(renamed))
+    return part.sort_values("StudyInstanceUID", kind="stable")
 
 
 def _choose_train(job: Preparation, uids: list[str], boxed: list[str], segmented: list[str]) -> Studies:

@@ -1,0 +1,61 @@
+"""New names for test items whose real ones can be looked up, in the files that carry them too; decodes no format."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from competitions.task import Preparation
+from foundation.problems import DataProblem
+
+_WORKERS = 4
+_ROOT = "2.25."  # the root under which anyone may make unique identifiers for DICOM files
+
+
+def uids(names: Iterable[str], key: bytes) -> dict[str, str]:
+    """For each identifier a new one of equal length, the same again for the same key."""
+    made = {}
+    for name in names:
+        places = len(name) - len(_ROOT)
+        digest = hashlib.blake2b(name.encode(), key=hashlib.blake2b(key).digest()).digest()
+        digits = str(int.from_bytes(digest))
+        if not 0 < places <= len(digits) - 10:
+            raise DataProblem(f"Identifier {name!r} cannot be renamed", "its length is unusual")
+        # from the end, where digits are even; the first one must not be 0
+        made[name] = _ROOT + str(int(digits[-places]) % 9 + 1) + digits[len(digits) - places + 1 :]
+    if len(set(made.values())) < len(made):
+        raise DataProblem("Identifiers cannot be renamed", "two of them would become the same")
+    return made
+
+
+def place_renamed(job: Preparation, source: Path, target: Path, names: dict[str, str]) -> None:
+    """Copy the folder of each name to a folder of its new name, with the new name inside the files as well.
+
+    Raises:
+        DataProblem: a folder is missing, or holds something that is neither file nor folder.
+    """
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        work = pool.map(lambda pair: _copy(job, source / pair[0], target / pair[1], *pair), names.items())
+        for done, _ in enumerate(work, start=1):
+            job.progress(target.name, done, len(names))
+
+
+def _copy(job: Preparation, source: Path, target: Path, old: str, new: str) -> None:
+    if not source.is_dir():
+        raise DataProblem(
+            f"{job.competition.id}: {source.name} is missing from the raw data",
+            f"looked in {source.parent}",
+            "Download the competition's data again; the copy is incomplete.",
+        )
+    for folder, _, names in os.walk(source):
+        here = Path(folder)
+        there = target / here.relative_to(source)
+        there.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            if (here / name).is_symlink() or not (here / name).is_file():
+                raise DataProblem(f"{here / name} was not taken", "it is not a regular file")
+            content = (here / name).read_bytes().replace(old.encode(), new.encode())
+            (there / name.replace(old, new)).write_bytes(content)
