@@ -53,10 +53,14 @@ def prepare(
     folder = dataset_folder(competition, data_dir, edition)
     merged = merge_parameters(competition, parameters)
     if verify is None:
-        verify = raw is None and not parameters and edition == "v1"
+        verify = raw is None and not parameters
     folder.root.mkdir(parents=True, exist_ok=True)
     with _locked(folder), _workspace(folder) as work:
-        source = _raw_folder(competition, folder, None if raw is None else Path(raw), work, progress)
+        source = _raw_source(competition, folder, None if raw is None else Path(raw))
+        if source.is_file():
+            if verify and competition.checksums.zip is not None:
+                _expect_md5(competition, source.name, competition.checksums.zip, md5_of(source))
+            source = _extract_zip(source, work / "raw", progress)
         job = Preparation(
             competition=competition,
             edition=edition,
@@ -72,7 +76,7 @@ def prepare(
             path.mkdir(parents=True)
         task.prepare(job)
         found = checksums_of(work / "prepared")
-        if verify:
+        if verify and edition == "v1":  # the known sums are those of what MLE-bench makes
             compare_checksums(competition, found)
         if competition.description_path.is_file():
             shutil.copyfile(competition.description_path, job.public / "description.md")
@@ -125,9 +129,7 @@ def _resolve(left: Path, folder: DatasetFolder) -> None:
     shutil.rmtree(left)
 
 
-def _raw_folder(
-    competition: Competition, folder: DatasetFolder, given: Path | None, work: Path, progress: Progress
-) -> Path:
+def _raw_source(competition: Competition, folder: DatasetFolder, given: Path | None) -> Path:
     if given is not None:
         if not given.is_dir():
             raise DataProblem(
@@ -143,7 +145,7 @@ def _raw_folder(
             "it holds several zips" if zips else "there is neither raw/ nor a zip",
             f"Accept the rules at {competition.rules_url}, then put {competition.id}.zip there.",
         )
-    return _extract_zip(zips[0], work / "raw", progress)
+    return zips[0]
 
 
 def _extract_zip(path: Path, target: Path, progress: Progress) -> Path:
@@ -189,10 +191,14 @@ def compare_checksums(competition: Competition, found: Checksums) -> None:
     )
     for side, expected, actual in sides:
         for name, md5 in expected.items():
-            if actual.get(name) != md5:
-                raise DataProblem(
-                    f"{competition.id}: {side}/{name} is not as known",
-                    f"expected MD5 {md5}, found {actual.get(name, 'no such file')}",
-                    "Kaggle's data may have changed or the download is damaged; prepare without verification "
-                    "to use it all the same.",
-                )
+            _expect_md5(competition, f"{side}/{name}", md5, actual.get(name, "no such file"))
+
+
+def _expect_md5(competition: Competition, name: str, expected: str, found: str) -> None:
+    if found != expected:
+        raise DataProblem(
+            f"{competition.id}: {name} is not as known",
+            f"expected MD5 {expected}, found {found}",
+            "Kaggle's data may have changed or the download is damaged; prepare without verification to use it "
+            "all the same.",
+        )

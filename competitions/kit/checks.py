@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from competitions.kit.identities import Mismatch, pair_up
 from competitions.task import InvalidSubmission
 
 Numbers = npt.NDArray[np.float64]
@@ -69,41 +70,11 @@ def matched_rows(
         raise InvalidSubmission(f"Row {row + 1} has no {column}.")
     if wanted.isna().any():
         raise InvalidSubmission(f"The ids in {column} do not match those asked for.")
-    given_values, wanted_values = given.to_numpy(), wanted.to_numpy()
-    if given_values.dtype != object and given_values.dtype == wanted_values.dtype:
-        same = bool((given_values == wanted_values).all())
-    else:
-        same = given_values.tolist() == wanted_values.tolist()
-    if same:
-        return np.arange(len(answers))
-    wanted_codes, given_codes = _codes(wanted_values, given_values)
-    known = int(wanted_codes.max(initial=-1)) + 1
-    foreign = given_codes >= known
-    if foreign.any():
-        row = int(np.argmax(foreign))
-        raise InvalidSubmission(
-            f"Row {row + 1}: {column} {shown(given.iloc[row])} is not among the ids asked for."
-        )
-    surplus = np.bincount(given_codes, minlength=known) > np.bincount(wanted_codes, minlength=known)
-    if surplus.any():
-        row = int(np.flatnonzero(surplus[given_codes])[-1])
-        raise InvalidSubmission(
-            f"Row {row + 1}: {column} {shown(given.iloc[row])} stands there more than once."
-        )
-    positions = np.empty(len(answers), dtype=np.intp)
-    if known == len(answers):  # every id once, so codes are the answers' positions
-        positions[given_codes] = np.arange(len(answers))
-    else:
-        positions[np.argsort(wanted_codes, kind="stable")] = np.argsort(given_codes, kind="stable")
-    return positions
-
-
-def _codes(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> tuple[Positions, Positions]:
-    # Numbered by first appearance in one pass over both, so what only `given` holds comes after the rest.
-    mixed = wanted.dtype == object or given.dtype == object
-    both = np.concatenate([wanted.astype(object), given.astype(object)] if mixed else [wanted, given])
-    codes = pd.factorize(both)[0]
-    return codes[: len(wanted)], codes[len(wanted) :]
+    paired = pair_up(wanted, given)
+    if isinstance(paired, Mismatch):
+        why = "is not among the ids asked for" if paired.is_foreign else "stands there more than once"
+        raise InvalidSubmission(f"Row {paired.row + 1}: {column} {shown(given.iloc[paired.row])} {why}.")
+    return paired
 
 
 def numbers(

@@ -180,8 +180,12 @@ def test_kaggles_zip_is_used_where_it_lies(tmp_path: Path, raw: Path) -> None:
     with zipfile.ZipFile(folder / f"{ID}.zip", "w") as archive:
         for path in raw.iterdir():
             archive.write(path, path.name)
+    known = registry.get(ID).checksums.zip
+    with pytest.raises(DataProblem, match=f"{ID}.zip is not as known: expected MD5 {known}"):
+        prepare_competition(ID, data_dir=tmp_path / "data")
     prepared = prepare_competition(ID, data_dir=tmp_path / "data", verify=False)
     assert (prepared / "private" / "test.csv").is_file()
+    assert sorted(path.name for path in folder.iterdir()) == [".prepared.lock", "prepared", f"{ID}.zip"]
 
 
 def test_an_extracted_raw_folder_is_used_where_it_lies(tmp_path: Path, raw: Path) -> None:

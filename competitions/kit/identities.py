@@ -1,0 +1,109 @@
+"""Finding for each wanted id the row that has it, fast for millions; what to tell when one has none is in `checks`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+Positions = npt.NDArray[np.intp]
+Words = npt.NDArray[np.uint64]
+
+_MAX_PACKED_BYTES = 1 << 30
+_WORD = 8
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Why ids don't match: the first row with an unknown id, or one whose id stands there too often."""
+
+    row: int
+    is_foreign: bool
+
+
+def pair_up(wanted: pd.Series, given: pd.Series) -> Positions | Mismatch:
+    """For each wanted id the position of the same id among the given ones, or what does not match.
+
+    Both must be equally long and hold no missing cell. Ids that stand more than once are paired in
+    file order.
+    """
+    wanted_values, given_values = wanted.to_numpy(), given.to_numpy()
+    if _equal(wanted_values, given_values):
+        return np.arange(len(wanted_values))
+    paired = _pair_unique(wanted, given)
+    return _pair_any(wanted_values, given_values) if paired is None else paired
+
+
+def _equal(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> bool:
+    if given.dtype != object and given.dtype == wanted.dtype:
+        return bool((given == wanted).all())
+    return bool(given.tolist() == wanted.tolist())
+
+
+def _pair_unique(wanted: pd.Series, given: pd.Series) -> Positions | None:
+    # Sorting whole numbers is several times as fast as hashing a million Python texts that lie all over memory.
+    if wanted.dtype.kind in "iu" and wanted.dtype == given.dtype:
+        return _pair_sorted(wanted.to_numpy(), given.to_numpy())
+    packed = _pack(wanted), _pack(given)
+    if packed[0] is None or packed[1] is None or packed[0].dtype != packed[1].dtype:
+        return None
+    positions = _pair_sorted(_fingerprints(packed[0]), _fingerprints(packed[1]))
+    if positions is None or (packed[0] != packed[1][positions]).any():
+        return None
+    return positions
+
+
+def _pair_sorted(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> Positions | None:
+    by_wanted, by_given = np.argsort(wanted), np.argsort(given)
+    ordered = wanted[by_wanted]
+    if (ordered != given[by_given]).any() or (ordered[1:] == ordered[:-1]).any():
+        return None
+    positions = np.empty(len(wanted), dtype=np.intp)
+    positions[by_wanted] = by_given
+    return positions
+
+
+def _pack(ids: pd.Series) -> npt.NDArray[np.bytes_] | None:
+    """Ids of ASCII text as bytes of one width; None where that is not possible or takes too much memory."""
+    if not isinstance(ids.dtype, pd.StringDtype):
+        return None
+    texts = ids.to_numpy(dtype=object)
+    width = max(map(len, texts.tolist()), default=0)
+    width = max(_WORD, -(-width // _WORD) * _WORD)
+    if width * len(texts) > _MAX_PACKED_BYTES:
+        return None
+    try:
+        return texts.astype(f"S{width}")
+    except UnicodeEncodeError:
+        return None
+
+
+def _fingerprints(packed: npt.NDArray[np.bytes_]) -> Words:
+    words = packed.view(np.uint64).reshape(len(packed), -1)
+    keys = np.random.RandomState(0).randint(1 << 62, size=words.shape[1], dtype=np.uint64) * 2 + 1
+    mixed = np.zeros(len(packed), dtype=np.uint64)
+    for column, key in enumerate(keys):
+        mixed = (mixed ^ words[:, column]) * key
+        mixed ^= mixed >> np.uint64(32)
+    return mixed
+
+
+def _pair_any(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> Positions | Mismatch:
+    # Numbered by first appearance in one pass over both, so what only `given` holds comes after the rest.
+    mixed = wanted.dtype == object or given.dtype == object
+    both = np.concatenate([wanted.astype(object), given.astype(object)] if mixed else [wanted, given])
+    codes = pd.factorize(both)[0]
+    wanted_codes, given_codes = codes[: len(wanted)], codes[len(wanted) :]
+    known = int(wanted_codes.max(initial=-1)) + 1
+    foreign = given_codes >= known
+    if foreign.any():
+        return Mismatch(int(np.argmax(foreign)), is_foreign=True)
+    surplus = np.bincount(given_codes, minlength=known) > np.bincount(wanted_codes, minlength=known)
+    if surplus.any():
+        return Mismatch(int(np.flatnonzero(surplus[given_codes])[-1]), is_foreign=False)
+    positions = np.empty(len(wanted), dtype=np.intp)
+    positions[np.argsort(wanted_codes, kind="stable")] = np.argsort(given_codes, kind="stable")
+    return positions

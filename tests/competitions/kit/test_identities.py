@@ -1,0 +1,74 @@
+"""Ids are paired the same way whatever they are made of, however many there are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from competitions.kit import identities
+from competitions.kit.identities import Mismatch, pair_up
+
+KINDS = {
+    "numbers": st.integers(-5, 5),
+    "texts": st.text("ab0", max_size=9),
+    "wide texts": st.sampled_from(["x" * 30, "x" * 31, "é", "ü" * 9, ""]),
+    "doubles": st.sampled_from([0.5, 1.0, -2.0]),
+    "mixed": st.sampled_from([1, "1", "a", 2.5, True]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pairing_is_that_of_two_stable_sorts(kind: str) -> None:
+    @given(st.lists(KINDS[kind], min_size=1, max_size=9), st.lists(KINDS[kind], max_size=2), st.data())
+    def holds(ids: list[object], replaced: list[object], data: st.DataObject) -> None:
+        order = data.draw(st.permutations(range(len(ids))))
+        mixed_up = [ids[position] for position in order]
+        mixed_up[: len(replaced)] = replaced[: len(ids)]
+        found = pair_up(pd.Series(ids), pd.Series(mixed_up))
+        expected = _slowly(ids, mixed_up)
+        if isinstance(found, Mismatch):
+            assert expected is None
+            foreign = mixed_up[found.row] not in ids
+            assert found.is_foreign == foreign
+            assert foreign or mixed_up.count(mixed_up[found.row]) > ids.count(mixed_up[found.row])
+        else:
+            assert found.tolist() == expected
+
+    holds()
+
+
+def _slowly(wanted: list[object], given_ids: list[object]) -> list[int] | None:
+    left = list(enumerate(given_ids))
+    found = []
+    for value in wanted:
+        place = next((pair for pair in left if pair[1] == value), None)
+        if place is None:
+            return None
+        left.remove(place)
+        found.append(place[0])
+    return found
+
+
+@pytest.mark.parametrize("make", [str, int, lambda number: f"{number:032x}.jpg"])
+def test_many_ids_in_another_order_are_paired(make: object) -> None:
+    ids = pd.Series([make(number) for number in range(20_000)])  # type: ignore[operator]  # a constructor
+    order = np.random.RandomState(0).permutation(len(ids))
+    found = pair_up(ids, ids.iloc[order].reset_index(drop=True))
+    assert isinstance(found, np.ndarray)
+    assert (order[found] == np.arange(len(ids))).all()
+
+
+def test_equal_fingerprints_of_other_ids_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identities, "_fingerprints", lambda packed: np.arange(len(packed), dtype=np.uint64))
+    found = pair_up(pd.Series(["a", "b"]), pd.Series(["b", "a"]))
+    assert isinstance(found, np.ndarray) and found.tolist() == [1, 0]
+
+
+def test_one_huge_id_does_not_make_all_of_them_huge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identities, "_MAX_PACKED_BYTES", 1000)
+    ids = pd.Series(["x" * 900, "a"])
+    found = pair_up(ids, ids.iloc[::-1].reset_index(drop=True))
+    assert isinstance(found, np.ndarray) and found.tolist() == [1, 0]
