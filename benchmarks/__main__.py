@@ -1,0 +1,40 @@
+"""Run all measurements, or those named, and print one table; exit code 1 when a promise is broken."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+from benchmarks.measuring import Comparison
+
+NAMES = ("startup", "grading", "aggregation", "console")
+
+
+def main() -> int:
+    """Measure and tell."""
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(NAMES)}")
+    parser.add_argument("--rounds", type=int, default=9, help="how often each command is timed")
+    wanted = parser.parse_args()
+    unknown = set(wanted.names) - set(NAMES)
+    if unknown:
+        parser.error(f"there is no measurement {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    print(f"{'':10} {'measured':34} {'s':>6}   {'against':34} {'s':>6}   ratio  promised")
+    kept = True
+    for name in wanted.names or NAMES:
+        found: list[Comparison] = importlib.import_module(f"benchmarks.{name}").measure(wanted.rounds)
+        for one in found:
+            promised = "-" if one.promise is None else f"<= {one.promise:g}"
+            broken = "" if one.is_kept else "  BROKEN"
+            print(
+                f"{one.name:10} {one.subject:34} {one.subject_seconds:6.3f}   {one.reference:34}"
+                f" {one.reference_seconds:6.3f}   {one.ratio:5.2f}  {promised}{broken}",
+                flush=True,
+            )
+            kept = kept and one.is_kept
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
