@@ -15,7 +15,7 @@ from engine.demo.writing import write_csv
 TRAIN = 3947
 TEST = 2647
 VERIFICATION = 600
-VEILED = 0.475
+VEILED = 0.5
 """Share of insults that no reader of words alone can see: more of them makes the task harder."""
 SLY = 0.15
 """Share of insults that are only hinted at."""

@@ -1,0 +1,82 @@
+"""The demo: two small sweeps on synthetic data, in a state of their own, that an engine really runs."""
+
+from __future__ import annotations
+
+import shutil
+
+from engine.control import RefusedRequest, ask, ensure_running, stop
+from engine.demo.generating import DEMO_COMPETITIONS
+from engine.places import Places
+from foundation.problems import StateProblem
+from state import database, sweeps
+
+DUMMY = "demo-dummy"
+BASELINE = "demo-baseline"
+_SEEDS = 3
+_ASK_SECONDS = 60.0
+# Half a slot for the dummy, which mostly waits: on two cores two baselines run, or one beside two dummies.
+_SWEEPS = ((DUMMY, "dummy", 2, 0.5), (BASELINE, "baseline/demo", 2, 1.0))
+
+
+def demo_places(places: Places) -> Places:
+    """Where the demo lives: apart from the user's own state and data."""
+    state_dir = places.state_dir / "demo"
+    return Places(config_file=places.config_file, data_dir=state_dir / "data", state_dir=state_dir)
+
+
+def ensure_demo(places: Places) -> None:
+    """Let the demo's engine run and its sweeps exist; a demo that is there already goes on.
+
+    Args:
+        places: the user's own places, beside which the demo lives.
+    """
+    demo = demo_places(places)
+    ensure_running(demo)
+    for name, agent_id, concurrency, cpus in _SWEEPS:
+        if not _exists(demo, name):
+            _launch(demo, name, agent_id, concurrency, cpus)
+
+
+def reset_demo(places: Places) -> None:
+    """Stop everything of the demo and remove it.
+
+    Args:
+        places: the user's own places, beside which the demo lives.
+    """
+    demo = demo_places(places)
+    if not demo.state_dir.exists():
+        return
+    if database.exists(demo.state_dir):
+        ensure_running(demo)
+        stop(demo, with_runs=True)
+    shutil.rmtree(demo.state_dir)
+
+
+def _exists(demo: Places, name: str) -> bool:
+    state = database.open_for_reading(demo.state_dir)
+    try:
+        return sweeps.find(state, name) is not None
+    finally:
+        state.close()
+
+
+def _launch(demo: Places, name: str, agent_id: str, concurrency: int, cpus: float) -> None:
+    arguments = {
+        "name": name,
+        "agent_id": agent_id,
+        "competitions": list(DEMO_COMPETITIONS),
+        "seeds": _SEEDS,
+        "time_limit_seconds": 300.0,
+        "grace_seconds": 5.0,
+        "grade_every_seconds": 2.0,
+        "cpus": cpus,
+        "concurrency": concurrency,
+        "experiment": name,
+        "note": "synthetic data, real cut-offs: a demonstration, no result",
+        "demo": True,
+    }
+    try:
+        ask(demo, "sweep.launch", arguments, wait_seconds=_ASK_SECONDS)
+    except RefusedRequest as refused:
+        if not _exists(demo, name):  # else another console was faster, which is as good
+            raise StateProblem("the demo can't be launched", str(refused).replace("\n", " ")) from refused
