@@ -10,7 +10,8 @@ Numbers = npt.NDArray[np.float64]
 
 def rmse(truth: Numbers, predicted: Numbers) -> float:
     """The root of the mean squared error."""
-    return float(np.sqrt(np.mean((predicted - truth) ** 2)))
+    with np.errstate(over="ignore"):  # a prediction beyond all measure has an infinite error
+        return float(np.sqrt(np.mean((predicted - truth) ** 2)))
 
 
 def rmsle(truth: Numbers, predicted: Numbers) -> float:
@@ -21,3 +22,13 @@ def rmsle(truth: Numbers, predicted: Numbers) -> float:
 def mean_absolute_error(truth: Numbers, predicted: Numbers) -> float:
     """The mean absolute error."""
     return float(np.mean(np.abs(predicted - truth)))
+
+
+def mean_log_error(errors: Numbers, groups: npt.NDArray[np.intp], *, floor: float = 0.0) -> float:
+    """The mean over groups of ln(mean absolute error of the group), each at least `floor`.
+
+    Without a floor a group without any error makes it minus infinity.
+    """
+    means = np.bincount(groups, weights=errors) / np.bincount(groups)
+    with np.errstate(divide="ignore"):
+        return float(np.log(np.maximum(means, floor)).mean())

@@ -1,0 +1,35 @@
+"""Hindi and Tamil Question Answering: a row split of questions, scored by the overlap of words."""
+
+import numpy as np
+
+from competitions.kit import checks, labelled_table, tables
+from competitions.kit.metrics.words import word_jaccard
+from competitions.task import Grading, Preparation
+
+TARGET = "PredictionString"
+TEXT = ["id", "context", "question", "answer_text", "language"]
+
+
+def prepare(job: Preparation) -> None:
+    """Split the questions; edition corrected keeps texts that read like missing cells, such as "NA"."""
+    text = TEXT if job.corrected else None
+    questions = labelled_table.read(job, "train.csv", needs=[*TEXT, "answer_start"], text=text)
+    train, test = labelled_table.divided(job, questions)
+    answers = test[["id", "answer_text"]].rename(columns={"answer_text": TARGET})
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test.drop(columns=["answer_start", "answer_text"]), job.public / "test.csv")
+    tables.write_csv(answers, job.private / "test.csv")
+    tables.write_csv(answers.assign(**{TARGET: "dummy text"}), job.public / "sample_submission.csv")
+
+
+def grade(case: Grading) -> float:
+    """Mean overlap; a row without a word on both sides counts 0."""
+    checks.columns_present(case.submission, ["id", TARGET])
+    submission, answers = case.submission, case.answers
+    if case.corrected:
+        submission, answers = case.source.read(text=(TARGET,)), case.read_answers(text=(TARGET,))
+    rows = checks.matched_rows(submission, answers, "id")
+    predicted = checks.texts(submission, TARGET, missing="")
+    truth = checks.texts(answers, TARGET, missing="")
+    scores = word_jaccard(truth, [predicted[row] for row in rows])
+    return float(np.nan_to_num(scores, nan=0.0).mean())

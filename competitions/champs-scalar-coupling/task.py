@@ -1,0 +1,68 @@
+"""Predicting Molecular Properties: a split of whole molecules, scored by the mean log error per coupling type."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit import checks, labelled_table, placing, splits, tables
+from competitions.kit.metrics.regression import mean_log_error
+from competitions.task import Grading, InvalidSubmission, Preparation
+from foundation.problems import DataProblem
+
+MOLECULE, TARGET = "molecule_name", "scalar_coupling_constant"
+STRUCTURES = "structures.csv"
+TRAIN_ONLY = [
+    *("dipole_moments.csv", "magnetic_shielding_tensors.csv", "mulliken_charges.csv"),
+    *("potential_energy.csv", "scalar_coupling_contributions.csv"),
+]
+FLOOR = 1e-9
+
+
+def prepare(job: Preparation) -> None:
+    """Split the molecules; edition corrected publishes the test molecules' structures too."""
+    pairs = labelled_table.read(job, "train.csv", needs=["id", MOLECULE, "type", TARGET])
+    split = splits.listed_groups(pairs[MOLECULE], job.number("test_size"), job.integer("seed"))
+    train, test = split.of(pairs)
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test.drop(columns=TARGET), job.public / "test.csv")
+    tables.write_csv(test, job.private / "answers.csv")
+    tables.write_csv(test[["id"]].assign(**{TARGET: 0}), job.public / "sample_submission.csv")
+    known = train[MOLECULE].drop_duplicates()
+    shown = pairs[MOLECULE].drop_duplicates() if job.corrected else known
+    for name in TRAIN_ONLY:
+        _write_rows_of(job, name, known)
+    _write_rows_of(job, STRUCTURES, shown)
+    folder = job.source("structures")
+    placing.place_named(job, [f"{molecule}.xyz" for molecule in shown], folder, job.public / "structures")
+
+
+def _write_rows_of(job: Preparation, name: str, molecules: pd.Series) -> None:
+    rows = labelled_table.read(job, name, needs=[MOLECULE])
+    rows = rows[rows[MOLECULE].isin(molecules)]
+    if rows[MOLECULE].nunique() != len(molecules):
+        raise DataProblem(f"{job.source(name)} is incomplete", "it lacks some molecules of train.csv")
+    tables.write_csv(rows, job.public / name)
+
+
+def grade(case: Grading) -> float:
+    """The mean log error over types; edition v1 counts repeated ids again and knows no floor."""
+    checks.columns_present(case.submission, [TARGET, "id"])
+    if case.corrected:
+        rows = np.arange(len(case.answers))
+        given = checks.matched_rows(case.submission, case.answers, "id")
+    else:
+        given = np.arange(len(case.submission))
+        rows = np.asarray(pd.Index(case.answers["id"]).get_indexer(pd.Index(case.submission["id"])))
+        _expect_all(rows, len(case.answers))
+    predicted = checks.numbers(case.submission, TARGET)[given]
+    errors = np.abs(checks.numbers(case.answers, TARGET)[rows] - predicted)
+    types = pd.factorize(case.answers["type"])[0][rows]
+    return mean_log_error(errors, types, floor=FLOOR if case.corrected else 0.0)
+
+
+def _expect_all(rows: npt.NDArray[np.intp], count: int) -> None:
+    if (rows < 0).any():
+        raise InvalidSubmission(f"Row {int(np.argmax(rows < 0)) + 1}: its id is not among those of test.csv.")
+    missing = count - len(np.unique(rows))
+    if missing:
+        raise InvalidSubmission(f"{missing} ids of test.csv have no row.")

@@ -1,0 +1,69 @@
+"""Toxic Comment Classification: Kaggle's own train and test set, scored by mean ROC AUC of six labels."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit import checks, labelled_table, metrics, tables
+from competitions.task import Grading, InvalidSubmission, Preparation
+from foundation.problems import DataProblem
+
+LABELS = ["toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate"]
+COLUMNS = {
+    "train": ["id", "comment_text", *LABELS],
+    "test": ["id", "comment_text"],
+    "test_labels": ["id", *LABELS],
+    "sample_submission": ["id", *LABELS],
+}
+
+
+def prepare(job: Preparation) -> None:
+    """Take Kaggle's tables as they are, with the labels of the test part as answers."""
+    raw = {
+        name: labelled_table.read(job, f"{name}.csv.zip", member=f"{name}.csv", needs=needs)
+        for name, needs in COLUMNS.items()
+    }
+    wanted = sorted(raw["test"]["id"])
+    for name in ("test_labels", "sample_submission"):
+        if sorted(raw[name]["id"]) != wanted:
+            raise DataProblem(f"{name}.csv was not taken", "its ids are not those of test.csv")
+    if set(raw["train"]["id"]) & set(wanted):
+        raise DataProblem("train.csv was not taken", "an id of it is in test.csv too")
+    tables.write_csv(raw["train"], job.public / "train.csv")
+    tables.write_csv(raw["test"], job.public / "test.csv")
+    tables.write_csv(raw["test_labels"], job.private / "test.csv")
+    sample = tables.filled(raw["sample_submission"], dict.fromkeys(LABELS, 0.5))
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+
+
+def grade(case: Grading) -> float:
+    """Mean area under the ROC curve; MLE-bench takes the labels' columns as they stand, whatever their names."""
+    checks.columns_exactly(case.submission, ["id", *LABELS])
+    checks.row_count(case.submission, len(case.answers))
+    rows = _rows_by_id(case.submission, case.answers)
+    truth = case.answers[LABELS].to_numpy()
+    scored = truth.sum(axis=1) >= 0
+    columns = [name for name in case.submission.columns if name != "id"]
+    scores = checks.numbers(case.submission, columns, ignored=~scored[rows])
+    if len(np.unique(rows)) == len(rows):
+        return metrics.mean_column_auc(truth[scored], scores[np.argsort(rows)][scored])
+    # with repeated ids the scored rows of each side are paired by rank, as long as they are equally many
+    given = scores[_ranked(case.submission, scored[rows])]
+    if len(given) != scored.sum():
+        raise InvalidSubmission("Some id stands there more than once; each id of test.csv must stand once.")
+    return metrics.mean_column_auc(truth[_ranked(case.answers, scored)], given)
+
+
+def _rows_by_id(submission: pd.DataFrame, answers: pd.DataFrame) -> npt.NDArray[np.intp]:
+    rows = np.asarray(pd.Index(answers["id"]).get_indexer(pd.Index(submission["id"])), dtype=np.intp)
+    if (rows < 0).any():
+        row = int(np.argmax(rows < 0))
+        raise InvalidSubmission(
+            f"Row {row + 1}: id {checks.shown(submission['id'].iloc[row])} is not among the ids asked for."
+        )
+    return rows
+
+
+def _ranked(table: pd.DataFrame, scored: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+    order = checks.sorted_rows(table, "id")
+    return order[scored[order]]

@@ -1,0 +1,51 @@
+"""Unintended Bias in Toxicity: Kaggle's own private test set, scored by AUC overall and per identity group."""
+
+import numpy as np
+
+from competitions.kit import checks, labelled_table, metrics, placing, tables
+from competitions.task import Grading, InvalidSubmission, Preparation
+
+IDENTITIES = [
+    *("male", "female", "homosexual_gay_or_lesbian", "christian", "jewish", "muslim"),
+    *("black", "white", "psychiatric_or_mental_illness"),
+]
+POWER = -5
+TEST_COLUMNS = 45
+
+
+def prepare(job: Preparation) -> None:
+    """Take Kaggle's train table and its private test table as they are."""
+    needs = ["id", "comment_text", "toxicity", *IDENTITIES]
+    test = labelled_table.read(job, "test_private_expanded.csv", needs=needs)
+    labelled_table.expect_width(job, test, TEST_COLUMNS, "test_private_expanded.csv")
+    placing.copy_file(job, job.source("train.csv"), job.public / "train.csv")
+    placing.copy_file(job, job.source("test_private_expanded.csv"), job.private / "test.csv")
+    tables.write_csv(test[["id", "comment_text"]], job.public / "test.csv")
+    tables.write_csv(test[["id"]].assign(prediction=0.0), job.public / "sample_submission.csv")
+
+
+def grade(case: Grading) -> float:
+    """A quarter each of the overall AUC and of three generalized means over groups, of hard predictions."""
+    present = [name for name in ("prediction", "toxicity") if name in case.submission.columns]
+    if len(present) != 1:
+        raise InvalidSubmission("There must be a column 'prediction', and none named 'toxicity' beside it.")
+    rows = checks.matched_rows(case.submission, case.answers, "id")
+    given = checks.numbers(case.submission, present[0], missing_ok=True, infinite_ok=True)[rows]
+    claimed = (given >= 0.5).astype(np.float64)  # MLE-bench thresholds predictions too, not the truth alone
+    toxic = (case.answers["toxicity"] >= 0.5).to_numpy()
+    parts = [metrics.roc_auc(toxic, claimed)]
+    flags = [(case.answers[identity] >= 0.5).to_numpy() for identity in IDENTITIES]
+    groups = (
+        flags,
+        [toxic != flag for flag in flags],  # toxic comments of others beside harmless ones of the group
+        [toxic == flag for flag in flags],  # toxic comments of the group beside harmless ones of others
+    )
+    for subsets in groups:
+        parts.append(_power_mean([metrics.roc_auc(toxic[rows], claimed[rows]) for rows in subsets]))
+    return float(np.mean(parts))
+
+
+def _power_mean(values: list[float]) -> float:
+    if 0.0 in values:
+        raise InvalidSubmission("The metric is not defined for these predictions.")
+    return float(np.mean(np.array(values) ** POWER) ** (1 / POWER))

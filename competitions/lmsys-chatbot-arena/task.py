@@ -1,0 +1,20 @@
+"""LMSYS Chatbot Arena: a row split of paired conversations, scored by log loss over who is preferred."""
+
+from competitions.kit import graders, labelled_table, tables
+from competitions.task import Grading, Preparation
+
+OUTCOMES = ["winner_model_a", "winner_model_b", "winner_tie"]
+HIDDEN = ["model_a", "model_b", *OUTCOMES]
+
+
+def prepare(job: Preparation) -> None:
+    """Split the judged conversations; the models' names are not shown for the test part."""
+    table = labelled_table.read(job, "train.csv", needs=["id", "prompt", "response_a", "response_b", *HIDDEN])
+    train, test = labelled_table.divided(job, table)
+    sample = tables.filled(test[["id"]], dict.fromkeys(OUTCOMES, 1 / 3))
+    labelled_table.write_parts(job, train, test, hidden=HIDDEN, sample=sample)
+
+
+def grade(case: Grading) -> float:
+    """Mean log loss; edition v1 demands sums of one to six decimals, edition corrected rescales."""
+    return graders.class_log_loss(case, id_column="id", classes=OUTCOMES, sum_decimals=6)

@@ -1,0 +1,22 @@
+"""Movie Review Sentiment: a split of phrases cut from sentences, scored by accuracy."""
+
+from competitions.kit import archives, graders, labelled_table, tables
+from competitions.task import Grading, Preparation
+
+COLUMNS = ["PhraseId", "SentenceId", "Phrase", "Sentiment"]
+
+
+def prepare(job: Preparation) -> None:
+    """Split the rated phrases; edition corrected keeps the phrases of a sentence on one side."""
+    phrases = labelled_table.read(job, "train.tsv.zip", member="train.tsv", needs=COLUMNS, separator="\t")
+    train, test = labelled_table.divided(job, phrases, phrases["SentenceId"] if job.corrected else None)
+    for table, name in ((train, "train.tsv"), (test.drop(columns="Sentiment"), "test.tsv")):
+        with archives.new_member(job.public / f"{name}.zip", name) as stream:
+            tables.write_csv(table, stream, separator="\t")
+    tables.write_csv(test, job.private / "answers.csv")
+    tables.write_csv(test[["PhraseId"]].assign(Sentiment=2), job.public / "sampleSubmission.csv")
+
+
+def grade(case: Grading) -> float:
+    """The share of phrases whose sentiment is told right."""
+    return graders.accuracy(case, id_column="PhraseId", target="Sentiment")

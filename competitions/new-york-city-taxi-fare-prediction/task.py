@@ -1,0 +1,35 @@
+"""New York City Taxi Fare: a row split of rides with a fixed number of test rows, scored by RMSE."""
+
+from competitions.kit import checks, labelled_table, metrics, placing
+from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
+
+NOTE = "GCP-Coupons-Instructions.rtf"
+
+
+def prepare(job: Preparation) -> None:
+    """Split the rides; the train part is named labels.csv."""
+    rides = labelled_table.read(job, "train.csv", needs=["key", "fare_amount"])
+    labelled_table.expect_width(job, rides, 8, "train.csv")
+    train, test = labelled_table.divided(job, rides)
+    if train["key"].isin(test["key"]).any():
+        raise DataProblem(
+            f"{job.source('train.csv')} was not taken", "a key of a test ride stands there twice"
+        )
+    sample = test[["key"]].assign(fare_amount=11.35)
+    labelled_table.write_parts(
+        job, train, test, hidden=["fare_amount"], sample=sample, train_name="labels.csv"
+    )
+    placing.copy_file(job, job.source(NOTE), job.public / NOTE)
+
+
+def grade(case: Grading) -> float:
+    """The root mean squared error in dollars; edition v1 pairs rides by the rank of their keys."""
+    checks.columns_present(case.submission, ["fare_amount", "key"])
+    checks.row_count(case.submission, len(case.answers))
+    predicted = checks.numbers(case.submission, "fare_amount")
+    truth = checks.numbers(case.answers, "fare_amount")
+    if case.corrected:
+        return metrics.rmse(truth, predicted[checks.matched_rows(case.submission, case.answers, "key")])
+    order = checks.sorted_rows(case.submission, "key")
+    return metrics.rmse(truth[checks.sorted_rows(case.answers, "key")], predicted[order])

@@ -1,0 +1,24 @@
+"""Playground Series 3, Episode 18: a row split of enzyme descriptors, scored by mean ROC AUC of two labels."""
+
+import numpy as np
+
+from competitions.kit import graders, labelled_table
+from competitions.task import Grading, Preparation
+
+TARGETS = ["EC1", "EC2"]
+LABELS = [f"EC{number}" for number in range(1, 7)]
+COLUMNS = 38
+
+
+def prepare(job: Preparation) -> None:
+    """Split the labelled rows; none of the six labels is shown for the test part."""
+    table = labelled_table.read(job, "train.csv", needs=["id", *LABELS])
+    labelled_table.expect_width(job, table, COLUMNS, "train.csv")
+    train, test = labelled_table.divided(job, table)
+    sample = test[["id"]].assign(**dict.fromkeys(TARGETS, 0.5))
+    labelled_table.write_parts(job, train, test, hidden=LABELS, sample=sample)
+
+
+def grade(case: Grading) -> float:
+    """Mean area under the ROC curve; scores may lie anywhere on the number line."""
+    return graders.column_auc(case, id_column="id", targets=TARGETS, low=-np.inf, high=np.inf)

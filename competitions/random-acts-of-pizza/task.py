@@ -1,0 +1,55 @@
+"""Random Acts of Pizza: a split of JSON records, scored by ROC AUC."""
+
+from typing import Any
+
+import pandas as pd
+
+from competitions.kit import archives, graders, records, splits, tables
+from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
+
+ID, TARGET = "request_id", "requester_received_pizza"
+GIVER = "giver_username_if_known"  # anything but N/A in it means that a pizza was given
+
+
+def prepare(job: Preparation) -> None:
+    """Split Kaggle's train requests; test ones keep the fields that Kaggle's own test requests have."""
+    labelled, unlabelled = (_requests(job, name) for name in ("train.json", "test.json"))
+    fields = [name for name in unlabelled[0] if not (job.corrected and name == GIVER)]
+    if any(request.keys() != labelled[0].keys() for request in labelled) or not {ID, TARGET, *fields} <= set(
+        labelled[0]
+    ):
+        raise DataProblem(f"{job.source('train.json')} was not taken", "its requests lack fields")
+    share = len(unlabelled) / (len(labelled) + len(unlabelled))
+    split = splits.shuffled(len(labelled), share, job.integer("seed"))
+    test = [labelled[row] for row in split.test]
+    parts = {
+        "train": [labelled[row] for row in split.train],
+        "test": [{name: request[name] for name in fields} for request in test],
+    }
+    for name, requests in parts.items():
+        path = job.public / f"{name}.json"
+        records.write_json(path, requests, indent=4)
+        with archives.new_member(job.public / f"{name}.zip", path.name) as stream:
+            stream.write(path.read_bytes())
+    answers = pd.DataFrame(
+        {ID: [request[ID] for request in test], TARGET: [int(request[TARGET]) for request in test]}
+    )
+    tables.write_csv(answers, job.private / "test.csv")
+    tables.write_csv(answers.assign(**{TARGET: 0}), job.public / "sampleSubmission.csv")
+
+
+def _requests(job: Preparation, name: str) -> list[dict[str, Any]]:
+    path = job.source(name)
+    try:
+        requests = records.read_json(path)
+    except ValueError as error:
+        raise DataProblem(f"{path} cannot be read as JSON", str(error), "Download it again.") from error
+    if not isinstance(requests, list) or not requests or not all(isinstance(one, dict) for one in requests):
+        raise DataProblem(f"{path} is not as known", "it holds no list of requests")
+    return requests
+
+
+def grade(case: Grading) -> float:
+    """Area under the ROC curve of the probability of a pizza."""
+    return graders.auc(case, id_column=ID, target=TARGET)

@@ -1,0 +1,17 @@
+"""Tabular Playground Series, December 2021: a row split of forest cover data, scored by accuracy."""
+
+from competitions.kit import graders, labelled_table
+from competitions.task import Grading, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Split the labelled rows."""
+    table = labelled_table.read(job, "train.csv", needs=["Id", "Cover_Type"])
+    train, test = labelled_table.divided(job, table)
+    sample = test[["Id"]].assign(Cover_Type=2)
+    labelled_table.write_parts(job, train, test, hidden=["Cover_Type"], sample=sample)
+
+
+def grade(case: Grading) -> float:
+    """The share of rows whose cover type is told right."""
+    return graders.accuracy(case, id_column="Id", target="Cover_Type")

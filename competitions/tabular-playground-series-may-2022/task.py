@@ -1,0 +1,22 @@
+"""Tabular Playground Series, May 2022: a row split of sensor readings with new ids, scored by ROC AUC."""
+
+import numpy as np
+
+from competitions.kit import graders, labelled_table, tables
+from competitions.task import Grading, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Hold out a fixed number of rows; ids are given anew, first to the train rows and on to the test rows."""
+    table = labelled_table.read(job, "train.csv", needs=["id", "target"])
+    train, test = labelled_table.divided(job, table)
+    train = train.assign(id=np.arange(len(train)))
+    test = test.assign(id=np.arange(len(train), len(table)))
+    gold = test[["id", "target"]]
+    tables.write_csv(gold, job.private / "gold_submission.csv")
+    labelled_table.write_parts(job, train, test, hidden=["target"], sample=gold.assign(target=0.5))
+
+
+def grade(case: Grading) -> float:
+    """Area under the ROC curve of the probability of state 1."""
+    return graders.auc(case, id_column="id", target="target")

@@ -1,0 +1,37 @@
+"""Tweet Sentiment Extraction: a row split of tweets, scored by the overlap of words with the marked piece."""
+
+import numpy as np
+import pandas as pd
+
+from competitions.kit import checks, labelled_table
+from competitions.kit.metrics.words import word_jaccard
+from competitions.task import Grading, InvalidSubmission, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Split the marked tweets; the sample is empty."""
+    tweets = labelled_table.read(job, "train.csv", needs=["textID", "text", "selected_text", "sentiment"])
+    train, test = labelled_table.divided(job, tweets)
+    sample = test[["textID"]].assign(selected_text="")
+    labelled_table.write_parts(job, train, test, hidden=["selected_text"], sample=sample)
+
+
+def grade(case: Grading) -> float:
+    """Mean overlap; a row without a word on both sides counts 1, in edition v1 the metric fails there."""
+    checks.columns_present(case.submission, ["textID", "selected_text"])
+    rows = checks.matched_rows(case.submission, case.answers, "textID")
+    predicted, truth = _texts(case.submission), _texts(case.answers)
+    scores = word_jaccard(truth, [predicted[row] for row in rows])
+    if case.corrected:
+        return float(np.nan_to_num(scores, nan=1.0).mean())
+    if np.isnan(scores).any():
+        row = next(row for row, text in enumerate(predicted) if not text.split())
+        raise InvalidSubmission(
+            f"Row {row + 1}: selected_text holds no word; write at least one in each row."
+        )
+    return float(scores.mean())
+
+
+def _texts(table: pd.DataFrame) -> list[str]:
+    column = table["selected_text"]
+    return ["" if missing else str(cell) for cell, missing in zip(column, column.isna(), strict=True)]

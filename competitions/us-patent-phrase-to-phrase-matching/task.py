@@ -1,0 +1,26 @@
+"""Patent Phrase to Phrase Matching: a row split of phrase pairs, scored by Pearson's correlation."""
+
+import numpy as np
+
+from competitions.kit import checks, labelled_table
+from competitions.kit.metrics.correlation import pearson
+from competitions.task import Grading, InvalidSubmission, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Split the rated pairs; the sample rises row by row in edition corrected, a constant has no correlation."""
+    pairs = labelled_table.read(job, "train.csv", needs=["id", "anchor", "target", "context", "score"])
+    train, test = labelled_table.divided(job, pairs)
+    sample = test[["id"]].assign(score=np.linspace(0, 1, len(test)) if job.corrected else 0)
+    labelled_table.write_parts(job, train, test, hidden=["score"], sample=sample)
+
+
+def grade(case: Grading) -> float:
+    """The correlation of similarities; edition v1 gives NaN where edition corrected refuses."""
+    checks.columns_present(case.submission, ["id", "score"])
+    rows = checks.matched_rows(case.submission, case.answers, "id")
+    lax = not case.corrected
+    predicted = checks.numbers(case.submission, "score", missing_ok=lax, infinite_ok=lax)
+    if case.corrected and (predicted == predicted[0]).all():
+        raise InvalidSubmission("score is the same in every row; no correlation is defined for that.")
+    return pearson(checks.numbers(case.answers, "score"), predicted[rows])

@@ -1,0 +1,34 @@
+"""Ventilator Pressure Prediction: a split of whole breaths, scored by the error while breathing in."""
+
+import numpy as np
+
+from competitions.kit import checks, labelled_table, metrics, splits, tables
+from competitions.task import Grading, Preparation
+
+COLUMNS = ["id", "breath_id", "R", "C", "time_step", "u_in", "u_out", "pressure"]
+
+
+def prepare(job: Preparation) -> None:
+    """Split the breaths and number the time steps of each part from 1; floats keep ten digits."""
+    steps = labelled_table.read(job, "train.csv", needs=COLUMNS)
+    split = splits.listed_groups(steps["breath_id"], job.number("test_size"), job.integer("seed"))
+    train, test = (part.assign(id=np.arange(1, len(part) + 1)) for part in split.of(steps))
+    for table, path in (
+        (train, job.public / "train.csv"),
+        (test.drop(columns="pressure"), job.public / "test.csv"),
+        (test, job.private / "test.csv"),
+        (test[["id"]].assign(pressure=0), job.public / "sample_submission.csv"),
+    ):
+        tables.write_csv(table, path, float_format="%.10g")
+
+
+def grade(case: Grading) -> float:
+    """The mean absolute error of the steps with a closed outlet valve; other rows may hold anything."""
+    checks.columns_present(case.submission, ["id", "pressure"])
+    rows = checks.matched_rows(case.submission, case.answers, "id")
+    scored = (case.answers["u_out"] == 0).to_numpy()
+    ignored = np.ones(len(rows), dtype=np.bool_)
+    ignored[rows[scored]] = False
+    predicted = checks.numbers(case.submission, "pressure", ignored=ignored)
+    truth = checks.numbers(case.answers, "pressure")
+    return metrics.mean_absolute_error(truth[scored], predicted[rows[scored]])
