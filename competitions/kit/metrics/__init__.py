@@ -4,6 +4,11 @@ They take clean input: what a submission may hold wrong is refused before, in `c
 """
 
 from competitions.kit.metrics.classification import accuracy, f1_scores, quadratic_weighted_kappa
+from competitions.kit.metrics.detection import (
+    envelope_average_precision,
+    sampled_average_precision,
+    step_average_precision,
+)
 from competitions.kit.metrics.label_sets import LabelSets, mean_row_f1, pooled_f1
 from competitions.kit.metrics.probability import log_loss, log_losses, probabilistic_f1
 from competitions.kit.metrics.ranking import banded_auc, mean_column_auc, roc_auc
@@ -14,6 +19,7 @@ __all__ = [
     "LabelSets",
     "accuracy",
     "banded_auc",
+    "envelope_average_precision",
     "f1_scores",
     "log_loss",
     "log_losses",
@@ -27,4 +33,6 @@ __all__ = [
     "rmse",
     "rmsle",
     "roc_auc",
+    "sampled_average_precision",
+    "step_average_precision",
 ]

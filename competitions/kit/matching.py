@@ -1,0 +1,105 @@
+"""Pairing predicted objects with true ones inside groups such as a page or an image and class; scores are `metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Positions = npt.NDArray[np.intp]
+Numbers = npt.NDArray[np.float64]
+Pairs = tuple[Positions, Positions]
+
+_BLOCK = 1 << 22  # pairs at a time: bounds the memory that a group of very many objects takes
+
+
+def codes(*sides: tuple[npt.NDArray[Any], ...]) -> list[Positions]:
+    """Numbers for groups told by several keys, the same number on all sides for equal keys.
+
+    Each side gives its keys as arrays of equal length, such as the image and the class of each object.
+    """
+    import pandas as pd
+
+    combined: npt.NDArray[np.int64] | None = None
+    for key in zip(*sides, strict=True):
+        part, names = pd.factorize(np.concatenate(key))
+        # Numbered anew after each key, so that products stay far inside 64 bits.
+        combined = (
+            part.astype(np.int64)
+            if combined is None
+            else pd.factorize(combined * max(len(names), 1) + part)[0]
+        )
+    assert combined is not None  # there is at least one key
+    edges = np.cumsum([len(side[0]) for side in sides])[:-1]
+    return [np.asarray(part, dtype=np.intp) for part in np.split(combined, edges)]
+
+
+def ranked(group: Positions, confidence: Numbers) -> Positions:
+    """Positions by group, inside a group by descending confidence, equal ones in their order; NaN comes last."""
+    return np.lexsort((-confidence, group))
+
+
+def ranks(group: Positions) -> Positions:
+    """Each member's place in its group, from 0; members of a group stand together."""
+    firsts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]])) if len(group) else group
+    return np.arange(len(group)) - np.repeat(firsts, np.diff(np.append(firsts, len(group))))
+
+
+def pairs(first: Positions, second: Positions) -> Iterator[Pairs]:
+    """All pairs of a member of `first` and a member of `second` of the same group, as positions, in blocks.
+
+    They come by ascending position in `first`, for each by ascending position in `second`; the
+    pairs of one member of `first` are never spread over two blocks.
+    """
+    by_group = np.argsort(second, kind="stable")
+    starts = np.searchsorted(second[by_group], first, side="left")
+    counts = np.searchsorted(second[by_group], first, side="right") - starts
+    before = np.concatenate([[0], np.cumsum(counts)])
+    low = 0
+    while low < len(first):
+        high = max(int(np.searchsorted(before, before[low] + _BLOCK, side="right")) - 1, low + 1)
+        left = np.repeat(np.arange(low, high), counts[low:high])
+        inside = np.arange(before[low], before[high]) - before[left]
+        yield left, by_group[starts[left] + inside]
+        low = high
+
+
+def greedy(wanted: Iterable[Pairs], firsts: int, seconds: int) -> Positions:
+    """For each member of the first side its partner on the second one, or -1.
+
+    Pairs are granted in the order in which they come, when both members are still free.
+    """
+    partner = np.full(firsts, -1, dtype=np.intp)
+    taken = np.zeros(seconds, dtype=bool)
+    for first, second in wanted:
+        free = ~taken[second]
+        first, second = first[free], second[free]
+        alone = (np.bincount(first, minlength=firsts)[first] == 1) & (
+            np.bincount(second, minlength=seconds)[second] == 1
+        )
+        granted = [(first[alone], second[alone]), _contested(first[~alone], second[~alone])]
+        for left, right in granted:
+            partner[left] = right
+            taken[right] = True
+    return partner
+
+
+def _contested(first: Positions, second: Positions) -> Pairs:
+    given: dict[int, int] = {}
+    taken: set[int] = set()
+    for left, right in zip(first.tolist(), second.tolist(), strict=True):
+        if left not in given and right not in taken:
+            given[left] = right
+            taken.add(right)
+    return np.array(list(given.keys()), dtype=np.intp), np.array(list(given.values()), dtype=np.intp)
+
+
+def by_overlap(first: Positions, second: Positions, overlap: Numbers, *, later_wins: bool = False) -> Pairs:
+    """Pairs ordered for `greedy`: each member of `first` wants its largest overlap before smaller ones.
+
+    Of equal overlaps the partner that stands first is wanted first, or the last one with `later_wins`.
+    """
+    order = np.lexsort((-second if later_wins else second, -overlap, first))
+    return first[order], second[order]

@@ -1,0 +1,66 @@
+"""Kuzushiji: a split of scanned pages from zip to zip, scored by F1 over characters that are hit by a point."""
+
+import numpy as np
+
+from competitions.kit import archives, checks, detections, matching, placing, splits, tables
+from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
+
+PAGES = "train_images.zip"
+DUMMY = "U+003F 1 1 U+FF2F 2 2"
+
+
+def prepare(job: Preparation) -> None:
+    """Split the pages; the gold submission points just inside each character's box."""
+    table = tables.read_csv(job.source("train.csv"))
+    train, test = splits.shuffled(len(table), job.number("test_size"), job.integer("seed")).of(table)
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test, job.private / "test.csv")
+    gold = [_points(id_, labels) for id_, labels in zip(test["image_id"], test["labels"].fillna(""), strict=True)]
+    tables.write_csv(test.assign(labels=gold), job.private / "gold_submission.csv")
+    tables.write_csv(test[["image_id"]].assign(labels=DUMMY), job.public / "sample_submission.csv")
+    translation = "unicode_translation.csv"
+    placing.copy_file(job, job.source(translation), job.public / translation)
+    for part, name in ((train, PAGES), (test, "test_images.zip")):
+        archives.repack(job, job.source(PAGES), job.public / name, [f"{id_}.jpg" for id_ in part["image_id"]])
+
+
+def _points(page: str, labels: str) -> str:
+    tokens = labels.split()
+    try:
+        boxes = zip(tokens[::5], tokens[1::5], tokens[2::5], tokens[3::5], tokens[4::5], strict=True)
+        return " ".join(f"{code} {int(x) + 1} {int(y) + 1}" for code, x, y, _, _ in boxes)
+    except ValueError as error:
+        raise DataProblem(f"train.csv: the labels of page {page} cannot be read", str(error)) from error
+
+
+def grade(case: Grading) -> float:
+    """F1 of all pages together: a true box takes the first free point of its character strictly inside it."""
+    checks.row_count(case.submission, len(case.answers))
+    checks.columns_present(case.submission, ["image_id", "labels"])
+    rows = checks.matched_rows(case.submission, case.answers, "image_id")
+    points = detections.parse(
+        case.submission["labels"].iloc[rows],
+        3,
+        column="labels",
+        single_blanks=True,
+        missing_ok=True,
+        row_numbers=rows,
+    )
+    boxes = detections.parse(case.answers["labels"], 5, column="labels", single_blanks=True, missing_ok=True)
+    point_x, point_y = points.numbers(1), points.numbers(2)
+    left, top, width, height = (boxes.numbers(field) for field in (1, 2, 3, 4))
+    right, bottom = left + width, top + height
+    box_group, point_group = matching.codes(
+        *((side.row, np.array(side.fields[0], dtype=object)) for side in (boxes, points))
+    )
+
+    def inside(pair: matching.Pairs) -> matching.Pairs:
+        box, point = pair
+        x, y = point_x[point], point_y[point]
+        hit = (left[box] < x) & (x < right[box]) & (top[box] < y) & (y < bottom[box])
+        return box[hit], point[hit]
+
+    wanted = map(inside, matching.pairs(box_group, point_group))
+    hits = int((matching.greedy(wanted, len(left), len(point_x)) >= 0).sum())
+    return 2 * hits / (len(left) + len(point_x)) if hits else 0.0

@@ -1,0 +1,98 @@
+"""SIIM-FISABIO-RSNA COVID-19: studies and their images in one table of boxes, scored by mean average precision."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit import checks, detections, geometry, matching, metrics, placing, splits, tables
+from competitions.task import Grading, InvalidSubmission, Preparation
+
+STUDY_LABELS = ("negative", "typical", "indeterminate", "atypical")
+STUDY = "_study"
+DUMMY_BOX = " 1 0 0 1 1"
+COLUMN = "PredictionString"
+MIN_IOU = 0.5
+
+Hits = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.float64]
+
+
+def prepare(job: Preparation) -> None:
+    """Split the studies; their images and folders follow them."""
+    studies = tables.read_csv(job.source("train_study_level.csv"))
+    images = tables.read_csv(job.source("train_image_level.csv")).sort_values("id", kind="stable")
+    split = splits.shuffled(len(studies), job.number("test_size"), job.integer("seed"))
+    train, test = (part.sort_values("id", kind="stable") for part in split.of(studies))
+    owner = images["StudyInstanceUID"] + STUDY
+    test_images = images[owner.isin(test["id"])]
+    tables.write_csv(train, job.public / "train_study_level.csv")
+    tables.write_csv(images[owner.isin(train["id"])], job.public / "train_image_level.csv")
+    names = np.array(STUDY_LABELS)[test.iloc[:, 1 : 1 + len(STUDY_LABELS)].to_numpy().argmax(axis=1)]
+    for path, study_texts, image_texts in (
+        (job.private / "test.csv", names + DUMMY_BOX, test_images["label"]),
+        (job.public / "sample_submission.csv", "negative" + DUMMY_BOX, "none" + DUMMY_BOX),
+    ):
+        parts = [(test, study_texts), (test_images, image_texts)]
+        table = pd.concat([part[["id"]].assign(**{COLUMN: texts}) for part, texts in parts])
+        tables.write_csv(table, path)
+    folders = [
+        (job.raw / "train" / study.removesuffix(STUDY), job.public / name / study.removesuffix(STUDY))
+        for part, name in ((train, "train"), (test, "test"))
+        for study in part["id"]
+    ]
+    placing.place_trees(job, folders, "studies")
+
+
+def grade(case: Grading) -> float:
+    """The mean over labels of the average precision, in edition corrected PASCAL VOC's."""
+    checks.row_count(case.submission, len(case.answers))
+    checks.columns_present(case.submission, ["id", COLUMN])
+    rows = checks.matched_rows(case.submission, case.answers, "id")
+    given = case.submission[COLUMN].iloc[rows]
+    truth = detections.parse(case.answers[COLUMN], 6, column=COLUMN, single_blanks=False, missing_ok=False)
+    predicted = detections.parse(
+        given, 6, column=COLUMN, single_blanks=False, missing_ok=False, row_numbers=rows
+    )
+    labels, true_label = np.unique(np.array(truth.fields[0]), return_inverse=True)
+    label = pd.Index(labels).get_indexer(pd.Index(predicted.fields[0], dtype=object))
+    confidence, *corners = (predicted.numbers(field) for field in range(1, 6))
+    counted = label >= 0
+    wrong = ~np.isfinite(confidence) & (counted | case.corrected)
+    if wrong.any():
+        raise predicted.refused(np.argmax(wrong), "holds a confidence that is not finite")
+    if case.corrected:  # study labels count on the rows of studies only, image labels on those of images
+        on_study = case.answers["id"].str.endswith(STUDY).to_numpy(dtype=bool)[predicted.row]
+        counted &= on_study == np.isin(labels, STUDY_LABELS)[label]
+    order = np.flatnonzero(counted)
+    order = order[np.argsort(-confidence[order], kind="stable")]
+    row, label, confidence = predicted.row[order], label[order], confidence[order]
+    group, true_group = matching.codes((row, label), (truth.row, true_label))
+    boxes = np.column_stack(corners)[order]
+    true_boxes = np.column_stack([truth.numbers(field) for field in range(2, 6)])
+
+    def close(pair: matching.Pairs) -> matching.Pairs:
+        iou = geometry.box_iou(boxes[pair[0]], true_boxes[pair[1]])
+        near = iou > MIN_IOU
+        return matching.by_overlap(pair[0][near], pair[1][near], iou[near])
+
+    wanted = map(close, matching.pairs(group, true_group))
+    hits = matching.greedy(wanted, len(group), len(true_group)) >= 0
+    positives = np.bincount(true_label, minlength=len(labels))
+    if case.corrected:
+        by_label = np.argsort(label, kind="stable")
+        return float(metrics.envelope_average_precision(hits[by_label], label[by_label], positives).mean())
+    scores = []
+    for code, count in enumerate(positives):
+        mine = label == code
+        concerned = np.union1d(row[mine], truth.row[true_label == code])
+        missed, untouched = count - hits[mine].sum(), len(case.answers) - len(concerned)
+        scores.append(_with_pseudo_pairs(hits[mine], confidence[mine], missed, untouched))
+    return float(np.mean(scores))
+
+
+def _with_pseudo_pairs(hits: Hits, confidence: Numbers, missed: int, untouched: int) -> float:
+    """MLE-bench's average precision: a missed box is a hit, a row without the label an error, at confidence 0."""
+    judged = np.concatenate([hits, np.ones(missed, dtype=bool), np.zeros(untouched, dtype=bool)])
+    if judged.all():
+        raise InvalidSubmission("The metric is not defined for these predictions.")
+    return metrics.step_average_precision(judged, np.concatenate([confidence, np.zeros(missed + untouched)]))
