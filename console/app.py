@@ -1,0 +1,401 @@
+"""The console as a Textual app: it holds what all screens share and does no work; the engine does that."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+from textual import events
+from textual.app import App
+from textual.message import Message
+
+from console import commands
+from console.config import Settings, read_settings
+from console.keys import bindings
+from console.model.reader import Condition, Health, Reader
+from console.palette_commands import ConsoleCommands
+from console.sanitize import plain_lines
+from console.screens.base import ConsoleScreen
+from console.screens.board import BoardScreen
+from console.screens.confirm import ConfirmScreen
+from console.screens.data import DataScreen
+from console.screens.frame import SCREENS, Situation
+from console.screens.grade import GradeScreen
+from console.screens.help import HelpScreen
+from console.screens.overview import OverviewScreen
+from console.screens.run import RunScreen
+from console.screens.sweep import SweepScreen
+from console.screens.welcome import WelcomeScreen
+from console.signs import ASCII, UNICODE, Signs
+from console.theme import DARK, LIGHT, PALETTE_NAMES, PALETTES, Palette
+from console.widgets.command_line import CommandLine
+from engine import control
+from engine.control import EngineStatus
+from engine.places import Places
+from foundation.clock import Clock, SystemClock
+from foundation.problems import EnvironmentProblem, Problem, UsageProblem
+from state import database as state_database
+
+log = logging.getLogger(__name__)
+
+TICK_SECONDS = 0.5
+OPEN_DEMO = "demo"
+
+
+class ConditionChanged(Message):
+    """The state can be read again, or no longer."""
+
+    def __init__(self, condition: Condition) -> None:
+        super().__init__()
+        self.condition = condition
+
+
+class EngineSeen(Message):
+    """The engine's status has been read."""
+
+    def __init__(self, status: EngineStatus | None) -> None:
+        super().__init__()
+        self.status = status
+
+    def can_replace(self, message: Message) -> bool:
+        """Only the newest counts."""
+        return isinstance(message, EngineSeen)
+
+
+class ConsoleApp(App[str]):
+    """The operator's console over one state directory."""
+
+    CSS_PATH = "console.tcss"
+    TITLE = "mlebench-console"
+    BINDINGS = bindings("app")
+    COMMANDS: ClassVar[set[Any]] = {ConsoleCommands}
+    MODES: ClassVar[dict[str, Any]] = {
+        "welcome": WelcomeScreen,
+        "overview": OverviewScreen,
+        "sweep": SweepScreen,
+        "data": DataScreen,
+        "grade": GradeScreen,
+        "board": BoardScreen,
+    }
+
+    def __init__(
+        self,
+        places: Places,
+        settings: Settings,
+        *,
+        screen: str | None = None,
+        readonly: bool = False,
+        demo: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__(ansi_color=True if settings.palette.monochrome else None)
+        self.places = places
+        self.settings = settings
+        self.readonly = readonly
+        self.demo = demo
+        self.clock: Clock = clock or SystemClock()
+        self.condition = Condition()
+        self.engine: EngineStatus | None = None
+        self.sweep_id: str | None = None
+        self.known_sweeps: tuple[str, ...] = ()
+        self._wanted = screen
+        self._minute = -1
+        self.animation_level = "none"
+        # Before anything is styled: the stylesheet uses names that only these themes have.
+        for palette in PALETTES.values():
+            self.register_theme(palette.textual_theme())
+        self.theme = self.palette.name
+        self.reader = Reader(
+            places,
+            on_condition=lambda condition: self._post(ConditionChanged(condition)),
+            engine_status=control.status,
+            on_engine=lambda status: self._post(EngineSeen(status)),
+        )
+
+    @property
+    def palette(self) -> Palette:
+        """The theme's styles."""
+        return self.settings.palette
+
+    @property
+    def signs(self) -> Signs:
+        """The signs, of which the terminal may only know ASCII."""
+        return ASCII if self.settings.ascii_only else UNICODE
+
+    def now(self) -> float:
+        """The time."""
+        return self.clock.now()
+
+    def situation(self) -> Situation:
+        """How things are around every screen."""
+        return Situation(
+            now=self.now(),
+            condition=self.condition,
+            stalled_seconds=self.reader.stalled_for(),
+            engine=self.engine,
+            demo=self.demo,
+            readonly=self.readonly,
+            signs=self.signs,
+            ascii_only=self.settings.ascii_only,
+        )
+
+    def on_mount(self) -> None:
+        """Begin: keys, the first screen, the reader."""
+        self.set_keymap(self.settings.keys.keymap())
+        self._open_first()
+        self.reader.start()
+        self.set_interval(TICK_SECONDS, self._tick)
+
+    def on_unmount(self) -> None:
+        """End the reader with the app."""
+        self.reader.stop()
+
+    def on_condition_changed(self, message: ConditionChanged) -> None:
+        """Tell how the state is, and leave the welcome once there is one."""
+        self.condition = message.condition
+        if message.condition.health is Health.GOOD and self.current_mode == "welcome":
+            self.switch_mode("overview")
+        self._refresh_frame()
+
+    def on_engine_seen(self, message: EngineSeen) -> None:
+        """Tell how the engine is."""
+        self.engine = message.status
+        self._refresh_frame()
+
+    def show_sweep(self, sweep_id: str | None, run_id: int | None = None) -> None:
+        """Open the sweep screen on a sweep, the cursor on a run of it."""
+        self.sweep_id = sweep_id or self.sweep_id
+        self.action_go("sweep")
+        screen = self._base_screen()
+        if isinstance(screen, SweepScreen):
+            screen.show_sweep(self.sweep_id, run_id)
+
+    def show_run(self, run_id: int, *, pane: str = "log") -> None:
+        """Open a run over the screen that is seen."""
+        if isinstance(self.screen, RunScreen):
+            self.pop_screen()
+        self.push_screen(RunScreen(run_id, pane=pane))
+
+    def show_grade(self, competition_id: str, path: str) -> None:
+        """Open the grading screen with its fields filled in."""
+        self.action_go("grade")
+        screen = self._base_screen()
+        if isinstance(screen, GradeScreen):
+            self.call_after_refresh(screen.fill_in, competition_id, path)
+
+    def say(self, text: str, *, bad: bool = False) -> None:
+        """Tell once what came of something that was asked for."""
+        harmless = "\n".join(plain_lines(text))
+        self.notify(harmless, severity="error" if bad else "information", markup=False, timeout=8)
+
+    def ask(self, kind: str, arguments: dict[str, Any]) -> None:
+        """Ask the engine for a change, in a thread, and tell its answer."""
+        if self._refused():
+            return
+        self.in_thread(
+            partial(control.ask, self.places, kind, arguments), lambda answer: self.say(answer.text)
+        )
+
+    def in_thread(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        """Do something that may wait, and what follows from it back here; a problem is told."""
+
+        def run() -> None:
+            try:
+                result = work()
+            except Problem as problem:
+                self._call_back(self.say, str(problem), True)
+            except Exception as error:
+                # One failed request must not end the console; the log keeps the traceback.
+                log.exception("working for a screen")
+                self._call_back(self.say, f"that failed: {error!r}\nconsole.log in the state has more", True)
+            else:
+                self._call_back(then, result)
+
+        threading.Thread(target=run, name="console-work", daemon=True).start()
+
+    def confirm(self, question: ConfirmScreen, then: Callable[[], None]) -> None:
+        """Ask before doing something; nothing happens unless the answer is yes."""
+        self.push_screen(question, lambda answer: then() if answer else None)
+
+    def start_engine(self) -> None:
+        """Start the engine, and tell so."""
+        if self._refused():
+            return
+
+        def started(status: EngineStatus) -> None:
+            self.say(f"the engine is running, process {status.pid}")
+            self.reader.look_now()
+
+        self.in_thread(partial(control.ensure_running, self.places), started)
+
+    def open_demo(self) -> None:
+        """Leave this state for the demo's."""
+        if not self._refused():
+            self.exit(OPEN_DEMO)
+
+    def set_palette(self, name: str) -> None:
+        """Change the theme."""
+        if name not in PALETTE_NAMES:
+            raise UsageProblem(f"there is no theme '{name}'", "", "Themes: dark, light, mono.")
+        self.settings = replace(self.settings, palette=PALETTE_NAMES[name])
+        self.theme = self.palette.name
+        for widget in self.screen.walk_children():
+            widget.refresh()
+
+    def execute(self, text: str) -> None:
+        """Do what a line of the command line says, or tell why not."""
+        try:
+            commands.execute(self, text)
+        except Problem as problem:
+            self.say(str(problem), bad=True)
+
+    def action_go(self, mode: str) -> None:
+        """Show a screen."""
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+        if mode != self.current_mode:
+            self.switch_mode(mode)
+
+    def action_command_line(self) -> None:
+        """Open the command line."""
+        if not self.screen.is_modal and not self.screen.query(CommandLine):
+            self.screen.mount(CommandLine())
+
+    def action_help(self) -> None:
+        """Show the keys of this screen."""
+        if isinstance(self.screen, ConsoleScreen):
+            self.push_screen(HelpScreen(self.screen.CONTEXTS))
+
+    def action_next_theme(self) -> None:
+        """Change between dark and light."""
+        if not self.palette.monochrome:
+            self.set_palette((LIGHT if self.palette.dark else DARK).name)
+
+    def action_leave(self) -> None:
+        """Close the console."""
+        self.exit()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Nothing moves with the size but what screens compose anew."""
+        self._refresh_frame()
+
+    def _open_first(self) -> None:
+        mode, _, rest = (self._wanted or "").partition(":")
+        modes = {name for name, _key, _title in SCREENS}
+        if not mode:
+            exists = state_database.exists(self.places.state_dir)
+            self.switch_mode("overview" if exists else "welcome")
+        elif mode == "run" and rest.isdigit():
+            self.switch_mode("overview")
+            self.call_after_refresh(self.show_run, int(rest))
+        elif mode in modes:
+            self.sweep_id = rest or None if mode == "sweep" else None
+            self.switch_mode(mode)
+
+    def _tick(self) -> None:
+        self._refresh_frame()
+        minute = int(self.now() // 60)
+        if minute != self._minute:
+            self._minute = minute
+            base = self.screen
+            if isinstance(base, ConsoleScreen):
+                base.redraw()
+
+    def _refresh_frame(self) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, ConsoleScreen) and screen.is_mounted and screen.query("#footer"):
+                screen.refresh_frame()
+
+    def _base_screen(self) -> Any:
+        return self.screen_stack[0]
+
+    def _refused(self) -> bool:
+        if self.readonly:
+            self.say("this console is read-only")
+        return self.readonly
+
+    def _post(self, message: Message) -> None:
+        if self.is_running:
+            self.post_message(message)
+
+    def _call_back(self, callback: Callable[..., None], *arguments: Any) -> None:
+        if self.is_running:
+            self.call_later(callback, *arguments)
+
+
+def run_console(
+    places: Places,
+    *,
+    screen: str | None = None,
+    readonly: bool = False,
+    demo: bool = False,
+    ascii: bool = False,
+    theme: str | None = None,
+) -> int:
+    """Open the console until it is closed and return the exit code of the command.
+
+    Args:
+        places: whose state is shown.
+        screen: where to open: a screen's name, `sweep:ID` or `run:NUMBER`.
+        readonly: leave out every key that changes anything.
+        demo: say on every screen that the data are synthetic.
+        ascii: draw signs with ASCII only.
+        theme: `dark`, `light` or `mono` instead of what config.toml says.
+
+    Raises:
+        Problem: there is no terminal, or config.toml or `screen` can't be used.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise EnvironmentProblem(
+            "the console needs a terminal",
+            "input or output is not one",
+            "Use 'mlebench-console status' instead.",
+        )
+    _require_screen(screen)
+    settings = read_settings(places.config_file, theme=theme, ascii_only=ascii or not _speaks_unicode())
+    _log_to_file(places)
+    app = ConsoleApp(places, settings, screen=screen, readonly=readonly, demo=demo)
+    wanted = app.run()
+    if wanted == OPEN_DEMO:
+        return _open_demo(places, ascii=ascii, theme=theme)
+    engine = app.engine
+    if engine is not None and engine.running:
+        sys.stdout.write(f"The engine goes on (process {engine.pid}, {engine.live} runs live).\n")
+    return app.return_code or 0
+
+
+def _open_demo(places: Places, *, ascii: bool, theme: str | None) -> int:
+    from engine.demo.sweep import demo_places, ensure_demo
+
+    ensure_demo(places)
+    return run_console(demo_places(places), demo=True, ascii=ascii, theme=theme)
+
+
+def _require_screen(screen: str | None) -> None:
+    name, _, rest = (screen or "overview").partition(":")
+    known = [name for name, _key, _title in SCREENS]
+    if name not in (*known, "run") or (name == "run" and not rest.isdigit()):
+        raise UsageProblem(
+            f"there is no screen '{screen}'", "", f"Screens: {', '.join(known)}, sweep:ID, run:NUMBER."
+        )
+
+
+def _speaks_unicode() -> bool:
+    return "utf" in (sys.stdout.encoding or "").lower() and os.environ.get("TERM") != "linux"
+
+
+def _log_to_file(places: Places) -> None:
+    """Keep tracebacks off the screen; the file appears with the first one."""
+    if not places.state_dir.is_dir():
+        return
+    handler = logging.FileHandler(places.state_dir / "console.log", delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger("console")
+    root.handlers[:] = [handler]
+    root.propagate = False

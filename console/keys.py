@@ -1,0 +1,247 @@
+"""Every key of the console in one table: bindings, footer, help and docs are made from it, config rebinds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from textual.binding import Binding, BindingType
+
+from foundation.problems import UsageProblem
+
+Context = Literal[
+    "app", "list", "matrix", "log", "overview", "sweep", "run", "data", "grade", "board", "welcome", "confirm"
+]
+
+
+@dataclass(frozen=True)
+class Key:
+    """What some keys do in one context.
+
+    Attributes:
+        id: the name under which config.toml rebinds it.
+        keys: Textual's names of the keys.
+        does: Textual's action.
+        label: the word in the footer.
+        help: the sentence in the help.
+        footer: its place in the footer, or None if it is only in the help.
+        changes: whether it changes anything, and so is inert in a read-only console.
+    """
+
+    id: str
+    keys: tuple[str, ...]
+    does: str
+    label: str
+    help: str
+    footer: int | None = None
+    changes: bool = False
+
+    @property
+    def context(self) -> str:
+        """Where the key works: the first part of its id."""
+        return self.id.partition(".")[0]
+
+
+TABLE: tuple[Key, ...] = (
+    # Everywhere
+    Key("app.overview", ("1",), "app.go('overview')", "overview", "Overview: is everything all right?"),
+    Key("app.sweep", ("2",), "app.go('sweep')", "sweep", "Sweep: competitions and seeds"),
+    Key("app.data", ("3",), "app.go('data')", "data", "Datasets and how far they are"),
+    Key("app.grade", ("4",), "app.go('grade')", "grade", "Grade one submission file"),
+    Key("app.board", ("5",), "app.go('board')", "board", "Scoreboard beside the published rows"),
+    Key("app.command", ("colon",), "app.command_line", "command", "Command line with completion", 90),
+    Key("app.palette", ("ctrl+p",), "app.command_palette", "palette", "Search all commands"),
+    Key("app.help", ("question_mark", "f1"), "app.help", "help", "The keys of this screen", 91),
+    Key("app.theme", ("f2",), "app.next_theme", "theme", "Dark or light"),
+    Key("app.quit", ("q", "ctrl+q"), "app.leave", "quit", "Close the console; the engine goes on", 92),
+    # Lists and the matrix
+    Key("list.down", ("down", "j"), "cursor(1)", "down", "One line down"),
+    Key("list.up", ("up", "k"), "cursor(-1)", "up", "One line up"),
+    Key("list.page_down", ("pagedown", "ctrl+d"), "page(1)", "page down", "One page down"),
+    Key("list.page_up", ("pageup", "ctrl+u"), "page(-1)", "page up", "One page up"),
+    Key("list.top", ("g", "home"), "edge(-1)", "top", "To the first line"),
+    Key("list.bottom", ("G", "end"), "edge(1)", "bottom", "To the last line"),
+    Key("list.open", ("enter",), "open", "open", "Open what is under the cursor"),
+    Key("matrix.left", ("left",), "column(-1)", "left", "One seed to the left"),
+    Key("matrix.right", ("right",), "column(1)", "right", "One seed to the right"),
+    # Overview
+    Key("overview.open", ("enter",), "open", "open", "Go to what the line is about", 1),
+    Key(
+        "overview.relaunch",
+        ("r",),
+        "relaunch",
+        "relaunch",
+        "Relaunch the failed run of the line",
+        2,
+        changes=True,
+    ),
+    Key("overview.log", ("l",), "log", "log", "The log of the run of the line", 3),
+    # Sweep
+    Key("sweep.open", ("enter",), "open", "run", "Open the run under the cursor", 1),
+    Key("sweep.log", ("l",), "log", "log", "The run's log", 2),
+    Key("sweep.mark", ("space",), "mark", "mark", "Mark the run, or take the mark away", 3),
+    Key(
+        "sweep.relaunch",
+        ("r",),
+        "relaunch",
+        "relaunch",
+        "Relaunch the marked runs, or this one",
+        4,
+        changes=True,
+    ),
+    Key("sweep.stop", ("s",), "stop", "stop", "Stop the marked runs, or this one", 5, changes=True),
+    Key(
+        "sweep.filter",
+        ("slash",),
+        "filter",
+        "filter",
+        "Filter: words, state: class: split: seed: outcome:",
+        6,
+    ),
+    Key("sweep.failed", ("f",), "next_failed", "next failed", "To the next failed run"),
+    Key("sweep.view", ("v",), "view", "table", "Between the matrix and a flat table", 8),
+    Key("sweep.mark_row", ("m",), "mark_row", "mark row", "Mark all shown runs of this competition"),
+    Key("sweep.mark_all", ("a",), "mark_failed", "mark failed", "Mark every shown run that failed"),
+    Key("sweep.previous", ("left_square_bracket",), "step(-1)", "previous sweep", "To the previous sweep"),
+    Key("sweep.next", ("right_square_bracket",), "step(1)", "next sweep", "To the next sweep", 7),
+    Key("sweep.pause", ("p",), "pause", "pause", "Let no new runs start, or go on", changes=True),
+    Key("sweep.back", ("escape",), "back", "back", "Clear marks, then the filter"),
+    # Run
+    Key("run.next", ("tab",), "next_pane", "pane", "The next pane", 1),
+    Key("run.previous", ("shift+tab",), "previous_pane", "previous pane", "The pane before"),
+    Key("run.relaunch", ("r",), "relaunch", "relaunch", "Relaunch this run", 5, changes=True),
+    Key("run.stop", ("s",), "stop", "stop", "Stop this run", 6, changes=True),
+    Key("run.copy", ("y",), "copy", "copy", "Copy the path of the run's directory"),
+    Key("run.back", ("escape",), "back", "back", "Back to where you came from", 7),
+    # Log
+    Key("log.down", ("down", "j"), "scroll_lines(1)", "down", "One line down"),
+    Key("log.up", ("up", "k"), "scroll_lines(-1)", "up", "One line up; following stops"),
+    Key("log.page_down", ("pagedown", "space", "ctrl+d"), "scroll_pages(1)", "page down", "One page down"),
+    Key("log.page_up", ("pageup", "b", "ctrl+u"), "scroll_pages(-1)", "page up", "One page up"),
+    Key("log.top", ("g", "home"), "top", "top", "To the beginning"),
+    Key("log.bottom", ("G", "end", "F"), "bottom", "end", "To the end, and follow", 3),
+    Key("log.left", ("left",), "sideways(-20)", "left", "To the left"),
+    Key("log.right", ("right",), "sideways(20)", "right", "To the right"),
+    Key("log.wrap", ("w",), "wrap", "wrap", "Wrap long lines, or cut them", 4),
+    Key("log.search", ("slash",), "search", "search", "Search for a regular expression", 2),
+    Key("log.next", ("n",), "hit(1)", "next", "To the next hit"),
+    Key("log.previous", ("N",), "hit(-1)", "previous", "To the previous hit"),
+    Key("log.next_error", ("e",), "error(1)", "next error", "To the next line that looks like an error"),
+    Key("log.previous_error", ("E",), "error(-1)", "previous error", "To the previous such line"),
+    # Datasets
+    Key(
+        "data.prepare", ("p",), "prepare", "prepare", "Prepare the dataset under the cursor", 1, changes=True
+    ),
+    Key("data.filter", ("slash",), "filter", "filter", "Filter by words", 2),
+    Key("data.back", ("escape",), "back", "back", "Clear the filter"),
+    # Grade
+    Key("grade.next", ("tab",), "app.focus_next", "next field", "To the next field", 1),
+    Key("grade.run", ("enter",), "submit", "grade", "Grade the file", 2),
+    Key(
+        "grade.back", ("escape",), "back", "leave field", "Leave the field, so that digits switch screens", 3
+    ),
+    # Scoreboard
+    Key("board.sort", ("s",), "sort", "sort", "Sort by the next column", 1),
+    Key("board.turn", ("S",), "turn", "turn round", "Turn the order round", 2),
+    # Welcome
+    Key("welcome.demo", ("d",), "demo", "demo", "Open the demo: it runs by itself", 1, changes=True),
+    Key("welcome.grade", ("s",), "app.go('grade')", "grade a submission", "Grade one submission file", 2),
+    Key(
+        "welcome.engine", ("e",), "engine", "start engine", "Start the engine on this state", 3, changes=True
+    ),
+    # Confirmation
+    Key("confirm.yes", ("y",), "answer(True)", "yes", "Do it", 1),
+    Key("confirm.no", ("n", "escape", "q"), "answer(False)", "no", "Leave it", 2),
+    Key(
+        "confirm.choose", ("tab", "left", "right", "shift+tab"), "choose", "other", "Choose the other answer"
+    ),
+    Key("confirm.take", ("enter",), "take", "take", "Take what is chosen, which is no at first"),
+)
+
+_SHOWN = {
+    "question_mark": "?",
+    "colon": ":",
+    "slash": "/",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "space": "space",
+    "escape": "esc",
+    "pagedown": "PgDn",
+    "pageup": "PgUp",
+}
+_ARROWS = {"up": "↑", "down": "↓", "left": "←", "right": "→", "enter": "⏎"}
+
+
+@dataclass(frozen=True)
+class KeyTable:
+    """The keys as they are in this console: the table with the operator's changes."""
+
+    keys: tuple[Key, ...] = TABLE
+
+    def of(self, *contexts: Context) -> tuple[Key, ...]:
+        """The keys of some contexts, in the order of the contexts."""
+        return tuple(key for context in contexts for key in self.keys if key.context == context)
+
+    def footer(self, *contexts: Context) -> tuple[Key, ...]:
+        """The keys that matter most in some contexts, in the footer's order."""
+        shown = [key for key in self.of(*contexts) if key.footer is not None]
+        return tuple(sorted(shown, key=lambda key: key.footer or 0))
+
+    def keymap(self) -> dict[str, str]:
+        """What differs from the table, as Textual wants to be told."""
+        return {
+            key.id: ",".join(key.keys)
+            for key, original in zip(self.keys, TABLE, strict=True)
+            if key.keys != original.keys
+        }
+
+
+def bindings(*contexts: Context) -> list[BindingType]:
+    """The table's keys of some contexts as a Textual class wants them; rebinding is by their ids."""
+    return [
+        Binding(",".join(key.keys), key.does, key.label, show=False, id=key.id)
+        for key in KeyTable().of(*contexts)
+    ]
+
+
+def rebound(changes: Mapping[str, str]) -> KeyTable:
+    """The table with keys replaced as config.toml says, `"sweep.relaunch" = "R,f5"`.
+
+    Raises:
+        UsageProblem: there is no such action, or the key already does something else there.
+    """
+    known = {key.id for key in TABLE}
+    for name in changes:
+        if name not in known:
+            raise UsageProblem(
+                f"config.toml rebinds '{name}', which no key does", "", "docs/keys.md lists the names."
+            )
+    table = tuple(
+        replace(key, keys=tuple(_textual_name(part.strip()) for part in changes[key.id].split(",")))
+        if key.id in changes
+        else key
+        for key in TABLE
+    )
+    _refuse_clashes(table)
+    return KeyTable(table)
+
+
+def shown(key: str, *, ascii_only: bool = False) -> str:
+    """A key's name as people know it."""
+    if key in _ARROWS:
+        return key if ascii_only else _ARROWS[key]
+    return _SHOWN.get(key, key.replace("ctrl+", "^"))
+
+
+def _textual_name(key: str) -> str:
+    return next((name for name, known in _SHOWN.items() if known == key), key)
+
+
+def _refuse_clashes(table: Iterable[Key]) -> None:
+    taken: dict[tuple[str, str], str] = {}
+    for entry in table:
+        for key in entry.keys:
+            other = taken.setdefault((entry.context, key), entry.id)
+            if other != entry.id:
+                raise UsageProblem(f"the key '{key}' is given to both '{other}' and '{entry.id}'")

@@ -1,0 +1,254 @@
+"""Reading a log by position, however large it is: lines around an offset, and a search; nothing here draws.
+
+Positions count the bytes that the agent printed. Of a log that outgrew its limit the middle is missing:
+reading steps over the gap with a line that says so. No more than a few blocks are ever in memory.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from environment.runlog import LogPart, log_parts
+
+# A line without an end is cut here, at positions that are the same from whichever side it is read.
+LONGEST_LINE = 1 << 16
+_BLOCK = 1 << 16
+_SEARCH_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """One line: where it begins and ends (its line feed included), and its bytes without the line feed."""
+
+    start: int
+    end: int
+    content: bytes
+
+    @property
+    def text(self) -> str:
+        """The line as text; bytes that are no UTF-8 are shown as replacement characters."""
+        return self.content.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """An opened part, by descriptor, so that it can be read on even when the warden drops it."""
+
+    descriptor: int
+    start: int
+    end: int
+
+
+class LogFile:
+    """A log, opened; `refresh` finds what was added since."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._open: dict[Path, int] = {}
+        self._stretches: tuple[_Stretch, ...] = ()
+        self._starts: tuple[int, ...] = ()
+        self.refresh()
+
+    @property
+    def begin(self) -> int:
+        """The first position that there is."""
+        return self._stretches[0].start if self._stretches else 0
+
+    @property
+    def end(self) -> int:
+        """The position behind the last byte."""
+        return self._stretches[-1].end if self._stretches else 0
+
+    def refresh(self) -> bool:
+        """Look how long the log is now; tell whether that has changed."""
+        before = [(stretch.start, stretch.end) for stretch in self._stretches]
+        parts = log_parts(self.path) if self.path.parent.is_dir() else ()
+        self._close_all_but({part.path for part in parts})
+        found = [stretch for part in parts if (stretch := self._opened(part)) is not None]
+        self._stretches = tuple(stretch for stretch in found if stretch.end > stretch.start)
+        self._starts = tuple(stretch.start for stretch in self._stretches)
+        return before != [(stretch.start, stretch.end) for stretch in self._stretches]
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._close_all_but(set())
+        self._stretches, self._starts = (), ()
+
+    def forward(self, position: int, count: int) -> list[LogLine]:
+        """Read `count` lines from a line's beginning on, fewer at the end."""
+        lines: list[LogLine] = []
+        while len(lines) < count and position < self.end:
+            line = self._line_from(position)
+            if line is None:
+                break
+            lines.append(line)
+            position = line.end
+        return lines
+
+    def backward(self, position: int, count: int) -> list[LogLine]:
+        """Read the `count` lines that end at a position, in their order, fewer at the beginning."""
+        lines: list[LogLine] = []
+        while len(lines) < count and position > self.begin:
+            start = self.line_start(position - 1)
+            if start >= position:
+                break
+            lines.extend(reversed(self._between(start, position)))
+            position = start
+        return list(reversed(lines[:count]))
+
+    def line_start(self, position: int) -> int:
+        """Where the line begins that holds the byte at `position`."""
+        stretch = self._stretch_at(position)
+        if stretch is None:
+            return self.begin
+        if position < stretch.start:
+            return self._end_before(stretch)
+        position = min(position, stretch.end - 1)
+        floor = max(stretch.start, _cut_before(position))
+        block = self._read(stretch, floor, position)
+        newline = block.rfind(b"\n")
+        if newline >= 0:
+            return floor + newline + 1
+        if floor == stretch.start:
+            return floor
+        # `floor` is a cut only if no line feed is within a line's greatest length before it.
+        before = max(stretch.start, floor - LONGEST_LINE)
+        newline = self._read(stretch, before, floor).rfind(b"\n")
+        if newline >= 0:
+            return before + newline + 1
+        return floor if floor - LONGEST_LINE >= stretch.start else stretch.start
+
+    def count_lines(self, start: int, end: int) -> int:
+        """Count the line feeds between two positions."""
+        return sum(block.count(b"\n") for _start, block in self._blocks(start, end))
+
+    def search(self, pattern: re.Pattern[bytes], start: int, *, wanted: Callable[[], bool]) -> LogLine | None:
+        """Find the next line at or behind `start` in which the pattern is; gives up when no longer `wanted`."""
+        carried, carried_at = b"", start
+        for position, block in self._blocks(start, self.end, _SEARCH_BLOCK):
+            if not wanted():
+                return None
+            if position != carried_at + len(carried):
+                carried, carried_at = b"", position
+            text = carried + block
+            found = pattern.search(text)
+            if found:
+                return self._line_from(self.line_start(carried_at + found.start()))
+            keep = len(text) - text.rfind(b"\n") - 1
+            keep = min(keep, LONGEST_LINE)
+            carried, carried_at = text[len(text) - keep :], carried_at + len(text) - keep
+        return None
+
+    def search_back(
+        self, pattern: re.Pattern[bytes], end: int, *, wanted: Callable[[], bool]
+    ) -> LogLine | None:
+        """Find the last line before `end` in which the pattern is; gives up when no longer `wanted`."""
+        upper = end
+        while upper > self.begin and wanted():
+            lower = self.line_start(max(self.begin, upper - _SEARCH_BLOCK))
+            lower = lower if lower < upper else self.begin
+            last: int | None = None
+            for position, block in self._blocks(lower, upper, _SEARCH_BLOCK + LONGEST_LINE):
+                for found in pattern.finditer(block):
+                    last = position + found.start()
+            if last is not None:
+                return self._line_from(self.line_start(last))
+            upper = lower
+        return None
+
+    def _line_from(self, position: int) -> LogLine | None:
+        stretch = self._stretch_at(position)
+        if stretch is None:
+            return None
+        if position < stretch.start:
+            cut = stretch.start - position
+            return LogLine(position, stretch.start, b"[%d bytes of the log were cut here]" % cut)
+        limit = min(stretch.end, _cut_after(position))
+        content, at = b"", position
+        while at < limit:
+            block = self._read(stretch, at, min(limit, at + 4096 if not content else at + _BLOCK))
+            if not block:
+                break
+            newline = block.find(b"\n")
+            if newline >= 0:
+                return LogLine(position, at + newline + 1, content + block[:newline])
+            content, at = content + block, at + len(block)
+        return LogLine(position, at, content) if at > position else None
+
+    def _between(self, start: int, end: int) -> list[LogLine]:
+        lines, position = [], start
+        while position < end:
+            line = self._line_from(position)
+            if line is None:
+                break
+            lines.append(
+                line if line.end <= end else LogLine(line.start, end, line.content[: end - line.start])
+            )
+            position = line.end
+        return lines
+
+    def _blocks(self, start: int, end: int, length: int = _BLOCK) -> Iterator[tuple[int, bytes]]:
+        for stretch in self._stretches:
+            position = max(start, stretch.start)
+            while position < min(end, stretch.end):
+                block = self._read(stretch, position, min(end, stretch.end, position + length))
+                if not block:
+                    break
+                yield position, block
+                position += len(block)
+
+    def _stretch_at(self, position: int) -> _Stretch | None:
+        """The stretch that holds a position, or the next one behind it where it is in a gap."""
+        place = bisect_right(self._starts, position) - 1
+        if place >= 0 and position < self._stretches[place].end:
+            return self._stretches[place]
+        return self._stretches[place + 1] if place + 1 < len(self._stretches) else None
+
+    def _end_before(self, stretch: _Stretch) -> int:
+        place = self._stretches.index(stretch)
+        return self._stretches[place - 1].end if place else 0
+
+    def _read(self, stretch: _Stretch, start: int, end: int) -> bytes:
+        return os.pread(stretch.descriptor, end - start, start - stretch.start) if end > start else b""
+
+    def _opened(self, part: LogPart) -> _Stretch | None:
+        if part.path not in self._open:
+            descriptor = _open_regular(part.path)
+            if descriptor is None:
+                return None
+            self._open[part.path] = descriptor
+        return _Stretch(self._open[part.path], part.start, part.start + part.length)
+
+    def _close_all_but(self, kept: set[Path]) -> None:
+        for path in [path for path in self._open if path not in kept]:
+            os.close(self._open.pop(path))
+
+
+def _open_regular(path: Path) -> int | None:
+    """Open a part of a log without following links or waiting for a FIFO; None when it is gone again."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ELOOP):
+            return None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _cut_before(position: int) -> int:
+    return position // LONGEST_LINE * LONGEST_LINE
+
+
+def _cut_after(position: int) -> int:
+    """Where a line that begins at `position` is cut if it has no end: at the first cut a whole length on."""
+    return _cut_before(position + 2 * LONGEST_LINE - 1)

@@ -1,0 +1,128 @@
+"""How numbers, times and states are written on every screen; unknown is written as such."""
+
+from __future__ import annotations
+
+import time
+
+from competitions.model import Thresholds
+from state.lifecycle import FailureClass, Outcome, RunState
+
+UNKNOWN = "-"
+
+OUTCOME_WORDS = {
+    Outcome.GOLD: "gold",
+    Outcome.SILVER: "silver",
+    Outcome.BRONZE: "bronze",
+    Outcome.ABOVE_MEDIAN: "above median",
+    Outcome.BELOW_MEDIAN: "below median",
+    Outcome.INVALID: "invalid submission",
+    Outcome.NO_SUBMISSION: "no submission",
+}
+FAILURE_WORDS = {
+    FailureClass.INFRASTRUCTURE: "infrastructure",
+    FailureClass.TIMEOUT: "timeout",
+    FailureClass.MEMORY: "out of memory",
+    FailureClass.CRASH: "agent crash",
+    FailureClass.UNKNOWN: "unknown cause",
+}
+FAILURE_LETTERS = {
+    FailureClass.INFRASTRUCTURE: "i",
+    FailureClass.TIMEOUT: "t",
+    FailureClass.MEMORY: "m",
+    FailureClass.CRASH: "c",
+    FailureClass.UNKNOWN: "?",
+}
+STATE_WORDS = {state: state.value for state in RunState}
+
+
+def clock(moment: float) -> str:
+    """A moment as local hours and minutes."""
+    return time.strftime("%H:%M", time.localtime(moment))
+
+
+def clock_seconds(moment: float) -> str:
+    """A moment as local time of day."""
+    return time.strftime("%H:%M:%S", time.localtime(moment))
+
+
+def day_and_clock(moment: float) -> str:
+    """A moment as local date and time."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
+
+
+def elapsed(seconds: float) -> str:
+    """A duration as hours and minutes, `09:14`."""
+    minutes = max(0, int(seconds)) // 60
+    return f"{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+def span(seconds: float) -> str:
+    """A duration in words short enough for a line: `45s`, `12m`, `2h10`, `3d`."""
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m"
+    if whole < 48 * 3600:
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}"
+    return f"{whole // 86400}d"
+
+
+def age(seconds: float) -> str:
+    """How long ago, without seconds so that it need not be redrawn all the time: `now`, `3m`, `2h`, `1d`."""
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return "now"
+    if whole < 3600:
+        return f"{whole // 60}m"
+    return f"{whole // 3600}h" if whole < 48 * 3600 else f"{whole // 86400}d"
+
+
+def limit(seconds: float) -> str:
+    """A time limit: `24h`, `90m`, `45s`."""
+    whole = int(seconds)
+    if whole % 3600 == 0 and whole:
+        return f"{whole // 3600}h"
+    return f"{whole // 60}m" if whole % 60 == 0 and whole else f"{whole}s"
+
+
+def of_limit(seconds: float, limit_seconds: float) -> str:
+    """Elapsed of a limit: `09:14/24h`."""
+    return f"{elapsed(seconds)}/{limit(limit_seconds)}"
+
+
+def score(value: float | None, width: int = 7) -> str:
+    """A score with as many digits as fit, at most five decimals."""
+    if value is None:
+        return UNKNOWN
+    for decimals in range(5, -1, -1):
+        text = f"{value:.{decimals}f}"
+        if len(text) <= width:
+            return text
+    return f"{value:.{max(0, width - 6)}e}"
+
+
+def size(count: float | None) -> str:
+    """Bytes in the unit that suits them: `84 kB`, `1.9 GB`."""
+    if count is None:
+        return UNKNOWN
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(count) < 1000:
+            return f"{count:.0f} {unit}" if unit in ("B", "kB") or count >= 100 else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def percent(value: float | None) -> str:
+    """A share of hundred."""
+    return UNKNOWN if value is None else f"{value:.1f} %"
+
+
+def better(thresholds: Thresholds) -> str:
+    """Which direction is better, in words."""
+    return "lower is better" if thresholds.is_lower_better else "higher is better"
+
+
+def plural(count: int, word: str, several: str = "") -> str:
+    """A number with its noun."""
+    return f"{count:,} {word if count == 1 else several or word + 's'}"

@@ -1,0 +1,126 @@
+"""Lines as data: pieces of text in roles, fitted to cells, and how they become what Textual draws."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from console.sanitize import PLAIN, Look, Span, plain
+from console.signs import Signs
+from console.theme import Palette, Role
+
+Piece = tuple[str, Role]
+Pieces = tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a list.
+
+    Attributes:
+        key: what the line is about; the cursor and marks stay with it.
+        cells: from where to where the columns go that the cursor may choose among.
+        selectable: whether the cursor may stand on it.
+    """
+
+    pieces: Pieces = ()
+    key: Hashable = None
+    cells: tuple[tuple[int, int], ...] = ()
+    selectable: bool = False
+
+
+def fit(text: str, width: int, *, right: bool = False, ellipsis: str = "…") -> str:
+    """Make our own text exactly `width` cells wide, cut with an ellipsis."""
+    if width <= 0:
+        return ""
+    length = cell_len(text)
+    if length > width:
+        return set_cell_size(text, width - 1) + ellipsis
+    return " " * (width - length) + text if right else text + " " * (width - length)
+
+
+def foreign(text: str, width: int, *, ellipsis: str = "…") -> str:
+    """Make one line of foreign text harmless and exactly `width` cells wide."""
+    return fit(plain(text.replace("\n", " "), limit=4 * max(1, width)), width, ellipsis=ellipsis)
+
+
+def width_of(pieces: Iterable[Piece]) -> int:
+    """How many cells pieces take."""
+    return sum(cell_len(text) for text, _role in pieces)
+
+
+def spread(left: Pieces, right: Pieces, width: int) -> Pieces:
+    """Put pieces to both ends of a line; where there is no room, the left ones are cut."""
+    room = width - width_of(right)
+    if room < 1:
+        return cut(right, width)
+    left = cut(left, room - 1)
+    return (*left, (" " * (room - width_of(left)), "text"), *right)
+
+
+def cut(pieces: Pieces, width: int) -> Pieces:
+    """Leave out what goes beyond a width."""
+    kept: list[Piece] = []
+    for text, role in pieces:
+        length = cell_len(text)
+        if length > width:
+            if width > 0:
+                kept.append((set_cell_size(text, width), role))
+            break
+        kept.append((text, role))
+        width -= length
+    return tuple(kept)
+
+
+def heading(title: str, width: int, signs: Signs, *, note: str = "") -> Pieces:
+    """A rule with a title in it, the one frame that a part of a screen has."""
+    before: Pieces = ((f" {signs.rule}{signs.rule} ", "faint"), (title, "dim"), (" ", "faint"))
+    after: Pieces = ((f" {note} ", "dim"),) if note else ()
+    room = width - width_of(before) - width_of(after) - 1
+    return (*before, (signs.rule * max(0, room), "faint"), *after)
+
+
+def bar(share: float, width: int, signs: Signs) -> tuple[str, str]:
+    """A bar in eighths of a cell: its full part and its empty part."""
+    share = min(1.0, max(0.0, share))
+    parts = len(signs.bar_parts)
+    eighths = int(share * width * parts)
+    full, rest = divmod(eighths, parts)
+    drawn = signs.bar_full * full + (signs.bar_parts[rest] if rest else "")
+    return drawn, signs.bar_empty * (width - len(drawn))
+
+
+def strip(pieces: Sequence[Piece], width: int, palette: Palette) -> Strip:
+    """Draw pieces on a line of a width."""
+    base = palette.base
+    segments = [Segment(text, base + palette.style(role)) for text, role in pieces]
+    return Strip(segments).adjust_cell_length(width, base)
+
+
+def look_style(look: Look, palette: Palette) -> Style:
+    """How a look that foreign text asked for is drawn."""
+    if look == PLAIN:
+        return palette.base
+    if look.visible:
+        return palette.base + palette.style("mark")
+    wanted = Style(
+        color=None if palette.monochrome else look.foreground,
+        bgcolor=None if palette.monochrome else look.background,
+        bold=look.bold or None,
+        dim=look.dim or None,
+        italic=look.italic or None,
+        underline=look.underline or None,
+        reverse=look.reverse or None,
+        strike=look.strike or None,
+    )
+    return palette.base + wanted
+
+
+def span_segments(spans: Iterable[Span], palette: Palette) -> list[Segment]:
+    """Draw sanitised foreign text in the looks it asked for."""
+    return [Segment(span.text, look_style(span.look, palette)) for span in spans]

@@ -1,0 +1,230 @@
+"""The one door for foreign text: what comes out holds no control character and no markup, only styled text.
+
+Terminal programs pass escape sequences through, so whatever an agent, a file name or a competition says goes
+through here before it is shown. It knows nothing of Textual; `console.painting` gives the spans their styles.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from rich.cells import cell_len, get_character_cell_size
+
+TAB = 8
+_MOST_COMBINING = 3
+
+_SGR = r"\x1b\[(?P<sgr>[0-9;:]*)m"
+# Strings that a terminal would act upon (title, clipboard, links, device control): ESC or C1, up to their end.
+_STRING = r"(?:\x1b(?P<kind>[]PX^_])|(?P<c1>[\x90\x98\x9d-\x9f]))[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"
+_TOKEN = re.compile(f"{_SGR}|{_STRING}|(?P<text>[ -~]+)|(?P<other>.)", re.DOTALL)
+_STRING_NAMES = {
+    "]": "OSC",
+    "P": "DCS",
+    "X": "SOS",
+    "^": "PM",
+    "_": "APC",
+    "\x9d": "OSC",
+    "\x90": "DCS",
+    "\x98": "SOS",
+    "\x9e": "PM",
+    "\x9f": "APC",
+}
+_COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+# They only choose between two drawings of a sign, of which one is as wide as the column says.
+_VARIATION_SELECTORS = frozenset("\ufe0e\ufe0f")
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a stretch of text asks to be drawn; `visible` marks what stands for something unprintable."""
+
+    foreground: str | None = None
+    background: str | None = None
+    bold: bool = False
+    dim: bool = False
+    italic: bool = False
+    underline: bool = False
+    reverse: bool = False
+    strike: bool = False
+    visible: bool = False
+
+
+@dataclass(frozen=True)
+class Span:
+    """Harmless text in one look."""
+
+    text: str
+    look: Look
+
+
+PLAIN = Look()
+
+
+def spans(text: str, *, limit: int | None = None) -> tuple[Span, ...]:
+    """Make one line of foreign text harmless, its colours kept.
+
+    Args:
+        text: one line; a line feed within it is shown as a control character.
+        limit: the widest it may become, in cells; what is cut is counted in a mark at the end.
+    """
+    if _is_harmless(text) and (limit is None or len(text) <= limit):
+        return (Span(text, PLAIN),) if text else ()
+    made = tuple(_merged(_parsed(_last_state(text))))
+    return made if limit is None else _capped(made, limit)
+
+
+def plain(text: str, *, limit: int | None = None) -> str:
+    """Make one line of foreign text harmless, without colours."""
+    return "".join(span.text for span in spans(text, limit=limit))
+
+
+def plain_lines(text: str) -> tuple[str, ...]:
+    """Make a foreign text of several lines harmless, without colours."""
+    return tuple(plain(line) for line in text.split("\n"))
+
+
+def _is_harmless(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
+def _last_state(text: str) -> str:
+    """Of a line that was rewritten with carriage returns, as progress bars do, keep what it became."""
+    if "\r" not in text:
+        return text
+    return next((part for part in reversed(text.split("\r")) if part), "")
+
+
+def _parsed(text: str) -> Iterator[Span]:
+    look, column, combining = PLAIN, 0, 0
+    for token in _TOKEN.finditer(text):
+        if (sgr := token["sgr"]) is not None:
+            look = _after_sgr(look, sgr)
+            continue
+        if (ascii_text := token["text"]) is not None:
+            column, combining = column + len(ascii_text), 0
+            yield Span(ascii_text, look)
+            continue
+        character = token["other"]
+        if character is None:
+            span = Span(f"<{_STRING_NAMES[token['kind'] or token['c1']]}>", replace(look, visible=True))
+        elif character == "\t":
+            span = Span(" " * (TAB - column % TAB), look)
+        elif character in _VARIATION_SELECTORS:
+            continue
+        else:
+            category = unicodedata.category(character)
+            combining = combining + 1 if category in ("Mn", "Me") else 0
+            if combining > _MOST_COMBINING or category in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+                span = Span(_made_visible(character), replace(look, visible=True))
+            else:
+                span = Span(" " if category == "Zs" else character, look)
+        column += cell_len(span.text)
+        yield span
+
+
+def _made_visible(character: str) -> str:
+    code = ord(character)
+    if code < 0x20:
+        return f"^{chr(code + 0x40)}"
+    return "^?" if code == 0x7F else f"<{code:02X}>" if code < 0x100 else f"<U+{code:04X}>"
+
+
+def _after_sgr(look: Look, parameters: str) -> Look:
+    codes = (
+        [int(code) if code else 0 for code in re.split("[;:]", parameters)] if len(parameters) < 64 else [0]
+    )
+    place = 0
+    while place < len(codes):
+        code = codes[place]
+        if code in (38, 48):
+            colour, used = _extended_colour(codes[place + 1 :])
+            if colour:
+                look = replace(look, **{"foreground" if code == 38 else "background": colour})
+            place += used
+        else:
+            look = _after_code(look, code)
+        place += 1
+    return look
+
+
+def _extended_colour(codes: list[int]) -> tuple[str | None, int]:
+    if len(codes) >= 2 and codes[0] == 5:
+        return (f"color({codes[1]})" if codes[1] < 256 else None), 2
+    if len(codes) >= 4 and codes[0] == 2:
+        red, green, blue = codes[1:4]
+        return (f"#{red:02x}{green:02x}{blue:02x}" if max(codes[1:4]) < 256 else None), 4
+    return None, len(codes)
+
+
+_SWITCHES: dict[int, dict[str, bool]] = {
+    1: {"bold": True},
+    2: {"dim": True},
+    3: {"italic": True},
+    4: {"underline": True},
+    7: {"reverse": True},
+    9: {"strike": True},
+    22: {"bold": False, "dim": False},
+    23: {"italic": False},
+    24: {"underline": False},
+    27: {"reverse": False},
+    29: {"strike": False},
+}
+
+
+def _after_code(look: Look, code: int) -> Look:
+    if code == 0:
+        return PLAIN
+    if code in _SWITCHES:
+        switch = _SWITCHES[code]
+        return replace(look, **switch)  # type: ignore[arg-type]  # only its boolean fields are named
+    for base, prefix in ((30, ""), (90, "bright_")):
+        if base <= code < base + 8:
+            return replace(look, foreground=prefix + _COLOURS[code - base])
+        if base + 10 <= code < base + 18:
+            return replace(look, background=prefix + _COLOURS[code - base - 10])
+    if code == 39:
+        return replace(look, foreground=None)
+    return replace(look, background=None) if code == 49 else look
+
+
+def _merged(parts: Iterator[Span]) -> Iterator[Span]:
+    text, look = "", PLAIN
+    for part in parts:
+        if part.look != look:
+            if text:
+                yield Span(text, look)
+            text, look = "", part.look
+        text += part.text
+    if text:
+        yield Span(text, look)
+
+
+def _capped(made: tuple[Span, ...], limit: int) -> tuple[Span, ...]:
+    if sum(cell_len(span.text) for span in made) <= limit:
+        return made
+    count = sum(len(span.text) for span in made)
+    # The mark counts what it replaces, so its own width is found with the largest number it could hold.
+    room = limit - len(f"… +{count:,}")
+    if room < 0:
+        return (Span("…"[:limit], replace(PLAIN, visible=True)),)
+    kept: list[Span] = []
+    for span in made:
+        fitting = _fitting(span.text, room)
+        kept.append(Span(fitting, span.look))
+        room -= cell_len(fitting)
+        if len(fitting) < len(span.text):
+            break
+    left = count - sum(len(span.text) for span in kept)
+    return (*(span for span in kept if span.text), Span(f"… +{left:,}", replace(PLAIN, visible=True)))
+
+
+def _fitting(text: str, room: int) -> str:
+    width = 0
+    for place, character in enumerate(text):
+        width += get_character_cell_size(character)
+        if width > room:
+            return text[:place]
+    return text

@@ -1,0 +1,1 @@
+"""The screens, one module each; beside a screen lies the module that turns its model into lines."""

@@ -1,0 +1,115 @@
+"""What all screens share: the line that says where you are and how things are, notices, the keys at the bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.message import Message
+from textual.screen import Screen
+from textual.widget import Widget
+
+from console.keys import Context
+from console.painting import Pieces
+from console.screens import frame
+from console.widgets.painted import Painted
+from state.database import Database
+
+if TYPE_CHECKING:
+    from console.app import ConsoleApp
+
+SMALLEST = (40, 10)
+
+
+@dataclass
+class Fetched(Message):
+    """The state has answered a question of this screen."""
+
+    deliver: Callable[[Any], None]
+    value: Any
+    name: str
+
+    def can_replace(self, message: Message) -> bool:
+        """A newer answer makes an older one to the same question needless."""
+        return isinstance(message, Fetched) and message.name == self.name
+
+
+class ConsoleScreen(Screen[None]):
+    """A screen of the console: its frame, its questions to the state, and its keys."""
+
+    CONTEXTS: ClassVar[tuple[Context, ...]] = ()
+    MODE: ClassVar[str] = ""
+    TITLE_WORD: ClassVar[str] = ""
+    AUTO_FOCUS = "LineList"
+    app: ConsoleApp
+
+    def compose(self) -> ComposeResult:
+        """The frame around the body."""
+        yield Painted(id="top")
+        yield Painted(id="notice")
+        yield Painted(id="tiny")
+        yield from self.body()
+        yield Painted(id="footer")
+
+    def body(self) -> Iterable[Widget]:
+        """What is between the first and the last line."""
+        raise NotImplementedError
+
+    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+        """What the screen asks the state, and who takes the answers, by name."""
+        return {}
+
+    def redraw(self) -> None:
+        """Draw again what depends on the time, the size or the palette."""
+
+    def on_screen_resume(self) -> None:
+        """Ask the state as long as this screen is seen."""
+        self.ask_again()
+        self.refresh_frame()
+
+    def on_screen_suspend(self) -> None:
+        """Ask nothing while another screen is in front."""
+        for name in self.questions():
+            self.app.reader.unwatch(self._full(name))
+
+    def ask_again(self) -> None:
+        """Put the questions anew, because what they are about has changed."""
+        for name, (query, deliver) in self.questions().items():
+            full = self._full(name)
+            self.app.reader.watch(full, query, partial(self._answered, full, deliver))
+
+    def on_fetched(self, message: Fetched) -> None:
+        """Take an answer over from the reader's thread."""
+        message.stop()
+        message.deliver(message.value)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Compose anew for the size; a terminal that is too small is asked to grow."""
+        tiny = event.size.width < SMALLEST[0] or event.size.height < SMALLEST[1]
+        self.set_class(tiny, "-tiny")
+        self.query_one("#tiny", Painted).show(
+            *frame.tiny_lines(event.size.width, event.size.height, SMALLEST)
+        )
+        self.refresh_frame()
+        self.call_after_refresh(self.redraw)
+
+    def refresh_frame(self) -> None:
+        """Draw the first line, the notices and the footer as things are now."""
+        width = self.size.width
+        self.query_one("#top", Painted).show(frame.top_line(self.app.situation(), self.MODE, width))
+        self.query_one("#notice", Painted).show(*frame.notices(self.app.situation(), width))
+        self.query_one("#footer", Painted).show(self.footer_line(width))
+
+    def footer_line(self, width: int) -> Pieces:
+        """The keys that matter here."""
+        return frame.footer_line(self.app.settings.keys, self.CONTEXTS, self.app.situation(), width)
+
+    def _full(self, name: str) -> str:
+        return f"{id(self)}.{name}"
+
+    def _answered(self, name: str, deliver: Callable[[Any], None], value: Any) -> None:
+        self.post_message(Fetched(deliver, value, name))

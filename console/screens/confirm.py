@@ -1,0 +1,67 @@
+"""The question before something that cannot be taken back; it names what is touched, and no is the default."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from console.keys import bindings, shown
+from console.painting import Pieces
+from console.widgets.painted import Painted
+
+if TYPE_CHECKING:
+    from console.app import ConsoleApp
+
+
+class ConfirmScreen(ModalScreen[bool]):
+    """Asks yes or no; Enter means what is chosen, which is no at first."""
+
+    BINDINGS = bindings("confirm")
+    app: ConsoleApp
+
+    def __init__(self, title: str, lines: tuple[Pieces, ...], yes: str) -> None:
+        super().__init__()
+        self._title = title
+        self._lines = lines
+        self._yes = yes
+        self._chosen = False
+
+    def compose(self) -> ComposeResult:
+        """One box with the question."""
+        with Vertical(id="box") as box:
+            box.border_title = self._title
+            yield Painted(id="question")
+
+    def on_mount(self) -> None:
+        """Ask."""
+        self._draw()
+
+    def action_answer(self, answer: bool) -> None:
+        """Answer and go back."""
+        self.dismiss(answer)
+
+    def action_choose(self) -> None:
+        """Choose the other answer."""
+        self._chosen = not self._chosen
+        self._draw()
+
+    def action_take(self) -> None:
+        """Answer what is chosen."""
+        self.dismiss(self._chosen)
+
+    def _draw(self) -> None:
+        ascii_only = self.app.settings.ascii_only
+        keys = {
+            key.id: shown(key.keys[0], ascii_only=ascii_only) for key in self.app.settings.keys.of("confirm")
+        }
+        no = ((f" {keys['confirm.no']} ", "accent"), ("no, leave it", "dim" if self._chosen else "strong"))
+        yes = ((f" {keys['confirm.yes']} ", "accent"), (self._yes, "strong" if self._chosen else "dim"))
+        sign = (self.app.signs.cursor, "accent")
+        gap = (" ", "text")
+        answers: Pieces = (
+            gap if self._chosen else sign, *no, ("      ", "text"), sign if self._chosen else gap, *yes,
+        )  # fmt: skip
+        self.query_one("#question", Painted).show(*self._lines, (), answers)

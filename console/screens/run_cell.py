@@ -1,0 +1,97 @@
+"""How a run is written in a few cells: its sign, its colour and what there is to say, the same everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from console.model import wording
+from console.signs import Signs
+from console.theme import Role
+from state.lifecycle import FailureClass, Outcome, RunState
+from state.records import Run
+
+_OUTCOME_ROLES: dict[Outcome, Role] = {
+    Outcome.GOLD: "gold",
+    Outcome.SILVER: "silver",
+    Outcome.BRONZE: "bronze",
+    Outcome.ABOVE_MEDIAN: "good",
+    Outcome.BELOW_MEDIAN: "dim",
+    Outcome.INVALID: "warn",
+    Outcome.NO_SUBMISSION: "warn",
+}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A run in a cell: the sign, then a short text; a standing in brackets where it is not final."""
+
+    sign: str
+    text: str
+    standing: str
+    role: Role
+    standing_role: Role = "dim"
+
+
+def outcome_sign(outcome: Outcome, signs: Signs) -> str:
+    """The letter or sign of an outcome."""
+    return {
+        Outcome.GOLD: "G",
+        Outcome.SILVER: "S",
+        Outcome.BRONZE: "B",
+        Outcome.ABOVE_MEDIAN: signs.above_median,
+        Outcome.BELOW_MEDIAN: signs.below_median,
+        Outcome.INVALID: signs.invalid,
+        Outcome.NO_SUBMISSION: signs.no_submission,
+    }[outcome]
+
+
+def outcome_role(outcome: Outcome | None) -> Role:
+    """The colour of an outcome."""
+    return "dim" if outcome is None else _OUTCOME_ROLES[outcome]
+
+
+def state_role(run: Run) -> Role:
+    """The colour of a run."""
+    if run.state is RunState.FINISHED:
+        return outcome_role(run.outcome)
+    if run.state is RunState.FAILED:
+        return "bad"
+    return "running" if run.is_live else "dim"
+
+
+def draw_run(run: Run | None, signs: Signs, now: float) -> Drawn:
+    """What a run's cell says."""
+    if run is None:
+        return Drawn(" ", "", "", "faint")
+    reroll = signs.reroll if run.rerolls else ""
+    if run.state is RunState.FINISHED and run.outcome is not None:
+        score = wording.score(run.score) if run.score is not None else ""
+        text = score or wording.OUTCOME_WORDS[run.outcome].replace(" submission", "")
+        return Drawn(outcome_sign(run.outcome, signs), text + reroll, "", outcome_role(run.outcome))
+    if run.state is RunState.FAILED:
+        kind = run.failure_class or FailureClass.UNKNOWN
+        text = f"{wording.FAILURE_LETTERS[kind]} {wording.FAILURE_WORDS[kind].split()[-1]}"
+        return Drawn(signs.failed, text + reroll, "", "bad")
+    if run.state is RunState.STOPPED:
+        return Drawn(signs.stopped, "stopped" + reroll, "", "dim")
+    if run.state is RunState.QUEUED:
+        return Drawn(signs.queued, f"queued{reroll}" if run.attempts else reroll, "", "dim")
+    standing = outcome_sign(run.standing, signs) if run.standing else signs.dot
+    if run.state is RunState.RUNNING and run.started_at is not None:
+        text = wording.elapsed(now - run.started_at)
+    else:
+        text = run.state.value[:8]
+    return Drawn(signs.running, text + reroll, f"[{standing}]", "running", outcome_role(run.standing))
+
+
+def cell_pieces(drawn: Drawn, width: int) -> tuple[tuple[str, Role], ...]:
+    """A cell exactly `width` wide."""
+    head = f"{drawn.sign} {drawn.text}"
+    if not drawn.standing:
+        return ((head[:width].ljust(width), drawn.role),)
+    room = width - len(drawn.standing) - 1
+    if room < 3:
+        return ((f"{drawn.sign} {drawn.standing}"[:width].ljust(width), drawn.role),)
+    head = head[:room].rstrip()
+    rest = width - len(head) - 1 - len(drawn.standing)
+    return ((f"{head} ", drawn.role), (drawn.standing, drawn.standing_role), (" " * rest, "text"))

@@ -1,0 +1,241 @@
+"""The sweep screen: competitions and seeds of one sweep, which of them need something, and doing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from textual.widget import Widget
+
+from console.keys import bindings
+from console.model import filters
+from console.model.sweep_board import BoardRow, SweepBoard, sweep_board
+from console.screens import acting, sweep_lines
+from console.screens.base import ConsoleScreen
+from console.screens.sweep_lines import View
+from console.widgets.line_list import LineList
+from console.widgets.painted import Painted
+from console.widgets.prompt import Prompt
+from state.database import Database
+from state.lifecycle import RunState, SweepState
+from state.records import Run
+
+
+class SweepScreen(ConsoleScreen):
+    """A matrix (or a table) of runs with a cursor, marks and a filter."""
+
+    CONTEXTS = ("sweep", "list", "matrix")
+    MODE = "sweep"
+    BINDINGS = bindings("sweep")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._board: SweepBoard | None = None
+        self._asked_for: str | None = None
+        self._filter = filters.Filter()
+        self._marked: frozenset[int] = frozenset()
+        self._as_table = False
+        self._cursor_wanted: int | None = None
+
+    def body(self) -> Iterable[Widget]:
+        """Header, filter, the runs, and a line on the one under the cursor."""
+        yield Painted(id="header")
+        yield Painted(id="filter-line")
+        yield LineList(id="runs")
+        yield Painted(id="about")
+        yield Prompt(
+            "/", "words, state:failed class:infra split:low seed:2 outcome:gold, ! negates", id="filter"
+        )
+
+    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+        """The board of the sweep that is shown."""
+        wanted = self.app.sweep_id
+        return {"board": (lambda database: sweep_board(database, wanted), self._take)}
+
+    def show_sweep(self, sweep_id: str | None, run_id: int | None = None) -> None:
+        """Show another sweep, the cursor on a run of it."""
+        self._cursor_wanted = run_id
+        if sweep_id != self._asked_for:
+            self._board, self._marked = None, frozenset()
+        self.app.sweep_id = self._asked_for = sweep_id
+        if self.is_current:
+            self.ask_again()
+
+    def redraw(self) -> None:
+        """Draw the board as it is and is looked at now."""
+        board, runs = self._board, self.query_one("#runs", LineList)
+        if board is None:
+            nothing = "there is no sweep yet: launch one with 'mlebench-console sweep launch'"
+            self.query_one("#header", Painted).show(((f" {nothing}", "dim"),))
+            runs.show(())
+            return
+        view = self._view()
+        self.query_one("#header", Painted).show(*sweep_lines.header(board, view))
+        self.query_one("#filter-line", Painted).show(*sweep_lines.filter_line(board, view))
+        runs.show(sweep_lines.flat(board, view) if self._as_table else sweep_lines.matrix(board, view))
+        self._follow_wish(runs)
+        self._draw_about()
+
+    def on_line_list_moved(self, message: LineList.Moved) -> None:
+        """Tell about the run under the cursor."""
+        self._draw_about()
+
+    def on_line_list_opened(self, message: LineList.Opened) -> None:
+        """Open the run under the cursor."""
+        self.action_open()
+
+    def on_prompt_changed(self, message: Prompt.Changed) -> None:
+        """Filter while typing."""
+        self._set_filter(message.value)
+
+    def on_prompt_done(self, message: Prompt.Done) -> None:
+        """Keep the filter."""
+        self._set_filter(message.value)
+        self.query_one(LineList).focus()
+
+    def on_prompt_left(self, message: Prompt.Left) -> None:
+        """Take back what was typed."""
+        self.on_prompt_done(Prompt.Done(message.prompt, message.value))
+
+    def action_open(self) -> None:
+        """Open the run under the cursor."""
+        self._open("")
+
+    def action_log(self) -> None:
+        """Open the run's log."""
+        self._open("log")
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.query_one("#filter", Prompt).open(self._filter.text)
+
+    def action_view(self) -> None:
+        """Change between matrix and table, the cursor staying with its run."""
+        run = self._run()
+        self._as_table = not self._as_table
+        self._cursor_wanted = run.id if run else None
+        self.redraw()
+
+    def action_mark(self) -> None:
+        """Mark the run under the cursor, or take the mark away."""
+        run = self._run()
+        if run is not None:
+            self._marked ^= {run.id}
+            self.redraw()
+
+    def action_mark_row(self) -> None:
+        """Mark all shown runs of the competition, or take the marks away."""
+        row = self._row()
+        if row is not None:
+            found = frozenset(run.id for run in sweep_lines.shown_runs(row, self._filter))
+            self._marked = self._marked - found if found <= self._marked else self._marked | found
+            self.redraw()
+
+    def action_mark_failed(self) -> None:
+        """Mark every shown run that failed."""
+        self._marked |= {run.id for run in self._shown() if run.state is RunState.FAILED}
+        self.redraw()
+
+    def action_next_failed(self) -> None:
+        """Put the cursor on the next failed run."""
+        failed = [run for run in self._shown() if run.state is RunState.FAILED]
+        current = self._run()
+        if not failed:
+            self.app.say("no run has failed here")
+            return
+        ids = [run.id for run in failed]
+        after = ids.index(current.id) + 1 if current is not None and current.id in ids else 0
+        self._cursor_wanted = ids[after % len(ids)]
+        self._follow_wish(self.query_one(LineList))
+        self._draw_about()
+
+    def action_relaunch(self) -> None:
+        """Relaunch the marked runs, or the one under the cursor."""
+        acting.relaunch(self.app, self._chosen())
+
+    def action_stop(self) -> None:
+        """Stop the marked runs, or the one under the cursor."""
+        acting.stop(self.app, self._chosen())
+
+    def action_pause(self) -> None:
+        """Let no new runs start, or go on."""
+        if self._board is not None:
+            sweep = self._board.sweep
+            kind = "sweep.pause" if sweep.state is SweepState.ACTIVE else "sweep.resume"
+            self.app.ask(kind, {"sweep_id": sweep.id})
+
+    def action_step(self, step: int) -> None:
+        """Show the next sweep, or the one before."""
+        if self._board is not None and len(self._board.all_sweeps) > 1:
+            known = self._board.all_sweeps
+            self.show_sweep(known[(known.index(self._board.sweep.id) + step) % len(known)])
+
+    def action_back(self) -> None:
+        """Take the marks away, then the filter."""
+        if self._marked:
+            self._marked = frozenset()
+            self.redraw()
+        else:
+            self._set_filter("")
+
+    def _take(self, board: SweepBoard | None) -> None:
+        if board is not None and self._board is not None and board.sweep.id != self._board.sweep.id:
+            self._marked = frozenset()
+        self._board = board
+        if board is not None:
+            self.app.known_sweeps = board.all_sweeps
+            self.app.sweep_id = self._asked_for = board.sweep.id
+            self._marked &= {run.id for run in board.runs}
+        self.redraw()
+
+    def _view(self) -> View:
+        width = self.query_one(LineList).scrollable_content_region.width or self.size.width
+        return View(width, self.app.now(), self.app.signs, self._filter, self._marked)
+
+    def _set_filter(self, text: str) -> None:
+        self._filter = filters.parse(text.strip())
+        self.redraw()
+
+    def _draw_about(self) -> None:
+        if self._board is not None:
+            limit = self._board.sweep.spec.time_limit_seconds
+            line = sweep_lines.cursor_line(self._run(), self._row(), self._view(), limit)
+            self.query_one("#about", Painted).show(line)
+
+    def _follow_wish(self, runs: LineList) -> None:
+        wish, self._cursor_wanted = self._cursor_wanted, None
+        for run in self._board.runs if self._board is not None else ():
+            if run.id == wish:
+                runs.put_cursor(run.id if self._as_table else run.competition_id, run.seed - 1)
+
+    def _row(self) -> BoardRow | None:
+        key = self.query_one(LineList).key
+        for row in self._rows():
+            if row.competition_id == key or any(run is not None and run.id == key for run in row.runs):
+                return row
+        return None
+
+    def _run(self) -> Run | None:
+        runs, row = self.query_one(LineList), self._row()
+        if row is None:
+            return None
+        if self._as_table:
+            return next((run for run in row.runs if run is not None and run.id == runs.key), None)
+        return row.runs[runs.column] if runs.column < len(row.runs) else None
+
+    def _rows(self) -> list[BoardRow]:
+        return [row for group in self._board.groups for row in group.rows] if self._board else []
+
+    def _shown(self) -> list[Run]:
+        return [run for row in self._rows() for run in sweep_lines.shown_runs(row, self._filter)]
+
+    def _chosen(self) -> list[Run]:
+        if self._marked and self._board is not None:
+            return [run for run in self._board.runs if run.id in self._marked]
+        run = self._run()
+        return [run] if run is not None else []
+
+    def _open(self, pane: str) -> None:
+        run = self._run()
+        if run is not None:
+            self.app.show_run(run.id, pane=pane or ("log" if run.attempts else "timeline"))

@@ -1,0 +1,69 @@
+"""What to do when there is no state yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual.widget import Widget
+
+from console.keys import bindings, shown
+from console.painting import Pieces, foreign
+from console.screens.base import ConsoleScreen
+from console.widgets.painted import Painted
+
+
+class WelcomeScreen(ConsoleScreen):
+    """Ways to begin, each with its key or the command to type."""
+
+    CONTEXTS = ("welcome",)
+    MODE = "welcome"
+    BINDINGS = bindings("welcome")
+    AUTO_FOCUS = ""
+
+    def body(self) -> Iterable[Widget]:
+        """A short text."""
+        yield Painted(id="welcome")
+
+    def on_mount(self) -> None:
+        """Write it."""
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Write it for the size there is."""
+        width = self.size.width - 8
+        keys = {key.id: shown(key.keys[0]) for key in self.app.settings.keys.of("welcome")}
+        lines: list[Pieces] = [
+            (("mlebench-console", "strong"), ("  prepares, runs, watches and grades MLE-bench", "dim")),
+            (),
+            (
+                ("There is nothing here yet: ", "text"),
+                (foreign(str(self.app.places.state_dir), max(10, width - 28)).rstrip(), "dim"),
+            ),
+            (),
+        ]
+        ways: list[tuple[str, str, str]] = [
+            (
+                keys["welcome.demo"],
+                "open the demo",
+                "two agents, six competitions, three seeds: about two minutes",
+            ),
+            (keys["welcome.grade"], "grade one submission", "needs no sweep and no engine"),
+            (keys["welcome.engine"], "start the engine", "then prepare data and launch a sweep:"),
+        ]
+        for key, what, why in ways:
+            lines.append(((f"  {key}  ", "accent"), (f"{what:<24}", "text"), (why, "dim")))
+        for command in (
+            "mlebench-console prepare -c spaceship-titanic",
+            "mlebench-console sweep launch --help",
+        ):
+            lines.append(((" " * 31 + command, "dim"),))
+        lines += [(), (("  ?  ", "accent"), ("all keys", "text"), ("      q  ", "accent"), ("quit", "text"))]
+        self.query_one("#welcome", Painted).show(*lines)
+
+    def action_demo(self) -> None:
+        """Open the demo."""
+        self.app.open_demo()
+
+    def action_engine(self) -> None:
+        """Start the engine on this state."""
+        self.app.start_engine()

@@ -1,0 +1,181 @@
+"""What things look like: palettes of roles, in which a colour always means a state and never decorates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Literal
+
+from rich.style import Style
+from textual.theme import Theme
+
+Role = Literal[
+    "text",
+    "strong",
+    "dim",
+    "faint",
+    "accent",
+    "gold",
+    "silver",
+    "bronze",
+    "good",
+    "running",
+    "warn",
+    "bad",
+    "mark",
+    "hit",
+]
+
+
+@dataclass(frozen=True)
+class Colours:
+    """The colours of a theme; `ansi_default` leaves the terminal its own."""
+
+    background: str
+    raised: str
+    cursor: str
+    text: str
+    dim: str
+    faint: str
+    accent: str
+    gold: str
+    silver: str
+    bronze: str
+    good: str
+    running: str
+    warn: str
+    bad: str
+
+
+@dataclass(frozen=True)
+class Palette:
+    """A theme: which colours, and whether attributes must stand in for them."""
+
+    name: str
+    dark: bool
+    colours: Colours
+    monochrome: bool = False
+
+    def style(self, role: Role) -> Style:
+        """How text in a role is drawn."""
+        return self._styles[role]
+
+    @cached_property
+    def cursor(self) -> Style:
+        """What is laid over the line or cell under the cursor."""
+        return Style(reverse=True) if self.monochrome else Style(bgcolor=self.colours.cursor)
+
+    @cached_property
+    def base(self) -> Style:
+        """What everything starts from."""
+        if self.monochrome:
+            return Style()
+        return Style(color=self.colours.text, bgcolor=self.colours.background)
+
+    @cached_property
+    def _styles(self) -> dict[Role, Style]:
+        if self.monochrome:
+            return {
+                "text": Style(),
+                "strong": Style(bold=True),
+                "dim": Style(dim=True),
+                "faint": Style(dim=True),
+                "accent": Style(bold=True),
+                "gold": Style(bold=True),
+                "silver": Style(bold=True),
+                "bronze": Style(bold=True),
+                "good": Style(),
+                "running": Style(),
+                "warn": Style(bold=True),
+                "bad": Style(bold=True, underline=True),
+                "mark": Style(dim=True, reverse=True),
+                "hit": Style(reverse=True),
+            }
+        made: dict[Role, Style] = {
+            "strong": Style(color=self.colours.text, bold=True),
+            "mark": Style(color=self.colours.warn, dim=True),
+            "hit": Style(color=self.colours.background, bgcolor=self.colours.warn),
+        }
+        coloured: tuple[Role, ...] = (
+            "text", "dim", "faint", "accent", "gold", "silver", "bronze", "good", "running", "warn", "bad",
+        )  # fmt: skip
+        return made | {role: Style(color=getattr(self.colours, role)) for role in coloured}
+
+    def textual_theme(self) -> Theme:
+        """The same as a Textual theme, for the stylesheet."""
+        colours = self.colours
+        names = {f"c-{field.name}": getattr(colours, field.name) for field in fields(colours)}
+        return Theme(
+            name=self.name,
+            primary=colours.accent,
+            secondary=colours.dim,
+            accent=colours.accent,
+            warning=colours.warn,
+            error=colours.bad,
+            success=colours.good,
+            foreground=colours.text,
+            background=colours.background,
+            surface=colours.raised,
+            panel=colours.raised,
+            dark=self.dark,
+            ansi=self.monochrome,
+            variables=names
+            | {
+                "scrollbar": colours.faint,
+                "scrollbar-hover": colours.dim,
+                "scrollbar-active": colours.accent,
+                "scrollbar-background": colours.background,
+                "scrollbar-background-hover": colours.background,
+                "scrollbar-background-active": colours.background,
+                "scrollbar-corner-color": colours.background,
+                "block-cursor-text-style": "reverse" if self.monochrome else "none",
+            },
+        )
+
+
+DARK = Palette(
+    "night",
+    dark=True,
+    colours=Colours(
+        background="#0f1115",
+        raised="#171a21",
+        cursor="#262c38",
+        text="#d6d9df",
+        dim="#8b93a1",
+        faint="#454c59",
+        accent="#7fb2ff",
+        gold="#f2cc4d",
+        silver="#cfd8e3",
+        bronze="#cf8f5c",
+        good="#83c98a",
+        running="#63b3ed",
+        warn="#f0a04b",
+        bad="#f2766f",
+    ),
+)
+LIGHT = Palette(
+    "day",
+    dark=False,
+    colours=Colours(
+        background="#fbfbf8",
+        raised="#f0f0ea",
+        cursor="#dfe6f2",
+        text="#23272e",
+        dim="#636b78",
+        faint="#b9bec7",
+        accent="#1d5fc4",
+        gold="#9a7400",
+        silver="#5c6b7c",
+        bronze="#9c5420",
+        good="#2a7d38",
+        running="#0b6cb0",
+        warn="#b35c00",
+        bad="#c22f2a",
+    ),
+)
+MONOCHROME = Palette(
+    "plain", dark=True, colours=Colours(*["ansi_default"] * len(fields(Colours))), monochrome=True
+)
+PALETTES = {palette.name: palette for palette in (DARK, LIGHT, MONOCHROME)}
+# What people type for them.
+PALETTE_NAMES = {"dark": DARK, "light": LIGHT, "mono": MONOCHROME} | PALETTES

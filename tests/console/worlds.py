@@ -1,0 +1,325 @@
+"""States for the console's tests, built through `state` as the engine does, at one frozen moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from competitions import registry
+from engine.control.status import EngineStatus, publish
+from engine.places import Places
+from state import datasets, experiments, runs, submissions, sweeps, transitions
+from state.database import Database, open_for_writing
+from state.lifecycle import FailureClass, Outcome, SweepState
+from state.records import DatasetState, Grade, StepState, SweepSpec
+from state.transitions import Exit, Failure
+
+# 2026-03-14 03:14:00 UTC
+NOW = 1_773_458_040.0
+HOUR = 3600.0
+DEMO = (
+    "aerial-cactus-identification",
+    "detecting-insults-in-social-commentary",
+    "leaf-classification",
+    "nomad2018-predict-transparent-conductors",
+    "spaceship-titanic",
+    "spooky-author-identification",
+)
+
+
+class FrozenClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, at: float = NOW) -> None:
+        self.at = at
+
+    def now(self) -> float:
+        return self.at
+
+    def monotonic(self) -> float:
+        return self.at
+
+
+@dataclass
+class World:
+    """A state being built, and where it lies."""
+
+    places: Places
+    database: Database
+
+    def sweep(
+        self,
+        sweep_id: str,
+        competitions: tuple[str, ...],
+        *,
+        seeds: int = 3,
+        agent: str = "aide-o3",
+        limit: float = 24 * HOUR,
+        began: float = 22 * HOUR,
+        concurrency: int = 8,
+        demo: bool = False,
+    ) -> None:
+        spec = SweepSpec(
+            agent_id=agent,
+            agents_dir="/agents",
+            competitions=competitions,
+            seeds=seeds,
+            time_limit_seconds=limit,
+            demo=demo,
+        )
+        sweeps.create(
+            self.database,
+            sweep_id=sweep_id,
+            name=sweep_id,
+            spec=spec,
+            agent_folder=f"/agents/{agent}",
+            agent_version="4f1c22d90aa1",
+            concurrency=concurrency,
+            now=NOW - began,
+        )
+
+    def run(self, sweep_id: str, competition: str, seed: int) -> int:
+        found = runs.of_sweep(self.database, sweep_id)
+        return next(r.id for r in found if r.competition_id == competition and r.seed == seed)
+
+    def launch(self, run_id: int, *, ago: float, log: bytes = b"") -> int:
+        """A run's next attempt, running since `ago` seconds."""
+        run = runs.get(self.database, run_id)
+        directory = (
+            self.places.runs_dir
+            / run.sweep_id
+            / run.competition_id
+            / f"seed-{run.seed}"
+            / f"attempt-{run.attempts + 1}"
+        )
+        (directory / "submission").mkdir(parents=True)
+        (directory / "run.log").write_bytes(log or _log(run.competition_id))
+        attempt = transitions.launch(
+            self.database, run_id, directory=str(directory), runtime="bubblewrap", now=NOW - ago
+        )
+        transitions.started(self.database, attempt.id, isolated=True, at=NOW - ago, now=NOW - ago)
+        return attempt.id
+
+    def snapshot(
+        self,
+        attempt_id: int,
+        sequence: int,
+        score: float | None,
+        standing: Outcome,
+        *,
+        ago: float,
+        message: str = "",
+    ) -> None:
+        attempt = runs.attempt(self.database, attempt_id)
+        submissions.add(
+            self.database,
+            attempt_id,
+            submissions.Snapshot(
+                sequence,
+                NOW - ago,
+                NOW - ago - (attempt.started_at or NOW),
+                "ab" * 32,
+                84_213,
+                "/s.csv",
+                False,
+            ),
+        )
+        snapshot = submissions.of_attempt(self.database, attempt_id)[-1]
+        valid = score is not None
+        grade = Grade(snapshot.id, NOW - ago + 2, "v1", score, valid, standing, message, {})
+        submissions.add_grade(self.database, grade, now=NOW - ago + 2)
+
+    def end(self, attempt_id: int, *, ago: float, code: int = 0, reason: str = "exited") -> None:
+        transitions.agent_ended(
+            self.database, attempt_id, Exit(code, None, reason), at=NOW - ago, now=NOW - ago
+        )
+
+    def finish(self, attempt_id: int, outcome: Outcome, score: float | None, *, ago: float) -> None:
+        self.snapshot(attempt_id, 1, score, outcome, ago=ago + 60)
+        self.end(attempt_id, ago=ago + 30)
+        transitions.collected(self.database, attempt_id, now=NOW - ago - 10)
+        transitions.finished(self.database, attempt_id, outcome, now=NOW - ago)
+
+    def fail(self, attempt_id: int, kind: FailureClass, text: str, *, ago: float, evidence: str = "") -> None:
+        self.end(attempt_id, ago=ago + 5, code=1)
+        transitions.failed(self.database, attempt_id, Failure(kind, text, evidence), now=NOW - ago)
+
+    def prepared(self, competition: str, *, size: int = 61_000_000) -> None:
+        datasets.set_state(
+            self.database, competition, "v1", DatasetState.PREPARED, now=NOW - 30 * HOUR, bytes_on_disk=size
+        )
+
+    def engine(self, *, live: int = 0, queued: int = 0) -> None:
+        publish(
+            self.places,
+            EngineStatus(
+                pid=4242,
+                host="gpu-box-3",
+                heartbeat_at=NOW - 1,
+                live=live,
+                queued=queued,
+                state_disk_free=1_712_000_000_000,
+                state_disk_total=3_600_000_000_000,
+            ),
+        )
+
+
+def open_world(places: Places) -> World:
+    places.state_dir.mkdir(parents=True, exist_ok=True)
+    return World(places, open_for_writing(places.state_dir))
+
+
+def places_in(folder: Path) -> Places:
+    return Places(folder / "config.toml", folder / "data", folder / "state")
+
+
+def busy(places: Places) -> World:
+    """A night of two sweeps: medals, live runs, failures of every class, a dataset on its way."""
+    world = open_world(places)
+    low = registry.splits()["low"][:9]
+    medium, high = registry.splits()["medium"][:4], registry.splits()["high"][:2]
+    everything = (*low, *medium, *high)
+    for competition in everything[:-1]:
+        world.prepared(competition)
+    world.sweep("openhands-1", everything, agent="openhands", began=4 * HOUR, concurrency=4)
+    world.sweep("aide-o3-lite", everything, agent="aide-o3")
+    _fill(world, "aide-o3-lite", everything)
+    run = world.run("openhands-1", low[0], 1)
+    world.fail(
+        world.launch(run, ago=3 * HOUR),
+        FailureClass.INFRASTRUCTURE,
+        "image pull: connection reset by peer",
+        ago=1900,
+    )
+    datasets.request(
+        world.database,
+        everything[-1],
+        "v1",
+        steps=("download", "verify", "extract", "prepare"),
+        source="kaggle",
+        now=NOW - 900,
+    )
+    datasets.set_state(world.database, everything[-1], "v1", DatasetState.WORKING, now=NOW - 800)
+    datasets.set_step(
+        world.database,
+        everything[-1],
+        "v1",
+        "download",
+        datasets.Progress(StepState.WORKING, 7_400_000_000, 17_100_000_000, "bytes", "24 MB/s"),
+        now=NOW - 5,
+    )
+    world.engine(live=8, queued=41)
+    return world
+
+
+def _fill(world: World, sweep_id: str, competitions: tuple[str, ...]) -> None:
+    for place, competition in enumerate(competitions[:-1]):
+        for seed in (1, 2, 3):
+            run = world.run(sweep_id, competition, seed)
+            cuts = registry.get(competition).thresholds
+            choice = (place * 5 + seed * 3) % 11
+            if seed == 3 and place > 4:
+                if place < 8:
+                    attempt = world.launch(run, ago=(21 - place) * HOUR + 120)
+                    world.snapshot(attempt, 1, cuts.median, Outcome.BELOW_MEDIAN, ago=5 * HOUR)
+                    world.snapshot(attempt, 2, cuts.silver, Outcome.SILVER, ago=70 * 60)
+                elif place == 8:
+                    world.launch(run, ago=22.5 * HOUR)
+                continue
+            attempt = world.launch(run, ago=21 * HOUR)
+            ago = (place * 3 + seed) * 900.0
+            failures = {
+                7: (FailureClass.CRASH, "RuntimeError: stack expects each tensor to be equal size"),
+                9: (FailureClass.INFRASTRUCTURE, "GPU lost: Failed to initialize NVML: Unknown Error"),
+                10: (FailureClass.MEMORY, "out of memory: killed at 64.0 GB"),
+            }
+            outcomes = {
+                0: (Outcome.GOLD, cuts.gold),
+                1: (Outcome.GOLD, cuts.gold),
+                2: (Outcome.SILVER, cuts.silver),
+                3: (Outcome.BRONZE, cuts.bronze),
+                4: (Outcome.ABOVE_MEDIAN, (cuts.bronze + cuts.median) / 2),
+                5: (Outcome.BELOW_MEDIAN, cuts.median),
+                6: (Outcome.INVALID, None),
+                8: (Outcome.NO_SUBMISSION, None),
+            }
+            if choice in failures:
+                kind, text = failures[choice]
+                world.fail(attempt, kind, text, ago=ago, evidence=f"step 187\n{text}")
+            else:
+                outcome, score = outcomes[choice]
+                world.finish(attempt, outcome, score, ago=ago)
+
+
+def demo(places: Places) -> World:
+    """The demo in its middle."""
+    world = open_world(places)
+    for competition in DEMO:
+        world.prepared(competition, size=3_100_000)
+    for sweep_id, agent, began in (("demo-dummy", "dummy", 95.0), ("demo-baseline", "baseline/demo", 90.0)):
+        world.sweep(sweep_id, DEMO, agent=agent, limit=240.0, began=began, concurrency=2, demo=True)
+        experiments.assign(world.database, sweep_id, sweep_id, now=NOW - began)
+    cuts = registry.get(DEMO[5]).thresholds
+    world.finish(
+        world.launch(world.run("demo-baseline", DEMO[5], 1), ago=60), Outcome.BRONZE, cuts.bronze, ago=20
+    )
+    world.launch(world.run("demo-baseline", DEMO[0], 1), ago=14)
+    attempt = world.launch(world.run("demo-baseline", DEMO[2], 2), ago=40)
+    world.fail(
+        attempt, FailureClass.INFRASTRUCTURE, "GPU lost: Failed to initialize NVML: Unknown Error", ago=12
+    )
+    world.engine(live=1, queued=33)
+    return world
+
+
+def large(places: Places, *, competitions: int = 75) -> World:
+    """All of the benchmark three times, nothing run yet but a few."""
+    world = open_world(places)
+    names = registry.splits()["split75"][:competitions]
+    for name in names:
+        world.prepared(name)
+    world.sweep("openhands-all", names, agent="openhands", began=2 * HOUR, concurrency=64)
+    for place, name in enumerate(names[:64]):
+        world.launch(world.run("openhands-all", name, 1), ago=60.0 * place)
+    world.engine(live=64, queued=161)
+    return world
+
+
+def paused(places: Places) -> World:
+    """A sweep that has not begun and is paused."""
+    world = open_world(places)
+    world.sweep("dummy-1", DEMO[:2], seeds=1, agent="dummy", began=300.0)
+    sweeps.set_state(world.database, "dummy-1", SweepState.PAUSED, now=NOW - 200)
+    return world
+
+
+def hostile(places: Places) -> World:
+    """Every foreign text is as bad as it can be."""
+    world = open_world(places)
+    bad = "evil\x1b[2J\x1b]52;c;cHduZWQ=\x07\x1b]0;title\x07\x9b31m\u202e[red]x[/red]\x00\x7f\x1bP1$r\x1b\\"
+    world.sweep(f"s{bad}", (f"comp{bad}", DEMO[5]), agent=f"agent{bad}")
+    run = world.run(f"s{bad}", DEMO[5], 1)
+    attempt = world.launch(run, ago=HOUR, log=(bad + "\n").encode() * 50 + b"\xff\xfe\x1b[31mred\x1b[0m\n")
+    directory = Path(runs.attempt(world.database, attempt).directory)
+    (directory / "submission" / "x\x1b]0;name\x07\x9b2J.csv").write_text("a")
+    world.snapshot(attempt, 1, None, Outcome.INVALID, ago=100, message=bad)
+    world.fail(attempt, FailureClass.CRASH, bad, ago=50, evidence=bad)
+    datasets.request(world.database, f"comp{bad}", "v1", steps=(f"step{bad}",), source=bad, now=NOW - 50)
+    datasets.set_state(world.database, f"comp{bad}", "v1", DatasetState.FAILED, now=NOW - 40, problem=bad)
+    experiments.assign(world.database, f"exp{bad}", f"s{bad}", now=NOW)
+    world.engine()
+    return world
+
+
+def _log(competition: str) -> bytes:
+    lines = [
+        f"21:01:07  reading /home/data/train.csv of {competition}",
+        "21:01:09  step 186  \x1b[32mval 0.0840\x1b[0m (best 0.0812)",
+        "21:01:31  step 187  val 0.0831 (best 0.0812)",
+        "epoch 1:  10%|#         |\repoch 1:  60%|######    |\repoch 1: 100%|##########|",
+        "21:01:44  \x1b[1;31mTraceback (most recent call last):\x1b[0m",
+        '21:01:44    File "/home/code/train.py", line 88, in <module>',
+        "21:01:44  \x1b[31mValueError\x1b[0m: shapes (128, 99) and (128, 98) do not match",
+        "21:01:52  fixed the label encoder, going on",
+    ]
+    return ("\n".join(lines * 12) + "\n").encode()
