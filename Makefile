@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PYTEST_WORKERS ?= auto
 ARGS ?=
 
-.PHONY: run test check bench snapshots pictures format lock clean environment
+.PHONY: run test check bench snapshots docs pictures format lock clean environment
 
 run: environment  ## open the console on the demo; again: resume it
 	@$(BIN)/mlebench-console demo $(ARGS)
@@ -26,6 +26,9 @@ bench: environment  ## measure what the README promises, as ratios within one ru
 
 snapshots: environment  ## take the screens' snapshots anew (look at them before you commit)
 	@$(BIN)/python -m pytest -q tests/console --snapshot-update -k snapshot $(ARGS)
+
+docs: environment  ## write docs/commands.md and docs/keys.md anew
+	@$(BIN)/python -m tools.reference
 
 pictures: environment  ## draw the README's pictures from the real app
 	@$(BIN)/python -m tools.pictures $(ARGS)

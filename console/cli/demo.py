@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.invocation import invocation_of, places_of
+from console.cli.invocation import invocation_of
 from console.cli.lazy import new_app
 from console.cli.opening import open_console, require_terminal
 from console.cli.output import say
@@ -29,13 +29,11 @@ def demo(
         require_terminal()
     from engine.demo.sweep import demo_places, ensure_demo, reset_demo
 
-    places = places_of(context)
+    invocation = invocation_of(context)
     if reset:
-        reset_demo(places)
-    ensure_demo(places)
-    demo = demo_places(places)
+        reset_demo(invocation.own_places)
+    ensure_demo(invocation.own_places)
     if no_console:
-        say(f"the demo is running in {demo.state_dir}")
-        say(f"look: mlebench-console --state-dir {demo.state_dir} status")
-        return
-    open_console(demo, invocation_of(context).appearance, demo=True)
+        say("the demo is running; look: mlebench-console --demo status, or without 'status' for the console")
+    else:
+        open_console(demo_places(invocation.own_places), invocation.appearance, demo=True)

@@ -36,15 +36,25 @@ class Invocation:
     state_dir: Path | None = None
     data_dir: Path | None = None
     config: Path | None = None
+    demo: bool = False
     appearance: Appearance = Appearance()
 
     # A frozen dataclass still has a dictionary, which is where a cached property lives.
     @cached_property
-    def places(self) -> Places:
-        """Where configuration, data and state are."""
+    def own_places(self) -> Places:
+        """Where the user's own configuration, data and state are."""
         from engine.places import find_places
 
         return find_places(state_dir=self.state_dir, data_dir=self.data_dir, config_file=self.config)
+
+    @cached_property
+    def places(self) -> Places:
+        """The places to work with: the user's own, or the demo's beside them."""
+        if not self.demo:
+            return self.own_places
+        from engine.demo.sweep import demo_places
+
+        return demo_places(self.own_places)
 
 
 def places_of(context: typer.Context) -> Places:

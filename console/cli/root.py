@@ -61,6 +61,7 @@ def root(
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The configuration (MLEBENCH_CONFIG).")
     ] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Work on the demo instead of your own state.")] = False,
     screen: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Where the console opens: a screen, sweep:ID or run:NUMBER."),
@@ -80,9 +81,9 @@ def root(
 ) -> None:
     """Take the flags that hold for every command."""
     appearance = Appearance(screen, readonly, ascii_only, theme)
-    invocation = Invocation(state_dir, data_dir, config, appearance)
+    invocation = Invocation(state_dir, data_dir, config, demo, appearance)
     context.obj = invocation
     if context.invoked_subcommand is None:
         from console.cli.opening import open_console
 
-        open_console(invocation.places, appearance)
+        open_console(invocation.places, appearance, demo=demo)

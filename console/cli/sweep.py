@@ -55,16 +55,17 @@ def launch(
     name: Annotated[
         str, typer.Option(metavar="NAME", help="The sweep's name; made from the agent's if not given.")
     ] = "",
-    prepare_missing: Annotated[bool, typer.Option(help="Prepare datasets that are not prepared yet.")] = True,
+    prepare: Annotated[
+        bool, typer.Option("--prepare", help="Prepare datasets that are not prepared yet.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Launch a sweep: an agent on competitions, some seeds each."""
     from engine.agents import own_agents_folder
     from engine.control import ask
 
-    places = places_of(context)
     answer = ask(
-        places,
+        places_of(context),
         "sweep.launch",
         {
             "name": name,
@@ -77,15 +78,14 @@ def launch(
             "network": network.value,
             "cpus": cpus,
             "memory_bytes": round(memory_gb * 1e9) or None,
-            "data_dir": str(places.data_dir),
-            "prepare_missing": prepare_missing,
+            "prepare_missing": prepare,
             "concurrency": concurrency,
             "priority": priority,
             "experiment": experiment,
         },
     )
     if json:
-        say_json({"sweep_id": answer.sweep_id, "text": answer.text})
+        say_json(asdict(answer))
     else:
         say(answer.text)
 
