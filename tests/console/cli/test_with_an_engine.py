@@ -85,21 +85,18 @@ def test_what_was_stopped_is_relaunched_on_demand(cli: Cli, engine: None, prepar
     wait_for(cli, "one", "finished")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["sweep", "launch", "--agent", "dumy", "--split", "low"], "dumy"),
-        (["sweep", "launch", "--agent", "dummy", "-c", "leaf-classification"], "is not prepared"),
-        (["sweep", "launch", "--agent", "dummy", "--split", "low", "--name", "../x"], "can't name a sweep"),
-        (["sweep", "pause", "nothing"], "there is no sweep 'nothing'"),
-        (["runs", "stop", "7"], "there is no run 7"),
-    ],
-)
-def test_what_the_engine_refuses_comes_with_its_reason(
-    cli: Cli, engine: None, arguments: list[str], told: str
-) -> None:
-    refused = cli(*arguments)
-    assert refused.code in (2, 3)
-    assert told in refused.err
-    assert len(refused.err.splitlines()) <= 2
+def test_what_the_engine_refuses_comes_with_its_reason_and_creates_nothing(cli: Cli, engine: None) -> None:
+    launch = ["sweep", "launch", "--agent", "dummy"]
+    cases = {
+        "dumy": ["sweep", "launch", "--agent", "dumy", "--split", "low"],
+        "is not prepared": [*launch, "-c", "leaf-classification"],
+        "can't name a sweep": [*launch, "--split", "low", "--prepare", "--name", "../x"],
+        "there is no sweep 'nothing'": ["sweep", "pause", "nothing"],
+        "there is no run 7": ["runs", "stop", "7"],
+    }
+    for told, arguments in cases.items():
+        refused = cli(*arguments)
+        assert refused.code in (2, 3), arguments
+        assert told in refused.err
+        assert len(refused.err.splitlines()) <= 2
     assert cli("sweep", "list", "--json").document() == []
