@@ -85,12 +85,14 @@ def test_what_was_stopped_is_relaunched_on_demand(cli: Cli, engine: None, prepar
     wait_for(cli, "one", "finished")
 
 
-def test_what_the_engine_refuses_comes_with_its_reason_and_creates_nothing(cli: Cli, engine: None) -> None:
+def test_what_the_engine_refuses_comes_with_its_reason_and_creates_nothing(
+    cli: Cli, engine: None, prepared: Vector
+) -> None:
     launch = ["sweep", "launch", "--agent", "dummy"]
     cases = {
         "dumy": ["sweep", "launch", "--agent", "dumy", "--split", "low"],
         "is not prepared": [*launch, "-c", "leaf-classification"],
-        "can't name a sweep": [*launch, "--split", "low", "--prepare", "--name", "../x"],
+        "can't name a sweep": [*launch, "-c", prepared.id, "--name", "../x"],
         "there is no sweep 'nothing'": ["sweep", "pause", "nothing"],
         "there is no run 7": ["runs", "stop", "7"],
     }
