@@ -119,11 +119,13 @@ class Grading(_Job):
         """The answers as a table, read as MLE-bench reads it."""
         return self.read_answers()
 
-    def read_answers(self, *, text: tuple[str, ...] | None = None) -> pd.DataFrame:
-        """Read the answers, the named columns as verbatim text (all columns with an empty tuple)."""
+    def read_answers(
+        self, *, text: tuple[str, ...] | None = None, columns: tuple[str, ...] | None = None
+    ) -> pd.DataFrame:
+        """Read the answers or some of their columns, those in `text` verbatim (all with an empty tuple)."""
         from competitions.kit import tables
 
-        return tables.read_csv(self.answers_path, text=text)
+        return tables.read_csv(self.answers_path, text=text, columns=columns)
 
     def answer_records(self) -> Iterator[dict[str, Any]]:
         """The answers one JSON object at a time, for `.jsonl` answers."""

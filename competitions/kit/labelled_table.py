@@ -30,7 +30,7 @@ def read(
         needs: columns that it must have.
         member: the table's name inside, if the file is a zip.
         text: columns to keep verbatim.
-        words: columns that are text, with missing cells.
+        words: columns that are text with missing cells, unless `text` is given.
         separator: what stands between cells.
 
     Raises:

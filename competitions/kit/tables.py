@@ -35,7 +35,8 @@ def read_csv(
         source: a file (never taken for compressed or for an address), or an open one.
         text: columns to keep verbatim as text, where "NA", "007" and "" are themselves; an empty
             sequence means all columns. By default pandas finds each column's type.
-        words: columns that are text too, but where "NA" and the like are missing cells; only without `text`.
+        words: columns that are text too, but where "NA" and the like are missing cells;
+            not looked at when `text` is given.
         columns: read only these.
         separator: what stands between cells.
     """

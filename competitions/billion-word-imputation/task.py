@@ -1,0 +1,74 @@
+"""Billion Word Imputation: sentences drawn from a stream, one word taken out of each, scored by edit distance."""
+
+import io
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import IO
+
+import numpy as np
+
+from competitions.kit import archives, checks, placing
+from competitions.kit.metrics.edits import edit_distances
+from competitions.task import Grading, InvalidSubmission, Preparation
+
+TRAIN, TEST = "train_v2.txt", "test_v2.txt"
+HEADER = b'"id","sentence"\n'
+FEWEST_WORDS = 3  # the first and the last one stay
+LONGEST = 100_000  # characters; the longest sentence has some thousand
+STEP = 1 << 20
+
+
+def prepare(job: Preparation) -> None:
+    """Draw about one line in a hundred for the test part and take a word out of it."""
+    holed = job.scratch / TEST
+    with ExitStack() as stack:
+        train = stack.enter_context(archives.new_member(job.public / f"{TRAIN}.zip", TRAIN))
+        test = stack.enter_context(holed.open("wb"))
+        answers = stack.enter_context((job.private / "test.csv").open("wb"))
+        test.write(HEADER)
+        answers.write(HEADER)
+        _divide(job, train, test, answers)
+    placing.copy_file(job, holed, job.private / "sample_submission.csv")
+    with archives.new_member(job.public / f"{TEST}.zip", TEST) as stream:
+        stream.write(holed.read_bytes())
+
+
+def _divide(job: Preparation, train: IO[bytes], test: IO[bytes], answers: IO[bytes]) -> None:
+    random = np.random.RandomState(job.integer("seed"))
+    draw, share = random.random_sample, job.number("test_size")
+    held_out = 0
+    for number, line in enumerate(_lines(job)):
+        if number % STEP == 0:
+            job.progress("sentences", number, 0)
+        # the draw is made for every line, or later ones would meet other numbers
+        drawn = draw() <= share and len(line.split(" ")) >= FEWEST_WORDS
+        sentence = line.strip().replace('"', '""') if drawn else ""
+        words = sentence.split()
+        if len(words) < FEWEST_WORDS:  # not drawn, or blanks at an end had counted for words
+            train.write(line.encode())
+            continue
+        gap = random.randint(1, len(words) - 1)
+        test.write(f'{held_out},"{" ".join(words[:gap] + words[gap + 1 :])}"\n'.encode())
+        whole = " ".join(words) if job.corrected else sentence
+        answers.write(f'{held_out},"{whole}"\n'.encode())
+        held_out += 1
+
+
+def _lines(job: Preparation) -> Iterator[str]:
+    with archives.opened_member(job.source(f"{TRAIN}.zip"), TRAIN) as stream:
+        yield from io.TextIOWrapper(stream, encoding="utf-8")
+
+
+def grade(case: Grading) -> float:
+    """The mean number of edits; edition corrected takes every sentence for text, whatever it reads like."""
+    submission, answers = case.submission, case.answers
+    checks.columns_present(submission, ["id", "sentence"])
+    if case.corrected:
+        submission, answers = case.source.read(text=("sentence",)), case.read_answers(text=("sentence",))
+    rows = checks.matched_rows(submission, answers, "id")
+    given = checks.texts(submission, "sentence")
+    longest = max(range(len(given)), key=lambda row: len(given[row]))
+    if len(given[longest]) > LONGEST:
+        raise InvalidSubmission(f"Row {longest + 1}: sentence is longer than {LONGEST:,} characters.")
+    distances = edit_distances(checks.texts(answers, "sentence"), [given[row] for row in rows])
+    return float(distances.mean())

@@ -1,0 +1,63 @@
+"""H&M Fashion Recommendations: the last days of purchases held out, scored by MAP@12 over customers."""
+
+from datetime import date, timedelta
+
+import pandas as pd
+
+from competitions.kit import checks, labelled_table, metrics, placing, tables
+from competitions.task import Grading, InvalidSubmission, Preparation
+from foundation.problems import DataProblem
+
+PURCHASES = "transactions_train.csv"
+COLUMNS = ["t_dat", "customer_id", "article_id", "price", "sales_channel_id"]
+UNCHANGED = ["articles.csv", "customers.csv", "sample_submission.csv"]
+WINDOW = timedelta(days=7)
+GUESSES = 12
+
+
+def prepare(job: Preparation) -> None:
+    """Cut the purchases by date: eight dates in edition v1, seven and article numbers as text in corrected."""
+    text = ["t_dat", "customer_id", "article_id"] if job.corrected else None
+    table = labelled_table.read(job, PURCHASES, needs=COLUMNS, text=text)
+    labelled_table.expect_width(job, table, len(COLUMNS), PURCHASES)
+    try:
+        first = date.fromisoformat(table["t_dat"].max()) - WINDOW
+    except (TypeError, ValueError) as error:
+        raise DataProblem(f"{job.source(PURCHASES)} is not as known", f"t_dat: {error}") from error
+    first += timedelta(days=1) if job.corrected else timedelta()
+    held_out = table["t_dat"] >= first.isoformat()  # ISO dates sort as text
+    tables.write_csv(table[~held_out], job.public / PURCHASES)
+    bought = table[held_out].sort_values("customer_id", kind="stable")
+    articles = bought["article_id"].map(str).groupby(bought["customer_id"], sort=True).agg(" ".join)
+    answers = pd.DataFrame({"customer_id": articles.index, "prediction": articles.to_numpy()})
+    tables.write_csv(answers, job.private / "answers.csv")
+    for name in UNCHANGED:
+        placing.copy_file(job, job.source(name), job.public / name)
+    placing.place_tree(job, job.source("images"), job.public / "images", "images")
+
+
+def grade(case: Grading) -> float:
+    """Mean average precision; edition v1 pairs customers by rank and compares numbers without leading zeros."""
+    submission, answers = case.submission, case.answers
+    if case.corrected:
+        text = ("customer_id", "prediction")
+        submission, answers = case.source.read(text=text), case.read_answers(text=text)
+        checks.columns_present(submission, text)
+        repeated = submission["customer_id"].duplicated().to_numpy()
+        if repeated.any():
+            raise InvalidSubmission(f"Row {int(repeated.argmax()) + 1}: its customer has a row before it.")
+    else:
+        checks.columns_exactly(submission, ["customer_id", "prediction"])
+    submission = submission[submission["customer_id"].isin(answers["customer_id"])]
+    lacking = len(answers) - submission["customer_id"].nunique()
+    if lacking:
+        raise InvalidSubmission(f"{lacking} customers who are scored have no row; give every customer one.")
+    if case.corrected:
+        submission = submission.iloc[checks.matched_rows(submission, answers, "customer_id")]
+    else:
+        submission = submission.iloc[checks.sorted_rows(submission, "customer_id")]
+        answers = answers.iloc[checks.sorted_rows(answers, "customer_id")]
+    truth = [set(str(cell).split(" ")) for cell in answers["prediction"]]
+    # more than the scored guesses need not be cut apart; rows beyond the last answer are not scored
+    guesses = [str(cell).split(" ", GUESSES)[:GUESSES] for cell in submission["prediction"][: len(truth)]]
+    return metrics.map_at_k(truth, guesses, GUESSES)
