@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-from textual import events
 from textual.app import App
 from textual.message import Message
 
@@ -280,10 +279,6 @@ class ConsoleApp(App[str]):
     def action_leave(self) -> None:
         """Close the console."""
         self.exit()
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Nothing moves with the size but what screens compose anew."""
-        self._refresh_frame()
 
     def _open_first(self) -> None:
         mode, _, rest = (self._wanted or "").partition(":")

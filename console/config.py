@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ class Settings:
 
     palette: Palette = DARK
     ascii_only: bool = False
-    keys: KeyTable = KeyTable()
+    keys: KeyTable = field(default_factory=KeyTable)
 
 
 def read_settings(config_file: Path, *, theme: str | None, ascii_only: bool) -> Settings:

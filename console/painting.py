@@ -95,11 +95,18 @@ def bar(share: float, width: int, signs: Signs) -> tuple[str, str]:
     return drawn, signs.bar_empty * (width - len(drawn))
 
 
-def strip(pieces: Sequence[Piece], width: int, palette: Palette) -> Strip:
-    """Draw pieces on a line of a width."""
-    base = palette.base
+def strip(pieces: Sequence[Piece], width: int, palette: Palette, *, raised: bool = False) -> Strip:
+    """Draw pieces on a line of a width, on the ground of the screen or of a box that is raised over it."""
+    base = palette.raised if raised else palette.base
     segments = [Segment(text, base + palette.style(role)) for text, role in pieces]
     return Strip(segments).adjust_cell_length(width, base)
+
+
+def overlaid(drawn: Strip, style: Style) -> Strip:
+    """Lay a style over everything that is drawn, as the cursor does."""
+    return Strip(
+        [Segment(text, (under or Style()) + style) for text, under, _control in drawn], drawn.cell_length
+    )
 
 
 def look_style(look: Look, palette: Palette) -> Style:
@@ -109,8 +116,8 @@ def look_style(look: Look, palette: Palette) -> Style:
     if look.visible:
         return palette.base + palette.style("mark")
     wanted = Style(
-        color=None if palette.monochrome else look.foreground,
-        bgcolor=None if palette.monochrome else look.background,
+        color=palette.colour_of(look.foreground),
+        bgcolor=palette.colour_of(look.background),
         bold=look.bold or None,
         dim=look.dim or None,
         italic=look.italic or None,

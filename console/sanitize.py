@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from rich.cells import cell_len, get_character_cell_size
@@ -142,7 +142,7 @@ def _after_sgr(look: Look, parameters: str) -> Look:
         if code in (38, 48):
             colour, used = _extended_colour(codes[place + 1 :])
             if colour:
-                look = replace(look, **{"foreground" if code == 38 else "background": colour})
+                look = replace(look, foreground=colour) if code == 38 else replace(look, background=colour)
             place += used
         else:
             look = _after_code(look, code)
@@ -159,18 +159,20 @@ def _extended_colour(codes: list[int]) -> tuple[str | None, int]:
     return None, len(codes)
 
 
-_SWITCHES: dict[int, dict[str, bool]] = {
-    1: {"bold": True},
-    2: {"dim": True},
-    3: {"italic": True},
-    4: {"underline": True},
-    7: {"reverse": True},
-    9: {"strike": True},
-    22: {"bold": False, "dim": False},
-    23: {"italic": False},
-    24: {"underline": False},
-    27: {"reverse": False},
-    29: {"strike": False},
+_SWITCHES: dict[int, Callable[[Look], Look]] = {
+    1: lambda look: replace(look, bold=True),
+    2: lambda look: replace(look, dim=True),
+    3: lambda look: replace(look, italic=True),
+    4: lambda look: replace(look, underline=True),
+    7: lambda look: replace(look, reverse=True),
+    9: lambda look: replace(look, strike=True),
+    22: lambda look: replace(look, bold=False, dim=False),
+    23: lambda look: replace(look, italic=False),
+    24: lambda look: replace(look, underline=False),
+    27: lambda look: replace(look, reverse=False),
+    29: lambda look: replace(look, strike=False),
+    39: lambda look: replace(look, foreground=None),
+    49: lambda look: replace(look, background=None),
 }
 
 
@@ -178,16 +180,13 @@ def _after_code(look: Look, code: int) -> Look:
     if code == 0:
         return PLAIN
     if code in _SWITCHES:
-        switch = _SWITCHES[code]
-        return replace(look, **switch)  # type: ignore[arg-type]  # only its boolean fields are named
+        return _SWITCHES[code](look)
     for base, prefix in ((30, ""), (90, "bright_")):
         if base <= code < base + 8:
             return replace(look, foreground=prefix + _COLOURS[code - base])
         if base + 10 <= code < base + 18:
             return replace(look, background=prefix + _COLOURS[code - base - 10])
-    if code == 39:
-        return replace(look, foreground=None)
-    return replace(look, background=None) if code == 49 else look
+    return look
 
 
 def _merged(parts: Iterator[Span]) -> Iterator[Span]:

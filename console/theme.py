@@ -27,6 +27,19 @@ Role = Literal[
 ]
 
 
+# Which of a theme's colours come closest to the names that programs in a terminal use.
+_SHADES = {
+    "black": "faint",
+    "red": "bad",
+    "green": "good",
+    "yellow": "warn",
+    "blue": "accent",
+    "magenta": "bronze",
+    "cyan": "running",
+    "white": "text",
+}
+
+
 @dataclass(frozen=True)
 class Colours:
     """The colours of a theme; `ansi_default` leaves the terminal its own."""
@@ -56,6 +69,13 @@ class Palette:
     colours: Colours
     monochrome: bool = False
 
+    def colour_of(self, name: str | None) -> str | None:
+        """The theme's own shade of a colour that a terminal program asked for by one of the 16 names."""
+        if name is None or self.monochrome:
+            return None
+        shade = _SHADES.get(name.removeprefix("bright_"))
+        return getattr(self.colours, shade) if shade else name
+
     def style(self, role: Role) -> Style:
         """How text in a role is drawn."""
         return self._styles[role]
@@ -71,6 +91,11 @@ class Palette:
         if self.monochrome:
             return Style()
         return Style(color=self.colours.text, bgcolor=self.colours.background)
+
+    @cached_property
+    def raised(self) -> Style:
+        """What everything in a box over the screen starts from."""
+        return Style() if self.monochrome else Style(color=self.colours.text, bgcolor=self.colours.raised)
 
     @cached_property
     def _styles(self) -> dict[Role, Style]:

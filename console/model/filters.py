@@ -1,4 +1,4 @@
-"""The language of `/`: `state:failed class:infra split:low seed:2` and free words, each of which may be negated by `!`."""
+"""The language of `/`: `state:failed class:infra split:low seed:2` and free words; `!` negates."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ def complete(typed: str) -> str | None:
     names = _names(base, beginning)
     if not names:
         return None
-    common = os.path.commonprefix(names)
+    # Names are compared letter by letter, which is what is wanted here.
+    common = os.path.commonprefix(names)  # noqa: RUF071 see above
     if len(names) == 1 and (base / common).is_dir():
         common += "/"
     completed = f"{folder}/{common}" if "/" in typed else common

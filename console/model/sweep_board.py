@@ -67,11 +67,11 @@ class SweepBoard:
 
 
 def sweep_board(database: Database, sweep_id: str | None) -> SweepBoard | None:
-    """Read a sweep; without an id the newest, None when there is none."""
+    """Read a sweep; without an id the newest that has live runs or else the newest, None when there is none."""
     known = sweeps.all_sweeps(database)
     if not known:
         return None
-    sweep = next((sweep for sweep in known if sweep.id == sweep_id), known[-1])
+    sweep = next((sweep for sweep in known if sweep.id == sweep_id), _foremost(database, known))
     found = runs.of_sweep(database, sweep.id)
     missing = _not_prepared(database, sweep.spec.edition)
     rows = _rows(sweep, found, missing)
@@ -88,6 +88,11 @@ def sweep_board(database: Database, sweep_id: str | None) -> SweepBoard | None:
         all_sweeps=tuple(each.id for each in known),
         runs=tuple(found),
     )
+
+
+def _foremost(database: Database, known: Sequence[Sweep]) -> Sweep:
+    live = runs.live_counts(database)
+    return next((sweep for sweep in reversed(known) if sweep.id in live), known[-1])
 
 
 def _not_prepared(database: Database, edition: str) -> dict[str, Dataset]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from competitions.model import Thresholds
-from state.lifecycle import FailureClass, Outcome, RunState
+from state.lifecycle import FailureClass, Outcome
 
 UNKNOWN = "-"
 
@@ -25,6 +25,13 @@ FAILURE_WORDS = {
     FailureClass.CRASH: "agent crash",
     FailureClass.UNKNOWN: "unknown cause",
 }
+FAILURE_SHORT = {
+    FailureClass.INFRASTRUCTURE: "infra",
+    FailureClass.TIMEOUT: "timeout",
+    FailureClass.MEMORY: "memory",
+    FailureClass.CRASH: "crash",
+    FailureClass.UNKNOWN: "unknown",
+}
 FAILURE_LETTERS = {
     FailureClass.INFRASTRUCTURE: "i",
     FailureClass.TIMEOUT: "t",
@@ -32,7 +39,6 @@ FAILURE_LETTERS = {
     FailureClass.CRASH: "c",
     FailureClass.UNKNOWN: "?",
 }
-STATE_WORDS = {state: state.value for state in RunState}
 
 
 def clock(moment: float) -> str:

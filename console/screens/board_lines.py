@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from console.model import wording
-from console.painting import Line, Pieces, cut, fit, foreign
+from console.painting import Line, Piece, Pieces, cut, fit, foreign
 from console.signs import Signs
 from console.theme import Role
 from engine.scoreboard import COLUMNS, Row, Standing
@@ -24,29 +24,29 @@ class Order:
 
 def heading(order: Order, width: int, signs: Signs) -> Pieces:
     """The names of the columns, an arrow at the one that sorts."""
-    name, llm, cell = _widths(width)
+    name, models, cell, date = _widths(width)
 
     def title(text: str, column: str, size: int, *, right: bool = True) -> tuple[str, Role]:
         arrow = f" {signs.up if order.turned else signs.down}" if order.column == column else ""
         return fit(text + arrow, size, right=right), "accent" if arrow else "dim"
 
     pieces: list[tuple[str, Role]] = [("   ", "text"), title("agent", "name", name, right=False)]
-    if llm:
-        pieces.append((fit("models", llm), "dim"))
+    if models:
+        pieces.append((fit("models", models), "dim"))
     for column in COLUMNS:
         pieces.append(title(column.capitalize(), column, cell))
     pieces.append((fit("h", 5, right=True), "dim"))
-    pieces.append(title("date" if width >= 120 else "", "date", 12 if width >= 120 else 0))
+    pieces.append(title("date" if date else "", "date", date))
     return cut((*pieces, ("  seeds", "dim")), width)
 
 
 def lines(rows: Sequence[Row], order: Order, width: int, signs: Signs) -> list[Line]:
-    """Every row, those without a value in the sorting column last."""
+    """Every row in its order."""
     return [_line(row, width, signs) for row in sorted_rows(rows, order)]
 
 
 def sorted_rows(rows: Sequence[Row], order: Order) -> list[Row]:
-    """Rows in an order; what has no value comes last whichever way it is turned."""
+    """Rows in an order; own rows without a value stand on top, published ones at the end."""
     if order.column in ("name", "date"):
         ordered = sorted(rows, key=lambda row: str(getattr(row, order.column)).lower())
         return ordered[::-1] if order.turned is (order.column == "name") else ordered
@@ -56,33 +56,43 @@ def sorted_rows(rows: Sequence[Row], order: Order) -> list[Row]:
         key=lambda pair: pair[0],
         reverse=not order.turned,
     )
-    # Demo rows stand apart: their numbers must not be read beside real ones.
     without = [row for cell, row in valued if cell is None]
-    return [row for _mean, row in having] + without
+    return (
+        [row for row in without if row.table == "own"]
+        + [row for _mean, row in having]
+        + [row for row in without if row.table != "own"]
+    )
 
 
-def _widths(width: int) -> tuple[int, int, int]:
-    cell = 14 if width >= 100 else 9
-    fixed = 3 + 4 * cell + 5 + (12 if width >= 120 else 0) + (26 if width >= 100 else 6)
-    llm = max(0, min(40, width - fixed - 26)) if width >= 110 else 0
-    return max(14, min(44, width - fixed - llm)), llm, cell
+def _widths(width: int) -> tuple[int, int, int, int]:
+    """How wide names, models, percentages and dates are; 0 leaves a column out."""
+    cell = 13 if width >= 100 else 8
+    date = 12 if width >= 140 else 0
+    room = width - 3 - 4 * cell - 5 - date - (20 if width >= 100 else 8)
+    models = min(44, room * 2 // 5) if room >= 36 else 0
+    return max(14, min(44, room - models)), models, cell, date
 
 
 def _line(row: Row, width: int, signs: Signs) -> Line:
-    name, llm, cell = _widths(width)
+    name, models, cell, date = _widths(width)
     own = row.table == "own"
     mark = "  " if not own else " >" if signs.cursor == "|" else " ▸"
     label = foreign(row.name if not own else f"ours: {row.name}", name - 1, ellipsis=signs.ellipsis)
     pieces: list[tuple[str, Role]] = [(f"{mark} ", "accent"), (label + " ", "strong" if own else "text")]
-    if llm:
-        pieces.append((foreign(row.llms, llm - 1, ellipsis=signs.ellipsis) + " ", "dim"))
+    if models:
+        pieces.append((foreign(row.llms, models - 1, ellipsis=signs.ellipsis) + " ", "dim"))
     for column in COLUMNS:
         pieces.append(_cell(row.columns[column], cell, own=own, signs=signs))
-    pieces.append((fit("" if row.hours is None else f"{row.hours:.3g}", 5, right=True), "dim"))
-    if width >= 120:
-        pieces.append((fit(row.date, 12, right=True), "dim"))
+    pieces.append((fit(_hours(row.hours), 5, right=True), "dim"))
+    pieces.append((fit(row.date if date else "", date, right=True), "dim"))
     pieces += [("  ", "text"), *_seeds(row)]
     return Line(cut(tuple(pieces), width), key=(row.table, row.name, row.llms, row.date), selectable=True)
+
+
+def _hours(hours: float | None) -> str:
+    if hours is None:
+        return ""
+    return f"{hours:.0f}" if hours >= 1 else f"{hours:.1f}"
 
 
 def _cell(standing: Standing, width: int, *, own: bool, signs: Signs) -> tuple[str, Role]:
@@ -95,7 +105,7 @@ def _cell(standing: Standing, width: int, *, own: bool, signs: Signs) -> tuple[s
 
 def _seeds(row: Row) -> Pieces:
     if row.table != "own":
-        return (("published" if row.table == "main" else "published, additional", "faint"),)
+        return (("published" if row.table == "main" else "additional", "faint"),)
     if row.conflict:
         return ((foreign(row.conflict, 40).rstrip(), "bad"),)
     pieces: list[tuple[str, Role]] = []
@@ -120,7 +130,7 @@ def own_summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, 
         if standing.cell is not None:
             earned = f"{standing.cell.mean:.1f} {signs.plus_minus}{standing.cell.sem:.1f} %"
         demo: Pieces = (("  demo: synthetic data, not comparable", "warn"),) if row.demo else ()
-        head = (f" {foreign(row.name, 28)} ", "strong")
-        middle = (f"any medal on its own {wording.plural(standing.of, 'competition')}: ", "dim")
+        head: Piece = (f" {foreign(row.name, 28)} ", "strong")
+        middle: Piece = (f"any medal on its own {wording.plural(standing.of, 'competition')}: ", "dim")
         made.append(cut((head, middle, (earned, "text"), *demo), width))
     return tuple(made[:4])

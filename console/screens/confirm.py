@@ -9,7 +9,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from console.keys import bindings, shown
-from console.painting import Pieces
+from console.painting import Piece, Pieces
 from console.widgets.painted import Painted
 
 if TYPE_CHECKING:
@@ -57,11 +57,21 @@ class ConfirmScreen(ModalScreen[bool]):
         keys = {
             key.id: shown(key.keys[0], ascii_only=ascii_only) for key in self.app.settings.keys.of("confirm")
         }
-        no = ((f" {keys['confirm.no']} ", "accent"), ("no, leave it", "dim" if self._chosen else "strong"))
-        yes = ((f" {keys['confirm.yes']} ", "accent"), (self._yes, "strong" if self._chosen else "dim"))
-        sign = (self.app.signs.cursor, "accent")
-        gap = (" ", "text")
+        no: Pieces = (
+            (f" {keys['confirm.no']} ", "accent"),
+            ("no, leave it", "dim" if self._chosen else "strong"),
+        )
+        yes: Pieces = (
+            (f" {keys['confirm.yes']} ", "accent"),
+            (self._yes, "strong" if self._chosen else "dim"),
+        )
+        sign: Piece = (self.app.signs.cursor, "accent")
+        gap: Piece = (" ", "text")
         answers: Pieces = (
-            gap if self._chosen else sign, *no, ("      ", "text"), sign if self._chosen else gap, *yes,
-        )  # fmt: skip
+            gap if self._chosen else sign,
+            *no,
+            ("      ", "text"),
+            sign if self._chosen else gap,
+            *yes,
+        )
         self.query_one("#question", Painted).show(*self._lines, (), answers)

@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from console.keys import bindings
 from console.model.dataset_board import DatasetRow, dataset_board
-from console.painting import foreign
+from console.painting import Pieces, foreign
 from console.screens import data_lines
 from console.screens.base import ConsoleScreen
 from console.widgets.line_list import LineList
@@ -49,9 +49,8 @@ class DataScreen(ConsoleScreen):
             data_lines.header(self._rows, self.app.signs, self.size.width)
         )
         shown = foreign(self._filter, 60).rstrip()
-        self.query_one("#filter-line", Painted).show(
-            *([((" / ", "accent"), (shown, "text"))] if shown else [])
-        )
+        line: Pieces = ((" / ", "accent"), (shown, "text"))
+        self.query_one("#filter-line", Painted).show(*((line,) if shown else ()))
         rows.show(data_lines.lines(self._rows, self._filter, width, self.app.signs))
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:

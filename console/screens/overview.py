@@ -45,7 +45,7 @@ class OverviewScreen(ConsoleScreen):
         needed = concerns(self._found, now)
         shown.show(overview_lines.lines(self._found, needed, width, shown.size.height, now, self.app.signs))
 
-    def on_line_list_opened(self, message: LineList.Opened) -> None:
+    def on_line_list_opened(self) -> None:
         """Go to what the line is about."""
         self.action_open()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from competitions.model import Thresholds
 from console.model import wording
 from console.painting import Piece, Pieces
@@ -86,7 +88,7 @@ def _compact(cuts: Thresholds, score: float | None, signs: Signs) -> tuple[Piece
 
 
 def _gaps(values: tuple[float, ...], room: int) -> list[int]:
-    apart = [abs(second - first) for first, second in zip(values, values[1:], strict=False)]
+    apart = [abs(second - first) for first, second in pairwise(values)]
     total = sum(apart)
     if not total:
         return [room // len(apart)] * len(apart)
@@ -98,9 +100,7 @@ def _place(score: float, values: tuple[float, ...], ticks: list[int], end: int, 
     worth, marks = sign * score, [sign * value for value in values]
     if worth > marks[0]:
         return ticks[0] - 3
-    for (high, low), (left, right) in zip(
-        zip(marks, marks[1:], strict=False), zip(ticks, ticks[1:], strict=False), strict=True
-    ):
+    for (high, low), (left, right) in zip(pairwise(marks), pairwise(ticks), strict=True):
         if worth >= low:
             share = (high - worth) / (high - low) if high > low else 0.0
             return left + round(share * (right - left))

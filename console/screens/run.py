@@ -85,7 +85,7 @@ class RunScreen(ConsoleScreen):
         if message.value and (wrong := log.search(message.value)):
             self.app.say(wrong, bad=True)
 
-    def on_prompt_left(self, message: Prompt.Left) -> None:
+    def on_prompt_left(self) -> None:
         """Search for nothing."""
         self.query_one(LogView).focus()
 

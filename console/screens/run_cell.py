@@ -70,7 +70,7 @@ def draw_run(run: Run | None, signs: Signs, now: float) -> Drawn:
         return Drawn(outcome_sign(run.outcome, signs), text + reroll, "", outcome_role(run.outcome))
     if run.state is RunState.FAILED:
         kind = run.failure_class or FailureClass.UNKNOWN
-        text = f"{wording.FAILURE_LETTERS[kind]} {wording.FAILURE_WORDS[kind].split()[-1]}"
+        text = f"{wording.FAILURE_LETTERS[kind]} {wording.FAILURE_SHORT[kind]}"
         return Drawn(signs.failed, text + reroll, "", "bad")
     if run.state is RunState.STOPPED:
         return Drawn(signs.stopped, "stopped" + reroll, "", "dim")

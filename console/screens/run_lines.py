@@ -19,7 +19,7 @@ PANES = ("log", "timeline", "submissions", "files", "config")
 
 def header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Pieces, ...]:
     """Which run this is, how it is, and what it would get."""
-    run, dot = facts.run, (f" {signs.dot} ", "faint")
+    run, dot = facts.run, _dot(signs)
     place: list[Piece] = [
         (" ", "text"),
         (foreign(run.competition_id, 60).rstrip(), "strong"),
@@ -38,6 +38,10 @@ def header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Piece
     if run.failure_class is not None:
         lines.append(_failure(facts, width))
     return tuple(lines)
+
+
+def _dot(signs: Signs) -> Piece:
+    return f" {signs.dot} ", "faint"
 
 
 def panes(current: str, width: int, signs: Signs) -> Pieces:
@@ -68,7 +72,7 @@ def _state(facts: RunFacts, width: int, now: float, signs: Signs) -> Pieces:
 
 
 def _standing(facts: RunFacts, now: float, signs: Signs) -> Pieces:
-    run, dot = facts.run, (f" {signs.dot} ", "faint")
+    run, dot = facts.run, _dot(signs)
     pieces: list[Piece] = [(" ", "text")]
     if run.standing is None:
         pieces.append(("nothing graded yet", "dim"))

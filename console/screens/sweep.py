@@ -76,11 +76,11 @@ class SweepScreen(ConsoleScreen):
         self._follow_wish(runs)
         self._draw_about()
 
-    def on_line_list_moved(self, message: LineList.Moved) -> None:
+    def on_line_list_moved(self) -> None:
         """Tell about the run under the cursor."""
         self._draw_about()
 
-    def on_line_list_opened(self, message: LineList.Opened) -> None:
+    def on_line_list_opened(self) -> None:
         """Open the run under the cursor."""
         self.action_open()
 

@@ -88,7 +88,7 @@ def matrix(board: SweepBoard, view: View) -> list[Line]:
             continue
         if lines:
             lines.append(Line())
-        lines.append(_group_heading(group, layout, view))
+        lines.append(_group_heading(group, layout))
         lines += [_row(row, layout, view) for row in rows]
         lines.append(_group_total(group, layout, view.signs))
     return lines
@@ -180,7 +180,7 @@ def _cells(layout: _Layout) -> tuple[tuple[int, int], ...]:
     )
 
 
-def _group_heading(group: Group, layout: _Layout, view: View) -> Line:
+def _group_heading(group: Group, layout: _Layout) -> Line:
     title = f"{group.split.upper()}"
     pieces: list[Piece] = [(" ", "text"), (fit(title, layout.name + 1), "strong")]
     for seed in range(1, layout.seeds + 1):
@@ -232,8 +232,11 @@ def _cell(cell: Cell | None, signs: Signs) -> str:
 
 
 def _flat_heading(width: int) -> Line:
-    text = f"  {'run':>6}  {'competition':<{_flat_name(width)}} {'seed':>4}  {'state':<16} {'score':>10} {'standing':<13}"
-    return Line(((fit(f"{text} {'attempt':>7}  what", width), "dim"),))
+    name = f"{'competition':<{_flat_name(width)}}"
+    text = (
+        f"  {'run':>6}  {name} {'seed':>4}  {'state':<16} {'score':>10} {'standing':<13}{'attempt':>7}  what"
+    )
+    return Line(((fit(text, width), "dim"),))
 
 
 def _flat_name(width: int) -> int:

@@ -14,7 +14,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from console.keys import bindings
-from console.painting import Line, strip
+from console.painting import Line, overlaid, strip
 
 if TYPE_CHECKING:
     from console.app import ConsoleApp
@@ -108,15 +108,14 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         if not self.has_focus:
             return Strip.join([mark, drawn.crop(1, width)])
         if not line.cells:
-            return Strip.join([mark, drawn.crop(1, width)]).apply_style(palette.cursor)
+            return Strip.join([mark, overlaid(drawn.crop(1, width), palette.cursor)])
         start, end = line.cells[self.column]
-        chosen = drawn.crop(start, end).apply_style(palette.cursor + Style(bold=True))
-        name = drawn.crop(1, line.cells[0][0])
+        chosen = overlaid(drawn.crop(start, end), palette.cursor + Style(bold=True))
+        name = overlaid(drawn.crop(1, line.cells[0][0]), Style(bold=True))
         rest = drawn.crop(line.cells[0][0], start)
-        underlay = Style() if palette.monochrome else palette.cursor
-        return Strip.join([mark, name.apply_style(underlay), rest, chosen, drawn.crop(end, width)])
+        return Strip.join([mark, name, rest, chosen, drawn.crop(end, width)])
 
-    def on_resize(self, event: events.Resize) -> None:
+    def on_resize(self) -> None:
         """Keep the width of what scrolls the same as what is seen."""
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines))
         self._keep_in_view()

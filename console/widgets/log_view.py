@@ -17,7 +17,7 @@ from textual.widget import Widget
 from console.keys import bindings
 from console.model import wording
 from console.model.logpager import ERRORS, LogPager, Page
-from console.painting import Pieces, foreign, span_segments, spread
+from console.painting import Piece, Pieces, foreign, span_segments, spread
 from console.sanitize import spans
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         )
         if not page.exists and not page.note:
             return ((" nothing has been printed yet", "dim"),)
-        size = (f"{wording.size(page.size)}  ", "dim")
+        size: Piece = (f"{wording.size(page.size)}  ", "dim")
         wrap: Pieces = (("wrap  ", "dim"),) if self._wrap else ()
         aside: Pieces = ((f"from column {self._left + 1}  ", "dim"),) if self._left else ()
         if page.following:
@@ -125,11 +125,11 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             self._page = message.page
             self._draw()
 
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+    def on_mouse_scroll_down(self) -> None:
         """Go down."""
         self.action_scroll_lines(_WHEEL_LINES)
 
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+    def on_mouse_scroll_up(self) -> None:
         """Go up."""
         self.action_scroll_lines(-_WHEEL_LINES)
 

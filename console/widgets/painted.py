@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -41,11 +41,11 @@ class Painted(Widget):
         if changed:
             self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
 
-    def get_content_height(self, container: object, viewport: object, width: int) -> int:
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 Textual asks
         """As many rows as there are lines."""
         return len(self._lines)
 
     def render_line(self, y: int) -> Strip:
         """Draw one line."""
         pieces = self._lines[y] if y < len(self._lines) else ()
-        return strip(pieces, self.size.width, self.app.palette)
+        return strip(pieces, self.size.width, self.app.palette, raised=self.screen.is_modal)
