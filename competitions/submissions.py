@@ -143,4 +143,6 @@ class SubmissionFile:
 
 
 def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:300]
+    # what an agent wrote may be in it: no control character, no text beyond ASCII passes
+    text = " ".join(str(error).split())
+    return "".join(char if " " <= char <= "~" else "?" for char in text)[:300]

@@ -21,7 +21,7 @@ def prepared(competition_id: str, edition: Edition = "v1") -> Path:
 @cache
 def _prepare(competition_id: str, edition: Edition) -> Path:
     vector = Vector(VECTORS / competition_id)
-    base = Path(_SCRATCH.name, competition_id, edition)
+    base = Path(tempfile.mkdtemp(dir=_SCRATCH.name))
     raw = vector.unpack_raw(base / "raw")
     return prepare_competition(
         competition_id, data_dir=base / "data", raw=raw, edition=edition, parameters=vector.parameters
