@@ -1,0 +1,38 @@
+"""Engines for tests, over one dataset that is prepared once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine import prepare_competition
+from engine.demo import generate
+from engine.places import Places
+from tests.engine.harness import COMPETITION, Harness
+
+
+@pytest.fixture(scope="session")
+def prepared_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory in which one competition is prepared; tests only read it."""
+    folder = tmp_path_factory.mktemp("data")
+    raw = folder / "generated"
+    generate(COMPETITION, raw)
+    prepare_competition(COMPETITION, data_dir=folder, raw=raw)
+    return folder
+
+
+@pytest.fixture
+def harness(tmp_path: Path, prepared_data: Path) -> Iterator[Harness]:
+    """An engine that is not started yet, and is gone when the test is over."""
+    places = Places(tmp_path / "config.toml", prepared_data, tmp_path / "state")
+    made = Harness(places, tmp_path / "agents")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def bubblewrap(require_program: Callable[[str, str], str]) -> str:
+    """Bubblewrap, without which a test can't be what it is named after."""
+    return require_program("bwrap", "bubblewrap")

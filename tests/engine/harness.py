@@ -1,0 +1,165 @@
+"""A real engine on a state of its own, and agents written on the spot, for tests that need the whole thing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from engine import control
+from engine.control.status import lock_path
+from engine.places import Places
+from engine.runs import protocol
+from engine.runs.runner import processes
+from foundation import locks
+from state import database, runs
+from state.records import Attempt, Run
+
+PATIENCE = 60.0
+COMPETITION = "spaceship-titanic"
+SUBMIT = 'cp "$DATA_DIR/sample_submission.csv" "$SUBMISSION_DIR/submission.csv"'
+WAIT_FOR_GO = 'while [ ! -e "$CODE_DIR/go" ]; do sleep 0.05; done'
+
+Found = TypeVar("Found")
+
+
+def eventually(look: Callable[[], Found], *, patience: float = PATIENCE) -> Found:
+    """Look until there is something to see, and return it."""
+    give_up = time.monotonic() + patience
+    while True:
+        found = look()
+        if found:
+            return found
+        assert time.monotonic() < give_up, "what was waited for did not happen"
+        time.sleep(0.05)
+
+
+class Harness:
+    """Starts, kills and asks the engine of one test."""
+
+    def __init__(self, places: Places, agents_dir: Path) -> None:
+        self.places = places
+        self.agents_dir = agents_dir
+
+    def agent(self, name: str, script: str, *, extra: str = "") -> str:
+        folder = self.agents_dir / name
+        folder.mkdir(parents=True)
+        (folder / "start.sh").write_text(f'echo start >> "$CODE_DIR/starts"\n{script}\n')
+        (folder / "config.yaml").write_text(f"{name}:\n  start: {name}/start.sh\n{extra}")
+        return name
+
+    def start(self) -> None:
+        control.ensure_running(self.places)
+
+    def launch(self, agent: str, **arguments: Any) -> str:
+        usual = {
+            "agent_id": agent,
+            "agents_dir": str(self.agents_dir),
+            "competitions": [COMPETITION],
+            "seeds": 1,
+            "time_limit_seconds": 120,
+            "grace_seconds": 1,
+            "grade_every_seconds": 0.5,
+            "concurrency": 20,
+            "cpus": 0.05,
+        }
+        sweep_id = control.ask(self.places, "sweep.launch", usual | arguments, wait_seconds=PATIENCE).sweep_id
+        assert sweep_id is not None
+        return sweep_id
+
+    def ask(self, kind: str, **arguments: Any) -> control.Answer:
+        return control.ask(self.places, kind, arguments, wait_seconds=PATIENCE)
+
+    def runs(self) -> list[Run]:
+        state = database.open_for_reading(self.places.state_dir)
+        try:
+            return runs.of_all_sweeps(state)
+        finally:
+            state.close()
+
+    def attempts(self, run: Run) -> list[Attempt]:
+        state = database.open_for_reading(self.places.state_dir)
+        try:
+            return runs.attempts(state, run.id)
+        finally:
+            state.close()
+
+    def folder(self, run: Run) -> Path:
+        return self.places.state_dir / self.attempts(run)[-1].directory
+
+    def log(self, run: Run) -> str:
+        return (self.folder(run) / protocol.LOG).read_text(errors="replace")
+
+    def all_in(self, *wanted: str) -> list[Run]:
+        """Wait until every run is in one of the states."""
+
+        def look() -> list[Run]:
+            found = self.runs()
+            return found if all(run.state in wanted for run in found) else []
+
+        return eventually(look)
+
+    def ended(self) -> list[Run]:
+        return self.all_in("finished", "failed", "stopped")
+
+    def until_started(self) -> list[Run]:
+        """Wait until every agent has really begun."""
+        found = self.all_in("running")
+        for run in found:
+            eventually((self.folder(run) / protocol.CODE / "starts").exists)
+        return found
+
+    def go(self, run: Run) -> None:
+        (self.folder(run) / protocol.CODE / "go").touch()
+
+    def kill_engine(self) -> None:
+        kill_holder(lock_path(self.places))
+
+    def kill_runner(self) -> None:
+        kill_holder(self.places.state_dir / protocol.RUNNER / protocol.RUNNER_LOCK)
+
+    def kill_workers(self) -> int:
+        """Kill the engine's worker processes."""
+        engine = int(lock_path(self.places).read_text())
+        workers = [
+            child.pid
+            for child in processes.look().children.get(engine, ())
+            if b"engine.workers.nursery" in Path(f"/proc/{child.pid}/cmdline").read_bytes()
+        ]
+        processes.kill(workers)
+        return len(workers)
+
+    def kill_shim(self, run: Run) -> None:
+        kill_holder(self.folder(run) / protocol.LOCK)
+
+    def close(self) -> None:
+        """End everything that this test has started, and wait until it is gone."""
+        for lock in (lock_path(self.places), *self.places.state_dir.glob("runner/runner.lock")):
+            _signal_holder(lock, signal.SIGTERM)
+            eventually(lambda lock=lock: not locks.is_held(lock))
+        for lock in self.places.state_dir.glob("runs/*/*/*/*/shim.lock"):
+            _signal_holder(lock, signal.SIGKILL)
+            eventually(lambda lock=lock: not locks.is_held(lock))
+            processes.kill(processes.of_attempt(lock.parent))
+
+
+def kill_holder(lock: Path) -> None:
+    """Kill -9 whoever holds a lock, and wait until the kernel has let go of it."""
+    assert locks.is_held(lock)
+    _signal_holder(lock, signal.SIGKILL)
+    eventually(lambda: not locks.is_held(lock))
+
+
+def _signal_holder(lock: Path, number: signal.Signals) -> None:
+    if locks.is_held(lock):
+        with suppress(ProcessLookupError):
+            os.kill(int(lock.read_text()), number)
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]

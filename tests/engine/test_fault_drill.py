@@ -1,0 +1,273 @@
+"""Whatever is killed, every run ends exactly once, with the outcome it would have had and all its output."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.runs import protocol
+from engine.runs.runner import processes
+from foundation import locks
+from state import database, events, submissions
+from state.lifecycle import FailureClass, Outcome, RunState
+from state.records import Run
+from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually, kill_holder, lines
+
+pytestmark = pytest.mark.usefixtures("bubblewrap")
+WORK = f"echo first half; {WAIT_FOR_GO}; {SUBMIT}; echo second half"
+
+
+def assert_ended_once(harness: Harness, run: Run) -> None:
+    attempts = harness.attempts(run)
+    assert [attempt.number for attempt in attempts] == [1]
+    folder = harness.folder(run)
+    assert (folder / protocol.CODE / "starts").read_text() == "start\n"
+    state = database.open_for_reading(harness.places.state_dir)
+    try:
+        told = [event.kind for event in events.newest(state, run_id=run.id)]
+    finally:
+        state.close()
+    assert sum(kind in ("run.finished", "run.failed", "run.stopped") for kind in told) == 1
+    assert told.count("run.starting") == 1
+    assert not list(protocol.inbox(harness.places.state_dir).iterdir())
+    assert processes.of_attempt(folder) == []
+
+
+def assert_finished_whole(harness: Harness, run: Run) -> None:
+    assert run.state is RunState.FINISHED
+    assert run.outcome is Outcome.BELOW_MEDIAN
+    assert harness.log(run) == "first half\nsecond half\n"
+    assert (harness.folder(run) / protocol.SNAPSHOTS / "1.csv").is_file()
+    assert_ended_once(harness, run)
+
+
+@pytest.mark.parametrize(
+    "kill",
+    [
+        [Harness.kill_engine],
+        [Harness.kill_runner],
+        [Harness.kill_engine, Harness.kill_runner],
+        [Harness.kill_runner, Harness.kill_engine],
+    ],
+    ids=["engine", "runner", "engine-then-runner", "runner-then-engine"],
+)
+def test_a_killed_engine_or_runner_adopts_its_running_agents(
+    harness: Harness, kill: list[Callable[[Harness], None]]
+) -> None:
+    harness.agent("worker", WORK)
+    harness.start()
+    harness.launch("worker", seeds=4)
+    running = harness.until_started()
+    for one in kill:
+        one(harness)
+    harness.go(running[0])  # it ends with nobody there to see it
+    eventually((harness.folder(running[0]) / protocol.ENDING).exists)
+    harness.start()
+    for run in running[1:]:
+        harness.go(run)
+    for run in harness.ended():
+        assert_finished_whole(harness, run)
+
+
+def test_everything_killed_at_once_loses_only_the_agents_whose_sandbox_was_killed(harness: Harness) -> None:
+    harness.agent("worker", WORK)
+    harness.start()
+    harness.launch("worker", seeds=4)
+    lost, *others = harness.until_started()
+    harness.kill_engine()
+    harness.kill_runner()
+    harness.kill_shim(lost)
+    harness.start()
+    for run in others:
+        harness.go(run)
+    ended = {run.id: run for run in harness.ended()}
+    for run in others:
+        assert_finished_whole(harness, ended[run.id])
+    failed = ended[lost.id]
+    assert failed.failure_class is FailureClass.INFRASTRUCTURE
+    assert "sandbox lost" in failed.failure_text
+    assert harness.log(failed) == "first half\n"
+    assert_ended_once(harness, failed)
+
+
+def test_killed_workers_are_replaced_and_their_grading_is_done_again(harness: Harness) -> None:
+    harness.agent("worker", f"{SUBMIT}; {WORK}")
+    harness.start()
+    harness.launch("worker", seeds=2)
+    running = harness.until_started()
+    eventually(lambda: all(run.standing for run in harness.runs()))
+    assert harness.kill_workers() == 1
+    for run in running:
+        harness.go(run)
+    for run in harness.ended():
+        assert run.outcome is Outcome.BELOW_MEDIAN
+        assert_ended_once(harness, run)
+
+
+def test_a_deadline_holds_with_engine_and_runner_dead(harness: Harness) -> None:
+    harness.agent("stubborn", "trap '' TERM; echo here; while :; do sleep 1; done")
+    harness.start()
+    harness.launch("stubborn", time_limit_seconds=4, grace_seconds=0.5)
+    (run,) = harness.until_started()
+    harness.kill_engine()
+    harness.kill_runner()
+    folder = harness.folder(run)
+    eventually((folder / protocol.ENDING).exists)
+    eventually(lambda: not processes.of_attempt(folder))
+    harness.start()
+    (run,) = harness.ended()
+    assert run.failure_class is FailureClass.TIMEOUT
+    assert_ended_once(harness, run)
+
+
+def test_an_agent_that_ends_after_its_shim_was_killed_leaves_no_grandchildren(harness: Harness) -> None:
+    daemon = "setsid bash -c 'trap \"\" TERM HUP; while :; do sleep 1; done' & echo daemon started"
+    harness.agent("daemon", f"{daemon}; {WAIT_FOR_GO}")
+    harness.start()
+    harness.launch("daemon", runtime="plain")
+    (run,) = harness.until_started()
+    folder = harness.folder(run)
+    eventually(lambda: "daemon started" in harness.log(run))
+    assert len(processes.of_attempt(folder)) > 1
+    harness.kill_shim(run)
+    (run,) = harness.ended()
+    assert processes.of_attempt(folder) == []
+    assert run.failure_class is FailureClass.INFRASTRUCTURE
+
+
+def test_a_runner_killed_in_the_middle_of_handing_over_starts_no_agent_twice(harness: Harness) -> None:
+    harness.agent("worker", WORK)
+    harness.start()
+    harness.launch("worker", seeds=8)
+    lock = harness.places.state_dir / protocol.RUNNER / protocol.RUNNER_LOCK
+    for _ in range(3):
+        eventually(lambda: lock.exists() and locks.is_held(lock) and lock.read_text().isdigit())
+        kill_holder(lock)
+    for run in harness.until_started():
+        harness.go(run)
+    for run in harness.ended():
+        assert_finished_whole(harness, run)
+
+
+def test_an_infrastructure_failure_is_relaunched_for_free_and_keeps_its_first_attempt(
+    harness: Harness,
+) -> None:
+    script = f'if [ "$ATTEMPT" = 1 ]; then echo "NVML: Unknown Error"; exit 3; fi; {SUBMIT}'
+    harness.agent("flaky", script)
+    harness.start()
+    harness.launch("flaky")
+    (run,) = harness.ended()
+    assert run.failure_class is FailureClass.INFRASTRUCTURE
+    assert harness.attempts(run)[0].evidence == "NVML: Unknown Error"
+    harness.ask("run.relaunch", run_ids=[run.id])
+    eventually(lambda: harness.runs()[0].attempts == 2)
+    (run,) = harness.ended()
+    assert run.outcome is Outcome.BELOW_MEDIAN
+    assert run.rerolls == 0
+    first, second = harness.attempts(run)
+    assert first.failure_class is FailureClass.INFRASTRUCTURE
+    assert second.outcome is Outcome.BELOW_MEDIAN
+    assert (harness.places.state_dir / first.directory / protocol.EXIT).is_file()
+
+
+def test_stopping_a_run_gives_its_agent_the_grace_and_keeps_what_it_had(harness: Harness) -> None:
+    harness.agent("polite", f"trap 'echo leaving; exit 0' TERM; {SUBMIT}; {WAIT_FOR_GO}")
+    harness.start()
+    harness.launch("polite", seeds=2, concurrency=1, grace_seconds=20)
+    running = eventually(lambda: [run for run in harness.runs() if run.submissions])[0]
+    harness.ask("sweep.stop", sweep_id=running.sweep_id)
+    ended = harness.ended()
+    assert [run.state for run in ended] == [RunState.STOPPED, RunState.STOPPED]
+    stopped = next(run for run in ended if run.id == running.id)
+    assert harness.log(stopped).endswith("leaving\n")
+    assert (harness.folder(stopped) / protocol.SNAPSHOTS / "1.csv").is_file()
+    assert next(run for run in ended if run.id != running.id).attempts == 0
+
+
+def test_the_submission_is_graded_while_the_agent_works(harness: Harness) -> None:
+    better = (
+        "python -c \"import csv,os,random; rows=list(csv.reader(open(os.environ['DATA_DIR']+'/sample_submission.csv')));"
+        " out=open(os.environ['SUBMISSION_DIR']+'/submission.csv','w'); csv.writer(out).writerows("
+        "[rows[0]]+[[i,'True' if n%2 else 'False'] for n,(i,_) in enumerate(rows[1:])])\""
+    )
+    harness.agent("improver", f"{SUBMIT}; {WAIT_FOR_GO}; {better}")
+    harness.start()
+    harness.launch("improver")
+    first = eventually(lambda: [run for run in harness.runs() if run.standing])[0]
+    assert first.state is RunState.RUNNING
+    assert first.outcome is None
+    harness.go(first)
+    (run,) = harness.ended()
+    state = database.open_for_reading(harness.places.state_dir)
+    try:
+        curve = submissions.of_attempt(state, harness.attempts(run)[0].id)
+    finally:
+        state.close()
+    assert [snapshot.sequence for snapshot in curve] == [1, 2]
+    assert [snapshot.final for snapshot in curve] == [False, True]
+    assert curve[0].score == first.score
+    assert curve[1].score == run.score
+    assert curve[0].sha256 != curve[1].sha256
+    kinds = [line["kind"] for line in lines(harness.folder(run) / protocol.EVENTS)]
+    assert kinds == ["started", "submission", "submission", "ended", "collected"]
+
+
+def test_an_orderly_stop_of_the_engine_lets_agents_go_on(harness: Harness) -> None:
+    from engine import control
+
+    harness.agent("worker", WORK)
+    harness.start()
+    harness.launch("worker")
+    (run,) = harness.until_started()
+    assert not control.stop(harness.places).running
+    assert locks.is_held(harness.folder(run) / protocol.LOCK)
+    harness.start()
+    harness.go(run)
+    assert_finished_whole(harness, harness.ended()[0])
+
+
+def test_stopping_with_runs_leaves_nothing_running(harness: Harness) -> None:
+    from engine import control
+
+    harness.agent("worker", WORK)
+    harness.start()
+    harness.launch("worker", seeds=3, concurrency=2)
+    eventually(lambda: sum(run.state is RunState.RUNNING for run in harness.runs()) == 2)
+    assert not control.stop(harness.places, with_runs=True).running
+    states = sorted(run.state for run in harness.runs())
+    assert states == [RunState.QUEUED, RunState.STOPPED, RunState.STOPPED]
+
+
+def test_what_a_signal_ends_is_told_by_its_name(harness: Harness) -> None:
+    harness.agent("suicide", "kill -SEGV $$")
+    harness.start()
+    harness.launch("suicide")
+    (run,) = harness.ended()
+    assert run.failure_class is FailureClass.CRASH
+    assert signal.SIGSEGV.name in run.failure_text
+
+
+def test_a_state_that_an_attempt_left_half_made_is_resumed(harness: Harness, tmp_path: Path) -> None:
+    """The intent is in the state, nothing is on disk: as if the engine had died between the two."""
+    from state import runs, transitions
+
+    harness.agent("worker", SUBMIT)
+    harness.start()
+    sweep = harness.launch("worker", concurrency=1)
+    harness.ended()
+    harness.ask("sweep.pause", sweep_id=sweep)
+    (run,) = harness.runs()
+    harness.ask("run.relaunch", run_ids=[run.id])
+    harness.kill_engine()
+    state = database.open_for_writing(harness.places.state_dir)
+    directory = protocol.attempt_folder(sweep, run.competition_id, run.seed, 2)
+    transitions.launch(state, run.id, directory=directory, runtime=protocol.PLAIN, now=0.0)
+    assert runs.latest_attempt(state, run.id) is not None
+    state.close()
+    harness.start()
+    (run,) = harness.ended()
+    assert run.outcome is Outcome.BELOW_MEDIAN
+    assert run.attempts == 2
