@@ -201,7 +201,7 @@ def test_a_staged_fault_spares_the_next_attempt(datasets: Path, tmp_path: Path) 
         ),
         (
             {"sample_submission.csv": "id,y\na.png,0\n", "train.csv": "id,y\nb.png,1\nc.png,0\n"},
-            "neither tables nor pictures for train",
+            "there are neither tables nor pictures for train",
         ),
     ],
 )
