@@ -269,7 +269,7 @@ class ConsoleApp(App[str]):
     def action_help(self) -> None:
         """Show the keys of this screen."""
         if isinstance(self.screen, ConsoleScreen):
-            self.push_screen(HelpScreen(self.screen.CONTEXTS))
+            self.push_screen(HelpScreen(self.screen.contexts()))
 
     def action_next_theme(self) -> None:
         """Change between dark and light."""

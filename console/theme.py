@@ -112,7 +112,7 @@ class Palette:
                 "good": Style(),
                 "running": Style(),
                 "warn": Style(bold=True),
-                "bad": Style(bold=True, underline=True),
+                "bad": Style(bold=True),
                 "mark": Style(dim=True, reverse=True),
                 "hit": Style(reverse=True),
             }
@@ -153,6 +153,8 @@ class Palette:
                 "scrollbar-background-hover": colours.background,
                 "scrollbar-background-active": colours.background,
                 "scrollbar-corner-color": colours.background,
+                "ansi-background": "ansi_black",
+                "ansi-foreground": "ansi_white",
                 "block-cursor-text-style": "reverse" if self.monochrome else "none",
             },
         )

@@ -63,6 +63,10 @@ class ConsoleScreen(Screen[None]):
         """What the screen asks the state, and who takes the answers, by name."""
         return {}
 
+    def contexts(self) -> tuple[Context, ...]:
+        """Whose keys work here now."""
+        return self.CONTEXTS
+
     def redraw(self) -> None:
         """Draw again what depends on the time, the size or the palette."""
 
@@ -106,7 +110,7 @@ class ConsoleScreen(Screen[None]):
 
     def footer_line(self, width: int) -> Pieces:
         """The keys that matter here."""
-        return frame.footer_line(self.app.settings.keys, self.CONTEXTS, self.app.situation(), width)
+        return frame.footer_line(self.app.settings.keys, self.contexts(), self.app.situation(), width)
 
     def _full(self, name: str) -> str:
         return f"{id(self)}.{name}"

@@ -64,6 +64,8 @@ def _health(found: Situation, width: int) -> Pieces:
         pieces += [("read-only", "warn"), (dot, "faint")]
     if found.demo:
         pieces += [("demo", "warn"), (dot, "faint")]
+    if found.condition.health in (Health.ABSENT, Health.UNKNOWN) and (engine is None or not engine.running):
+        return (*pieces, ("no engine yet", "dim"))
     if engine is None or not engine.running:
         pieces += [(f"{found.signs.failed} engine down", "bad")]
         return tuple(pieces)

@@ -69,7 +69,10 @@ def distances(cuts: Thresholds, score: float) -> str:
     ahead = [name for name in values if name not in passed]
     told = []
     if passed:
-        told.append(f"{abs(score - values[passed[0]]):.4g} better than {passed[0]} needs")
+        spare = abs(score - values[passed[0]])
+        told.append(
+            f"{spare:.4g} better than {passed[0]} needs" if spare else f"exactly what {passed[0]} needs"
+        )
     if ahead:
         told.append(f"{abs(score - values[ahead[-1]]):.4g} short of {ahead[-1]}")
     return ", ".join(told)

@@ -9,7 +9,7 @@ from typing import Any
 from textual.containers import Container
 from textual.widget import Widget
 
-from console.keys import bindings
+from console.keys import Context, bindings
 from console.model import files
 from console.model.run_facts import RunFacts, run_facts
 from console.painting import Line
@@ -51,6 +51,10 @@ class RunScreen(ConsoleScreen):
     def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
         """The facts of this run."""
         return {"facts": (lambda database: run_facts(database, self._run_id), self._take)}
+
+    def contexts(self) -> tuple[Context, ...]:
+        """The log has keys that a list has not."""
+        return ("run", "log") if self._pane == "log" else ("run", "list")
 
     def on_mount(self) -> None:
         """Open on the wanted pane."""
@@ -132,6 +136,7 @@ class RunScreen(ConsoleScreen):
             self._list_files()
         lines.scroll_to(y=0, animate=False)
         self.redraw()
+        self.refresh_frame()
 
     def _take(self, facts: RunFacts) -> None:
         self._facts = facts

@@ -21,6 +21,9 @@ _OUTCOME_ROLES: dict[Outcome, Role] = {
 }
 
 
+_WITHOUT_SCORE = {Outcome.INVALID: "invalid", Outcome.NO_SUBMISSION: "none"}
+
+
 @dataclass(frozen=True)
 class Drawn:
     """A run in a cell: the sign, then a short text; a standing in brackets where it is not final."""
@@ -65,8 +68,7 @@ def draw_run(run: Run | None, signs: Signs, now: float) -> Drawn:
         return Drawn(" ", "", "", "faint")
     reroll = signs.reroll if run.rerolls else ""
     if run.state is RunState.FINISHED and run.outcome is not None:
-        score = wording.score(run.score) if run.score is not None else ""
-        text = score or wording.OUTCOME_WORDS[run.outcome].replace(" submission", "")
+        text = wording.score(run.score) if run.score is not None else _WITHOUT_SCORE.get(run.outcome, "")
         return Drawn(outcome_sign(run.outcome, signs), text + reroll, "", outcome_role(run.outcome))
     if run.state is RunState.FAILED:
         kind = run.failure_class or FailureClass.UNKNOWN

@@ -17,6 +17,9 @@ from state.records import Run, SweepCounts
 
 _MARGIN = 2
 _MORE_COLUMNS = 110
+_MORE_WIDTH = 30
+# Room for a sign, hours and minutes or five decimals, a standing in brackets, and a mark.
+_CELL = 13
 
 
 @dataclass(frozen=True)
@@ -59,11 +62,11 @@ def header(board: SweepBoard, view: View) -> tuple[Pieces, ...]:
     agent = foreign(spec.agent_id, 30).rstrip()
     left += [(dot, "faint"), (agent, "text"), (dot, "faint"), (dot.join(facts), "dim")]
     earned: Pieces = (("any medal ", "dim"), (_cell(board.any_medal, signs), "strong"), (" ", "text"))
-    second: Pieces = ((" ", "text"), *counts_pieces(board.counts, signs))
+    second: Pieces = ((" ", "text"), *counts_pieces(board.counts, signs, short=view.width < 100))
     return spread(tuple(left), others, view.width), spread(second, earned, view.width)
 
 
-def counts_pieces(counts: SweepCounts, signs: Signs) -> Pieces:
+def counts_pieces(counts: SweepCounts, signs: Signs, *, short: bool = False) -> Pieces:
     """How many runs are where, each with its sign."""
     pieces: list[Piece] = [
         (f"{signs.running} {counts.live} running", "running" if counts.live else "dim"),
@@ -72,7 +75,7 @@ def counts_pieces(counts: SweepCounts, signs: Signs) -> Pieces:
         (f"   {signs.failed} {counts.failed} failed", "bad" if counts.failed else "dim"),
     ]
     if counts.infrastructure:
-        pieces.append((f" ({counts.infrastructure} infrastructure)", "dim"))
+        pieces.append((f" ({counts.infrastructure} {'infra' if short else 'infrastructure'})", "dim"))
     if counts.stopped:
         pieces.append((f"   {signs.stopped} {counts.stopped} stopped", "dim"))
     return tuple(pieces)
@@ -159,18 +162,13 @@ def _about(run: Run, row: BoardRow, view: View, limit: float) -> list[Piece]:
 
 
 def _layout(board: SweepBoard, width: int) -> _Layout:
+    """Names give way before cells do: a cell that is cut says nothing, a name that is cut still does."""
     seeds = max(1, board.sweep.spec.seeds)
-    more = width >= _MORE_COLUMNS and width - 26 - seeds * 13 - 30 >= 0
-    longest = max((len(competition) for competition in board.sweep.spec.competitions), default=20)
-    extra = 30 if more else 0
-    seed = (
-        17 if more and width - longest - _MARGIN - 3 - seeds * 17 - extra >= 0 else 13 if width >= 80 else 9
-    )
-    room = width - _MARGIN - 2 - extra - 1
-    while seed > 4 and room - seeds * seed < 20:
-        seed -= 1
-    name = max(12, min(longest + 2, room - seeds * seed))
-    return _Layout(name, seed, seeds, more)
+    longest = max((len(competition) for competition in board.sweep.spec.competitions), default=20) + 2
+    more = width >= _MORE_COLUMNS and width - _MARGIN - seeds * _CELL - _MORE_WIDTH >= 30
+    room = width - _MARGIN - 1 - (_MORE_WIDTH if more else 0)
+    seed = next((cell for cell in (17, 15, _CELL, 11, 9) if room - seeds * cell >= min(longest, 32)), 7)
+    return _Layout(max(12, min(longest, room - seeds * seed)), seed, seeds, more)
 
 
 def _cells(layout: _Layout) -> tuple[tuple[int, int], ...]:
@@ -218,13 +216,18 @@ def _cell_of(run: Run | None, row: BoardRow, layout: _Layout, view: View) -> lis
 
 
 def _group_total(group: Group, layout: _Layout, signs: Signs) -> Line:
-    pieces: list[Piece] = [("  ", "text"), (fit("any medal, seeds that have finished", layout.name), "dim")]
+    pieces: list[Piece] = [("  ", "text"), (fit(_total_label(group, layout.seeds), layout.name), "dim")]
     pieces += [(fit(wording.percent(share), layout.seed), "dim") for share in group.per_seed]
     if layout.more:
         pieces.append(
             (fit(_cell(group.any_medal, signs), 28, right=True), "text" if group.any_medal else "dim")
         )
     return Line(tuple(pieces))
+
+
+def _total_label(group: Group, seeds: int) -> str:
+    whole = group.any_medal.n if group.any_medal is not None and group.any_medal.n else 0
+    return f"any medal, {whole} of {seeds} seeds whole"
 
 
 def _cell(cell: Cell | None, signs: Signs) -> str:

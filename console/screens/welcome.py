@@ -12,6 +12,13 @@ from console.screens.base import ConsoleScreen
 from console.widgets.painted import Painted
 
 
+_COMMANDS = (
+    "mlebench-console prepare -c spaceship-titanic",
+    "mlebench-console sweep launch --help",
+    "mlebench-console doctor",
+)
+
+
 class WelcomeScreen(ConsoleScreen):
     """Ways to begin, each with its key or the command to type."""
 
@@ -42,21 +49,14 @@ class WelcomeScreen(ConsoleScreen):
             (),
         ]
         ways: list[tuple[str, str, str]] = [
-            (
-                keys["welcome.demo"],
-                "open the demo",
-                "two agents, six competitions, three seeds: about two minutes",
-            ),
+            (keys["welcome.demo"], "open the demo", "it runs by itself, about two minutes"),
             (keys["welcome.grade"], "grade one submission", "needs no sweep and no engine"),
-            (keys["welcome.engine"], "start the engine", "then prepare data and launch a sweep:"),
+            (keys["welcome.engine"], "start the engine", "it prepares, runs and grades"),
         ]
         for key, what, why in ways:
             lines.append(((f"  {key}  ", "accent"), (f"{what:<24}", "text"), (why, "dim")))
-        for command in (
-            "mlebench-console prepare -c spaceship-titanic",
-            "mlebench-console sweep launch --help",
-        ):
-            lines.append(((" " * 31 + command, "dim"),))
+        lines += [(), (("On the command line:", "text"),)]
+        lines += [((f"     {command}", "dim"),) for command in _COMMANDS]
         lines += [(), (("  ?  ", "accent"), ("all keys", "text"), ("      q  ", "accent"), ("quit", "text"))]
         self.query_one("#welcome", Painted).show(*lines)
 
