@@ -1,4 +1,4 @@
-"""Overlaps of boxes, pair by pair: upright ones, and rotated rectangles clipped exactly."""
+"""Overlaps of boxes, pair by pair: of pictures, of rotated rectangles clipped exactly, of cuboids on the ground."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def box_iou(first: Numbers, second: Numbers) -> Numbers:
     with np.errstate(all="ignore"):  # infinite corners make NaN, which is no overlap
         sides = np.minimum(first[:, 2:], second[:, 2:]) - np.maximum(first[:, :2], second[:, :2])
         common = np.prod(np.maximum(sides, 0.0), axis=1)
-        union = np.prod(first[:, 2:] - first[:, :2], axis=1)
-        union += np.prod(second[:, 2:] - second[:, :2], axis=1) - common
+        areas = [np.prod(boxes[:, 2:] - boxes[:, :2], axis=1) for boxes in (first, second)]
+        union = areas[0] + areas[1] - common
         ratio = np.where(union > 0, common / union, 0.0)
     return np.nan_to_num(ratio, nan=0.0)
 
@@ -46,6 +46,49 @@ def rectangle_overlap(first: Numbers, second: Numbers) -> Numbers:
     for start, stop in zip(corners, corners[1:] + corners[:1], strict=True):
         area -= _area_under_edge(start, stop, half_length, half_width)
     return np.maximum(area, 0.0)
+
+
+def cuboid_iou(first: Numbers, second: Numbers, *, above: float) -> Numbers:
+    """Intersection over union of upright cuboids where it exceeds `above`, else 0; one pair per row.
+
+    A cuboid is a row of centre x, y and z, width, length, height, and the angle of its length against
+    the x axis. Whether a pair can exceed `above` is told from cheap bounds, so that only few are
+    clipped.
+    """
+    with np.errstate(all="ignore"):  # infinite heights make NaN, which is no overlap
+        reach = (np.hypot(first[:, 3], first[:, 4]) + np.hypot(second[:, 3], second[:, 4])) / 2
+        dx, dy = second[:, 0] - first[:, 0], second[:, 1] - first[:, 1]
+        near = np.flatnonzero(dx * dx + dy * dy < reach * reach)
+        first, second, dx, dy = first[near], second[near], dx[near], dy[near]
+        top = np.minimum(first[:, 2] + first[:, 5] / 2, second[:, 2] + second[:, 5] / 2)
+        bottom = np.maximum(first[:, 2] - first[:, 5] / 2, second[:, 2] - second[:, 5] / 2)
+        high = np.maximum(top - bottom, 0.0)
+        volumes = np.prod(first[:, 3:6], axis=1) + np.prod(second[:, 3:6], axis=1)
+        at_most = np.minimum(_framed(first, second, dx, dy), _framed(second, first, -dx, -dy)) * high
+        able = np.flatnonzero(at_most / (volumes - at_most) > above * (1 - 1e-9))
+        ground = [cuboids[able][:, [0, 1, 4, 3, 6]] for cuboids in (first, second)]
+        common = rectangle_overlap(*ground) * high[able]
+        ratio = np.clip(common / (volumes[able] - common), 0.0, 1.0)
+    result = np.zeros(len(reach))
+    result[near[able]] = np.where(ratio > above, ratio, 0.0)
+    return result
+
+
+def _framed(first: Numbers, second: Numbers, dx: Numbers, dy: Numbers) -> Numbers:
+    """The area that each first rectangle shares with the frame around the second one, parallel to the first."""
+    cosine, sine = np.cos(first[:, 6]), np.sin(first[:, 6])
+    turn = second[:, 6] - first[:, 6]
+    along, across = np.abs(np.cos(turn)), np.abs(np.sin(turn))
+    width, length = second[:, 3], second[:, 4]
+    x = _shared(first[:, 4], length * along + width * across, cosine * dx + sine * dy)
+    y = _shared(first[:, 3], length * across + width * along, cosine * dy - sine * dx)
+    return x * y
+
+
+def _shared(first: Numbers, second: Numbers, distance: Numbers) -> Numbers:
+    """What two stretches, given by their lengths and the distance of their middles, have in common."""
+    touching = (first + second) / 2 - np.abs(distance)
+    return np.maximum(np.minimum(np.minimum(first, second), touching), 0.0)
 
 
 def _area_under_edge(

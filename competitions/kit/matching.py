@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -96,10 +96,32 @@ def _contested(first: Positions, second: Positions) -> Pairs:
     return np.array(list(given.keys()), dtype=np.intp), np.array(list(given.values()), dtype=np.intp)
 
 
-def by_overlap(first: Positions, second: Positions, overlap: Numbers, *, later_wins: bool = False) -> Pairs:
-    """Pairs ordered for `greedy`: each member of `first` wants its largest overlap before smaller ones.
+def overlapping(
+    first: Positions,
+    second: Positions,
+    overlap: Callable[[Positions, Positions], Numbers],
+    *,
+    above: float,
+    later_wins: bool = False,
+) -> tuple[Positions, Positions, Numbers]:
+    """The pairs of the same group that overlap by more than `above`, and their overlap, in order for `greedy`.
 
-    Of equal overlaps the partner that stands first is wanted first, or the last one with `later_wins`.
+    Each member of `first` wants its largest overlap before smaller ones; of equal ones the partner
+    that stands first, or the last one with `later_wins`.
+
+    Args:
+        first: the group of each member of the first side.
+        second: the group of each member of the second side.
+        overlap: the overlaps of pairs, given as positions on both sides.
+        above: what an overlap must exceed.
+        later_wins: how ties go.
     """
-    order = np.lexsort((-second if later_wins else second, -overlap, first))
-    return first[order], second[order]
+    found: list[tuple[Positions, Positions, Numbers]] = []
+    for left, right in pairs(first, second):
+        size = overlap(left, right)
+        near = size > above
+        found.append((left[near], right[near], size[near]))
+    left, right = (np.concatenate([np.empty(0, np.intp), *(block[side] for block in found)]) for side in (0, 1))
+    size = np.concatenate([np.empty(0), *(block[2] for block in found)])
+    order = np.lexsort((-right if later_wins else right, -size, left))
+    return left[order], right[order], size[order]

@@ -70,13 +70,13 @@ def grade(case: Grading) -> float:
     boxes = np.column_stack(corners)[order]
     true_boxes = np.column_stack([truth.numbers(field) for field in range(2, 6)])
 
-    def close(pair: matching.Pairs) -> matching.Pairs:
-        iou = geometry.box_iou(boxes[pair[0]], true_boxes[pair[1]])
-        near = iou > MIN_IOU
-        return matching.by_overlap(pair[0][near], pair[1][near], iou[near])
-
-    wanted = map(close, matching.pairs(group, true_group))
-    hits = matching.greedy(wanted, len(group), len(true_group)) >= 0
+    left, right, _ = matching.overlapping(
+        group,
+        true_group,
+        lambda left, right: geometry.box_iou(boxes[left], true_boxes[right]),
+        above=MIN_IOU,
+    )
+    hits = matching.greedy([(left, right)], len(group), len(true_group)) >= 0
     positives = np.bincount(true_label, minlength=len(labels))
     if case.corrected:
         by_label = np.argsort(label, kind="stable")

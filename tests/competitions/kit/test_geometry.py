@@ -79,6 +79,39 @@ def test_far_away_rectangles_do_not_overlap() -> None:
     assert overlap((0, 0, 2, 1, 0.3), (1e9, -1e9, 2, 1, 1.1)) == 0.0
 
 
+heights = st.tuples(st.floats(-1, 1), sides)
+
+
+@given(rectangles, heights, rectangles, heights)
+def test_cuboids_overlap_as_their_ground_and_their_height(
+    first: tuple[float, ...],
+    first_z: tuple[float, ...],
+    second: tuple[float, ...],
+    second_z: tuple[float, ...],
+) -> None:
+    ground = area(clipped(corners(first), corners(second)))
+    tops, bottoms = ([z + side * h / 2 for z, h in (first_z, second_z)] for side in (1, -1))
+    common = ground * max(min(tops) - max(bottoms), 0)
+    volumes = [r[2] * r[3] * z[1] for r, z in ((first, first_z), (second, second_z))]
+    expected = common / (sum(volumes) - common)
+    cuboids = [
+        np.array([[r[0], r[1], z[0], r[3], r[2], z[1], r[4]]])
+        for r, z in ((first, first_z), (second, second_z))
+    ]
+    for above in (0.0, 0.5):
+        found = geometry.cuboid_iou(*cuboids, above=above)[0]
+        if abs(expected - above) > 1e-9:
+            assert found == pytest.approx(expected if expected > above else 0.0, abs=1e-9)
+
+
+def test_infinite_cuboids_overlap_nothing() -> None:
+    cuboid = np.array([[0, 0, 0, 2, 4, 1.5, 0.1]])
+    for place in range(6):
+        strange = cuboid.copy()
+        strange[0, place] = np.inf
+        assert geometry.cuboid_iou(strange, cuboid, above=0.0)[0] == 0.0
+
+
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [

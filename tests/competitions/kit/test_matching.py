@@ -42,12 +42,16 @@ def test_greedy_grants_what_a_loop_grants(blocks: list[list[tuple[int, int]]]) -
 
 
 def test_larger_overlaps_are_wanted_first_and_ties_go_as_asked() -> None:
-    first, second = np.array([0, 0, 0, 1]), np.array([0, 1, 2, 0])
-    overlap = np.array([0.5, 0.7, 0.7, 0.9])
-    wanted = matching.by_overlap(first, second, overlap)
-    assert [side.tolist() for side in wanted] == [[0, 0, 0, 1], [1, 2, 0, 0]]
-    later = matching.by_overlap(first, second, overlap, later_wins=True)
-    assert [side.tolist() for side in later] == [[0, 0, 0, 1], [2, 1, 0, 0]]
+    overlaps = {(0, 0): 0.5, (0, 1): 0.7, (0, 2): 0.7, (1, 0): 0.9, (1, 1): 0.3, (1, 2): 0.2}
+
+    def overlap(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return np.array([overlaps[pair] for pair in zip(left.tolist(), right.tolist(), strict=True)])
+
+    first, second = np.array([5, 5]), np.array([5, 5, 5])
+    found = matching.overlapping(first, second, overlap, above=0.3)
+    assert [side.tolist() for side in found] == [[0, 0, 0, 1], [1, 2, 0, 0], [0.7, 0.7, 0.5, 0.9]]
+    later = matching.overlapping(first, second, overlap, above=0.3, later_wins=True)
+    assert [side.tolist() for side in later[:2]] == [[0, 0, 0, 1], [2, 1, 0, 0]]
 
 
 def test_codes_are_equal_for_equal_keys_on_all_sides() -> None:

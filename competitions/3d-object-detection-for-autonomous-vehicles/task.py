@@ -1,0 +1,206 @@
+"""Lyft 3D objects: linked tables of recordings, whole logs held out, scored by AP over ten IoU thresholds."""
+
+from collections.abc import Collection
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit import checks, detections, geometry, matching, metrics, placing, records, splits, tables
+from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
+
+Records = list[dict[str, Any]]
+Numbers = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+COPIED = ["attribute.json", "category.json", "sensor.json", "visibility.json"]
+FOLDERS = {"jpeg": "images", "bin": "lidar"}
+MAP = "map_raster_palo_alto.png"
+COLUMN = "PredictionString"
+THRESHOLDS = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
+SLACK = 1e-8  # how far from right angles MLE-bench lets rounding move a box's corners
+
+
+def prepare(job: Preparation) -> None:
+    """Hold out logs with all that belongs to them; every table keeps the order of its file."""
+    labels = tables.read_csv(job.source("train.csv"))
+    raw = {name: _records(job, name) for name in ("log", "sample", "scene", "sample_data", "map")}
+    raw |= {name: _records(job, name) for name in ("calibrated_sensor", "ego_pose")}
+    logs = [log["token"] for log in raw["log"]]
+    if len(set(logs)) < len(logs) or {sample["token"] for sample in raw["sample"]} != set(labels["Id"]):
+        raise DataProblem(f"{job.raw}: log.json, sample.json and train.csv do not belong together")
+    split = splits.shuffled(len(logs), job.number("test_size"), job.integer("seed"))
+    sides = {"train": [logs[i] for i in split.train], "test": [logs[i] for i in split.test]}
+    for side, tokens in sides.items():
+        samples = _of(raw["sample"], "scene_token", tokens)
+        mine = {sample["token"] for sample in samples}
+        data = _of(raw["sample_data"], "sample_token", mine)
+        # MLE-bench writes the test tokens into both maps
+        map_tokens = tokens if job.corrected else sides["test"]
+        made = {
+            "log": _of(raw["log"], "token", tokens),
+            "sample": _without_counts(samples) if job.corrected and side == "test" else samples,
+            "scene": _of(raw["scene"], "log_token", tokens),
+            "sample_data": data,
+            "calibrated_sensor": _used(raw, "calibrated_sensor", data, once=True),
+            "ego_pose": _used(raw, "ego_pose", data, once=False),
+            "map": [raw["map"][0] | {"log_tokens": map_tokens}],
+        }
+        if side == "train":
+            made["sample_annotation"] = _of(_records(job, "sample_annotation"), "sample_token", mine)
+            instances = {annotation["instance_token"] for annotation in made["sample_annotation"]}
+            made["instance"] = _of(_records(job, "instance"), "token", instances)
+        for name, table in made.items():
+            records.write_json(job.public / f"{side}_data" / f"{name}.json", table)
+        _place_files(job, side, data)
+        rows = labels[labels["Id"].isin(mine)]
+        if side == "train":
+            tables.write_csv(rows, job.public / "train.csv")
+        else:
+            tables.write_csv(_with_confidence(rows), job.private / "test.csv")
+            tables.write_csv(rows[["Id"]].assign(**{COLUMN: ""}), job.public / "sample_submission.csv")
+
+
+def _records(job: Preparation, name: str) -> Records:
+    path = job.source(f"train_data/{name}.json")
+    try:
+        found: Records = records.read_json(path)
+    except ValueError as error:
+        raise DataProblem(f"{path} cannot be read as JSON", str(error), "Download the data again.") from error
+    return found
+
+
+def _of(table: Records, key: str, tokens: Collection[str]) -> Records:
+    wanted = frozenset(tokens)
+    return [record for record in table if record[key] in wanted]
+
+
+def _used(raw: dict[str, Records], name: str, data: Records, *, once: bool) -> Records:
+    """The records that sample data refer to, in the order of use."""
+    by_token = {record["token"]: record for record in raw[name]}
+    tokens = [record[f"{name}_token"] for record in data]
+    missing = next((token for token in tokens if token not in by_token), None)
+    if missing is not None:
+        raise DataProblem(
+            f"{name}.json is incomplete", f"it lacks {missing}, which sample_data.json refers to"
+        )
+    return [by_token[token] for token in (dict.fromkeys(tokens) if once else tokens)]
+
+
+def _without_counts(samples: Records) -> Records:
+    """Samples without the lists of their annotations, which tell how many objects there are."""
+    return [{key: value for key, value in sample.items() if key != "anns"} for sample in samples]
+
+
+def _place_files(job: Preparation, side: str, data: Records) -> None:
+    files = {
+        (FOLDERS[record["fileformat"]], PurePosixPath(record["filename"]).name): None
+        for record in data
+        if record["fileformat"] in FOLDERS
+    }
+    pairs = [(f"train_{folder}/{name}", f"{side}_{folder}/{name}") for folder, name in files]
+    pairs += [(f"train_data/{name}", f"{side}_data/{name}") for name in COPIED]
+    pairs.append((f"train_maps/{MAP}", f"{side}_maps/{MAP}"))
+    placing.place(job, [(job.raw / old, job.public / new) for old, new in pairs], f"{side} files")
+
+
+def _with_confidence(rows: pd.DataFrame) -> pd.DataFrame:
+    texts = []
+    for sample, text in zip(rows["Id"], rows[COLUMN].fillna(""), strict=True):
+        tokens = text.split()
+        if len(tokens) % 8:
+            raise DataProblem(
+                f"train.csv: the boxes of {sample} cannot be read", "they have not 8 tokens each"
+            )
+        texts.append(" ".join(" ".join(["1.0", *tokens[i : i + 8]]) for i in range(0, len(tokens), 8)))
+    return rows.assign(**{COLUMN: texts})
+
+
+def grade(case: Grading) -> float:
+    """The mean over samples and IoU thresholds of the classes' mean average precision."""
+    checks.row_count(case.submission, len(case.answers))
+    checks.columns_present(case.submission, ["Id", COLUMN])
+    rows = checks.matched_rows(case.submission, case.answers, "Id")
+    truth = detections.parse(case.answers[COLUMN], 9, column=COLUMN, single_blanks=True, missing_ok=True)
+    predicted = detections.parse(
+        case.submission[COLUMN].iloc[rows],
+        9,
+        column=COLUMN,
+        single_blanks=True,
+        missing_ok=True,
+        blank_ok=True,
+        row_numbers=rows,
+    )
+    confidence = predicted.numbers(0)
+    boxes, true_boxes = (
+        np.column_stack([side.numbers(field) for field in range(1, 8)]) for side in (predicted, truth)
+    )
+    group, true_group = matching.codes(
+        *((side.row, np.array(side.fields[8], dtype=object)) for side in (predicted, truth))
+    )
+    judged = np.isin(group, true_group)
+    wrong = ~_are_boxes(boxes) & (judged | case.corrected)
+    if wrong.any():
+        raise predicted.refused(
+            np.argmax(wrong),
+            "holds a box with a size not above 0, or a number that is not finite or too large",
+        )
+    kept = np.flatnonzero(judged)
+    kept = kept[matching.ranked(group[kept], confidence[kept])]
+    positives = np.bincount(
+        true_group, minlength=int(max(group.max(initial=-1), true_group.max(initial=-1))) + 1
+    )
+    precision = _average_precision(boxes[kept], group[kept], true_boxes, true_group, positives)
+    sample = np.zeros(len(positives), dtype=np.intp)
+    sample[group], sample[true_group] = predicted.row, truth.row
+    # MLE-bench leaves out what is predicted of a class that the sample has not
+    asked = np.unique(np.concatenate([true_group, group]) if case.corrected else true_group)
+    classes = np.bincount(sample[asked], minlength=len(rows))
+    sums = np.bincount(sample[asked], weights=precision[asked], minlength=len(rows))
+    if not case.corrected and (classes == 0).any():
+        return float("nan")
+    return float((sums / np.maximum(classes, 1)).mean())
+
+
+def _are_boxes(boxes: Numbers) -> Mask:
+    """Sizes above 0, and corners that make right angles in double precision: far away, rounding bends them."""
+    x, y, z, width, length, height, yaw = boxes.T
+    with np.errstate(all="ignore"):
+        along = np.stack([np.cos(yaw), np.sin(yaw)]) * (length / 2)
+        across = np.stack([np.sin(yaw), -np.cos(yaw)]) * (width / 2)
+        centre = np.stack([x, y])
+        corners = [centre + along + across, centre + along - across]
+        corners += [centre - along - across, centre - along + across]
+        fine = (width > 0) & (length > 0) & (height > 0) & ~np.isnan(z)
+        for place in range(4):
+            before, here, after = corners[place - 1], corners[place], corners[(place + 1) % 4]
+            fine &= np.abs(((before - here) * (after - here)).sum(axis=0)) <= SLACK
+    return np.asarray(fine, dtype=bool)
+
+
+def _average_precision(
+    boxes: Numbers,
+    group: npt.NDArray[np.intp],
+    true_boxes: Numbers,
+    true_group: npt.NDArray[np.intp],
+    positives: Any,
+) -> Numbers:
+    """Per group the mean over thresholds; a box counts for the true one it overlaps best, if that is still free."""
+    left, right, iou = matching.overlapping(
+        group,
+        true_group,
+        lambda left, right: geometry.cuboid_iou(boxes[left], true_boxes[right], above=THRESHOLDS[0]),
+        above=THRESHOLDS[0],
+    )
+    best = np.flatnonzero(np.diff(left, prepend=-1))
+    best = best[np.argsort(right[best], kind="stable")]
+    total = np.zeros(len(positives))
+    for threshold in THRESHOLDS:
+        over = best[iou[best] > threshold]
+        hits = np.zeros(len(group), dtype=bool)
+        hits[left[over[np.flatnonzero(np.diff(right[over], prepend=-1))]]] = True
+        total += metrics.envelope_average_precision(hits, group, positives)
+    return total / len(THRESHOLDS)

@@ -1,0 +1,183 @@
+"""VinBigData: a split of chest X-rays with radiologists' boxes, scored by mean average precision at IoU 0.4."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit import checks, detections, geometry, matching, metrics, placing, splits, tables
+from competitions.task import Grading, InvalidSubmission, Preparation
+
+COORDINATES = ["x_min", "y_min", "x_max", "y_max"]
+COLUMNS = ["image_id", "class_id", "class_name", "rad_id", *COORDINATES]
+COLUMN = "PredictionString"
+NO_FINDING = 14
+MIN_IOU = 0.4
+MOST_BOXES = 100  # per image and class, by COCO's rules
+MOST_AREA = 1e10
+
+Numbers = npt.NDArray[np.float64]
+Positions = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+
+
+def prepare(job: Preparation) -> None:
+    """Split the images; the radiologists' boxes of a held-out one are made one truth."""
+    table = tables.read_csv(job.source("train.csv"))
+    images = table["image_id"].unique()
+    split = splits.shuffled(len(images), job.number("test_size"), job.integer("seed"))
+    train_images, test_images = images[split.train], images[split.test]
+    rows = table[table["image_id"].isin(test_images)]
+    if job.corrected:
+        rows = pd.concat([_fused(boxes) for _, boxes in rows.groupby(["image_id", "class_id"])])
+    else:  # whatever comes first of each image and class
+        rows = rows.groupby(["image_id", "class_id"]).first().reset_index()
+    answers = rows.fillna(dict.fromkeys(COORDINATES, 0.0)).astype(dict.fromkeys(COORDINATES, "float64"))
+    answers.loc[answers["class_id"] == NO_FINDING, ["x_max", "y_max"]] = 1.0
+    texts = [
+        f"{class_} 1.0 {' '.join(map(repr, corners))}"
+        for class_, corners in zip(answers["class_id"], answers[COORDINATES].to_numpy().tolist(), strict=True)
+    ]
+    gold = pd.Series(texts, name=COLUMN).groupby(answers["image_id"].to_numpy()).agg(" ".join)
+    tables.write_csv(table[table["image_id"].isin(train_images)], job.public / "train.csv")
+    tables.write_csv(answers[COLUMNS], job.private / "answers.csv")
+    tables.write_csv(gold.rename_axis("image_id").reset_index(), job.private / "gold_submission.csv")
+    sample = pd.DataFrame({"image_id": test_images, COLUMN: f"{NO_FINDING} 1 0 0 1 1"})
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+    for part, name in ((train_images, "train"), (test_images, "test")):
+        placing.place_named(job, [f"{id_}.dicom" for id_ in part], job.raw / "train", job.public / name)
+
+
+def _fused(boxes: pd.DataFrame) -> pd.DataFrame:
+    """One row per finding: boxes that overlap the first of their kind are averaged with it."""
+    corners = boxes[COORDINATES].to_numpy(dtype=np.float64)
+    seeds: list[int] = []
+    owner = np.zeros(len(boxes), dtype=np.intp)
+    for place, box in enumerate(corners):
+        iou = geometry.box_iou(np.broadcast_to(box, (len(seeds), 4)), corners[seeds])
+        same = np.flatnonzero(iou > MIN_IOU) if not np.isnan(box).any() else np.arange(len(seeds))
+        if not len(same):
+            seeds.append(place)
+        owner[place] = same[0] if len(same) else len(seeds) - 1
+    fused = boxes.iloc[seeds].copy()
+    fused[COORDINATES] = [corners[owner == finding].mean(axis=0) for finding in range(len(seeds))]
+    return fused
+
+
+def grade(case: Grading) -> float:
+    """The mean over classes of the average precision; edition v1 keeps MLE-bench's reading of boxes and ids."""
+    checks.columns_present(case.submission, [COLUMN, "image_id"])
+    given, wanted = case.submission["image_id"], case.answers["image_id"]
+    if case.corrected:
+        checks.matched_rows(case.submission, case.answers.drop_duplicates("image_id"), "image_id")
+    elif set(given) != set(wanted):
+        raise InvalidSubmission(
+            "Each image asked for needs a row with its image_id, and no other image may have one."
+        )
+    predicted = detections.parse(
+        case.submission[COLUMN], 6, column=COLUMN, single_blanks=True, missing_ok=False
+    )
+    class_id, confidence, *corners = (predicted.numbers(field) for field in range(6))
+    if not np.isfinite(class_id).all():
+        raise predicted.refused(np.argmax(~np.isfinite(class_id)), "holds a class_id that is not finite")
+    true_image, images = pd.factorize(wanted)
+    classes = np.unique(case.answers["class_id"])
+    true_label = np.searchsorted(classes, case.answers["class_id"])
+    label = pd.Index(classes.astype(np.float64)).get_indexer(pd.Index(np.trunc(class_id)))
+    image = pd.Index(images).get_indexer(pd.Index(given))[predicted.row]
+    # best first, equal confidences in the order of the images and inside an image as they are written
+    order = np.lexsort((image, -confidence))
+    order = order[label[order] >= 0]
+    group, true_group = matching.codes((image[order], label[order]), (true_image, true_label))
+    found = Found(order, group, label[order], np.column_stack(corners)[order])
+    truth = Found(
+        np.arange(len(wanted)), true_group, true_label, case.answers[COORDINATES].to_numpy(dtype=np.float64)
+    )
+    return _corrected_score(found, truth) if case.corrected else _coco_score(found, truth)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Boxes with their ids, their groups of image and class, and their classes."""
+
+    id: Positions
+    group: Positions
+    label: Positions
+    box: Numbers
+
+    def take(self, positions: Positions) -> "Found":
+        """Some of them."""
+        return Found(self.id[positions], self.group[positions], self.label[positions], self.box[positions])
+
+    def beyond_measure(self) -> Mask:
+        """Those that COCO's evaluation leaves out because of their area."""
+        with np.errstate(all="ignore"):
+            area: Numbers = np.prod(self.box[:, 2:] - self.box[:, :2], axis=1)
+        return (area < 0) | (area > MOST_AREA)
+
+
+def _corrected_score(found: Found, truth: Found) -> float:
+    """PASCAL VOC's average precision over the real boxes."""
+    left, right, _ = _overlapping(found, truth, found.box, truth.box, above=MIN_IOU)
+    hits = matching.greedy([(left, right)], len(found.id), len(truth.id)) >= 0
+    by_class = np.argsort(found.label, kind="stable")
+    positives = np.bincount(truth.label)
+    return float(metrics.envelope_average_precision(hits[by_class], found.label[by_class], positives).mean())
+
+
+def _coco_score(found: Found, truth: Found) -> float:
+    """COCO's evaluation as MLE-bench calls it.
+
+    It is given corners where it expects sizes, and ids from 0, though 0 stands for "no partner" in
+    it: a match with the true box 0 counts as an error, and the predicted box 0 leaves its partner free.
+    """
+    found = found.take(np.sort(_best_of_groups(found.group)))
+    as_sizes, true_as_sizes = (
+        np.column_stack([side.box[:, :2], side.box[:, :2] + side.box[:, 2:]]) for side in (found, truth)
+    )
+    at_least = float(np.nextafter(MIN_IOU, 0))
+    wanted = _overlapping(found, truth, as_sizes, true_as_sizes, above=at_least)[:2]
+    ignored = truth.beyond_measure()
+    zero = int(np.argmax(found.id == 0)) if (found.id == 0).any() else len(found.id)
+    partner = _partners(wanted, ~ignored[wanted[1]], zero, len(found.id), len(truth.id))
+    # true boxes that are left out are tried by what has found no other
+    rest = ignored[wanted[1]] & (partner[wanted[0]] < 0)
+    partner = np.maximum(partner, _partners(wanted, rest, zero, len(found.id), len(truth.id)))
+    on_ignored = (partner >= 0) & ignored[partner]
+    hits = (partner > 0) & ~on_ignored
+    counted = hits | ~(on_ignored | found.beyond_measure())
+    positives = np.bincount(truth.label[~ignored], minlength=int(truth.label.max()) + 1)
+    scores = [
+        metrics.sampled_average_precision(hits[counted & (found.label == label)], int(positives[label]))
+        for label in np.flatnonzero(positives)
+    ]
+    return float(np.mean(scores)) if scores else -1.0
+
+
+def _best_of_groups(group: Positions) -> Positions:
+    by_group = np.argsort(group, kind="stable")
+    return by_group[matching.ranks(group[by_group]) < MOST_BOXES]
+
+
+def _overlapping(
+    found: Found, truth: Found, boxes: Numbers, true_boxes: Numbers, *, above: float
+) -> tuple[Positions, Positions, Numbers]:
+    return matching.overlapping(
+        found.group,
+        truth.group,
+        lambda left, right: geometry.box_iou(boxes[left], true_boxes[right]),
+        above=above,
+        later_wins=True,
+    )
+
+
+def _partners(wanted: matching.Pairs, allowed: Mask, zero: int, firsts: int, seconds: int) -> Positions:
+    left, right = wanted[0][allowed], wanted[1][allowed]
+    others = left != zero
+    partner = matching.greedy([(left[others], right[others])], firsts, seconds)
+    own = right[~others]
+    free = own[~np.isin(own, partner[:zero])]
+    if len(free):
+        partner[zero] = free[0]
+    return partner
