@@ -17,8 +17,9 @@ _EVENTS_SHOWN = 500
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Everything that the state knows of one run."""
+    """Everything that the state knows of one run; `state_dir` is what directories are relative to."""
 
+    state_dir: Path
     run: Run
     sweep: Sweep
     competition: Competition | None
@@ -35,7 +36,7 @@ class RunFacts:
     @property
     def directory(self) -> Path | None:
         """Where the latest attempt lies."""
-        return Path(self.attempt.directory) if self.attempt else None
+        return self.state_dir / self.attempt.directory if self.attempt else None
 
     @property
     def log(self) -> Path | None:
@@ -53,6 +54,7 @@ def run_facts(database: Database, run_id: int) -> RunFacts:
     sweep = sweeps.get(database, run.sweep_id)
     attempts = tuple(runs.attempts(database, run_id))
     return RunFacts(
+        state_dir=database.path.parent,
         run=run,
         sweep=sweep,
         competition=competition(run.competition_id),
