@@ -1,7 +1,5 @@
 """Aerial Cactus Identification: a row split with images from zip to zip, scored by ROC AUC."""
 
-from pathlib import PurePosixPath
-
 from competitions.kit import archives, graders, splits, tables
 from competitions.task import Grading, Preparation
 
@@ -15,7 +13,7 @@ def prepare(job: Preparation) -> None:
     tables.write_csv(test, job.private / "test.csv")
     tables.write_csv(test.assign(has_cactus=0.5), job.public / "sample_submission.csv")
     images = job.source("train.zip")
-    members = {PurePosixPath(name).name: name for name in archives.files_in(images)}
+    members = {name.rpartition("/")[2]: name for name in archives.files_in(images)}
     for part, name in ((train, "train.zip"), (test, "test.zip")):
         renamed = {members.get(id_, f"train/{id_}"): id_ for id_ in part["id"]}
         archives.repack(job, images, job.public / name, renamed)

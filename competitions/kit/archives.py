@@ -9,7 +9,9 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import IO
 
 from competitions.kit.zipwriter import ZipWriter
@@ -40,8 +42,25 @@ def opened(path: Path) -> Iterator[zipfile.ZipFile]:
 
 def files_in(path: Path) -> list[str]:
     """The names of the members of a zip that are files, in its own order."""
+    return [name for name, info in _directory(path).items() if not info.is_dir()]
+
+
+def _directory(path: Path) -> Mapping[str, zipfile.ZipInfo]:
+    found = path.stat()
+    return _read_directory(path, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+@lru_cache(
+    maxsize=1
+)  # a task asks several times for the archive it works on; reading it is half of repacking it
+def _read_directory(path: Path, inode: int, size: int, changed: int) -> Mapping[str, zipfile.ZipInfo]:
+    del inode, size, changed  # they tell one state of the file from another
     with opened(path) as archive:
-        return [info.filename for info in archive.infolist() if not info.is_dir()]
+        return MappingProxyType(_by_name(archive))
+
+
+def _by_name(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    return {info.filename: info for info in archive.infolist()}
 
 
 def extract(job: Preparation, path: Path, target: Path, *, only: Callable[[str], bool] | None = None) -> Path:
@@ -64,7 +83,7 @@ def extracted_file(job: Preparation, path: Path, name: str) -> Path:
 def opened_member(path: Path, name: str) -> Iterator[IO[bytes]]:
     """Open one file of a zip to be read once from where it lies; it may lie in a folder of the zip."""
     full_name = _full_name(path, name)
-    with opened(path) as archive, archive.open(_regular(archive, path, full_name)) as stream:
+    with opened(path) as archive, archive.open(_regular(_by_name(archive), path, full_name)) as stream:
         yield stream
 
 
@@ -105,8 +124,9 @@ def extract_members(path: Path, targets: Mapping[str, Path], progress: Progress)
 
 def _extract_batch(path: Path, wanted: list[tuple[str, Path]]) -> int:
     with opened(path) as archive:
+        members = _by_name(archive)
         for name, target in wanted:
-            info = _regular(archive, path, name)
+            info = _regular(members, path, name)
             with archive.open(info) as taken, target.open("xb") as given:
                 shutil.copyfileobj(taken, given, _BLOCK)
     return len(wanted)
@@ -123,8 +143,9 @@ def repack(job: Preparation, path: Path, target: Path, names: Mapping[str, str] 
     """
     renamed = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
     target.parent.mkdir(parents=True, exist_ok=True)
-    with opened(path) as archive, path.open("rb") as source, ZipWriter(target) as writer:
-        infos = [(_regular(archive, path, name), new) for name, new in renamed.items()]
+    directory = _directory(path)
+    with path.open("rb", _BLOCK) as source, ZipWriter(target) as writer:
+        infos = [(_regular(directory, path, name), new) for name, new in renamed.items()]
         infos.sort(key=lambda pair: pair[0].header_offset)  # reads the source from front to back
         for done, (info, new) in enumerate(infos, start=1):
             writer.add_compressed(source, info, new)
@@ -144,9 +165,9 @@ def new_member(target: Path, name: str, *, compressed: bool = True) -> Iterator[
         yield stream
 
 
-def _regular(archive: zipfile.ZipFile, path: Path, name: str) -> zipfile.ZipInfo:
+def _regular(directory: Mapping[str, zipfile.ZipInfo], path: Path, name: str) -> zipfile.ZipInfo:
     try:
-        info = archive.getinfo(name)
+        info = directory[name]
     except KeyError as error:
         raise DataProblem(
             f"{path} is incomplete", f"it holds no {name}", "Download the competition's data again."

@@ -43,7 +43,7 @@ class ZipWriter:
     """A zip being written; its directory is written when the block is left without an error."""
 
     def __init__(self, path: Path) -> None:
-        self._stream = path.open("xb")
+        self._stream = path.open("xb", _BLOCK)
         self._entries: list[_Entry] = []
 
     def __enter__(self) -> Self:
