@@ -1,6 +1,6 @@
 """APTOS 2019: a row split of eye photographs, scored by quadratic weighted kappa."""
 
-from competitions.kit import checks, duplicates, metrics, placing, splits, tables
+from competitions.kit import checks, duplicates, labelled_table, metrics, placing
 from competitions.task import Grading, Preparation
 
 GRADES = range(5)
@@ -8,18 +8,14 @@ GRADES = range(5)
 
 def prepare(job: Preparation) -> None:
     """Split the photographs; edition corrected keeps those with the same bytes on one side."""
-    table = tables.read_csv(job.source("train.csv"), text=["id_code"])
+    table = labelled_table.read(job, "train.csv", needs=["id_code", "diagnosis"], text=["id_code"])
     photos = job.source("train_images")
+    same = None
     if job.corrected:
         same = duplicates.same_content(job, [photos / f"{id_}.png" for id_ in table["id_code"]])
-        split = splits.shuffled_groups(same, job.number("test_size"), job.integer("seed"))
-    else:
-        split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
-    train, test = split.of(table)
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test, job.private / "test.csv")
-    tables.write_csv(test.drop(columns="diagnosis"), job.public / "test.csv")
-    tables.write_csv(test.assign(diagnosis=0), job.public / "sample_submission.csv")
+    train, test = labelled_table.divided(job, table, same)
+    sample = test.assign(diagnosis=0)
+    labelled_table.write_parts(job, train, test, hidden=["diagnosis"], sample=sample)
     for part, folder in ((train, "train_images"), (test, "test_images")):
         placing.place_named(job, part["id_code"] + ".png", photos, job.public / folder)
 

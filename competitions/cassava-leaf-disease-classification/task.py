@@ -1,6 +1,6 @@
 """Cassava Leaf Disease: a split of TFRecord files that the photos follow, scored by accuracy."""
 
-from competitions.kit import graders, placing, splits, tables, tfrecords
+from competitions.kit import graders, labelled_table, placing, splits, tables, tfrecords
 from competitions.task import Grading, Preparation
 
 DISEASES = "label_num_to_disease_map.json"
@@ -16,7 +16,7 @@ def prepare(job: Preparation) -> None:
     for part, positions in (("train", split.train), ("test", split.test)):
         for number, position in enumerate(positions):
             source = files[position]
-            count = source.stem.split("-")[1]
+            count = source.stem.partition("-")[2]
             target = job.public / f"{part}_tfrecords" / f"ld_{part}{number:02d}-{count}.tfrec"
             if part == "test":
                 test_images.update(tfrecords.texts(source, "image_name"))
@@ -24,7 +24,7 @@ def prepare(job: Preparation) -> None:
                 tfrecords.write_thinned(source, target, TOLD)
             else:
                 placing.copy_file(job, source, target)
-    table = tables.read_csv(job.source("train.csv"), text=["image_id"])
+    table = labelled_table.read(job, "train.csv", needs=["image_id", "label"], text=["image_id"])
     in_test = table["image_id"].isin(test_images)
     train, test = table[~in_test], table[in_test]
     tables.write_csv(train, job.public / "train.csv")

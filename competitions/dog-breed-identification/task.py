@@ -1,14 +1,13 @@
 """Dog Breed Identification: a row split of photographs, scored by log loss over 120 breeds."""
 
-from competitions.kit import graders, placing, splits, tables
+from competitions.kit import graders, labelled_table, placing, tables
 from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
     """Split the labelled photographs."""
-    table = tables.read_csv(job.source("labels.csv"), text=["id", "breed"])
-    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
-    train, test = split.of(table)
+    table = labelled_table.read(job, "labels.csv", needs=["id", "breed"], text=["id", "breed"])
+    train, test = labelled_table.divided(job, table)
     breeds = job.competition.classes
     tables.write_csv(train, job.public / "labels.csv")
     answers = test[["id"]].join(tables.one_hot(test["breed"], breeds))

@@ -4,13 +4,13 @@ import os
 
 import numpy as np
 
-from competitions.kit import graders, placing, splits, tables
+from competitions.kit import graders, labelled_table, placing, splits, tables
 from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
     """Split the labelled patches in the ratio that Kaggle's own test files have to them."""
-    table = tables.read_csv(job.source("train_labels.csv"), text=["id"])
+    table = labelled_table.read(job, "train_labels.csv", needs=["id", "label"], text=["id"])
     with os.scandir(job.source("test")) as entries:
         unlabelled = sum(entry.name.endswith(".tif") for entry in entries)
     share = unlabelled / (len(table) + unlabelled)

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing, splits, tables
+from competitions.kit import checks, labelled_table, metrics, placing, tables
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 TWICE_THERE = "ce27d36c9147cc19.jpg"
@@ -12,10 +12,10 @@ GUESSES = 5
 
 def prepare(job: Preparation) -> None:
     """Split the photos; the chain, which names the train folders, is not told for test photos."""
-    table = tables.read_csv(job.source("train.csv"))
+    needs = ["image", "chain", "hotel_id", "timestamp"]
+    table = labelled_table.read(job, "train.csv", needs=needs, text=["image"])
     table = table[table["image"] != TWICE_THERE]
-    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
-    train, test = split.of(table)
+    train, test = labelled_table.divided(job, table)
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test, job.private / "test.csv")
     tables.write_csv(test[["image"]].assign(hotel_id=SAMPLE), job.public / "sample_submission.csv")

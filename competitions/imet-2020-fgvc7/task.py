@@ -1,14 +1,14 @@
 """iMet Collection 2020: a row split of artworks with several attributes each, scored by pooled F1."""
 
-from competitions.kit import checks, labels, metrics, placing, splits, tables
+from competitions.kit import checks, labelled_table, labels, metrics, placing, tables
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 
 def prepare(job: Preparation) -> None:
     """Split the tagged pictures."""
-    table = tables.read_csv(job.source("train.csv"), text=["id", "attribute_ids"])
-    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
-    train, test = split.of(table)
+    columns = ["id", "attribute_ids"]
+    table = labelled_table.read(job, "train.csv", needs=columns, text=columns)
+    train, test = labelled_table.divided(job, table)
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test, job.private / "answers.csv")
     tables.write_csv(test.assign(attribute_ids="0 1 2"), job.public / "sample_submission.csv")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import archives, splits, tables
@@ -72,7 +73,7 @@ def expect_width(job: Preparation, table: pd.DataFrame, columns: int, name: str)
 
 
 def divided(
-    job: Preparation, table: pd.DataFrame, groups: Sequence[Any] | pd.Series | None = None
+    job: Preparation, table: pd.DataFrame, groups: Sequence[Any] | pd.Series | npt.NDArray[Any] | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The train and the test rows by the job's `test_size` and `seed`, keeping groups whole if there are any."""
     size, seed = job.number("test_size"), job.integer("seed")

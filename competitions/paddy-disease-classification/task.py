@@ -1,14 +1,14 @@
 """Paddy Doctor: a row split of rice leaf photos in class folders, scored by accuracy of class names."""
 
-from competitions.kit import graders, placing, splits, tables
+from competitions.kit import graders, labelled_table, placing, tables
 from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
     """Split the photos; test photos leave their class folder."""
-    table = tables.read_csv(job.source("train.csv"))
-    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
-    train, test = split.of(table)
+    needs = ["image_id", "label", "variety", "age"]
+    table = labelled_table.read(job, "train.csv", needs=needs, text=["image_id", "label"])
+    train, test = labelled_table.divided(job, table)
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test, job.private / "test.csv")
     tables.write_csv(test[["image_id"]].assign(label=""), job.public / "sample_submission.csv")

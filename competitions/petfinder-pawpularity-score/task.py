@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from competitions.kit import checks, metrics, placing, splits, tables
+from competitions.kit import checks, labelled_table, metrics, placing
 from competitions.task import Grading, Preparation
 
 LOWEST, HIGHEST = 1, 100
@@ -10,15 +10,11 @@ LOWEST, HIGHEST = 1, 100
 
 def prepare(job: Preparation) -> None:
     """Split the photos; the sample submission holds random scores, as Kaggle's does."""
-    table = tables.read_csv(job.source("train.csv"))
-    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
-    train, test = split.of(table)
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test, job.private / "test.csv")
-    tables.write_csv(test.drop(columns="Pawpularity"), job.public / "test.csv")
+    table = labelled_table.read(job, "train.csv", needs=["Id", "Pawpularity"], text=["Id"])
+    train, test = labelled_table.divided(job, table)
     noise = np.random.default_rng(job.integer("seed")).uniform(LOWEST, HIGHEST, size=len(test))
     sample = test[["Id"]].assign(Pawpularity=noise.round(2))
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_parts(job, train, test, hidden=["Pawpularity"], sample=sample)
     for part, folder in ((train, "train"), (test, "test")):
         placing.place_named(job, part["Id"] + ".jpg", job.source("train"), job.public / folder)
 

@@ -1,14 +1,13 @@
 """Plant Pathology 2021: a row split of leaf photos with several diseases each, scored by F1."""
 
-from competitions.kit import checks, labels, metrics, placing, splits, tables
+from competitions.kit import checks, labelled_table, labels, metrics, placing, tables
 from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
     """Split the labelled photos."""
-    table = tables.read_csv(job.source("train.csv"), text=["image", "labels"])
-    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
-    train, test = split.of(table)
+    table = labelled_table.read(job, "train.csv", needs=["image", "labels"], text=["image", "labels"])
+    train, test = labelled_table.divided(job, table)
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test, job.private / "answers.csv")
     tables.write_csv(test.assign(labels="healthy"), job.public / "sample_submission.csv")

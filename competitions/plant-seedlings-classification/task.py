@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from competitions.kit import graders, placing, splits, tables
+from competitions.kit import graders, labelled_table, placing, tables
 from competitions.task import Grading, Preparation
 
 
@@ -16,8 +16,7 @@ def prepare(job: Preparation) -> None:
         if name.endswith(".png")
     ]
     table = pd.DataFrame(names, columns=["file", "species"])
-    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
-    train, test = split.of(table)
+    train, test = labelled_table.divided(job, table)
     tables.write_csv(test, job.private / "answers.csv")
     tables.write_csv(test.assign(species="Sugar beet"), job.public / "sample_submission.csv")
     paths = train["species"] + "/" + train["file"]

@@ -1,6 +1,6 @@
 """RANZCR CLiP: a row split of chest X-rays with exclusive and other findings, scored by mean ROC AUC."""
 
-from competitions.kit import graders, placing, splits, tables
+from competitions.kit import graders, labelled_table, placing, tables
 from competitions.task import Grading, Preparation
 
 FINDINGS = [
@@ -13,18 +13,16 @@ FORGOTTEN = ["CVC - Normal", "Swan Ganz Catheter Present"]  # on Kaggle's list, 
 
 def prepare(job: Preparation) -> None:
     """Split the X-rays; edition corrected keeps each patient's on one side and asks for all findings."""
-    table = tables.read_csv(job.source("train.csv"))
-    if job.corrected:
-        split = splits.shuffled_groups(table["PatientID"], job.number("test_size"), job.integer("seed"))
-    else:
-        split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
-    train, test = split.of(table)
+    needs = ["StudyInstanceUID", *FINDINGS, *FORGOTTEN, "PatientID"]
+    table = labelled_table.read(job, "train.csv", needs=needs, text=["StudyInstanceUID"])
+    patients = table["PatientID"] if job.corrected else None
+    train, test = labelled_table.divided(job, table, patients)
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test, job.private / "test.csv")
     asked = dict.fromkeys(_asked(job.corrected), 0)
     sample = tables.filled(test[["StudyInstanceUID"]], asked)
     tables.write_csv(sample, job.public / "sample_submission.csv")
-    traced = tables.read_csv(job.source("train_annotations.csv"))
+    traced = labelled_table.read(job, "train_annotations.csv", needs=["StudyInstanceUID", "label", "data"])
     traced = traced[traced["StudyInstanceUID"].isin(train["StudyInstanceUID"])]
     tables.write_csv(traced, job.public / "train_annotations.csv")
     for part, folder in ((train, "train"), (test, "test")):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing, pseudonyms, splits, tables
+from competitions.kit import checks, labelled_table, metrics, placing, pseudonyms, splits, tables
 from competitions.task import Grading, Preparation
 
 TARGETS = ["patient_overall", *(f"C{number}" for number in range(1, 8))]
@@ -24,8 +24,9 @@ class Studies:
 
 def prepare(job: Preparation) -> None:
     """Split the studies and publish boxes and segmentations of train studies."""
-    table = tables.read_csv(job.source("train.csv"), text=["StudyInstanceUID"])
-    boxes = tables.read_csv(job.source("train_bounding_boxes.csv"), text=["StudyInstanceUID"])
+    uid = ["StudyInstanceUID"]
+    table = labelled_table.read(job, "train.csv", needs=uid + TARGETS, text=uid)
+    boxes = labelled_table.read(job, "train_bounding_boxes.csv", needs=uid, text=uid)
     volumes = job.source("segmentations")
     segmented = sorted(path.stem for path in volumes.glob("*.nii"))
     uids = table["StudyInstanceUID"].tolist()

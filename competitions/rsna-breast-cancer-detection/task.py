@@ -2,23 +2,19 @@
 
 import numpy as np
 
-from competitions.kit import checks, metrics, placing, splits, tables
+from competitions.kit import checks, labelled_table, metrics, placing, tables
 from competitions.task import Grading, InvalidSubmission, Preparation
 
-TEST_COLUMNS = [
-    *("site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id"),
-    "prediction_id",
-]
+TOLD = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id"]
 
 
 def prepare(job: Preparation) -> None:
     """Split the patients; a breast has cancer as its first labelled image says."""
-    table = tables.read_csv(job.source("train.csv"))
-    split = splits.shuffled_groups(table["patient_id"], job.number("test_size"), job.integer("seed"))
-    train, test = split.of(table)
+    table = labelled_table.read(job, "train.csv", needs=[*TOLD, "cancer"])
+    train, test = labelled_table.divided(job, table, table["patient_id"])
     test = test.assign(prediction_id=test["patient_id"].map(str) + "_" + test["laterality"])
     tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test[TEST_COLUMNS], job.public / "test.csv")
+    tables.write_csv(test[[*TOLD, "prediction_id"]], job.public / "test.csv")
     answers = test.groupby("prediction_id", sort=True)["cancer"].first().reset_index()
     tables.write_csv(answers, job.private / "answers.csv")
     sample = answers.assign(cancer=train["cancer"].mean())

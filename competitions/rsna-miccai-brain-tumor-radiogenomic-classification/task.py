@@ -1,14 +1,14 @@
 """RSNA-MICCAI Brain Tumor: a row split of patients with a folder of scans each, scored by ROC AUC."""
 
-from competitions.kit import graders, placing, splits, tables
+from competitions.kit import graders, labelled_table, placing, tables
 from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
     """Split the patients; each one's folder goes as a whole."""
-    table = tables.read_csv(job.source("train_labels.csv"), text=["BraTS21ID"])
-    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
-    train, test = split.of(table)
+    needs = ["BraTS21ID", "MGMT_value"]
+    table = labelled_table.read(job, "train_labels.csv", needs=needs, text=["BraTS21ID"])
+    train, test = labelled_table.divided(job, table)
     tables.write_csv(train, job.public / "train_labels.csv")
     tables.write_csv(test, job.private / "test.csv")
     tables.write_csv(test.assign(MGMT_value=0.5), job.public / "sample_submission.csv")

@@ -1,14 +1,13 @@
 """SETI Breakthrough Listen: a row split of spectrograms in folders by first character, scored by ROC AUC."""
 
-from competitions.kit import graders, placing, splits, tables
+from competitions.kit import graders, labelled_table, placing, tables
 from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
     """Split the samples; edition corrected leaves the leaky data of the withdrawn version out."""
-    table = tables.read_csv(job.source("train_labels.csv"), text=["id"])
-    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
-    train, test = split.of(table)
+    table = labelled_table.read(job, "train_labels.csv", needs=["id", "target"], text=["id"])
+    train, test = labelled_table.divided(job, table)
     tables.write_csv(train, job.public / "train_labels.csv")
     tables.write_csv(test, job.private / "test.csv")
     tables.write_csv(test.assign(target=0.5), job.public / "sample_submission.csv")

@@ -2,9 +2,8 @@
 
 import pandas as pd
 
-from competitions.kit import duplicates, graders, placing, splits, tables, tfrecords
+from competitions.kit import duplicates, graders, labelled_table, placing, tables, tfrecords
 from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
 
 TOLD = ["image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge"]
 COLUMNS = [*TOLD, "diagnosis", "benign_malignant", "target"]
@@ -13,9 +12,8 @@ HELD_OUT = ["train00-2071.tfrec", "train06-2071.tfrec"]
 
 def prepare(job: Preparation) -> None:
     """Hold out what two record files hold; edition corrected holds out whole patients instead."""
-    table = tables.read_csv(job.source("train.csv"))
-    if list(table.columns) != COLUMNS:
-        raise DataProblem("train.csv is not as known", f"its columns are {list(table.columns)}")
+    table = labelled_table.read(job, "train.csv", needs=COLUMNS, text=["image_name"])
+    labelled_table.expect_width(job, table, len(COLUMNS), "train.csv")
     train, test = _by_patient(job, table) if job.corrected else _by_records(job, table)
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test[TOLD], job.public / "test.csv")
@@ -33,7 +31,7 @@ def _by_records(job: Preparation, table: pd.DataFrame) -> tuple[pd.DataFrame, pd
     kept = [path for path in files if path not in held_out]
     for part, paths in (("train", kept), ("test", held_out)):
         for number, path in enumerate(paths):
-            name = f"{part}{number:02d}-{path.stem.split('-')[1]}.tfrec"
+            name = f"{part}{number:02d}-{path.stem.partition('-')[2]}.tfrec"
             placing.copy_file(job, path, job.public / "tfrecords" / name)
     in_test = table["image_name"].isin(
         {name for path in held_out for name in tfrecords.texts(path, "image_name")}
@@ -47,7 +45,7 @@ def _by_patient(job: Preparation, table: pd.DataFrame) -> tuple[pd.DataFrame, pd
     same = duplicates.same_content(job, [photos / f"{name}.jpg" for name in table["image_name"]])
     patient = pd.factorize(table["patient_id"], use_na_sentinel=False)[0]
     groups = duplicates.joined(patient, same)
-    return splits.shuffled_groups(groups, job.number("test_size"), job.integer("seed")).of(table)
+    return labelled_table.divided(job, table, groups)
 
 
 def grade(case: Grading) -> float:
