@@ -6,8 +6,6 @@ as process 1; in the process runtime it is the parent of the agent. It decides n
     python warden.py --deadline SECONDS --grace SECONDS [--log FILE --log-limit BYTES]
                      [--result FILE] [--lock FILE] [--spare NAME] -- COMMAND...
 
-The files, all optional:
-
 - `--log FILE`: what the command prints, as bytes. The first half of the limit goes to FILE; when that
   is full FILE gets `CUT_MARK` as its last line and the output goes on in segments named
   `FILE.<offset in the output, 16 digits>`, each a quarter of the limit, of which the last two are kept.
@@ -100,8 +98,7 @@ class CappedLog:
         self._room = self._head_room
         self._segments: list[Path] = []
         self._timed_second = -1
-        self.offset = 0
-        self.error = ""
+        self.offset, self.error = 0, ""
 
     def write(self, data: bytes) -> None:
         """Take output; a full disk is remembered in `error` and never stops the command."""
@@ -174,8 +171,7 @@ class Warden:
         self._stops = 0
         self._status: int | None = None
         self._child = 0
-        self._output = -1
-        self._wake = -1
+        self._output = self._wake = -1
         self._started_at = self._started = 0.0
 
     def start(self) -> None:
@@ -291,6 +287,7 @@ class Warden:
             self._reap()
             alive = _descendants()
             if not alive or time.monotonic() > give_up:
+                self._reap()  # what died since the last look: the command itself may be among it
                 return len(alive)
             _send(signal.SIGKILL, alive)
             self._wait(selector, 0.05)
@@ -317,10 +314,11 @@ def _descendants() -> dict[int, str]:
         with suppress(FileNotFoundError, ProcessLookupError):
             # The name stands in parentheses and may hold anything, so it is cut at the last one.
             before, _, after = Path(entry.path, "stat").read_bytes().rpartition(b")")
-            state, parent = after.split(maxsplit=2)[:2]
-            if state not in (b"Z", b"X"):
+            fields = after.split()
+            # A process whose first thread has ended looks like a zombie while its other threads run on.
+            if fields[0] not in (b"Z", b"X") or int(fields[17]) > 1:
                 name = before.partition(b"(")[2].decode("utf-8", "replace")
-                children.setdefault(int(parent), []).append((int(entry.name), name))
+                children.setdefault(int(fields[1]), []).append((int(entry.name), name))
     found: dict[int, str] = {}
     todo = [os.getpid()]
     while todo:

@@ -165,6 +165,25 @@ def test_what_a_finished_command_leaves_running_is_killed(tmp_path: Path) -> Non
     assert not is_alive(int((tmp_path / "daemon").read_text()))
 
 
+HEADLESS = """
+import ctypes, os, platform, sys, threading, time
+def live_on():
+    while open("/proc/self/stat").read().rpartition(")")[2].split()[0] != "Z": time.sleep(0.01)
+    open(sys.argv[1], "w").write(str(os.getpid()))
+    time.sleep(600)
+threading.Thread(target=live_on).start()
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
+"""
+
+
+def test_a_process_that_plays_dead_is_killed(tmp_path: Path) -> None:
+    script = f'{sys.executable} -c "$1" "$2" & while [ ! -s "$2" ]; do sleep 0.02; done'
+    got, watched = run(tmp_path, "bash", "-c", script, "bash", HEADLESS, str(tmp_path / "pid"))
+    assert got == 0
+    assert watched.ending()["survivors"] == 0
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text()}").exists()
+
+
 def test_a_second_stop_does_not_wait_for_the_grace(tmp_path: Path) -> None:
     stubborn = "trap 'echo heard' TERM; echo $$ > pid; while :; do sleep 0.05; done"
     with watching(tmp_path, "bash", "-c", f"cd {tmp_path}; {stubborn}") as watched:
