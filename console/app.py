@@ -300,7 +300,7 @@ class ConsoleApp(App[str]):
             self._minute = minute
             base = self.screen
             if isinstance(base, ConsoleScreen):
-                base.redraw()
+                base.draw()
 
     def _refresh_frame(self) -> None:
         for screen in self.screen_stack:
@@ -346,10 +346,11 @@ def run_console(
     Raises:
         Problem: there is no terminal, or config.toml or `screen` can't be used.
     """
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    # Textual draws on the error stream.
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.__stderr__)):
         raise EnvironmentProblem(
             "the console needs a terminal",
-            "input or output is not one",
+            "input, output or the error stream is not one",
             "Use 'mlebench-console status' instead.",
         )
     _require_screen(screen)

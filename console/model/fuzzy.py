@@ -6,12 +6,10 @@ from collections.abc import Iterable
 
 
 def best(typed: str, names: Iterable[str], *, most: int = 8) -> tuple[str, ...]:
-    """The names that have the typed letters in this order, closest first."""
+    """The names that have what is typed in them; only if there is none, those with its letters in this order."""
     wanted = typed.lower().replace(" ", "")
-    rated = ((_rate(wanted, name.lower()), name) for name in names)
-    return tuple(
-        name for rate, name in sorted((rate, name) for rate, name in rated if rate is not None)[:most]
-    )
+    rated = sorted((rate, name) for name in names if (rate := _rate(wanted, name.lower())) is not None)
+    return tuple(name for rate, name in rated if rate[0] == rated[0][0])[:most]
 
 
 def _rate(wanted: str, name: str) -> tuple[int, int, int] | None:

@@ -70,6 +70,15 @@ class ConsoleScreen(Screen[None]):
     def redraw(self) -> None:
         """Draw again what depends on the time, the size or the palette."""
 
+    def draw(self) -> None:
+        """Draw again, unless the screen is still being made or is already going."""
+        if self.is_whole():
+            self.redraw()
+
+    def is_whole(self) -> bool:
+        """Whether everything that `redraw` draws on is there."""
+        return bool(self.query("#footer"))
+
     def on_screen_resume(self) -> None:
         """Ask the state as long as this screen is seen."""
         self.ask_again()
@@ -89,7 +98,8 @@ class ConsoleScreen(Screen[None]):
     def on_fetched(self, message: Fetched) -> None:
         """Take an answer over from the reader's thread."""
         message.stop()
-        message.deliver(message.value)
+        if self.is_whole():
+            message.deliver(message.value)
 
     def on_resize(self, event: events.Resize) -> None:
         """Compose anew for the size; a terminal that is too small is asked to grow."""
@@ -99,10 +109,12 @@ class ConsoleScreen(Screen[None]):
             *frame.tiny_lines(event.size.width, event.size.height, SMALLEST)
         )
         self.refresh_frame()
-        self.call_after_refresh(self.redraw)
+        self.call_after_refresh(self.draw)
 
     def refresh_frame(self) -> None:
         """Draw the first line, the notices and the footer as things are now."""
+        if not self.is_whole():
+            return
         width = self.size.width
         self.query_one("#top", Painted).show(frame.top_line(self.app.situation(), self.MODE, width))
         self.query_one("#notice", Painted).show(*frame.notices(self.app.situation(), width))

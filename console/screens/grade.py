@@ -110,7 +110,7 @@ class GradeScreen(ConsoleScreen):
         if event.input.id == "competition":
             typed = event.value.strip()
             self._choices = fuzzy.best(typed, registry.all_ids()) if typed else ()
-        self.redraw()
+        self.draw()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Take the best fitting competition, or grade."""
@@ -129,7 +129,11 @@ class GradeScreen(ConsoleScreen):
     def action_back(self) -> None:
         """Leave the field, so that digits switch screens."""
         self.set_focus(None)
-        self.redraw()
+        self.draw()
+
+    def is_whole(self) -> bool:
+        """The fields are made after their rows."""
+        return super().is_whole() and bool(self.query("#path")) and bool(self.query("#competition"))
 
     def redraw(self) -> None:
         """Draw what fits, and the verdict."""
@@ -169,19 +173,19 @@ class GradeScreen(ConsoleScreen):
             return
         self._number += 1
         self._busy, self._problem, self._graded = True, None, None
-        self.redraw()
+        self.draw()
         work = partial(_graded_or_problem, typed, Path(path).expanduser(), self.app.places.data_dir)
         self.app.in_thread(work, partial(self._take, self._number))
 
     def _take(self, number: int, found: Graded | Problem) -> None:
-        if number != self._number or not self.is_attached:
+        if number != self._number:
             return
         self._busy = False
         if isinstance(found, Problem):
             self._problem = found
         else:
             self._graded = found
-        self.redraw()
+        self.draw()
 
 
 class _Row(Widget):

@@ -39,9 +39,10 @@ def lines(
     if not needed and not found.datasets_failed:
         made.append(Line(((f"  {signs.done} nothing", "good"),)))
     made += [Line(), Line(heading("lately", width, signs))]
+    # As many as fill the screen: with a list that never grows, news costs a few lines and no new layout.
+    shown = found.events[: max(8, height - len(made))]
     made += [
-        _event(event, found.competition_of.get(event.run_id or -1), width, now, signs)
-        for event in found.events
+        _event(event, found.competition_of.get(event.run_id or -1), width, now, signs) for event in shown
     ]
     return made
 

@@ -160,9 +160,8 @@ class RunScreen(ConsoleScreen):
     def _take_files(self, found: tuple[tuple[files.Entry, ...], bool]) -> None:
         self._files, more = found
         self._files_note = f"only the first {files.MOST_ENTRIES} are shown" if more else ""
-        if self.is_attached:
-            self.redraw()
+        self.draw()
 
     def _draw_log_status(self) -> None:
-        if self.is_attached:
+        if self.is_whole():
             self.query_one("#log-status", Painted).show(self.query_one(LogView).status(self.size.width))

@@ -11,7 +11,6 @@ from console.painting import Pieces, foreign
 from console.screens.base import ConsoleScreen
 from console.widgets.painted import Painted
 
-
 _COMMANDS = (
     "mlebench-console prepare -c spaceship-titanic",
     "mlebench-console sweep launch --help",
