@@ -44,6 +44,26 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
         "the engine's answer, one object",
         (Answer,),
     ),
+    ("prepare", "a list with `competition_id`, `edition`, `state`, `problem`, `folder`", ()),
+    ("datasets list", "a list with `competition_id`, `edition`, `state`, `problem`, `raw`, `folder`", ()),
+    (
+        "competitions list, show",
+        "a list, or one object, with `id`, `name`, `split`, `category`, `available`, `metric`, `direction`, `gold`,"
+        " `silver`, `bronze`, `median`, `teams`, `size_gb`, `rules_url`, `excluded_from_corrected`, `defects`",
+        (),
+    ),
+    (
+        "competitions defects",
+        "a list with `competition_id`, `severity`, `treatment`, `text`, `remedy`, `known`",
+        (),
+    ),
+    ("doctor", "a list with `name`, `health` (`ok`, `warn`, `fail`), `found`, `next_step`", ()),
+    ("validate", "one object with `competition_id`, `valid`, `message`", ()),
+    (
+        "grade",
+        "MLE-bench's report of many submissions, its `competition_reports` as `grade-sample`, and `report_path`",
+        (),
+    ),
     ("grade-sample", "MLE-bench's report of one submission with further keys at its end", (Report,)),
     (
         "scoreboard",

@@ -22,6 +22,14 @@ app = new_group("Launch and steer sweeps: an agent on competitions and seeds.")
 SweepId = Annotated[str, typer.Argument(metavar="SWEEP", help="Its name, or an unambiguous beginning of it.")]
 
 
+class Runtime(StrEnum):
+    """What `--runtime` takes."""
+
+    PROCESS = "process"
+    BUBBLEWRAP = "bubblewrap"
+    PLAIN = "plain"
+
+
 class Network(StrEnum):
     """What `--network` takes."""
 
@@ -46,6 +54,9 @@ def launch(
     priority: Annotated[int, typer.Option(help="Higher goes first.")] = 0,
     cpus: Annotated[float, typer.Option(min=0.0, help="Processors that a run counts as.")] = 1.0,
     memory_gb: Annotated[float, typer.Option(min=0.0, help="Memory limit of a run; 0 is none.")] = 0.0,
+    runtime: Annotated[
+        Runtime, typer.Option(help="process: isolated by bubblewrap where that works; plain: never isolated.")
+    ] = Runtime.PROCESS,
     network: Annotated[Network, typer.Option(help="Whether agents may reach the network.")] = Network.NONE,
     edition: EditionFlag = EditionName.V1,
     agents_dir: Annotated[
@@ -75,6 +86,7 @@ def launch(
             "seeds": seeds,
             "time_limit_seconds": minutes * 60 if minutes else hours * 3600,
             "edition": edition.value,
+            "runtime": runtime.value,
             "network": network.value,
             "cpus": cpus,
             "memory_bytes": round(memory_gb * 1e9) or None,
@@ -145,13 +157,35 @@ def stop(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
     _steer(context, "sweep.stop", sweep_id, json=json)
 
 
-def _steer(context: typer.Context, kind: str, sweep_id: str, *, json: bool) -> None:
+@app.command()
+def concurrency(
+    context: typer.Context,
+    sweep_id: SweepId,
+    runs: Annotated[int, typer.Argument(metavar="RUNS", min=1, help="How many runs at once.")],
+    json: Json = False,
+) -> None:
+    """Change how many runs of a sweep are live at once."""
+    _steer(context, "sweep.concurrency", sweep_id, json=json, value=runs)
+
+
+@app.command()
+def assign(
+    context: typer.Context,
+    sweep_id: SweepId,
+    experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="The leaderboard row's name.")],
+    json: Json = False,
+) -> None:
+    """Let a sweep belong to an experiment, whose sweeps make one leaderboard row."""
+    _steer(context, "experiment.assign", sweep_id, json=json, experiment_id=experiment)
+
+
+def _steer(context: typer.Context, kind: str, sweep_id: str, *, json: bool, **arguments: Any) -> None:
     from engine.control import ask
     from state import sweeps
 
     with reading_state(context) as database:
         known = sweeps.get(database, sweep_id).id
-    answer: Any = ask(places_of(context), kind, {"sweep_id": known})
+    answer = ask(places_of(context), kind, {"sweep_id": known, **arguments})
     if json:
         say_json(asdict(answer))
     else:

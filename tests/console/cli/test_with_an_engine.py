@@ -69,8 +69,13 @@ def test_a_paused_sweep_starts_nothing_until_it_goes_on(cli: Cli, engine: None, 
     assert [run["state"] for run in wait_for(cli, paused_id, "queued", "finished")] == [
         run["state"] for run in before
     ]
+    assert "at most 2 at once" in cli("sweep", "concurrency", paused_id, "2").out
+    for sweep_id in (paused_id, done_id):
+        assert cli("sweep", "assign", sweep_id, "both").code == 0
     assert cli("sweep", "resume", paused_id).code == 0
     wait_for(cli, paused_id, "finished")
+    (row,) = cli("scoreboard", "--own", "--json").document()
+    assert (row["name"], row["seeds_done"]) == ("both", 3)
 
 
 def test_what_was_stopped_is_relaunched_on_demand(cli: Cli, engine: None, prepared: Vector) -> None:
