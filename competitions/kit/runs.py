@@ -43,6 +43,11 @@ class Masks:
         """How many pixels each mask has."""
         return _sums(self.row, self.stop - self.start, self.rows)
 
+    def head(self, rows: int) -> Masks:
+        """The first so many masks."""
+        runs = int(np.searchsorted(self.row, rows))
+        return Masks(self.row[:runs], self.start[:runs], self.stop[:runs], rows)
+
     def on_one_line(self, offsets: Whole) -> tuple[Whole, Whole]:
         """Starts and stops with each row's pixels moved by its offset, so that all rows share one numbering."""
         shift = offsets[self.row]

@@ -63,6 +63,12 @@ def test_odd_numbers_are_read_as_mle_bench_reads_them() -> None:
     assert painted(masks)[1].nonzero()[0].tolist() == [0, 1, 2, 9, 10, 11]
 
 
+def test_the_first_masks_can_be_taken_alone() -> None:
+    masks = parse("1 2", "", "3 4 9 1", "5 6").head(3)
+    assert masks.rows == 3
+    assert masks.areas().tolist() == [2, 0, 5]
+
+
 def test_touching_runs_are_no_overlap() -> None:
     assert parse("1 2 3 2", strict=True).areas().tolist() == [4]
 

@@ -1,0 +1,193 @@
+"""UW-Madison GI tract: MRI scans split by patient and day, scored by Dice and Hausdorff distance of organs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit import checks, matching, placing, runs, splits, tables, volumes
+from competitions.task import Grading, InvalidSubmission, Preparation
+from foundation.problems import DataProblem
+
+KEYS = ["id", "class"]
+DAYS_KEPT = 4  # of a patient that both parts see, the first days are train
+DICE_SHARE, DISTANCE_SHARE = 0.4, 0.6
+MOST_TIMES = 10  # a volume predicted so many times too large is as bad as none
+
+Whole = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+
+
+def prepare(job: Preparation) -> None:
+    """Hold out whole patients, and the later days of those that were scanned often."""
+    table = tables.read_csv(job.source("train.csv"))
+    parts = table["id"].str.split("_", expand=True)
+    case, day = parts[0], parts[0] + "_" + parts[1]
+    cases = case.unique()
+    split = splits.shuffled(len(cases), job.number("test_size"), job.integer("seed"))
+    test_cases = set(cases[split.test])
+    number = pd.to_numeric(parts[1].str.removeprefix("day"), errors="coerce")
+    if number.isna().any():
+        wrong = table["id"][number.isna()].iloc[0]
+        raise DataProblem(f"train.csv: id {wrong!r} is not of the form case7_day0_slice_0001")
+    days = pd.DataFrame({"case": case, "day": day, "number": number})
+    days = days.drop_duplicates("day").sort_values("number", kind="stable")
+    late = days[days.groupby("case").cumcount() >= DAYS_KEPT]
+    moved = set(late.loc[~late["case"].isin(test_cases), "day"])
+    in_test = case.isin(test_cases) | day.isin(moved)
+    train, test = table[~in_test], table[in_test]
+    width, height = _sizes(job, test["id"])
+    answers = test.rename(columns={"segmentation": "predicted"})[[*KEYS, "predicted"]]
+    tables.write_csv(train[[*KEYS, "segmentation"]], job.public / "train.csv")
+    tables.write_csv(test[KEYS], job.public / "test.csv")
+    tables.write_csv(test[KEYS].assign(predicted="1 1 5 2"), job.public / "sample_submission.csv")
+    tables.write_csv(answers.assign(image_width=width, image_height=height), job.private / "test.csv")
+    _place_scans(job, {name: "test" if name in test_cases else "train" for name in cases}, moved)
+
+
+def _sizes(job: Preparation, ids: pd.Series) -> tuple[list[float], list[float]]:
+    """Width and height of slices, which stand in the names of their files."""
+    found: dict[str, list[Path]] = {}
+    for day in ids.str.rpartition("_slice_")[0].unique():
+        for path in job.source(f"train/{day.partition('_')[0]}/{day}/scans").glob("slice_*.png"):
+            found.setdefault(f"{day}_slice_{path.stem.split('_')[1]}", []).append(path)
+    sizes = []
+    for id_ in ids:
+        paths = found.get(id_, [])
+        if len(paths) != 1:
+            raise DataProblem(f"{job.raw}: slice {id_} has {len(paths)} picture files, expected one")
+        sizes.append(paths[0].stem.split("_")[2:4])
+    return [float(size[0]) for size in sizes], [float(size[1]) for size in sizes]
+
+
+def _place_scans(job: Preparation, sides: dict[str, str], moved: set[str]) -> None:
+    folders: list[tuple[Path, Path]] = []
+    files: list[tuple[Path, Path]] = []
+    for case, side in sides.items():
+        (job.public / side / case).mkdir(parents=True)
+        for path in sorted(job.source(f"train/{case}").iterdir()):
+            target = job.public / ("test" if path.name in moved else side) / case / path.name
+            (folders if path.is_dir() else files).append((path, target))
+    placing.place_trees(job, folders, "scans")
+    placing.place(job, files, "files beside scans")
+
+
+def grade(case: Grading) -> float:
+    """Two fifths mean Dice, three fifths nearness of volumes.
+
+    Edition v1 pairs rows, and days, by position alone; and merges the organs of a day to one volume.
+    """
+    checks.columns_present(case.submission, [*KEYS, "predicted"])
+    height, width = (
+        case.answers[f"image_{side}"].to_numpy().astype(np.int64) for side in ("height", "width")
+    )
+    rows = _aligned(case) if case.corrected else np.arange(min(len(case.submission), len(case.answers)))
+    truth = runs.parse(
+        case.answers["predicted"], height * width, column="predicted", strict=False, missing_ok=True
+    )
+    predicted = runs.parse(
+        case.submission["predicted"].iloc[rows],
+        (height * width)[: len(rows)],
+        column="predicted",
+        strict=False,
+        missing_ok=True,
+        row_numbers=rows,
+    )
+    true_scans = _scans(case.answers["id"], height, width)
+    if case.corrected:
+        organs = pd.factorize(case.answers["class"])[0]
+        true_scans = true_scans.divided(organs)
+        scans = true_scans
+    else:
+        ids = case.submission["id"].iloc[rows]
+        scans = _scans(ids, height[: len(rows)], width[: len(rows)])
+    distance = _distances(truth, true_scans, predicted, scans, by_rows=case.corrected)
+    dice = runs.dice(truth.head(len(rows)), predicted)
+    return DICE_SHARE * _mean(dice) + DISTANCE_SHARE * (1 - _mean(distance))
+
+
+def _mean(values: Numbers) -> float:
+    """The mean of what is there, NaN without any."""
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if len(there) else float("nan")
+
+
+def _aligned(case: Grading) -> npt.NDArray[np.intp]:
+    both = "id and class"
+    keyed = [
+        pd.DataFrame({both: table["id"].astype(str) + " " + table["class"].astype(str)})
+        for table in (case.submission, case.answers)
+    ]
+    return checks.matched_rows(keyed[0], keyed[1], both)
+
+
+@dataclass(frozen=True)
+class Scans:
+    """Where the slices of rows lie in volumes.
+
+    Attributes:
+        volume: per row the volume.
+        layer: per row the place of its slice in the volume.
+        shape: per volume its layers, height and width.
+    """
+
+    volume: Whole
+    layer: Whole
+    shape: Whole
+
+    def divided(self, part: npt.NDArray[np.intp]) -> "Scans":
+        """A volume of its own for each part."""
+        parts = int(part.max(initial=-1)) + 1
+        return Scans(self.volume * parts + part, self.layer, np.repeat(self.shape, parts, axis=0))
+
+
+def _scans(ids: pd.Series, height: Whole, width: Whole) -> Scans:
+    """One volume per day, numbered in the order of the ids' text; slices of a day in that order too."""
+    texts = ids.tolist()
+    strange = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)
+    if strange is not None:
+        raise InvalidSubmission(f"Row {strange + 1}: id is no text such as case7_day0_slice_0001.")
+    slice_, names = pd.factorize(np.array(texts, dtype=object))
+    by_text = sorted(range(len(names)), key=names.__getitem__)
+    place = np.empty(len(names), dtype=np.int64)
+    place[by_text] = np.arange(len(names))
+    days = pd.factorize(np.array([names[i].partition("_slice_")[0] for i in by_text], dtype=object))[0]
+    by_day = np.argsort(days, kind="stable")
+    layers = np.empty(len(days), dtype=np.int64)
+    layers[by_day] = matching.ranks(days[by_day])
+    volume = days[place[slice_]]
+    firsts = np.unique(volume, return_index=True)[1]
+    differs = (height != height[firsts][volume]) | (width != width[firsts][volume])
+    if differs.any():
+        raise InvalidSubmission(
+            f"Row {np.argmax(differs) + 1}: its picture has another size than that of the day's first row; "
+            "rows must come in the order of test.csv."
+        )
+    shape = np.column_stack([np.bincount(days), height[firsts], width[firsts]])
+    return Scans(volume, layers[place[slice_]], shape.astype(np.int64))
+
+
+def _distances(
+    truth: runs.Masks, true_scans: Scans, predicted: runs.Masks, scans: Scans, *, by_rows: bool
+) -> Numbers:
+    """Per volume the Hausdorff distance relative to the true volume's diagonal; NaN where both are empty."""
+    count = min(len(true_scans.shape), len(scans.shape))
+    solids = [
+        volumes.strokes(
+            where.volume[masks.row],
+            where.layer[masks.row],
+            masks.start,
+            masks.stop,
+            where.shape[where.volume[masks.row], 2 if by_rows else 1],
+        )
+        for masks, where in ((truth, true_scans), (predicted, scans))
+    ]
+    true_size, size = (side.voxels(count)[:count] for side in solids)
+    comparable = (true_size > 0) & (size > 0) & (size <= MOST_TIMES * true_size)
+    kept = np.append(comparable, np.zeros(max(len(true_scans.shape), len(scans.shape)) - count, dtype=bool))
+    scale = 1 / true_scans.shape[:count][:, [0, 1, 2] if by_rows else [0, 2, 1]]
+    ours, theirs = (side.take(kept[side.solid]) for side in solids)
+    apart = volumes.hausdorff(ours, theirs, scale) / np.sqrt(3)
+    return np.where((true_size == 0) & (size == 0), np.nan, np.where(comparable, apart, 1.0))
