@@ -23,7 +23,7 @@ def prepare(job: Preparation) -> None:
     train, test = tables.read_csv(train_path), tables.read_csv(solved)
     _expect_columns(train, COLUMNS, "train.csv")
     _expect_columns(test, [*COLUMNS, "Usage"], "test_with_solutions.csv")
-    if set(train["Comment"]) & set(test["Comment"]):
+    if set(train["Comment"].dropna()) & set(test["Comment"].dropna()):
         raise DataProblem(f"{solved} was not taken", "a comment of it is in train.csv too")
     placing.copy_file(job, train_path, job.public / "train.csv")
     placing.copy_file(job, solved, job.private / "test.csv")

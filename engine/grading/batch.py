@@ -11,7 +11,7 @@ from typing import Any
 from engine.grading.report import Report
 from foundation.clock import run_group_stamp
 from foundation.files import write_json
-from foundation.problems import DataProblem
+from foundation.problems import DataProblem, Problem
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,19 @@ def _read_line(line: str, where: str) -> SubmissionLine:
 
 
 @dataclass(frozen=True)
+class Ungraded:
+    """A line that could not be graded for a reason on the operator's side, such as a dataset not prepared."""
+
+    line: SubmissionLine
+    problem: Problem
+
+
+@dataclass(frozen=True)
 class BatchReport:
-    """The reports of many submissions and their counts."""
+    """The reports of many submissions, their counts, and the lines for which there can be no report."""
 
     reports: tuple[Report, ...]
+    ungraded: tuple[Ungraded, ...] = ()
 
     def to_dict(self, *, extended: bool = False) -> dict[str, Any]:
         """The counts and the reports as MLE-bench writes them."""
@@ -77,8 +86,15 @@ class BatchReport:
 
 
 def grade_lines(lines: Iterable[SubmissionLine], grade: Callable[[SubmissionLine], Report]) -> BatchReport:
-    """Grade each line with `grade`, which decides on process and data directory."""
-    return BatchReport(tuple(grade(line) for line in lines))
+    """Grade each line with `grade`, which decides on process and data directory; a problem costs its line only."""
+    reports: list[Report] = []
+    ungraded: list[Ungraded] = []
+    for line in lines:
+        try:
+            reports.append(grade(line))
+        except Problem as problem:
+            ungraded.append(Ungraded(line, problem))
+    return BatchReport(tuple(reports), tuple(ungraded))
 
 
 def write_batch_report(report: BatchReport, output_dir: Path, moment: float) -> Path:

@@ -83,3 +83,22 @@ def test_the_report_counts_and_is_named_as_mle_bench_does(tmp_path: Path) -> Non
 
 def test_no_lines_make_an_empty_report() -> None:
     assert BatchReport(()).to_dict()["total_runs"] == 0
+
+
+def test_a_dataset_that_is_not_prepared_costs_only_its_own_lines(tmp_path: Path) -> None:
+    folder = prepared(ID)
+    lines = [
+        SubmissionLine("leaf-classification", None),
+        SubmissionLine("nope", None),
+        SubmissionLine(ID, None),
+    ]
+    report = grade_lines(
+        lines,
+        lambda line: grade_submission(
+            line.submission_path, line.competition_id, data_dir=folder.parent.parent
+        ),
+    )
+    assert [graded.competition_id for graded in report.reports] == [ID]
+    assert [left.line for left in report.ungraded] == lines[:2]
+    assert "is not prepared" in str(report.ungraded[0].problem)
+    assert "is not known" in str(report.ungraded[1].problem)
