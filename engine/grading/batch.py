@@ -1,9 +1,8 @@
-"""Grading a JSONL of many submissions into one report, in MLE-bench's format; one bad line costs only itself."""
+"""The JSONL of many submissions and the report on them, in MLE-bench's format; grading each is `child`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from engine.grading.report import Report
 from foundation.clock import run_group_stamp
 from foundation.files import write_json
-from foundation.problems import DataProblem, Problem
+from foundation.problems import DataProblem
 
 
 @dataclass(frozen=True)
@@ -55,19 +54,10 @@ def _read_line(line: str, where: str) -> SubmissionLine:
 
 
 @dataclass(frozen=True)
-class Ungraded:
-    """A line that could not be graded for a reason on the operator's side, such as a dataset not prepared."""
-
-    line: SubmissionLine
-    problem: Problem
-
-
-@dataclass(frozen=True)
 class BatchReport:
-    """The reports of many submissions, their counts, and the lines for which there can be no report."""
+    """The reports of many submissions and their counts."""
 
     reports: tuple[Report, ...]
-    ungraded: tuple[Ungraded, ...] = ()
 
     def to_dict(self, *, extended: bool = False) -> dict[str, Any]:
         """The counts and the reports as MLE-bench writes them."""
@@ -83,18 +73,6 @@ class BatchReport:
             "total_above_median": sum(report.above_median for report in reports),
             "competition_reports": [report.to_dict(extended=extended) for report in reports],
         }
-
-
-def grade_lines(lines: Iterable[SubmissionLine], grade: Callable[[SubmissionLine], Report]) -> BatchReport:
-    """Grade each line with `grade`, which decides on process and data directory; a problem costs its line only."""
-    reports: list[Report] = []
-    ungraded: list[Ungraded] = []
-    for line in lines:
-        try:
-            reports.append(grade(line))
-        except Problem as problem:
-            ungraded.append(Ungraded(line, problem))
-    return BatchReport(tuple(reports), tuple(ungraded))
 
 
 def write_batch_report(report: BatchReport, output_dir: Path, moment: float) -> Path:

@@ -15,7 +15,6 @@ from engine.grading.batch import (
     read_submissions,
     write_batch_report,
 )
-from engine.grading.report import Report
 from foundation.problems import DataProblem
 from tests.competitions.prepared import prepared
 
@@ -59,10 +58,7 @@ def test_the_report_counts_and_is_named_as_mle_bench_does(tmp_path: Path) -> Non
     folder = prepared(ID)
     paths = [str(folder / "private" / "test.csv"), None, str(folder / "public" / "sample_submission.csv")]
 
-    def grade(line: SubmissionLine) -> Report:
-        return grade_submission(line.submission_path, line.competition_id, data_dir=folder.parent.parent)
-
-    report = grade_lines([SubmissionLine(ID, path) for path in paths], grade)
+    report = BatchReport(tuple(grade_submission(path, ID, data_dir=folder.parent.parent) for path in paths))
     path = write_batch_report(report, tmp_path / "out", 1_700_000_000)
     assert path.name == "2023-11-14T22-13-20-UTC_grading_report.json"
     values = json.loads(path.read_text())
@@ -83,22 +79,3 @@ def test_the_report_counts_and_is_named_as_mle_bench_does(tmp_path: Path) -> Non
 
 def test_no_lines_make_an_empty_report() -> None:
     assert BatchReport(()).to_dict()["total_runs"] == 0
-
-
-def test_a_dataset_that_is_not_prepared_costs_only_its_own_lines(tmp_path: Path) -> None:
-    folder = prepared(ID)
-    lines = [
-        SubmissionLine("leaf-classification", None),
-        SubmissionLine("nope", None),
-        SubmissionLine(ID, None),
-    ]
-    report = grade_lines(
-        lines,
-        lambda line: grade_submission(
-            line.submission_path, line.competition_id, data_dir=folder.parent.parent
-        ),
-    )
-    assert [graded.competition_id for graded in report.reports] == [ID]
-    assert [left.line for left in report.ungraded] == lines[:2]
-    assert "is not prepared" in str(report.ungraded[0].problem)
-    assert "is not known" in str(report.ungraded[1].problem)
