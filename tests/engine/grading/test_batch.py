@@ -11,7 +11,6 @@ from engine import grade_submission
 from engine.grading.batch import (
     BatchReport,
     SubmissionLine,
-    grade_lines,
     read_submissions,
     write_batch_report,
 )
