@@ -1,30 +1,26 @@
 """Finding equal files, and joining groups."""
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
 import pytest
 
 from competitions.kit import duplicates
-from competitions.task import Preparation, silent
 from foundation.problems import DataProblem
+from tests.competitions.conftest import MakeJob
 
-JOB = cast(Preparation, SimpleNamespace(competition=SimpleNamespace(id="some-competition"), progress=silent))
 
-
-def test_only_files_with_equal_bytes_share_a_number(tmp_path: Path) -> None:
+def test_only_files_with_equal_bytes_share_a_number(make_job: MakeJob, tmp_path: Path) -> None:
     contents = [b"one", b"two", b"one", b"four", b"", b""]
     paths = [tmp_path / str(number) for number in range(len(contents))]
     for path, content in zip(paths, contents, strict=True):
         path.write_bytes(content)
-    assert duplicates.same_content(JOB, paths).tolist() == [0, 1, 0, 2, 3, 3]
+    assert duplicates.same_content(make_job(), paths).tolist() == [0, 1, 0, 2, 3, 3]
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(make_job: MakeJob, tmp_path: Path) -> None:
     with pytest.raises(DataProblem, match=r"gone\.jpg is missing"):
-        duplicates.same_content(JOB, [tmp_path / "gone.jpg"])
+        duplicates.same_content(make_job(), [tmp_path / "gone.jpg"])
 
 
 def test_rows_linked_by_a_chain_of_either_number_are_joined() -> None:

@@ -50,6 +50,33 @@ def test_a_tree_comes_with_its_empty_folders(make_job: MakeJob) -> None:
     assert (job.public / "t" / "full" / "x").read_bytes() == b"1"
 
 
+def test_named_files_keep_their_names_and_folders(make_job: MakeJob) -> None:
+    job = make_job()
+    (job.raw / "train" / "cats").mkdir(parents=True)
+    for name in ("cats/1.jpg", "cats/2.jpg", "3.jpg"):
+        (job.raw / "train" / name).write_text(name)
+    placing.place_named(job, ["cats/2.jpg", "3.jpg"], job.raw / "train", job.public / "test")
+    placed = {path.relative_to(job.public).as_posix() for path in job.public.rglob("*") if path.is_file()}
+    assert placed == {"test/cats/2.jpg", "test/3.jpg"}
+
+
+def test_a_missing_tree_is_named(make_job: MakeJob) -> None:
+    job = make_job()
+    (job.raw / "00001").mkdir()
+    pairs = [(job.raw / name, job.public / name) for name in ("00001", "00002")]
+    with pytest.raises(DataProblem, match="00002 is missing"):
+        placing.place_trees(job, pairs)
+
+
+@pytest.mark.parametrize("may_link", [False, True])
+def test_two_files_for_one_name_are_told(make_job: MakeJob, may_link: bool) -> None:
+    job = make_job(may_link=may_link)
+    for name in "ab":
+        (job.raw / name).write_text(name)
+    with pytest.raises(DataProblem, match="another raw file lies at"):
+        placing.place(job, [(job.raw / name, job.public / "c") for name in "ab"])
+
+
 def test_progress_counts_to_the_end_and_may_cancel(make_job: MakeJob) -> None:
     told: list[int] = []
     job = make_job(progress=lambda what, done, total: told.append(done))
@@ -63,6 +90,4 @@ def test_progress_counts_to_the_end_and_may_cancel(make_job: MakeJob) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        placing.place(
-            make_job(progress=cancel), [(source, job.private / source.name) for source in sources]
-        )
+        placing.place(make_job(progress=cancel), [(source, job.private / source.name) for source in sources])

@@ -1,16 +1,13 @@
 """New identifiers for test items, inside their files too."""
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
 from competitions.kit import pseudonyms
-from competitions.task import Preparation, silent
 from foundation.problems import DataProblem
+from tests.competitions.conftest import MakeJob
 
-JOB = cast(Preparation, SimpleNamespace(competition=SimpleNamespace(id="some-competition"), progress=silent))
 NAMES = ["1.2.826.0.1.3680043.12149", "1.2.826.0.1.3680043.87"]
 
 
@@ -27,23 +24,23 @@ def test_a_name_too_short_to_rename_is_refused() -> None:
         pseudonyms.uids(["1.2.3"], b"key")
 
 
-def test_the_old_name_is_neither_outside_nor_inside_the_copies(tmp_path: Path) -> None:
+def test_the_old_name_is_neither_outside_nor_inside_the_copies(make_job: MakeJob, tmp_path: Path) -> None:
     renamed = pseudonyms.uids(NAMES[:1], b"key")
     ((old, new),) = renamed.items()
     (tmp_path / "raw" / old / "deeper").mkdir(parents=True)
     (tmp_path / "raw" / old / "1.dcm").write_bytes(b"DICM\0" + old.encode() + b".7\0pixels")
     (tmp_path / "raw" / old / "deeper" / f"{old}.txt").write_bytes(b"nothing")
-    pseudonyms.place_renamed(JOB, tmp_path / "raw", tmp_path / "public", renamed)
+    pseudonyms.place_renamed(make_job(), tmp_path / "raw", tmp_path / "public", renamed)
     assert (tmp_path / "public" / new / "1.dcm").read_bytes() == b"DICM\0" + new.encode() + b".7\0pixels"
     assert (tmp_path / "public" / new / "deeper" / f"{new}.txt").read_bytes() == b"nothing"
     assert (tmp_path / "raw" / old / "1.dcm").read_bytes().count(old.encode()) == 1
 
 
-def test_a_missing_folder_and_a_link_are_refused_by_name(tmp_path: Path) -> None:
+def test_a_missing_folder_and_a_link_are_refused_by_name(make_job: MakeJob, tmp_path: Path) -> None:
     renamed = pseudonyms.uids(NAMES[:1], b"key")
     with pytest.raises(DataProblem, match=NAMES[0].replace(".", r"\.") + " is missing"):
-        pseudonyms.place_renamed(JOB, tmp_path, tmp_path / "public", renamed)
+        pseudonyms.place_renamed(make_job(), tmp_path, tmp_path / "public", renamed)
     (tmp_path / NAMES[0]).mkdir()
     (tmp_path / NAMES[0] / "1.dcm").symlink_to("/etc/hostname")
     with pytest.raises(DataProblem, match="not a regular file"):
-        pseudonyms.place_renamed(JOB, tmp_path, tmp_path / "public", renamed)
+        pseudonyms.place_renamed(make_job(), tmp_path, tmp_path / "public", renamed)
