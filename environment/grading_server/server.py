@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import socket
 import tempfile
@@ -92,6 +93,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(refusal.status, str(refusal))
         except BadUpload as error:
             self.send_error(HTTPStatus.BAD_REQUEST, str(error))
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            self.send_error(
+                HTTPStatus.INSUFFICIENT_STORAGE, "There is no room for the upload; try again later."
+            )
         else:
             self._answer(HTTPStatus.OK, {"result": verdict.message})
 
@@ -110,7 +117,10 @@ class _Handler(BaseHTTPRequestHandler):
         A client that is writing when its connection closes sees a reset instead of the answer.
         """
         self._answer(HTTPStatus(code), {"error": message or explain or HTTPStatus(code).phrase})
-        self.connection.shutdown(socket.SHUT_WR)
+        try:
+            self.connection.shutdown(socket.SHUT_WR)
+        except OSError:
+            return  # the client has gone already, so nothing can reset its reading
         left = _LINGER_BYTES
         while left > 0 and (data := self.rfile.read1(min(left, 1 << 16))):
             left -= len(data)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -207,6 +209,29 @@ def test_a_client_that_drips_is_stopped(tmp_path: Path) -> None:
     with serving(desk) as port:
         status, answer = ask(port, "POST", "/validate", form(b"id\n"))
     assert (status, answer) == (400, {"error": "The upload took too long."})
+
+
+def test_a_full_disk_is_told_and_the_server_goes_on(tmp_path: Path) -> None:
+    def full(_file: Path) -> Verdict:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with serving(desk_for(tmp_path, check=full)) as port:
+        status, answer = ask(port, "POST", "/validate", form(b"id\n"))
+        assert (status, answer) == (507, {"error": "There is no room for the upload; try again later."})
+        assert ask(port, "GET", "/health")[0] == 200
+
+
+def test_a_client_that_leaves_in_the_middle_leaves_no_trace(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    head = b"POST /validate HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=B\r\nContent-Length: 900\r\n\r\n"
+    with serving(desk_for(tmp_path)) as port:
+        for sent in (b"GET", head, head + form(b"id")[:30]):
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                client.sendall(sent)
+        assert ask(port, "POST", "/validate", form(b"id\n"))[0] == 200
+    assert capfd.readouterr().err == ""
 
 
 def test_asking_too_often_is_told_how_long_to_wait(tmp_path: Path) -> None:
