@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from competitions import registry
 from competitions.judging import judge
-from engine import prepare_competition
+from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Case, Vector, describe, parquet_facts
 
 AVAILABLE = [
@@ -21,25 +19,18 @@ AVAILABLE = [
 ]
 
 
-@pytest.fixture(scope="module", params=AVAILABLE, ids=lambda vector: vector.id)
-def prepared(request: pytest.FixtureRequest) -> Iterator[tuple[Vector, Path]]:
+@pytest.fixture(params=AVAILABLE, ids=lambda vector: vector.id)
+def made(request: pytest.FixtureRequest) -> tuple[Vector, Path]:
     vector: Vector = request.param
-    with tempfile.TemporaryDirectory() as scratch:
-        raw = vector.unpack_raw(Path(scratch, "raw"))
-        yield (
-            vector,
-            prepare_competition(
-                vector.id, data_dir=Path(scratch, "data"), raw=raw, parameters=vector.parameters
-            ),
-        )
+    return vector, prepared(vector.id)
 
 
 def test_every_competition_has_vectors() -> None:
     assert sorted(path.name for path in VECTORS.iterdir()) == sorted(registry.all_ids())
 
 
-def test_prepared_files_are_equal_to_the_byte(prepared: tuple[Vector, Path]) -> None:
-    vector, folder = prepared
+def test_prepared_files_are_equal_to_the_byte(made: tuple[Vector, Path]) -> None:
+    vector, folder = made
     expected = vector.expected
     found = describe(folder, expected)
     for name in expected.get("nondeterministic", []):
@@ -55,8 +46,8 @@ def test_prepared_files_are_equal_to_the_byte(prepared: tuple[Vector, Path]) -> 
     assert found == {side: expected[side] for side in ("public", "private")}
 
 
-def test_scores_are_equal(prepared: tuple[Vector, Path]) -> None:
-    vector, folder = prepared
+def test_scores_are_equal(made: tuple[Vector, Path]) -> None:
+    vector, folder = made
     wrong = [
         f"{case.submission.name}: expected {case.expect} {case.score}, got {told}"
         for case in vector.cases()
