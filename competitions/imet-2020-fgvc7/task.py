@@ -24,11 +24,11 @@ def grade(case: Grading) -> float:
     every picture has a single attribute; edition corrected counts the former and reads the latter.
     """
     checks.columns_present(case.submission, ["id", "attribute_ids"])
-    rows = checks.matched_rows(case.submission, case.answers, "id")
-    answers = case.read_answers(text=("attribute_ids",))["attribute_ids"]
+    answers = case.read_answers(text=("attribute_ids",))
+    rows = checks.matched_rows(case.submission, answers, "id")
     if case.corrected:
         given = case.source.read(text=("attribute_ids",))["attribute_ids"]
-        truth, predicted = labels.coded_sets(answers, given.iloc[rows])
+        truth, predicted = labels.coded_sets(answers["attribute_ids"], given.iloc[rows])
         return metrics.pooled_f1(truth, predicted)
     try:
         labels.require_text(case.submission, "attribute_ids", all_missing_ok=True)
@@ -37,5 +37,7 @@ def grade(case: Grading) -> float:
             "attribute_ids reads as a column of plain numbers, because no row has several attributes; "
             'repeat the attribute in at least one row ("51 51"), which changes nothing else.'
         ) from error
-    truth, predicted = labels.coded_sets(answers, case.submission["attribute_ids"].iloc[rows])
+    truth, predicted = labels.coded_sets(
+        answers["attribute_ids"], case.submission["attribute_ids"].iloc[rows]
+    )
     return metrics.pooled_f1(truth, predicted.among(truth))

@@ -22,10 +22,10 @@ def grade(case: Grading) -> float:
     edition corrected takes the mean over photos and counts every name, as Kaggle does.
     """
     checks.columns_present(case.submission, ["image", "labels"])
-    rows = checks.matched_rows(case.submission, case.answers, "image")
+    answers = case.read_answers(text=("labels",))
+    rows = checks.matched_rows(case.submission, answers, "image")
     labels.require_text(case.submission, "labels", all_missing_ok=True)
-    answers = case.read_answers(text=("labels",))["labels"]
-    truth, predicted = labels.coded_sets(answers, case.submission["labels"].iloc[rows])
+    truth, predicted = labels.coded_sets(answers["labels"], case.submission["labels"].iloc[rows])
     if case.corrected:
         return metrics.mean_row_f1(truth, predicted)
     return metrics.pooled_f1(truth, predicted.among(truth))
