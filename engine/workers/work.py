@@ -55,6 +55,7 @@ def _prepare(task: PrepareTask, tell: Tell) -> Prepared:
     raw: Path | None = Path(task.source) if task.source else None
     if task.source == DEMO:
         raw = _generate(task, tell)
+    tell("prepare", "", 0, 0)
     prepared = prepare(
         task.competition_id,
         data_dir=task.data_dir,

@@ -189,9 +189,7 @@ def test_stopping_a_run_gives_its_agent_the_grace_and_keeps_what_it_had(harness:
 
 def test_the_submission_is_graded_while_the_agent_works(harness: Harness) -> None:
     better = (
-        "python -c \"import csv,os,random; rows=list(csv.reader(open(os.environ['DATA_DIR']+'/sample_submission.csv')));"
-        " out=open(os.environ['SUBMISSION_DIR']+'/submission.csv','w'); csv.writer(out).writerows("
-        "[rows[0]]+[[i,'True' if n%2 else 'False'] for n,(i,_) in enumerate(rows[1:])])\""
+        """sed '2,$s/False/True/' "$DATA_DIR/sample_submission.csv" > "$SUBMISSION_DIR/submission.csv\""""
     )
     harness.agent("improver", f"{SUBMIT}; {WAIT_FOR_GO}; {better}")
     harness.start()

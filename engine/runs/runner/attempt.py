@@ -159,9 +159,9 @@ class RunnerAttempt:
         now = self._clock.now()
         exited = self._exit(ending, started, now)
         self._report_once(AgentEnded(exited.ended_at, exited.reason, exited.exit_code, exited.signal))
-        scratch = self.folder / protocol.SCRATCH
-        if scratch.exists():
-            _remove(scratch)
+        for name in (protocol.SCRATCH, protocol.GRADER):
+            if (self.folder / name).exists():
+                _remove(self.folder / name)
         secrets.discard(self.folder)
         protocol.write(self.folder / protocol.EXIT, exited)
         self._report_once(Collected(now))

@@ -1,0 +1,75 @@
+"""Which runs start: by slots, concurrency, priority and fairness."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.runs.scheduling import Demand, choose
+
+
+def demand(
+    name: str, ready: range, *, concurrency: int = 9, live: int = 0, priority: int = 0, cpus: float = 1.0
+) -> Demand:
+    return Demand(name, priority, concurrency, cpus, live, tuple(ready))
+
+
+def test_a_sweep_starts_its_runs_in_their_order_up_to_its_concurrency() -> None:
+    assert choose([demand("a", range(5), concurrency=3, live=1)], free_cpus=9, at_most=9) == [0, 1]
+
+
+def test_slots_bound_what_starts() -> None:
+    assert choose([demand("a", range(5), cpus=0.5)], free_cpus=1.5, at_most=9) == [0, 1, 2]
+
+
+def test_equal_sweeps_take_turns() -> None:
+    chosen = choose([demand("a", range(10, 15)), demand("b", range(20, 25))], free_cpus=4, at_most=9)
+    assert chosen == [10, 20, 11, 21]
+
+
+def test_a_new_sweep_catches_up_with_one_that_is_running() -> None:
+    running = demand("a", range(10, 15), live=2)
+    assert choose([running, demand("b", range(20, 25))], free_cpus=2, at_most=9) == [20, 21]
+
+
+def test_the_higher_priority_goes_first() -> None:
+    urgent = demand("z", range(20, 22), priority=5)
+    assert choose([demand("a", range(10, 15)), urgent], free_cpus=3, at_most=9) == [20, 21, 10]
+
+
+def test_small_runs_do_not_starve_a_large_one_that_is_next() -> None:
+    large = demand("large", range(1), cpus=4, priority=1)
+    assert choose([large, demand("small", range(10, 15))], free_cpus=2, at_most=9) == []
+
+
+demands = st.lists(
+    st.builds(
+        lambda name, priority, concurrency, cpus, live, ready: Demand(
+            name, priority, concurrency, cpus, live, tuple(range(ready))
+        ),
+        st.uuids().map(str),
+        st.integers(-3, 3),
+        st.integers(1, 6),
+        st.sampled_from([0.05, 0.5, 1.0, 3.0]),
+        st.integers(0, 8),
+        st.integers(0, 8),
+    ),
+    max_size=5,
+)
+
+
+@given(demands, st.floats(-2, 12), st.integers(0, 20))
+def test_no_choice_ever_oversteps_a_bound(wanted: list[Demand], free: float, at_most: int) -> None:
+    wanted = [
+        Demand(w.sweep_id, w.priority, w.concurrency, w.cpus, w.live, tuple((i, n) for n in w.ready))  # type: ignore[misc]  # numbers that tell their sweep
+        for i, w in enumerate(wanted)
+    ]
+    chosen = choose(wanted, free_cpus=free, at_most=at_most)
+    assert len(chosen) == len(set(chosen)) <= at_most
+    used = 0.0
+    for number, one in enumerate(wanted):
+        mine = [run for run in chosen if run[0] == number]  # type: ignore[index]  # see above
+        assert mine == list(one.ready[: len(mine)])
+        assert not mine or one.live + len(mine) <= one.concurrency
+        used += one.cpus * len(mine)
+    assert not chosen or used <= free + 1e-6

@@ -1,0 +1,236 @@
+"""What may be asked of the engine: all or nothing, with a reason for every refusal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.control import Answer, RefusedRequest
+from engine.places import Places
+from engine.runs import protocol
+from engine.supervisor.requests import RequestDesk
+from foundation.clock import SystemClock
+from state import database, datasets, events, experiments, requests, runs, sweeps, transitions
+from state.database import Database
+from state.lifecycle import FailureClass, Outcome, RunState, SweepState
+from state.records import DatasetState, RequestState
+from state.transitions import Exit, Failure
+from tests.engine.harness import COMPETITION
+
+
+class Desk:
+    """A request desk over a state, without an engine's loop around it."""
+
+    def __init__(self, places: Places) -> None:
+        places.state_dir.mkdir()
+        self.places = places
+        self.state = database.open_for_writing(places.state_dir)
+        self.errors: list[str] = []
+        self._desk = RequestDesk(self.state, places, SystemClock(), self._log, slots=4)
+
+    def _log(self, text: str, error: BaseException | None) -> None:
+        self.errors.append(f"{text}: {error!r}")
+
+    def ask(self, kind: str, **arguments: Any) -> Answer:
+        number = requests.file(self.state, kind, arguments, author="tester@here", now=time.time())
+        self._desk.step()
+        answered = requests.get(self.state, number)
+        assert answered is not None
+        if answered.state is RequestState.REFUSED:
+            raise RefusedRequest.from_text(answered.answer)
+        assert answered.state is RequestState.DONE
+        return Answer.from_text(answered.answer)
+
+    def launch(self, **arguments: Any) -> Answer:
+        usual = {"agent_id": "dummy", "competitions": [COMPETITION], "seeds": 2, "time_limit_seconds": 60}
+        return self.ask("sweep.launch", **(usual | arguments))
+
+
+@pytest.fixture
+def desk(tmp_path: Path, prepared_data: Path) -> Iterator[Desk]:
+    made = Desk(Places(tmp_path / "config.toml", prepared_data, tmp_path / "state"))
+    yield made
+    assert made.errors == []
+    made.state.close()
+
+
+def fail(state: Database, run_id: int, kind: FailureClass) -> None:
+    """Let a run be launched and fail."""
+    run = runs.get(state, run_id)
+    directory = protocol.attempt_folder(run.sweep_id, run.competition_id, run.seed, run.attempts + 1)
+    attempt = transitions.launch(state, run_id, directory=directory, runtime="plain", now=1)
+    transitions.failed(state, attempt.id, Failure(kind, "it failed"), now=2)
+
+
+def test_a_launch_makes_a_readable_name_its_runs_and_its_experiment(desk: Desk) -> None:
+    assert desk.launch().sweep_id == "dummy-1"
+    assert desk.launch(experiment="mine").sweep_id == "dummy-2"
+    assert desk.launch(name="named").sweep_id == "named"
+    assert [run.seed for run in runs.of_sweep(desk.state, "dummy-1")] == [1, 2]
+    assert experiments.get(desk.state, "mine").sweep_ids == ("dummy-2",)
+    found = datasets.find(desk.state, COMPETITION, "v1")
+    assert found is not None
+    assert found.state is DatasetState.PREPARED
+
+
+@pytest.mark.parametrize(
+    ("arguments", "telling"),
+    [
+        ({"agent_id": "dumy"}, "did you mean 'dummy'"),
+        ({"competitions": ["spaceship-titanik"]}, "spaceship-titanic"),
+        ({"competitions": []}, "list of texts"),
+        ({"competitions": ["leaf-classification"]}, "not prepared"),
+        ({"competitions": [COMPETITION, "leaf-classification"], "prepare_missing": True}, "no raw data"),
+        ({"seeds": 0}, "'seeds' must be above 0"),
+        ({"seeds": "3"}, "whole number"),
+        ({"time_limit_seconds": float("nan")}, "time_limit_seconds"),
+        ({"time_limit_seconds": None}, "not a number"),
+        ({"cpus": 5}, "never starts here"),
+        ({"gpus": 1}, "GPUs"),
+        ({"edition": "v2"}, "no edition 'v2'"),
+        ({"runtime": "docker"}, "no runtime 'docker'"),
+        ({"network": "some"}, "no network policy"),
+        ({"name": "../escape"}, "can't name a sweep"),
+        ({"data_dir": "/elsewhere"}, "data directory"),
+        ({"colour": "red"}, "no argument 'colour'"),
+        ({"concurrency": 0}, "'concurrency'"),
+    ],
+)
+def test_a_launch_that_can_not_work_creates_nothing(
+    desk: Desk, arguments: dict[str, Any], telling: str
+) -> None:
+    with pytest.raises(RefusedRequest) as refused:
+        desk.launch(**arguments)
+    assert telling in str(refused.value)
+    assert sweeps.all_sweeps(desk.state) == []
+    assert datasets.all_datasets(desk.state) == []
+    assert events.newest(desk.state) == []
+
+
+def test_a_launch_without_its_secrets_is_refused_by_their_name(desk: Desk, tmp_path: Path) -> None:
+    folder = tmp_path / "agents" / "keyed"
+    folder.mkdir(parents=True)
+    (folder / "start.sh").write_text("true\n")
+    config = "keyed:\n  start: keyed/start.sh\n  env_vars:\n    KEY: ${{ secrets.MISSING_KEY }}\n"
+    (folder / "config.yaml").write_text(config)
+    with pytest.raises(RefusedRequest, match="MISSING_KEY"):
+        desk.launch(agent_id="keyed", agents_dir=str(tmp_path / "agents"))
+    assert sweeps.all_sweeps(desk.state) == []
+
+
+def test_a_name_is_taken_once(desk: Desk) -> None:
+    desk.launch(name="named")
+    with pytest.raises(RefusedRequest, match="already a sweep 'named'"):
+        desk.launch(name="named")
+    assert len(sweeps.all_sweeps(desk.state)) == 1
+
+
+def test_unknown_requests_and_missing_arguments_are_refused(desk: Desk) -> None:
+    with pytest.raises(RefusedRequest, match=r"no request .sweep\.explode."):
+        desk.ask("sweep.explode")
+    with pytest.raises(RefusedRequest, match="needs 'sweep_id'"):
+        desk.ask("sweep.pause")
+    with pytest.raises(RefusedRequest, match="no run 99"):
+        desk.ask("run.stop", run_ids=[99])
+    with pytest.raises(RefusedRequest, match="whole numbers"):
+        desk.ask("run.stop", run_ids=[True])
+
+
+def test_a_sweep_is_paused_resumed_and_given_more_room(desk: Desk) -> None:
+    desk.launch()
+    desk.ask("sweep.pause", sweep_id="dummy-1")
+    assert sweeps.get(desk.state, "dummy-1").state is SweepState.PAUSED
+    desk.ask("sweep.resume", sweep_id="dummy-1")
+    assert sweeps.get(desk.state, "dummy-1").state is SweepState.ACTIVE
+    desk.ask("sweep.concurrency", sweep_id="dummy-1", value=7)
+    assert sweeps.get(desk.state, "dummy-1").concurrency == 7
+    with pytest.raises(RefusedRequest, match="starts nothing"):
+        desk.ask("sweep.concurrency", sweep_id="dummy-1", value=0)
+
+
+def test_stopping_a_sweep_stops_what_waits_and_asks_what_runs(desk: Desk) -> None:
+    desk.launch()
+    live, queued = runs.of_sweep(desk.state, "dummy-1")
+    directory = protocol.attempt_folder("dummy-1", COMPETITION, 1, 1)
+    attempt = transitions.launch(desk.state, live.id, directory=directory, runtime="plain", now=1)
+    transitions.started(desk.state, attempt.id, isolated=False, at=1, now=1)
+    desk.ask("sweep.stop", sweep_id="dummy-1")
+    assert runs.get(desk.state, queued.id).state is RunState.STOPPED
+    assert runs.get(desk.state, live.id).state is RunState.RUNNING
+    stop = protocol.read(desk.places.state_dir / directory / protocol.STOP, protocol.Stop)
+    assert stop.by == "tester@here"
+
+
+def test_some_of_several_that_can_not_be_stopped_stop_none(desk: Desk) -> None:
+    desk.launch()
+    failed, queued = runs.of_sweep(desk.state, "dummy-1")
+    fail(desk.state, failed.id, FailureClass.CRASH)
+    with pytest.raises(RefusedRequest, match="it is failed"):
+        desk.ask("run.stop", run_ids=[queued.id, failed.id])
+    assert runs.get(desk.state, queued.id).state is RunState.QUEUED
+
+
+def test_a_relaunch_counts_as_a_reroll_only_when_it_was_the_agents_own_failure(desk: Desk) -> None:
+    desk.launch()
+    ours, theirs = runs.of_sweep(desk.state, "dummy-1")
+    fail(desk.state, ours.id, FailureClass.INFRASTRUCTURE)
+    fail(desk.state, theirs.id, FailureClass.CRASH)
+    desk.ask("run.relaunch", run_ids=[ours.id, theirs.id])
+    again = [runs.get(desk.state, run.id) for run in (ours, theirs)]
+    assert [run.state for run in again] == [RunState.QUEUED, RunState.QUEUED]
+    assert [run.rerolls for run in again] == [0, 1]
+    with pytest.raises(RefusedRequest):
+        desk.ask("run.relaunch", run_ids=[ours.id])
+
+
+def test_a_relaunch_wakes_a_stopped_sweep(desk: Desk) -> None:
+    desk.launch()
+    desk.ask("sweep.stop", sweep_id="dummy-1")
+    (first, _) = runs.of_sweep(desk.state, "dummy-1")
+    desk.ask("run.relaunch", run_ids=[first.id])
+    assert sweeps.get(desk.state, "dummy-1").state is SweepState.ACTIVE
+    assert runs.get(desk.state, first.id).state is RunState.QUEUED
+
+
+def test_a_class_is_corrected_by_hand_with_a_note(desk: Desk) -> None:
+    desk.launch()
+    failed, queued = runs.of_sweep(desk.state, "dummy-1")
+    fail(desk.state, failed.id, FailureClass.CRASH)
+    arguments = {"class": "infrastructure", "note": "the rack lost power"}
+    desk.ask("run.classify", run_ids=[failed.id], **arguments)
+    corrected = runs.get(desk.state, failed.id)
+    assert corrected.failure_class is FailureClass.INFRASTRUCTURE
+    assert corrected.failure_text == "the rack lost power"
+    with pytest.raises(RefusedRequest, match="no class 'weather'"):
+        desk.ask("run.classify", run_ids=[failed.id], **{"class": "weather"})
+    with pytest.raises(RefusedRequest, match="queued, not failed"):
+        desk.ask("run.classify", run_ids=[queued.id], **arguments)
+
+
+def test_a_dataset_that_is_there_needs_no_work(desk: Desk) -> None:
+    answer = desk.ask("dataset.prepare", competition_ids=[COMPETITION])
+    assert answer.text == "0 datasets requested, 1 are prepared already"
+    with pytest.raises(RefusedRequest, match="no raw data of leaf-classification"):
+        desk.ask("dataset.prepare", competition_ids=["leaf-classification"])
+
+
+def test_an_experiment_gets_a_sweep(desk: Desk) -> None:
+    desk.launch()
+    desk.ask("experiment.assign", experiment_id="row", sweep_id="dummy-1")
+    assert experiments.get(desk.state, "row").sweep_ids == ("dummy-1",)
+
+
+def test_a_grading_run_can_not_be_stopped(desk: Desk) -> None:
+    desk.launch()
+    (run, _) = runs.of_sweep(desk.state, "dummy-1")
+    directory = protocol.attempt_folder("dummy-1", COMPETITION, 1, 1)
+    attempt = transitions.launch(desk.state, run.id, directory=directory, runtime="plain", now=1)
+    transitions.agent_ended(desk.state, attempt.id, Exit(0, None, "exited"), at=2, now=2)
+    transitions.collected(desk.state, attempt.id, now=2)
+    with pytest.raises(RefusedRequest, match="it is grading"):
+        desk.ask("run.stop", run_ids=[run.id])
+    transitions.finished(desk.state, attempt.id, Outcome.GOLD, now=3)
