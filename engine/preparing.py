@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ from competitions.model import Checksums, Competition, Edition, Parameter
 from competitions.registry import get, load_task
 from competitions.task import Preparation, Progress, merge_parameters, refuse_excluded, silent
 from engine.layout import DatasetFolder, dataset_folder
-from foundation.files import PARTIAL_SUFFIX, sync_directory, write_json
+from foundation.files import PARTIAL_SUFFIX, sync_directory, sync_file_system, write_json
 from foundation.locks import FileLock
 from foundation.problems import DataProblem, StateProblem
 
@@ -155,7 +154,7 @@ def _extract_zip(path: Path, target: Path, progress: Progress) -> Path:
 
 
 def _put_in_place(work: Path, folder: DatasetFolder) -> None:
-    os.sync()  # the files' contents must reach the disk before the name that vouches for them
+    sync_file_system(work)  # the files' contents must reach the disk before the name that vouches for them
     if folder.prepared.exists():
         folder.prepared.rename(work / "replaced")
     (work / "prepared").rename(folder.prepared)

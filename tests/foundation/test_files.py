@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foundation.files import reading_untrusted, replacing, write_json, write_text
+from foundation.files import reading_untrusted, replacing, sync_file_system, write_json, write_text
 from foundation.problems import DataProblem
 
 
@@ -65,3 +65,10 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         reading_untrusted(tmp_path / "gone.csv"),
     ):
         pytest.fail("it was opened")
+
+
+def test_a_file_system_is_synchronised_by_any_folder_on_it(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("content")
+    sync_file_system(tmp_path)
+    with pytest.raises(NotADirectoryError):
+        sync_file_system(tmp_path / "x")
