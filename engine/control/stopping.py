@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
+from contextlib import suppress
 
 from engine.control.client import ask
 from engine.control.status import status
 from engine.places import Places
+from engine.runs import protocol
+from foundation import locks
 from foundation.problems import EnvironmentProblem
 from state import database, runs, sweeps
 from state.lifecycle import RunState, SweepState
@@ -44,3 +49,18 @@ def stop_all_runs(places: Places) -> None:
             time.sleep(0.1)
     finally:
         with_state.close()
+    _end_runner(places)
+
+
+def _end_runner(places: Places) -> None:
+    """End the runner, which has nothing left to do but would only notice so after a while."""
+    lock = places.state_dir / protocol.RUNNER / protocol.RUNNER_LOCK
+    give_up = time.monotonic() + _MARGIN_SECONDS
+    while locks.is_held(lock):
+        with suppress(ProcessLookupError, ValueError):  # it ends by itself, or is just starting
+            os.kill(int(lock.read_text()), signal.SIGTERM)
+        if time.monotonic() > give_up:
+            raise EnvironmentProblem(
+                "the runner does not end", f"it holds {lock}", "Kill it: 'kill -9' is safe."
+            )
+        time.sleep(0.1)

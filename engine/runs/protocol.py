@@ -116,6 +116,7 @@ class AgentEnd:
     Attributes:
         reason: `exited`, `deadline` or `stopped` as the warden tells it; `unstarted` when the sandbox failed.
         oom_kills: processes that the kernel killed for memory on this host meanwhile.
+        survivors: processes that the warden could not kill.
         log_error: why the log is not complete; empty when it is.
         problem: why the agent was not started; empty when it was.
     """
@@ -126,6 +127,7 @@ class AgentEnd:
     started_at: float
     ended_at: float
     oom_kills: int = 0
+    survivors: int = 0
     log_error: str = ""
     problem: str = ""
 

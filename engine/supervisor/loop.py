@@ -72,10 +72,10 @@ class Supervisor:
         self._steps = [
             _Timed("requests", self._answer, WAKE_SECONDS),
             _Timed("datasets", self._datasets.step, 0.3),
-            _Timed("intake", self._intake.step, 0.4),
-            _Timed("grading", self._grading.step, 0.4),
-            _Timed("starting", self._starter.step, 0.4),
-            _Timed("runner", self._keeper.step, 0.5),
+            _Timed("intake", self._intake.step, 0.25),
+            _Timed("grading", self._grading.step, 0.25),
+            _Timed("starting", self._starter.step, 0.25),
+            _Timed("runner", self._keeper.step, 0.25),
             _Timed("heartbeat", self._beat, 2.0),
         ]
 

@@ -10,6 +10,7 @@ import pytest
 from engine import prepare_competition
 from engine.demo import generate
 from engine.places import Places
+from state import database
 from tests.engine.harness import COMPETITION, Harness
 
 
@@ -23,11 +24,19 @@ def prepared_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def empty_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state without anything in it."""
+    folder = tmp_path_factory.mktemp("empty")
+    database.open_for_writing(folder).close()
+    return folder / database.DATABASE_NAME
+
+
 @pytest.fixture
-def harness(tmp_path: Path, prepared_data: Path) -> Iterator[Harness]:
+def harness(tmp_path: Path, prepared_data: Path, empty_state: Path) -> Iterator[Harness]:
     """An engine that is not started yet, and is gone when the test is over."""
     places = Places(tmp_path / "config.toml", prepared_data, tmp_path / "state")
-    made = Harness(places, tmp_path / "agents")
+    made = Harness(places, tmp_path / "agents", empty_state)
     yield made
     made.close()
 

@@ -149,7 +149,8 @@ class RunnerAttempt:
 
     def _gather(self, ending: AgentEnd | None) -> None:
         """The agent is gone: take what it left, tell how it ended, and leave nothing of it running."""
-        leftovers = processes.of_attempt(self.folder)
+        # A warden leaves nothing behind; only where it could not is it worth a look at every process.
+        leftovers = processes.of_attempt(self.folder) if ending is None or ending.survivors else []
         if leftovers:
             processes.kill(leftovers)
             return  # the next look goes on once they are gone

@@ -14,7 +14,7 @@ from engine.runs.runner import processes
 from engine.runs.runner.attempt import RunnerAttempt, Stage
 from foundation.clock import Clock
 
-LOOK_SECONDS = 0.4
+LOOK_SECONDS = 0.25
 USAGE_SECONDS = 5.0
 DISK_EVERY = 6  # of the usage looks: walking a directory costs more than reading a counter
 _BACK_OFF_SECONDS = 5.0
