@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.runs import jsonlines, launching, protocol, reports
 from engine.runs.classify import Graded, NoSubmission, Stopped, classify
 from engine.runs.logtail import last_lines
-from engine.runs.protocol import Exit, Stop
+from engine.runs.protocol import Exit, Handed, Stop
 from engine.runs.redaction import Redaction
 from engine.runs.reports import AgentEnded, AgentStarted, RunReport, SubmissionRefused, SubmissionTaken
 from foundation.clock import Clock
@@ -24,6 +24,7 @@ from state.submissions import Snapshot
 from state.transitions import Failure
 
 _GIVE_UP_AFTER = 6
+_TIDY_SECONDS = 10.0
 _BACK_OFF_SECONDS = 5.0
 _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
 
@@ -55,10 +56,15 @@ class Intake:
         self._log = log
         self._redaction = redaction
         self._trouble: dict[int, _Trouble] = {}
+        self._tidy_at = 0.0
 
     def step(self) -> None:
         """Look at every live attempt once."""
-        for attempt in runs.live_attempts(self._database):
+        live = runs.live_attempts(self._database)
+        if self._clock.monotonic() >= self._tidy_at:
+            self._tidy_at = self._clock.monotonic() + _TIDY_SECONDS
+            self._tidy({attempt.id for attempt in live})
+        for attempt in live:
             trouble = self._trouble.get(attempt.id)
             if trouble is not None and self._clock.monotonic() < trouble.retry_at:
                 continue
@@ -143,6 +149,17 @@ class Intake:
                 case Failure() as failure:
                     transitions.failed(self._database, attempt.id, failure, now=now)
         launching.take_back(self._state_dir, attempt.id)
+
+    def _tidy(self, live: set[int]) -> None:
+        """Take out of the runner's hands what the state has done with, ending what still runs of it."""
+        for path in protocol.inbox(self._state_dir).glob("[!.]*.json"):
+            if path.stem.isdigit() and int(path.stem) in live:
+                continue
+            folder = self._state_dir / protocol.read(path, Handed).directory
+            if (folder / protocol.EXIT).exists() or not folder.exists():
+                path.unlink()
+            elif not (folder / protocol.STOP).exists():
+                protocol.write(folder / protocol.STOP, Stop("engine", self._clock.now()))
 
     def _note_trouble(self, attempt: Attempt, error: Exception) -> None:
         times = self._trouble[attempt.id].times + 1 if attempt.id in self._trouble else 1

@@ -95,7 +95,7 @@ class Starter:
         """Hand over, or fail the run and pause its sweep: the next ones would meet the same."""
         try:
             launching.hand_over(self._places.state_dir, sweep.spec, run, attempt)
-        except (Problem, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the run must not stay starting for ever
             self._log(f"run {run.id} can't be handed over", error)
             text = f"it can't be started: {error}".replace("\n", " ")
             now = self._clock.now()
