@@ -13,12 +13,13 @@ from competitions.kit.matching import ranks
 Whole = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 
+_AROUND = ((0, 0), (0, -1), (0, 1), (-1, 0), (1, 0))  # layers and lines to go
 _PAIRS = 1 << 22  # distances computed at a time: bounds the memory
 
 
 @dataclass(frozen=True)
 class Solids:
-    """Solids as straight strokes of voxels, none of them touched by two.
+    """Solids as straight strokes of voxels in ascending order, no voxel in two of them.
 
     Attributes:
         solid: which solid each stroke belongs to.
@@ -38,6 +39,14 @@ class Solids:
         """Some of the strokes."""
         return Solids(*(field[which] for field in self._fields()))
 
+    def _fields(self) -> tuple[Whole, Whole, Whole, Whole, Whole]:
+        return self.solid, self.layer, self.line, self.first, self.last
+
+    def joined(self, other: Solids) -> Solids:
+        """The strokes of both."""
+        pairs = zip(self._fields(), other._fields(), strict=True)
+        return Solids(*(np.concatenate(pair) for pair in pairs))
+
     def voxels(self, solids: int) -> Whole:
         """How many voxels each of so many solids has."""
         return np.bincount(self.solid, weights=self.last - self.first + 1, minlength=solids).astype(np.int64)
@@ -52,7 +61,8 @@ class Solids:
 
 def strokes(solid: Whole, layer: Whole, start: Whole, stop: Whole, line_length: Whole) -> Solids:
     """Runs over a slice's pixels, line after line, cut into strokes; runs of a slice may overlap, which joins them."""
-    order = np.lexsort((start, layer, solid))
+    place = (solid * (int(layer.max(initial=0)) + 1) + layer) * (int(start.max(initial=0)) + 1) + start
+    order = np.argsort(place, kind="stable")
     solid, layer, start, stop, line_length = (
         field[order] for field in (solid, layer, start, stop, line_length)
     )
@@ -84,7 +94,6 @@ def hausdorff(one: Solids, other: Solids, scale: Numbers) -> Numbers:
         other: those of the other side.
         scale: per solid the distances between neighbouring layers, lines, and voxels of a line.
     """
-    one, other = one.sorted(), other.sorted()
     squared = np.maximum(_directed(one, other, scale), _directed(other, one, scale))
     return np.asarray(np.sqrt(squared), dtype=np.float64)
 
@@ -96,70 +105,134 @@ def _directed(near: Solids, far: Solids, scale: Numbers) -> Numbers:
     Only strokes whose upper bound beats the solid's best lower bound are looked at again, halved.
     """
     best = np.zeros(len(scale))
-    open_ = _minus(near, far)
-    bound = np.full(len(open_.solid), np.inf)
+    target = _Target(far, scale)
+    left = _minus(near, far)
+    bound = target.first_bound(left)
     most = 4
     while len(bound):
-        order = np.lexsort((-bound, open_.solid))
-        chosen = order[ranks(open_.solid[order]) < most]
+        order = np.lexsort((-bound, left.solid))
+        chosen = order[ranks(left.solid[order]) < most]
+        tried = left.take(chosen)
+        upper, lower = target.bounds(tried, bound[chosen])
+        np.maximum.at(best, tried.solid, lower)
+        halves, of = _halved(tried)
         rest = np.ones(len(bound), dtype=bool)
         rest[chosen] = False
-        tried = open_.take(chosen)
-        upper, lower = _bounds(tried, bound[chosen], far, scale)
-        np.maximum.at(best, tried.solid, lower)
-        halves = _halved(tried, upper)
-        open_, bound = _joined((open_.take(rest), bound[rest]), halves)
-        alive = bound > best[open_.solid]
-        open_, bound = open_.take(alive), bound[alive]
-        most = min(2 * most, 256)
+        left, bound = left.take(rest).joined(halves), np.concatenate([bound[rest], upper[of]])
+        alive = bound > best[left.solid]
+        left, bound = left.take(alive), bound[alive]
+        most *= 2
     return best
 
 
-def _bounds(tried: Solids, known: Numbers, far: Solids, scale: Numbers) -> tuple[Numbers, Numbers]:
-    """The squares of an upper and of a lower bound of each stroke's distance to the other side."""
-    # Layers of all solids in one ascending numbering; what is nearer than a known bound is not far off in it.
-    step = int(max(tried.layer.max(initial=0), far.layer.max(initial=0))) + 1
-    height = far.solid * (2 * step) + far.layer
-    layers = np.minimum(np.sqrt(known) / scale[tried.solid, 0], step) // 1
-    own = tried.solid * (2 * step) + tried.layer
-    low = np.searchsorted(height, own - layers, side="left")
-    high = np.searchsorted(height, own + layers, side="right")
-    upper, lower = np.empty(len(own)), np.empty(len(own))
-    before = np.concatenate([[0], np.cumsum(high - low)])
-    done = 0
-    while done < len(own):
-        end = max(int(np.searchsorted(before, before[done] + _PAIRS, side="right")) - 1, done + 1)
-        part = np.arange(done, end)
-        left = np.repeat(part, (high - low)[part])
-        right = low[left] + np.arange(before[done], before[end]) - before[left]
-        steps = scale[tried.solid[left]]
-        sideways = ((tried.layer[left] - far.layer[right]) * steps[:, 0]) ** 2
-        sideways += ((tried.line[left] - far.line[right]) * steps[:, 1]) ** 2
-        first, last = tried.first[left], tried.last[left]
-        short, long = far.first[right], far.last[right]
-        at_first = sideways + (np.maximum(np.maximum(short - first, first - long), 0) * steps[:, 2]) ** 2
-        at_last = sideways + (np.maximum(np.maximum(short - last, last - long), 0) * steps[:, 2]) ** 2
-        starts = before[part] - before[done]
-        lower[part] = np.maximum(np.minimum.reduceat(at_first, starts), np.minimum.reduceat(at_last, starts))
-        upper[part] = np.minimum.reduceat(np.maximum(at_first, at_last), starts)
-        done = end
-    return np.minimum(upper, known), lower
+class _Target:
+    """The side to which distances are taken."""
+
+    def __init__(self, strokes_: Solids, scale: Numbers) -> None:
+        self._strokes = strokes_
+        self._scale = scale
+        self._layers = int(strokes_.layer.max(initial=0)) + 1
+        self._lines = int(strokes_.line.max(initial=0)) + 1
+        self._places = int(strokes_.last.max(initial=0)) + 1
+        self._order = self._number(strokes_.solid, strokes_.layer, strokes_.line) + strokes_.first
+        steps = scale[strokes_.solid]
+        self._line = strokes_.line * steps[:, 1]
+        self._first, self._last = strokes_.first * steps[:, 2], strokes_.last * steps[:, 2]
+
+    def _number(self, solid: Whole, layer: Whole, line: Whole) -> Whole:
+        return ((solid * self._layers + layer) * self._lines + line) * self._places
+
+    def first_bound(self, tried: Solids) -> Numbers:
+        """The squares of bounds from above: by the strokes next to each stroke's place on the lines around it."""
+        bound = np.full(len(tried.solid), np.inf)
+        place = np.minimum(tried.first, self._places - 1)
+        for layers, lines in _AROUND:
+            layer = np.clip(tried.layer + layers, 0, self._layers - 1)
+            line = np.clip(tried.line + lines, 0, self._lines - 1)
+            after = np.searchsorted(self._order, self._number(tried.solid, layer, line) + place)
+            for index in (after - 1, after):
+                other = np.clip(index, 0, len(self._order) - 1)
+                apart = (tried.layer - self._strokes.layer[other]) * self._scale[tried.solid, 0]
+                ends = self._squares(tried, np.arange(len(bound)), other)
+                found = apart**2 + np.maximum(*ends)
+                bound = np.where(self._strokes.solid[other] == tried.solid, np.minimum(bound, found), bound)
+        return bound
+
+    def _squares(self, tried: Solids, left: Whole, right: Whole) -> tuple[Numbers, Numbers]:
+        """The squares of the distances from both ends of strokes to others, the layers left out."""
+        steps = self._scale[tried.solid]
+        sideways = ((tried.line * steps[:, 1])[left] - self._line[right]) ** 2
+        short, long = self._first[right], self._last[right]
+        first, last = (tried.first * steps[:, 2])[left], (tried.last * steps[:, 2])[left]
+        at_first = np.maximum(np.maximum(short - first, first - long), 0)
+        at_last = np.maximum(np.maximum(short - last, last - long), 0)
+        return sideways + at_first * at_first, sideways + at_last * at_last
+
+    def bounds(self, tried: Solids, known: Numbers) -> tuple[Numbers, Numbers]:
+        """The squares of an upper and of a lower bound of each stroke's distance, given an upper one."""
+        windows = self._windows(tried, known)
+        counts = windows.stop - windows.start
+        pairs = np.concatenate([[0], np.cumsum(counts)])[
+            np.searchsorted(windows.of, np.arange(len(known) + 1))
+        ]
+        upper, lower = known.copy(), np.zeros(len(known))
+        done = 0
+        while done < len(known):
+            end = max(int(np.searchsorted(pairs, pairs[done] + _PAIRS, side="right")) - 1, done + 1)
+            here = np.arange(*np.searchsorted(windows.of, [done, end]))
+            window = np.repeat(here, counts[here])
+            left = windows.of[window]
+            right = (
+                windows.start[window]
+                + np.arange(len(window))
+                - np.repeat(np.cumsum(counts[here]) - counts[here], counts[here])
+            )
+            at_first, at_last = (ends + windows.apart[window] for ends in self._squares(tried, left, right))
+            begins = np.flatnonzero(np.diff(left, prepend=-1))
+            if len(begins):
+                mine = left[begins]
+                nearest = [np.minimum.reduceat(ends, begins) for ends in (at_first, at_last)]
+                lower[mine] = np.maximum(*nearest)
+                upper[mine] = np.minimum.reduceat(np.maximum(at_first, at_last), begins)
+            done = end
+        return upper, lower
+
+    def _windows(self, tried: Solids, known: Numbers) -> _Windows:
+        """What is nearer than a known bound lies in few layers, and in each of them on few lines."""
+        steps = self._scale[tried.solid]
+        reach = np.floor(np.sqrt(known) / steps[:, 0]).astype(np.int64) + 1
+        low = np.clip(tried.layer - reach, 0, self._layers - 1)
+        layers = np.clip(tried.layer + reach, 0, self._layers - 1) - low + 1
+        of = np.repeat(np.arange(len(known)), layers)
+        layer = low[of] + np.arange(len(of)) - np.repeat(np.cumsum(layers) - layers, layers)
+        apart = ((layer - tried.layer[of]) * steps[of, 0]) ** 2
+        lines = np.floor(np.sqrt(np.maximum(known[of] - apart, 0)) / steps[of, 1]).astype(np.int64) + 1
+        begin = np.clip(tried.line[of] - lines, 0, self._lines)
+        end = np.clip(tried.line[of] + lines + 1, 0, self._lines)
+        row = self._number(tried.solid[of], layer, np.zeros_like(layer))
+        start, stop = (np.searchsorted(self._order, row + line * self._places) for line in (begin, end))
+        return _Windows(of, apart, start.astype(np.int64), stop.astype(np.int64))
 
 
-def _halved(strokes_: Solids, bound: Numbers) -> tuple[Solids, Numbers]:
-    """Both halves of each stroke; a single voxel, whose bounds are equal, is done and drops out."""
+@dataclass(frozen=True)
+class _Windows:
+    """Stretches of the target's strokes to compare a tried stroke with, `apart` telling the layers' part."""
+
+    of: Whole
+    apart: Numbers
+    start: Whole
+    stop: Whole
+
+
+def _halved(strokes_: Solids) -> tuple[Solids, Whole]:
+    """Both halves of each stroke, and whose halves they are; a single voxel, whose bounds are equal, is done."""
     more = np.flatnonzero(strokes_.last > strokes_.first)
-    both = np.concatenate([more, more])
-    halves = strokes_.take(both)
+    of = np.concatenate([more, more])
+    whole = strokes_.take(of)
     middle = (strokes_.first[more] + strokes_.last[more]) // 2
     first = np.concatenate([strokes_.first[more], middle + 1])
     last = np.concatenate([middle, strokes_.last[more]])
-    return Solids(halves.solid, halves.layer, halves.line, first, last), bound[both]
-
-
-def _joined(one: tuple[Solids, Numbers], other: tuple[Solids, Numbers]) -> tuple[Solids, Numbers]:
-    fields = zip(one[0]._fields(), other[0]._fields(), strict=True)
-    return Solids(*(np.concatenate(pair) for pair in fields)), np.concatenate([one[1], other[1]])
+    return Solids(whole.solid, whole.layer, whole.line, first, last), of
 
 
 def _minus(one: Solids, other: Solids) -> Solids:
