@@ -25,8 +25,9 @@ from state.records import Attempt, Run, SweepSpec
 
 
 def folders_of(spec: SweepSpec) -> list[Path]:
-    """Where a sweep's agent is looked for: our own agents, and the operator's folder."""
-    return [own_agents_folder(), *([Path(spec.agents_dir)] if spec.agents_dir else [])]
+    """Where a sweep's agent is looked for: the operator's folder, which wins, then our own agents."""
+    wanted = [Path(spec.agents_dir)] if spec.agents_dir else []
+    return list(dict.fromkeys([*wanted, own_agents_folder()]))
 
 
 def agent_of(spec: SweepSpec) -> Agent:

@@ -71,9 +71,9 @@ class LiveGrading:
     def _settle(self) -> list[Attempt]:
         """End the runs whose final submission is graded; returns those that still wait for it."""
         waiting = []
-        for attempt in runs.live_attempts(self._database):
-            run = runs.get(self._database, attempt.run_id)
-            if run.state is not RunState.GRADING:
+        for run in runs.live(self._database):
+            attempt = runs.latest_attempt(self._database, run.id) if run.state is RunState.GRADING else None
+            if attempt is None:
                 continue
             taken = submissions.of_attempt(self._database, attempt.id)
             if taken and taken[-1].standing is not None:

@@ -38,11 +38,10 @@ class Arguments:
 
     def optional_integer(self, name: str) -> int | None:
         """Take a whole number that may be absent or null."""
-        return (
-            None
-            if self._left.get(name) is None and self._left.pop(name, None) is None
-            else self.integer(name)
-        )
+        if self._left.get(name) is None:
+            self._left.pop(name, None)
+            return None
+        return self.integer(name)
 
     def flag(self, name: str, default: bool | None = None) -> bool:
         """Take a truth value."""
