@@ -1,0 +1,167 @@
+"""Taking reports in: once each, and no directory's trouble is another's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from engine.runs import jsonlines, protocol, reports
+from engine.runs.intake import Intake
+from engine.runs.launching import inbox_file
+from engine.runs.protocol import Exit, Handed
+from engine.runs.redaction import Redaction
+from engine.runs.reports import AgentEnded, AgentStarted, Collected, SubmissionTaken
+from state import database, runs, submissions, sweeps, transitions
+from state.database import Database
+from state.lifecycle import FailureClass, Outcome, RunState
+from state.records import Attempt, Run, SweepSpec
+from state.samples import Samples
+
+
+@dataclass
+class Clock:
+    moment: float = 100.0
+
+    def now(self) -> float:
+        return self.moment
+
+    def monotonic(self) -> float:
+        return self.moment
+
+
+class World:
+    """A state with live attempts, and an intake over it that can be made anew like after a kill."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self.state_dir = state_dir
+        self.clock = Clock()
+        self.logged: list[str] = []
+        self.state: Database = database.open_for_writing(state_dir)
+        self.samples = Samples(state_dir, writable=True)
+        spec = SweepSpec("agent", "", ("one", "two"), 1, 60.0)
+        sweeps.create(
+            self.state,
+            sweep_id="s",
+            name="s",
+            spec=spec,
+            agent_folder="",
+            agent_version="",
+            concurrency=2,
+            now=1,
+        )
+        self.attempts = [self._launch(run) for run in runs.of_sweep(self.state, "s")]
+        self.intake = self.fresh_intake()
+
+    def fresh_intake(self) -> Intake:
+        return Intake(
+            self.state,
+            self.samples,
+            self.state_dir,
+            self.clock,
+            lambda text, _error: self.logged.append(text),
+            Redaction(),
+        )
+
+    def _launch(self, run: Run) -> Attempt:
+        directory = protocol.attempt_folder("s", run.competition_id, 1, 1)
+        attempt = transitions.launch(self.state, run.id, directory=directory, runtime="plain", now=2)
+        (self.state_dir / directory).mkdir(parents=True)
+        protocol.inbox(self.state_dir).mkdir(parents=True, exist_ok=True)
+        protocol.write(inbox_file(self.state_dir, attempt.id), Handed(attempt.id, directory))
+        return attempt
+
+    def folder(self, number: int) -> Path:
+        return self.state_dir / self.attempts[number].directory
+
+    def run(self, number: int) -> Run:
+        return runs.get(self.state, self.attempts[number].run_id)
+
+    def report(self, number: int, *told: reports.RunReport) -> None:
+        path = self.folder(number) / protocol.EVENTS
+        jsonlines.append(path, [reports.to_line(report) for report in told])
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.samples.close()
+    made.state.close()
+
+
+TAKEN = SubmissionTaken(12, 1, 2.0, "abc", 3, "snapshots/1.csv", final=False)
+ENDED = AgentEnded(20, "exited", 0, None)
+
+
+def test_reports_are_taken_in_as_they_come_and_each_once(world: World) -> None:
+    world.report(0, AgentStarted(10, isolated=True))
+    world.intake.step()
+    assert world.run(0).state is RunState.RUNNING
+    world.report(0, TAKEN)
+    world.intake.step()
+    world.fresh_intake().step()
+    world.report(
+        0, AgentStarted(10, isolated=True), TAKEN, ENDED
+    )  # a killed runner's successor may tell it again
+    world.intake.step()
+    assert world.run(0).state is RunState.COLLECTING
+    assert world.run(0).submissions == 1
+    protocol.write(world.folder(0) / protocol.EXIT, Exit("exited", 0, None, 10, 20, submission_sequence=1))
+    world.report(0, SubmissionTaken(21, 1, 2.0, "abc", 3, "snapshots/1.csv", final=True), Collected(21))
+    world.intake.step()
+    assert world.run(0).state is RunState.GRADING
+    assert submissions.of_attempt(world.state, world.attempts[0].id)[0].final
+    assert not inbox_file(world.state_dir, world.attempts[0].id).exists()
+    assert world.run(1).state is RunState.STARTING
+    assert world.logged == []
+
+
+def test_an_exit_alone_is_enough(world: World) -> None:
+    protocol.write(world.folder(0) / protocol.EXIT, Exit("exited", 0, None, None, 20))
+    world.intake.step()
+    assert world.run(0).outcome is Outcome.NO_SUBMISSION
+
+
+def test_one_damaged_directory_fails_its_own_run_and_no_other(world: World) -> None:
+    (world.folder(0) / protocol.EXIT).write_text("{")
+    protocol.write(world.folder(1) / protocol.EXIT, Exit("exited", 0, None, None, 20))
+    for _ in range(10):
+        world.intake.step()
+        world.clock.moment += 6
+    assert world.run(1).state is RunState.FINISHED
+    broken = world.run(0)
+    assert broken.state is RunState.FAILED
+    assert broken.failure_class is FailureClass.INFRASTRUCTURE
+    assert "damaged" in broken.failure_text
+    assert world.logged
+
+
+def test_what_the_state_has_done_with_is_taken_out_of_the_runners_hands(world: World) -> None:
+    now = world.clock.now()
+    for attempt in world.attempts:
+        failure = transitions.Failure(FailureClass.UNKNOWN, "x")
+        transitions.failed(world.state, attempt.id, failure, now=now)
+    protocol.write(world.folder(0) / protocol.EXIT, Exit("exited", 0, None, None, 20))
+    world.intake.step()
+    assert not inbox_file(world.state_dir, world.attempts[0].id).exists()
+    assert inbox_file(world.state_dir, world.attempts[1].id).exists()
+    assert (world.folder(1) / protocol.STOP).exists()
+
+
+def test_usage_is_taken_in_once(world: World) -> None:
+    line = {"at": 5.0, "cpu_percent": None, "memory_bytes": 1, "disk_bytes": 2, "processes": 3}
+    jsonlines.append(world.folder(0) / protocol.USAGE, [line])
+    world.intake.step()
+    jsonlines.append(world.folder(0) / protocol.USAGE, [line | {"at": 10.0}])
+    world.intake.step()
+    world.fresh_intake().step()
+    assert [sample.at for sample in world.samples.of_attempt(world.attempts[0].id)] == [5.0, 10.0]
+
+
+def test_a_secret_that_an_agent_prints_is_not_in_the_evidence(world: World) -> None:
+    redaction = Redaction()
+    redaction.learn(["KEY", "SHORT", "MISSING"], {"KEY": "sk-123456", "SHORT": "a"})
+    assert redaction.clean("a key sk-123456!") == "a key [secret]!"

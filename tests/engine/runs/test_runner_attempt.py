@@ -1,0 +1,144 @@
+"""One attempt in the runner's hands, where no agent needs to run for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.runs import protocol
+from engine.runs.protocol import Exit, Order, Started, Stop
+from engine.runs.runner import processes
+from engine.runs.runner.attempt import RunnerAttempt, Stage
+from foundation import locks
+from foundation.clock import SystemClock
+from tests.engine.harness import eventually, lines
+
+HOLD = (
+    "import sys, time; from pathlib import Path; from foundation.locks import FileLock; import os;"
+    "lock = FileLock(Path(sys.argv[1])); assert lock.acquire(note=str(os.getpid())); time.sleep(600)"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    order = Order(
+        version=protocol.VERSION,
+        attempt_id=1,
+        sweep_id="sweep",
+        competition_id="competition",
+        seed=1,
+        attempt=1,
+        agent_id="agent",
+        agent_folder="/nowhere",
+        start="start.sh",
+        arguments=(),
+        variables=(),
+        secret=False,
+        prepared_dir="/nowhere",
+        edition="v1",
+        runtime=protocol.PLAIN,
+        network="none",
+        python_prefix=sys.prefix,
+        time_limit_seconds=10,
+        grace_seconds=1,
+        cpus=1,
+        memory_bytes=None,
+        snapshot_every_seconds=1,
+    )
+    for name in (protocol.SUBMISSION, protocol.SNAPSHOTS):
+        (tmp_path / name).mkdir()
+    protocol.write(tmp_path / protocol.ORDER, order)
+    return tmp_path
+
+
+def never(_folder: Path) -> subprocess.Popen[bytes]:
+    raise AssertionError("nothing was to be started")
+
+
+def exit_of(folder: Path) -> Exit:
+    return protocol.read(folder / protocol.EXIT, Exit)
+
+
+def test_a_run_that_is_stopped_before_it_started_never_starts(folder: Path) -> None:
+    protocol.write(folder / protocol.STOP, Stop("tester", 1.0))
+    attempt = RunnerAttempt(folder, SystemClock(), never)
+    attempt.look()
+    assert attempt.stage is Stage.DONE
+    assert exit_of(folder).reason == "stopped"
+    assert (folder / protocol.CLAIM).exists()
+
+
+def test_a_shim_that_never_comes_up_is_tried_three_times(folder: Path) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(_folder: Path) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(["false"]))
+        started[-1].wait()
+        return started[-1]
+
+    attempt = RunnerAttempt(folder, SystemClock(), start)
+    for _ in range(5):
+        attempt.look()
+    assert len(started) == 3
+    assert exit_of(folder).reason == "lost"
+    assert "does not start" in exit_of(folder).problem
+
+
+def test_a_claim_without_a_living_shim_is_a_lost_sandbox(folder: Path) -> None:
+    (folder / protocol.CLAIM).touch()
+    (folder / protocol.SUBMISSION / protocol.SUBMISSION_FILE).write_text("a,b\n1,2\n")
+    RunnerAttempt(folder, SystemClock(), never).look()
+    ended = exit_of(folder)
+    assert ended.reason == "lost"
+    assert ended.submission_sequence == 1
+    kinds = [line["kind"] for line in lines(folder / protocol.EVENTS)]
+    assert kinds == ["submission", "ended", "collected"]
+
+
+def test_a_shim_that_misses_the_deadline_is_ended_by_the_runner(folder: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder / protocol.LOCK)]) as shim:
+        eventually(lambda: locks.is_held(folder / protocol.LOCK))
+        (folder / protocol.CLAIM).touch()
+        long_ago = time.monotonic() - 10 - 1 - 61
+        started = Started(shim.pid, time.time(), long_ago, processes.boot_id(), isolated=False)
+        protocol.write(folder / protocol.STARTED, started)
+        attempt = RunnerAttempt(folder, SystemClock(), never)
+        attempt.look()
+        assert shim.wait() == -9
+    attempt.look()
+    assert exit_of(folder).reason == "deadline"
+
+
+def test_a_deadline_of_another_boot_is_not_compared(folder: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder / protocol.LOCK)]) as shim:
+        eventually(lambda: locks.is_held(folder / protocol.LOCK))
+        started = Started(shim.pid, time.time(), -1e9, "another boot", isolated=False)
+        protocol.write(folder / protocol.STARTED, started)
+        attempt = RunnerAttempt(folder, SystemClock(), never)
+        attempt.look()
+        assert attempt.stage is Stage.RUNNING
+        assert shim.poll() is None
+        shim.kill()
+
+
+def test_a_runner_killed_between_any_two_steps_of_gathering_can_do_it_again(folder: Path) -> None:
+    (folder / protocol.CLAIM).touch()
+    (folder / protocol.SUBMISSION / protocol.SUBMISSION_FILE).write_text("a,b\n1,2\n")
+    RunnerAttempt(folder, SystemClock(), never).look()
+    (folder / protocol.EXIT).unlink()  # as if it had been killed just before
+    RunnerAttempt(folder, SystemClock(), never).look()
+    assert exit_of(folder).submission_sequence == 1
+    assert [path.name for path in (folder / protocol.SNAPSHOTS).iterdir()] == ["1.csv"]
+    kinds = [line["kind"] for line in lines(folder / protocol.EVENTS)]
+    assert kinds.count("ended") == kinds.count("collected") == 1
+
+
+def test_an_order_of_a_newer_protocol_is_refused(folder: Path) -> None:
+    text = (folder / protocol.ORDER).read_text().replace('"version": 1', '"version": 2')
+    (folder / protocol.ORDER).write_text(text)
+    with pytest.raises(Exception, match="newer version"):
+        RunnerAttempt(folder, SystemClock(), never)
