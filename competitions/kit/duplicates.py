@@ -1,4 +1,4 @@
-"""Finding files that hold the same bytes, so that a split can keep them on one side."""
+"""Comparing files by digests of their bytes: equal ones for a split, an order that tells nothing for numbering."""
 
 from __future__ import annotations
 
@@ -30,21 +30,44 @@ def same_content(job: Preparation, paths: Sequence[Path]) -> npt.NDArray[np.intp
     try:
         sizes = [path.stat().st_size for path in paths]
     except FileNotFoundError as error:
-        raise DataProblem(
-            f"{job.competition.id}: {Path(error.filename).name} is missing from the raw data",
-            f"looked in {Path(error.filename).parent}",
-            "Download the competition's data again; the copy is incomplete.",
-        ) from error
+        raise _missing(job, error) from error
     common = Counter(sizes)
     read = [path for path, size in zip(paths, sizes, strict=True) if common[size] > 1]
-    digests: dict[Path, str] = {}
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        for done, (path, digest) in enumerate(zip(read, pool.map(_digest, read), strict=True), start=1):
-            digests[path] = digest
-            if done % _STEP == 0 or done == len(read):
-                job.progress("comparing files", done, len(read))
+    digests = dict(zip(read, _digests(job, read), strict=True))
     names = [digests.get(path, str(position)) for position, path in enumerate(paths)]
     return np.asarray(pd.factorize(np.array(names, dtype=object))[0], dtype=np.intp)
+
+
+def ordered_by_content(job: Preparation, paths: Sequence[Path]) -> npt.NDArray[np.intp]:
+    """The positions of the files sorted by a digest of their bytes, equal ones in their order.
+
+    Raises:
+        DataProblem: a file is missing.
+    """
+    digests = _digests(job, paths)
+    return np.array(sorted(range(len(paths)), key=digests.__getitem__), dtype=np.intp)
+
+
+def _digests(job: Preparation, paths: Sequence[Path]) -> list[str]:
+    digests: list[str] = []
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        try:
+            for digest in pool.map(_digest, paths):
+                digests.append(digest)
+                if len(digests) % _STEP == 0 or len(digests) == len(paths):
+                    job.progress("comparing files", len(digests), len(paths))
+        except FileNotFoundError as error:
+            raise _missing(job, error) from error
+    return digests
+
+
+def _missing(job: Preparation, error: FileNotFoundError) -> DataProblem:
+    path = Path(error.filename)
+    return DataProblem(
+        f"{job.competition.id}: {path.name} is missing from the raw data",
+        f"looked in {path.parent}",
+        "Download the competition's data again; the copy is incomplete.",
+    )
 
 
 def joined(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

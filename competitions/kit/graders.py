@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from competitions.kit import checks, labels, metrics
+from competitions.kit import checks, class_numbers, labels, metrics
 from competitions.task import Grading
 
 KAGGLE_CLIP = 1e-15
@@ -25,6 +25,18 @@ def name_accuracy(case: Grading, *, id_column: str, target: str, all_missing_ok:
     labels.require_text(case.submission, target, all_missing_ok=all_missing_ok)
     predicted = case.submission[target].to_numpy(dtype=object)[rows]
     return metrics.accuracy(case.answers[target].to_numpy(dtype=object), predicted)
+
+
+def macro_f1(case: Grading, *, id_column: str, target: str) -> float:
+    """The mean over classes of F1, where a class that occurs only in the submission counts 0.
+
+    Edition v1 cuts fractions off class numbers; edition corrected refuses them.
+    """
+    checks.columns_present(case.submission, [id_column, target])
+    rows = checks.matched_rows(case.submission, case.answers, id_column)
+    read = checks.whole_numbers if case.corrected else class_numbers.truncated
+    predicted = read(case.submission, target)[rows]
+    return metrics.f1_scores(case.answers[target].to_numpy(), predicted).macro
 
 
 def auc(case: Grading, *, id_column: str, target: str) -> float:

@@ -75,25 +75,47 @@ def _listed(codes: Positions, chosen: Positions) -> Positions:
     return rows[np.argsort(places[rows], kind="stable")]
 
 
-def shuffled_per_class(labels: Sequence[Any] | pd.Series, test_size: float, seed: int = 0) -> Split:
+def shuffled_per_class(
+    labels: Sequence[Any] | pd.Series,
+    test_size: float,
+    seed: int = 0,
+    *,
+    shuffle_from: int = 5,
+    most: int | None = None,
+) -> Split:
     """Split each class by itself, classes in order of first appearance.
 
-    Five members or more are split as `shuffled` does; of two to four the last one is test; a single
-    one is train.
+    Args:
+        labels: the class of each row.
+        test_size: the share of each class that is test.
+        seed: every class is shuffled with this seed anew.
+        shuffle_from: classes of so many members are split as `shuffled` does; smaller ones give their
+            last member to test, and a single member is train.
+        most: no class has more test members than these; the others are train.
     """
     codes, names = pd.factorize(pd.Series(labels), use_na_sentinel=False)
     order = np.argsort(codes, kind="stable")
     edges = np.searchsorted(codes[order], np.arange(len(names) + 1))
+    parts: dict[int, tuple[Positions, Positions]] = {}  # how a class is split depends on its size alone
     train: list[Positions] = []
     test: list[Positions] = []
-    for first, end in itertools.pairwise(edges):
+    for first, end in itertools.pairwise(edges.tolist()):
         members = order[first:end]
-        if len(members) >= 5:
-            part = shuffled(len(members), test_size, seed)
-            train.append(members[part.train])
-            test.append(members[part.test])
-        else:
-            kept = len(members) - 1 if len(members) > 1 else 1
-            train.append(members[:kept])
-            test.append(members[kept:])
+        size = end - first
+        if size not in parts:
+            parts[size] = _class_parts(size, test_size, seed, shuffle_from, most)
+        in_train, in_test = parts[size]
+        train.append(members[in_train])
+        test.append(members[in_test])
     return Split(train=np.concatenate(train), test=np.concatenate(test))
+
+
+def _class_parts(
+    size: int, test_size: float, seed: int, shuffle_from: int, most: int | None
+) -> tuple[Positions, Positions]:
+    if size >= shuffle_from:
+        split = shuffled(size, test_size, seed)
+        kept = split.test[most:] if most is not None else split.test[:0]
+        return np.concatenate([split.train, kept]), split.test[:most]
+    train = size - 1 if size > 1 else 1
+    return np.arange(train), np.arange(train, size)

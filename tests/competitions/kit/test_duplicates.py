@@ -35,3 +35,18 @@ def test_rows_linked_by_a_chain_of_either_number_are_joined() -> None:
 def test_joining_nothing_gives_nothing() -> None:
     empty = np.array([], dtype=np.intp)
     assert duplicates.joined(empty, empty).tolist() == []
+
+
+def test_the_order_by_content_does_not_depend_on_names(make_job: MakeJob, tmp_path: Path) -> None:
+    contents = [b"one", b"two", b"three", b"four"]
+    orders = []
+    for turn in (0, 1):
+        names = [f"{turn}{number}" for number in (range(4) if turn else range(3, -1, -1))]
+        for name, content in zip(names, contents, strict=True):
+            (tmp_path / name).write_bytes(content)
+        order = duplicates.ordered_by_content(make_job(), [tmp_path / name for name in sorted(names)])
+        orders.append([(tmp_path / sorted(names)[place]).read_bytes() for place in order])
+    assert orders[0] == orders[1]
+    assert sorted(orders[0]) == sorted(contents)
+    with pytest.raises(DataProblem, match=r"gone\.jpg is missing"):
+        duplicates.ordered_by_content(make_job(), [tmp_path / "gone.jpg"])

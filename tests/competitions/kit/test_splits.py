@@ -58,3 +58,21 @@ def test_a_split_hands_out_rows_in_its_order() -> None:
     train, test = splits.Split(np.array([2, 0]), np.array([1])).of(table)
     assert train["x"].tolist() == [12, 10]
     assert test["x"].tolist() == [11]
+
+
+def test_classes_can_be_shuffled_whatever_their_size() -> None:
+    found = splits.shuffled_per_class(["a", "b", "a", "b", "b"], 0.2, 0, shuffle_from=1)
+    assert found.test.tolist() == [
+        [0, 2][splits.shuffled(2, 0.2).test[0]],
+        [1, 3, 4][splits.shuffled(3, 0.2).test[0]],
+    ]
+    with pytest.raises(DataProblem, match="cannot be split"):
+        splits.shuffled_per_class(["a", "b", "b"], 0.2, 0, shuffle_from=1)
+
+
+def test_a_class_gives_no_more_members_to_test_than_allowed() -> None:
+    labels = ["a"] * 60 + ["b"] * 10
+    all_of, some = (splits.shuffled_per_class(labels, 0.2, 0, most=most) for most in (None, 3))
+    assert len(all_of.test) == 14
+    assert some.test.tolist() == [*all_of.test[:3], *all_of.test[12:]]
+    assert sorted([*some.train, *some.test]) == list(range(70))
