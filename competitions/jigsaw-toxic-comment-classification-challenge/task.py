@@ -5,6 +5,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import checks, labelled_table, metrics, tables
+from competitions.kit.identities import Mismatch, pair_up
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 
@@ -40,28 +41,36 @@ def grade(case: Grading) -> float:
     """Mean area under the ROC curve; MLE-bench takes the labels' columns as they stand, whatever their names."""
     checks.columns_exactly(case.submission, ["id", *LABELS])
     checks.row_count(case.submission, len(case.answers))
-    rows = _rows_by_id(case.submission, case.answers)
+    if case.submission["id"].isna().any():
+        raise InvalidSubmission("A row has no id.")
     truth = case.answers[LABELS].to_numpy()
     scored = truth.sum(axis=1) >= 0
     columns = [name for name in case.submission.columns if name != "id"]
-    scores = checks.numbers(case.submission, columns, ignored=~scored[rows])
-    if len(np.unique(rows)) == len(rows):
-        return metrics.mean_column_auc(truth[scored], scores[np.argsort(rows)][scored])
-    # with repeated ids the scored rows of each side are paired by rank, as long as they are equally many
-    given = scores[_ranked(case.submission, scored[rows])]
-    if len(given) != scored.sum():
-        raise InvalidSubmission("Some id stands there more than once; each id of test.csv must stand once.")
-    return metrics.mean_column_auc(truth[_ranked(case.answers, scored)], given)
+    rows = pair_up(case.answers["id"], case.submission["id"])
+    if isinstance(rows, Mismatch):
+        return _grade_by_rank(case, columns, truth, scored)
+    unscored = np.ones(len(rows), dtype=np.bool_)
+    unscored[rows[scored]] = False
+    scores = checks.numbers(case.submission, columns, ignored=unscored)
+    return metrics.mean_column_auc(truth[scored], scores[rows[scored]])
 
 
-def _rows_by_id(submission: pd.DataFrame, answers: pd.DataFrame) -> npt.NDArray[np.intp]:
-    rows = np.asarray(pd.Index(answers["id"]).get_indexer(pd.Index(submission["id"])), dtype=np.intp)
+def _grade_by_rank(
+    case: Grading, columns: list[str], truth: npt.NDArray[np.int64], scored: npt.NDArray[np.bool_]
+) -> float:
+    """With repeated ids, the scored rows of each side are paired by rank as long as they are equally many."""
+    ids = case.submission["id"]
+    rows = np.asarray(pd.Index(case.answers["id"]).get_indexer(pd.Index(ids)), dtype=np.intp)
     if (rows < 0).any():
         row = int(np.argmax(rows < 0))
         raise InvalidSubmission(
-            f"Row {row + 1}: id {checks.shown(submission['id'].iloc[row])} is not among the ids asked for."
+            f"Row {row + 1}: id {checks.shown(ids.iloc[row])} is not among the ids asked for."
         )
-    return rows
+    if scored[rows].sum() != scored.sum():
+        raise InvalidSubmission("Some id stands there more than once; each id of test.csv must stand once.")
+    scores = checks.numbers(case.submission, columns, ignored=~scored[rows])
+    given = scores[_ranked(case.submission, scored[rows])]
+    return metrics.mean_column_auc(truth[_ranked(case.answers, scored)], given)
 
 
 def _ranked(table: pd.DataFrame, scored: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:

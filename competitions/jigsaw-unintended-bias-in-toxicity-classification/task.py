@@ -29,12 +29,13 @@ def grade(case: Grading) -> float:
     present = [name for name in ("prediction", "toxicity") if name in case.submission.columns]
     if len(present) != 1:
         raise InvalidSubmission("There must be a column 'prediction', and none named 'toxicity' beside it.")
-    rows = checks.matched_rows(case.submission, case.answers, "id")
+    answers = case.read_answers(columns=("id", "toxicity", *IDENTITIES))
+    rows = checks.matched_rows(case.submission, answers, "id")
     given = checks.numbers(case.submission, present[0], missing_ok=True, infinite_ok=True)[rows]
     claimed = (given >= 0.5).astype(np.float64)  # MLE-bench thresholds predictions too, not the truth alone
-    toxic = (case.answers["toxicity"] >= 0.5).to_numpy()
+    toxic = (answers["toxicity"] >= 0.5).to_numpy()
     parts = [metrics.roc_auc(toxic, claimed)]
-    flags = [(case.answers[identity] >= 0.5).to_numpy() for identity in IDENTITIES]
+    flags = [(answers[identity] >= 0.5).to_numpy() for identity in IDENTITIES]
     groups = (
         flags,
         [toxic != flag for flag in flags],  # toxic comments of others beside harmless ones of the group

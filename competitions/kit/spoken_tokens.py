@@ -65,5 +65,12 @@ def grade(case: Grading) -> float:
     if case.corrected:
         submission, answers = case.source.read(text=("after",)), case.read_answers(text=("after",))
     rows = checks.matched_rows(submission, answers, "id")
-    given, truth = (np.array(list(map(str, table["after"])), dtype=object) for table in (submission, answers))
-    return float(np.mean(given[rows] == truth))
+    return float(np.mean(np.asarray(_texts(submission)[rows] == _texts(answers))))
+
+
+def _texts(table: pd.DataFrame) -> pd.api.extensions.ExtensionArray:
+    column = table["after"]
+    if not isinstance(column.dtype, pd.StringDtype):
+        column = pd.Series(list(map(str, column)), dtype="str")
+    filled: pd.Series = column.fillna("nan")
+    return filled.array

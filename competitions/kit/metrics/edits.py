@@ -21,8 +21,9 @@ _BITS = 64
 _ONE = np.uint64(1)
 _TOP = np.uint64(_BITS - 1)
 _FULL = np.uint64(2**_BITS - 1)
-_CODES = 21  # bits that a Unicode code point takes
+_CODES = 0x110000  # Unicode code points
 _BATCH = 1 << 22  # characters compared at a time, to bound the memory
+_TABLE = 1 << 23  # 64-bit words that the masks of a batch may take
 
 
 def edit_distances(truth: Sequence[str], predicted: Sequence[str]) -> Counts:
@@ -67,10 +68,16 @@ def _joined(texts: Sequence[str]) -> _Texts:
     return _Texts(np.frombuffer(encoded, dtype="<u4"), np.cumsum(sizes) - sizes, sizes)
 
 
-def _counted(sizes: Counts) -> tuple[Rows, Counts]:
-    """For sizes 2, 0, 3 the owners 0 0 2 2 2 and the places 0 1 0 1 2."""
-    owners = np.repeat(np.arange(len(sizes)), sizes)
-    return owners, np.arange(len(owners)) - (np.cumsum(sizes) - sizes)[owners]
+def _placed(texts: _Texts) -> npt.NDArray[np.uint32]:
+    """The characters of all the texts one after the other."""
+    places = np.arange(int(texts.sizes.sum())) + np.repeat(_shift(texts), texts.sizes)
+    characters: npt.NDArray[np.uint32] = texts.characters[places]
+    return characters
+
+
+def _shift(texts: _Texts) -> Counts:
+    # what leads from a place in the texts joined without gaps to the place where the character lies
+    return texts.starts - (np.cumsum(texts.sizes) - texts.sizes)
 
 
 def _distances(left: _Texts, right: _Texts) -> Counts:
@@ -89,43 +96,53 @@ def _distances(left: _Texts, right: _Texts) -> Counts:
     )
     distances = long.sizes.copy()  # what it is when nothing of the shorter text is left
     blocks = -(-short.sizes // _BITS)
+    alphabet = int(np.count_nonzero(np.bincount(left.characters))) + 1
     for count in np.unique(blocks[blocks > 0]):
         rows = np.flatnonzero(blocks == count)
         rows = rows[np.argsort(-long.sizes[rows], kind="stable")]
-        distances[rows] = _advance(short.chosen(rows), long.chosen(rows), int(count))
+        step = max(1, _TABLE // (alphabet * int(count)))
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            distances[part] = _advance(short.chosen(part), long.chosen(part), int(count))
     return distances
 
 
 def _common(left: _Texts, right: _Texts, *, from_end: bool) -> Counts:
     """How many characters each pair has in common at one end."""
-    common = np.minimum(left.sizes, right.sizes)
-    owners, places = _counted(common)
+    shared = np.minimum(left.sizes, right.sizes)
+    ends = np.cumsum(shared)
     if from_end:
-        sides = [(side.starts + side.sizes - 1)[owners] - places for side in (left, right)]
+        # read backwards over all pairs, so that a pair's last character is the first one met
+        left, right = (
+            _Texts(side.characters, side.starts + side.sizes - shared, shared) for side in (left, right)
+        )
+        misses = ends[-1] - 1 - np.flatnonzero(_placed(left) != _placed(right))[::-1]
+        firsts, lasts = ends[-1] - ends, ends[-1] - ends + shared
     else:
-        sides = [side.starts[owners] + places for side in (left, right)]
-    misses = np.flatnonzero(left.characters[sides[0]] != right.characters[sides[1]])
-    owner, first = np.unique(owners[misses], return_index=True)
-    common[owner] = places[misses[first]]
+        left, right = (_Texts(side.characters, side.starts, shared) for side in (left, right))
+        misses = np.flatnonzero(_placed(left) != _placed(right))
+        firsts, lasts = ends - shared, ends
+    found = np.append(misses, np.iinfo(np.int64).max)[np.searchsorted(misses, firsts)]
+    common: Counts = np.minimum(found, lasts) - firsts
     return common
 
 
 def _matches(pattern: _Texts, text: _Texts, blocks: int) -> tuple[Words, Rows]:
-    """Bit masks of where a character stands in its pair's pattern, and which mask each text character has.
+    """Bit masks of where each character of the alphabet stands in each pattern, and the mask of each text character.
 
-    The masks of characters that the pattern lacks are empty.
+    Characters that no pattern has share one mask, which is empty.
     """
-    owners, places = _counted(pattern.sizes)
-    keys = owners << _CODES | pattern.characters[pattern.starts[owners] + places]
-    known, codes = np.unique(keys, return_inverse=True)
-    masks = np.zeros((len(known) + 1, blocks), dtype=np.uint64)
+    inside, outside = _placed(pattern), _placed(text)
+    alphabet = np.flatnonzero(np.bincount(inside))
+    codes = np.zeros(_CODES, dtype=np.intp)
+    codes[alphabet] = np.arange(1, len(alphabet) + 1)
+    width = len(alphabet) + 1
+    masks = np.zeros((len(pattern.sizes) * width, blocks), dtype=np.uint64)
+    owners = np.repeat(np.arange(len(pattern.sizes)) * width, pattern.sizes)
+    places = np.arange(len(inside)) - np.repeat(np.cumsum(pattern.sizes) - pattern.sizes, pattern.sizes)
     bits = _ONE << (places % _BITS).astype(np.uint64)
-    np.bitwise_or.at(masks, (codes, places // _BITS), bits)
-    owners, places = _counted(text.sizes)
-    wanted = owners << _CODES | text.characters[text.starts[owners] + places]
-    found = np.searchsorted(known, wanted)
-    found[np.append(known, -1)[found] != wanted] = len(known)
-    return masks, found
+    np.bitwise_or.at(masks, (owners + codes[inside], places // _BITS), bits)
+    return masks, np.repeat(np.arange(len(text.sizes)) * width, text.sizes) + codes[outside]
 
 
 def _advance(pattern: _Texts, text: _Texts, blocks: int) -> Counts:

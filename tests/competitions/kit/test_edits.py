@@ -51,6 +51,8 @@ def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         ["".join(chance.choices("abc", k=chance.randrange(40))) for _ in range(50)] for _ in range(2)
     )
     whole = edits.edit_distances(truth, predicted).tolist()
+    monkeypatch.setattr(edits, "_TABLE", 16)
+    assert edits.edit_distances(truth, predicted).tolist() == whole
     monkeypatch.setattr(edits, "_BATCH", 64)
     assert edits.edit_distances(truth, predicted).tolist() == whole
 
