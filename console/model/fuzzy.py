@@ -9,7 +9,7 @@ def best(typed: str, names: Iterable[str], *, most: int = 8) -> tuple[str, ...]:
     """The names that have what is typed in them; only if there is none, those with its letters in this order."""
     wanted = typed.lower().replace(" ", "")
     rated = sorted((rate, name) for name in names if (rate := _rate(wanted, name.lower())) is not None)
-    return tuple(name for rate, name in rated if rate[0] == rated[0][0])[:most]
+    return tuple(name for rate, name in rated if rate[0] == rated[0][0][0])[:most]
 
 
 def _rate(wanted: str, name: str) -> tuple[int, int, int] | None:

@@ -17,8 +17,8 @@ log = logging.getLogger(__name__)
 # At most this often a growing log is shown anew, however fast it grows.
 LOOK_EVERY_SECONDS = 0.25
 ERRORS = re.compile(
-    rb"\b(error|exception|traceback|fatal|failed|out of memory|oom|killed|nan loss|segmentation fault)\b",
-    re.IGNORECASE,
+    rb"\w(?:Error|Exception)\b"
+    rb"|(?i:\b(?:error|exception|traceback|fatal|failed|out of memory|oom|killed|segmentation fault)\b)"
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 from competitions.model import Thresholds
@@ -39,7 +40,7 @@ def ruler(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tu
         ticks.append(sum(len(text) for text, _ in pieces) + 1)
         pieces += [(label, role), (line * (gap + 1), "faint")]
     pieces.append((line * edge + end, "dim"))
-    if score is None:
+    if score is None or math.isnan(score):
         return (tuple(pieces),)
     total = sum(len(text) for text, _ in pieces)
     place = _place(score, values, ticks, total - len(end), cuts)
@@ -84,7 +85,7 @@ def _compact(cuts: Thresholds, score: float | None, signs: Signs) -> tuple[Piece
         (f"{sign} {wording.score(value, 8)}  ", role)
         for (_, sign, role), value in zip(_NAMES, values, strict=True)
     )
-    if score is None:
+    if score is None or math.isnan(score):
         return (marks,)
     text = f"{signs.pointer} {wording.score(score, 9)}"
     return marks, ((text, medal_role(cuts, score)), (f"  {distances(cuts, score)}", "dim"))

@@ -76,7 +76,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
     def search(self, text: str) -> str:
         """Look for a regular expression from here on; returns what is wrong with it, if anything."""
-        flags = 0 if any(letter.isupper() for letter in text) else re.IGNORECASE
+        flags = re.MULTILINE | (0 if any(letter.isupper() for letter in text) else re.IGNORECASE)
         try:
             self._pattern = re.compile(text.encode(), flags)
         except re.error as error:

@@ -1,0 +1,101 @@
+"""An app on a world, at a frozen moment, with an engine that seems to be there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from console.app import ConsoleApp
+from console.config import Settings
+from console.model.reader import Health
+from console.theme import DARK, Palette
+from engine.control.status import lock_path
+from engine.places import Places
+from foundation.locks import FileLock
+from tests.console import worlds
+from tests.console.worlds import FrozenClock, World
+
+PATIENCE_SECONDS = 30.0
+
+
+@pytest.fixture(autouse=True)
+def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@dataclass
+class Desk:
+    """An open console with the hand on its keys."""
+
+    app: ConsoleApp
+    pilot: Pilot[str]
+    world: World | None
+    clock: FrozenClock
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def until(self, true: Callable[[], Any], what: str = "") -> None:
+        give_up = time.monotonic() + PATIENCE_SECONDS
+        while not true():
+            assert time.monotonic() < give_up, f"waited in vain{': ' + what if what else ''}\n{self.text()}"
+            await self.pilot.pause(0.02)
+
+    async def sees(self, *texts: str) -> None:
+        await self.until(lambda: all(text in self.text() for text in texts), f"{texts}")
+
+    async def misses(self, text: str) -> None:
+        await self.until(lambda: text not in self.text(), f"gone: {text!r}")
+
+    def text(self) -> str:
+        """What is on the screen, line by line."""
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join(strip.text.rstrip() for strip in strips)
+
+
+OpenDesk = Callable[..., AbstractAsyncContextManager[Desk]]
+
+
+@pytest.fixture
+def opened(places: Places) -> Iterator[OpenDesk]:
+    """Open a console on a world; `with_engine` lets the engine seem to run."""
+    lock = FileLock(lock_path(places))
+
+    @asynccontextmanager
+    async def open_desk(
+        make: Callable[[Places], World] | None = worlds.busy,
+        *,
+        size: tuple[int, int] = (120, 40),
+        palette: Palette = DARK,
+        ascii_only: bool = False,
+        with_engine: bool = True,
+        **options: Any,
+    ) -> AsyncIterator[Desk]:
+        world = make(places) if make is not None else None
+        if world is not None and with_engine:
+            assert lock.acquire()
+        clock = FrozenClock()
+        settings = Settings(palette=palette, ascii_only=ascii_only)
+        app = ConsoleApp(places, settings, clock=clock, **options)
+        async with app.run_test(size=size) as pilot:
+            desk = Desk(app, pilot, world, clock)
+            wanted = Health.GOOD if world is not None else Health.ABSENT
+            await desk.until(lambda: app.condition.health is wanted and app.engine is not None)
+            await pilot.pause()
+            yield desk
+        if world is not None:
+            world.database.close()
+
+    yield open_desk
+    lock.release()

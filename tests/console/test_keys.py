@@ -1,0 +1,95 @@
+"""One table makes bindings, footer, help and docs; what it names exists, and it can be rebound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.dom import DOMNode
+
+from console.app import ConsoleApp
+from console.config import read_settings
+from console.keys import TABLE, Key, KeyTable, rebound, shown
+from console.screens.board import BoardScreen
+from console.screens.confirm import ConfirmScreen
+from console.screens.data import DataScreen
+from console.screens.grade import GradeScreen
+from console.screens.overview import OverviewScreen
+from console.screens.run import RunScreen
+from console.screens.sweep import SweepScreen
+from console.screens.welcome import WelcomeScreen
+from console.widgets.line_list import LineList
+from console.widgets.log_view import LogView
+from foundation.problems import UsageProblem
+
+HOLDERS: dict[str, type[DOMNode]] = {
+    "app": ConsoleApp,
+    "list": LineList,
+    "matrix": LineList,
+    "log": LogView,
+    "overview": OverviewScreen,
+    "sweep": SweepScreen,
+    "run": RunScreen,
+    "data": DataScreen,
+    "grade": GradeScreen,
+    "board": BoardScreen,
+    "welcome": WelcomeScreen,
+    "confirm": ConfirmScreen,
+}
+
+
+@pytest.mark.parametrize("key", TABLE, ids=lambda key: key.id)
+def test_every_key_leads_to_an_action_that_exists(key: Key) -> None:
+    holder = HOLDERS[key.context]
+    name = key.does.partition("(")[0]
+    if name.startswith("app."):
+        holder, name = ConsoleApp, name.removeprefix("app.")
+    assert callable(getattr(holder, f"action_{name}", None))
+
+
+def test_no_two_keys_of_one_place_clash() -> None:
+    assert rebound({}).keys == TABLE
+
+
+def test_ids_are_unique() -> None:
+    assert len({key.id for key in TABLE}) == len(TABLE)
+
+
+def test_no_screen_has_more_than_eight_keys_in_its_footer() -> None:
+    for context in HOLDERS:
+        assert len(KeyTable().footer(context)) <= 8  # type: ignore[arg-type]  # contexts by name
+
+
+def test_a_key_can_be_rebound_in_config(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('[keys]\n"sweep.relaunch" = "R, f5"\n"app.help" = "?"\n[console]\ntheme = "light"\n')
+    settings = read_settings(config, theme=None, ascii_only=False)
+    assert settings.keys.keymap() == {"sweep.relaunch": "R,f5", "app.help": "question_mark"}
+    assert settings.palette.name == "day"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[keys]\n"sweep.fly" = "x"', "sweep.fly"),
+        ('[keys]\n"sweep.stop" = "r"', "sweep.relaunch"),
+        ('[console]\ntheme = "pink"', "pink"),
+        ("keys = 3", "must be a table"),
+        ("= nonsense", "can't be read"),
+    ],
+)
+def test_a_config_that_cannot_be_used_is_refused_by_name(tmp_path: Path, text: str, told: str) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(text)
+    with pytest.raises(UsageProblem, match=told):
+        read_settings(config, theme=None, ascii_only=False)
+
+
+def test_no_color_wins_over_a_theme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert read_settings(tmp_path / "none", theme="light", ascii_only=False).palette.monochrome
+
+
+def test_keys_are_shown_as_people_know_them() -> None:
+    assert [shown(key) for key in ("question_mark", "ctrl+p", "enter", "r")] == ["?", "^p", "⏎", "r"]
+    assert shown("enter", ascii_only=True) == "enter"

@@ -1,0 +1,111 @@
+"""A pager follows a growing log, stands still when asked to, and says how much it missed."""
+
+from __future__ import annotations
+
+import queue
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from console.model.logpager import ERRORS, LogPager, Page
+
+HEIGHT = 10
+
+
+class Reader:
+    """Takes pages until one is as wanted."""
+
+    def __init__(self, path: Path) -> None:
+        self.pages: queue.SimpleQueue[Page] = queue.SimpleQueue()
+        self.pager = LogPager(path, self.pages.put, height=HEIGHT)
+        self.pager.start()
+
+    def until(self, wanted: Callable[[Page], bool]) -> Page:
+        page = self.pages.get(timeout=30)
+        while not wanted(page):
+            page = self.pages.get(timeout=30)
+        return page
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "run.log"
+    path.write_text("".join(f"line {number}\n" for number in range(1000)))
+    return path
+
+
+@pytest.fixture
+def reader(log: Path) -> Iterator[Reader]:
+    made = Reader(log)
+    yield made
+    made.pager.stop()
+
+
+def texts(page: Page) -> list[str]:
+    return [line.text for line in page.lines]
+
+
+def append(log: Path, text: str) -> None:
+    with log.open("a") as stream:
+        stream.write(text)
+
+
+def test_it_opens_at_the_end_and_follows(log: Path, reader: Reader) -> None:
+    assert texts(reader.until(lambda page: page.exists)) == [f"line {n}" for n in range(990, 1000)]
+    append(log, "new\n")
+    assert reader.until(lambda page: texts(page)[-1] == "new").following
+
+
+def test_going_up_stops_following_and_counts_what_is_added(log: Path, reader: Reader) -> None:
+    reader.until(lambda page: page.exists)
+    reader.pager.move(-3)
+    paused = reader.until(lambda page: not page.following)
+    assert texts(paused)[0] == "line 987" and paused.behind == 0
+    append(log, "a\nb\nc\n")
+    later = reader.until(lambda page: page.behind == 3)
+    assert texts(later) == texts(paused)
+    reader.pager.follow()
+    assert texts(reader.until(lambda page: page.following))[-1] == "c"
+
+
+def test_top_and_bottom(reader: Reader) -> None:
+    reader.pager.top()
+    page = reader.until(lambda page: not page.following)
+    assert texts(page)[0] == "line 0" and page.share < 0.02
+    reader.pager.move(995)
+    assert reader.until(lambda page: page.following).share == 1.0
+
+
+def test_search_finds_forward_and_back_and_says_when_there_is_no_more(reader: Reader) -> None:
+    reader.pager.top()
+    reader.pager.search(re.compile(rb"line 5\d\d$", re.MULTILINE))
+    first = reader.until(lambda page: page.hit is not None)
+    assert next(line.text for line in first.lines if line.start == first.hit) == "line 500"
+    reader.pager.search(None)
+    second = reader.until(lambda page: page.hit != first.hit)
+    assert next(line.text for line in second.lines if line.start == second.hit) == "line 501"
+    reader.pager.search(None, back=True)
+    assert reader.until(lambda page: page.hit == first.hit).note == ""
+    reader.pager.search(None, back=True)
+    assert reader.until(lambda page: bool(page.note)).note == "no earlier hit"
+
+
+def test_a_log_that_vanishes_and_comes_back_is_shown_again(log: Path, reader: Reader) -> None:
+    reader.until(lambda page: page.exists)
+    log.unlink()
+    reader.until(lambda page: not page.exists)
+    log.write_text("again\n")
+    assert texts(reader.until(lambda page: page.exists)) == ["again"]
+
+
+@pytest.mark.parametrize(
+    "line", ["ValueError: x", "Traceback (most recent call last):", "CUDA out of memory", "error: y"]
+)
+def test_what_looks_like_an_error_is_found(line: str) -> None:
+    assert ERRORS.search(line.encode())
+
+
+def test_ordinary_lines_are_no_errors() -> None:
+    assert not ERRORS.search(b"epoch 3 loss 0.1, terror in the corpus, 0 issues")

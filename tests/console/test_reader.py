@@ -1,0 +1,158 @@
+"""The state is watched from one thread: changes come by themselves, and so does every recovery."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from console.model import reader as reader_module
+from console.model.reader import Condition, Health, Reader
+from engine.places import Places
+from foundation.problems import Problem, StateProblem
+from state import sweeps
+from state.database import DATABASE_NAME, Database
+from state.lifecycle import SweepState
+from tests.console import worlds
+
+PATIENCE = 30.0
+
+
+class Watched:
+    """A reader whose deliveries can be waited for."""
+
+    def __init__(self, places: Places, engine_status: Callable[[Places], Any]) -> None:
+        self.conditions: queue.SimpleQueue[Condition] = queue.SimpleQueue()
+        self.engines: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.reader = Reader(
+            places,
+            on_condition=self.conditions.put,
+            engine_status=engine_status,
+            on_engine=self.engines.put,
+        )
+        self.reader.start()
+
+    def watch(self, query: Callable[[Database], Any]) -> None:
+        self.reader.watch("question", query, self.answers.put)
+
+    def condition(self, wanted: Health) -> Condition:
+        found = self.conditions.get(timeout=PATIENCE)
+        while found.health is not wanted:
+            found = self.conditions.get(timeout=PATIENCE)
+        return found
+
+    def answer(self, wanted: Any) -> None:
+        while self.answers.get(timeout=PATIENCE) != wanted:
+            pass
+
+
+@pytest.fixture
+def watched(places: Places, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    monkeypatch.setattr(reader_module, "LOOK_EVERY_SECONDS", 0.02)
+    made = Watched(places, lambda _places: None)
+    yield made
+    made.reader.stop()
+
+
+def names_and_states(database: Database) -> list[tuple[str, str]]:
+    return [(sweep.id, sweep.state.value) for sweep in sweeps.all_sweeps(database)]
+
+
+def test_a_change_is_delivered_and_silence_is_not(places: Places, watched: Watched) -> None:
+    watched.condition(Health.ABSENT)
+    world = worlds.paused(places)
+    watched.watch(names_and_states)
+    watched.condition(Health.GOOD)
+    watched.answer([("dummy-1", "paused")])
+    sweeps.set_state(world.database, "dummy-1", SweepState.ACTIVE, now=worlds.NOW)
+    watched.answer([("dummy-1", "active")])
+    with pytest.raises(queue.Empty):
+        watched.answers.get(timeout=0.3)
+    world.database.close()
+
+
+def test_a_state_that_is_removed_and_made_anew_is_read_anew(places: Places, watched: Watched) -> None:
+    worlds.paused(places).database.close()
+    watched.watch(names_and_states)
+    watched.answer([("dummy-1", "paused")])
+    shutil.rmtree(places.state_dir)
+    watched.condition(Health.ABSENT)
+    worlds.large(places, competitions=2).database.close()
+    watched.answer([("openhands-all", "active")])
+
+
+def test_a_damaged_state_is_told_and_a_mended_one_read(places: Places, watched: Watched) -> None:
+    worlds.paused(places).database.close()
+    watched.condition(Health.GOOD)
+    good = (places.state_dir / DATABASE_NAME).read_bytes()
+    (places.state_dir / "new").write_bytes(b"this is no database" * 1000)
+    (places.state_dir / "new").replace(places.state_dir / DATABASE_NAME)
+    assert watched.condition(Health.BAD).problem is not None
+    (places.state_dir / "new").write_bytes(good)
+    (places.state_dir / "new").replace(places.state_dir / DATABASE_NAME)
+    watched.condition(Health.GOOD)
+
+
+def test_a_newer_state_is_told(places: Places, watched: Watched) -> None:
+    elsewhere = replace(places, state_dir=places.state_dir.with_name("elsewhere"))
+    worlds.paused(elsewhere).database.close()
+    connection = sqlite3.connect(elsewhere.state_dir / DATABASE_NAME)
+    connection.execute("PRAGMA user_version = 999")
+    connection.close()
+    elsewhere.state_dir.rename(places.state_dir)
+    assert "newer" in str(watched.condition(Health.BAD).problem)
+
+
+def test_a_query_that_fails_is_told_and_asked_again(places: Places, watched: Watched) -> None:
+    worlds.paused(places).database.close()
+    watched.condition(Health.GOOD)
+    broken = threading.Event()
+    broken.set()
+
+    def query(database: Database) -> str:
+        if broken.is_set():
+            raise RuntimeError("a bug")
+        return "well again"
+
+    watched.watch(query)
+    assert "a bug" in str(watched.condition(Health.BAD).problem)
+    broken.clear()
+    watched.watch(query)
+    watched.answer("well again")
+    watched.condition(Health.GOOD)
+
+
+def test_a_read_that_hangs_is_seen_and_holds_nobody(places: Places, watched: Watched) -> None:
+    worlds.paused(places).database.close()
+    entered, hang = threading.Event(), threading.Event()
+
+    def query(database: Database) -> None:
+        entered.set()
+        hang.wait(PATIENCE)
+
+    watched.watch(query)
+    assert entered.wait(PATIENCE)
+    assert watched.reader.stalled_for() > 0
+    hang.set()
+    watched.condition(Health.GOOD)
+
+
+def test_an_engine_status_that_cannot_be_read_is_no_end(places: Places) -> None:
+    def refuse(_places: Places) -> None:
+        raise StateProblem("the status can't be read")
+
+    watched = Watched(places, refuse)
+    assert watched.engines.get(timeout=PATIENCE) is None
+    watched.reader.stop()
+
+
+def test_conditions_are_compared_by_what_they_tell() -> None:
+    assert Condition(Health.BAD, Problem("a", "b")).tells_the_same(Condition(Health.BAD, Problem("a", "b")))
+    assert not Condition(Health.BAD, Problem("a")).tells_the_same(Condition(Health.BAD, Problem("c")))
