@@ -51,13 +51,6 @@ class Solids:
         """How many voxels each of so many solids has."""
         return np.bincount(self.solid, weights=self.last - self.first + 1, minlength=solids).astype(np.int64)
 
-    def _fields(self) -> tuple[Whole, Whole, Whole, Whole, Whole]:
-        return self.solid, self.layer, self.line, self.first, self.last
-
-    def sorted(self) -> Solids:
-        """The strokes by solid, layer, line and place."""
-        return self.take(np.lexsort((self.first, self.line, self.layer, self.solid)))
-
 
 def strokes(solid: Whole, layer: Whole, start: Whole, stop: Whole, line_length: Whole) -> Solids:
     """Runs over a slice's pixels, line after line, cut into strokes; runs of a slice may overlap, which joins them."""

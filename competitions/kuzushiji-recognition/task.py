@@ -16,7 +16,9 @@ def prepare(job: Preparation) -> None:
     train, test = splits.shuffled(len(table), job.number("test_size"), job.integer("seed")).of(table)
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test, job.private / "test.csv")
-    gold = [_points(id_, labels) for id_, labels in zip(test["image_id"], test["labels"].fillna(""), strict=True)]
+    gold = [
+        _points(id_, labels) for id_, labels in zip(test["image_id"], test["labels"].fillna(""), strict=True)
+    ]
     tables.write_csv(test.assign(labels=gold), job.private / "gold_submission.csv")
     tables.write_csv(test[["image_id"]].assign(labels=DUMMY), job.public / "sample_submission.csv")
     translation = "unicode_translation.csv"

@@ -39,7 +39,9 @@ def grade(case: Grading) -> float:
     """F0.5 of the inked pixels; rows are paired by position."""
     checks.row_count(case.submission, len(case.answers))
     checks.columns_exactly(case.submission, COLUMNS)
-    differing = case.submission["Id"].astype(object).to_numpy() != case.answers["Id"].astype(object).to_numpy()
+    differing = (
+        case.submission["Id"].astype(object).to_numpy() != case.answers["Id"].astype(object).to_numpy()
+    )
     if differing.any():
         row = int(np.argmax(differing))
         raise InvalidSubmission(
