@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+_BATCH = 10_000
+_NESTED = {dict, list}
+
 
 def read_json(path: Path, *, encoding: str = "utf-8") -> Any:
     """Read one JSON document."""
@@ -18,7 +21,62 @@ def write_json(path: Path, value: Any, *, indent: int | None = None, sort_keys: 
     """Write one JSON document as `json.dump` does: ASCII escapes, no newline at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="\n") as stream:
-        json.dump(value, stream, indent=indent, sort_keys=sort_keys)
+        if indent is None:
+            json.dump(value, stream, sort_keys=sort_keys)
+        else:
+            stream.writelines(_Indented(indent, sort_keys).pieces(value, 0))
+
+
+class _Indented:
+    """Gives what `json.dump` gives with an indent, which it does in Python, a token at a time.
+
+    Lists of flat records are encoded in C, many in one go, with an indented line break as part of
+    the separator: less than half of the time for the annotations of a million images. Line breaks inside
+    texts are escaped, so that one between two records can be told from all others.
+    """
+
+    def __init__(self, indent: int, sort_keys: bool) -> None:
+        self._indent = indent
+        self._sort_keys = sort_keys
+
+    def pieces(self, value: Any, level: int) -> Iterator[str]:
+        """The text of a value that stands at a level of the document."""
+        if not isinstance(value, dict | list) or not value:
+            yield json.dumps(value)
+            return
+        here, inside = self._break(level), self._break(level + 1)
+        if isinstance(value, list) and all(map(_is_flat, value)):
+            yield from self._flat_records(value, level)
+            return
+        if isinstance(value, dict):
+            members = sorted(value.items()) if self._sort_keys else value.items()
+            named = ((f"{json.dumps(name)}: ", member) for name, member in members)
+        else:
+            named = (("", member) for member in value)
+        before, after = "{}" if isinstance(value, dict) else "[]"
+        for name, member in named:
+            yield f"{before}{inside}{name}"
+            yield from self.pieces(member, level + 1)
+            before = ","
+        yield f"{here}{after}"
+
+    def _flat_records(self, values: list[dict[str, Any]], level: int) -> Iterator[str]:
+        outer, inner = self._break(level + 1), self._break(level + 2)
+        encoder = json.JSONEncoder(separators=("," + inner, ": "), sort_keys=self._sort_keys)
+        before = "["
+        for start in range(0, len(values), _BATCH):
+            text = encoder.encode(values[start : start + _BATCH])[2:-2]
+            text = text.replace(f"}},{inner}{{", f"{outer}}},{outer}{{{inner}")
+            yield f"{before}{outer}{{{inner}{text}{outer}}}"
+            before = ","
+        yield f"{self._break(level)}]"
+
+    def _break(self, level: int) -> str:
+        return "\n" + " " * (self._indent * level)
+
+
+def _is_flat(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and _NESTED.isdisjoint(map(type, value.values()))
 
 
 def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from competitions.kit import records
 
@@ -23,3 +29,25 @@ def test_lines_are_split_at_newlines_only(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes('{"a": "one\u2028two"}\n\n{"a": 2}'.encode())
     assert list(records.read_jsonl(path)) == [{"a": "one\u2028two"}, {"a": 2}]
+
+
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text())
+FLAT = st.dictionaries(st.text(), SCALARS, min_size=1)
+DOCUMENTS = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner), st.lists(FLAT)),
+)
+
+
+@given(DOCUMENTS, st.integers(0, 4), st.booleans())
+def test_indented_documents_are_those_of_the_json_module(
+    tmp_path_factory: pytest.TempPathFactory, value: object, indent: int, sort_keys: bool
+) -> None:
+    path = tmp_path_factory.mktemp("json") / "x.json"
+    records.write_json(path, value, indent=indent, sort_keys=sort_keys)
+    assert path.read_text() == json.dumps(value, indent=indent, sort_keys=sort_keys)
+
+
+def test_words_for_numbers_that_json_lacks_are_kept(tmp_path: Path) -> None:
+    records.write_json(tmp_path / "x.json", [{"a": math.nan}], indent=4)
+    assert (tmp_path / "x.json").read_text() == '[\n    {\n        "a": NaN\n    }\n]'
