@@ -26,9 +26,16 @@ def start(places: Places) -> EngineStatus:
 
     Raises:
         StateProblem: one is running already.
-        EnvironmentProblem: it did not come up; its last words are told.
+        EnvironmentProblem: it did not come up, its last words are told; or there can be no state there.
     """
-    places.state_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        places.state_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"the state can't be kept in {places.state_dir}",
+            error.strerror or str(error),
+            "Point --state-dir (or MLEBENCH_STATE_DIR) at a directory of your own.",
+        ) from error
     if locks.is_held(lock_path(places)):
         raise StateProblem(
             f"an engine is already running on {places.state_dir}", f"its process id is {_holder(places)}"

@@ -102,6 +102,12 @@ def test_an_engine_that_can_not_use_the_state_says_why(
     assert not locks.is_held(lock_path(harness.places))
 
 
+def test_a_state_directory_that_can_not_be_one_is_told(harness: Harness) -> None:
+    harness.places.state_dir.write_text("a file in the way")
+    with pytest.raises(EnvironmentProblem, match="can't be kept in"):
+        control.start(harness.places)
+
+
 def test_a_configuration_that_can_not_be_meant_keeps_the_engine_from_starting(harness: Harness) -> None:
     harness.places.config_file.write_text("[engine]\ncpus = 'many'\n")
     with pytest.raises(EnvironmentProblem, match="cpus is not a number"):

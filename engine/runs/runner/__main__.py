@@ -50,10 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     runner = Runner(state_dir, clock, _log)
     needed_at = clock.monotonic()
     while not ended.wait(LOOK_SECONDS):
-        try:
-            runner.tick()
-        except FileNotFoundError:
-            return 0  # the state was removed: there is nothing left to look after
+        runner.tick()
         if not runner.holds_nothing or locks.is_held(state_dir / protocol.ENGINE_LOCK):
             needed_at = clock.monotonic()
         elif clock.monotonic() - needed_at > _ALONE_SECONDS:

@@ -15,7 +15,8 @@ from engine.runs.runner.attempt import RunnerAttempt, Stage
 from foundation.clock import Clock
 
 LOOK_SECONDS = 0.25
-USAGE_SECONDS = 5.0
+USAGE_SECONDS = 2.0
+USAGE_SECONDS_PER_ATTEMPT = 0.05  # so that two hundred cost no more of a core than forty
 DISK_EVERY = 6  # of the usage looks: walking a directory costs more than reading a counter
 _BACK_OFF_SECONDS = 5.0
 
@@ -52,8 +53,9 @@ class Runner:
                 self._look(name, held)
         self._children = [child for child in self._children if child.poll() is None]
         if self._clock.monotonic() >= self._measure_at:
-            self._measure_at = self._clock.monotonic() + USAGE_SECONDS
-            self._measure()
+            running = self._measure()
+            every = max(USAGE_SECONDS, USAGE_SECONDS_PER_ATTEMPT * running)
+            self._measure_at = self._clock.monotonic() + every
 
     @property
     def holds_nothing(self) -> bool:
@@ -87,14 +89,15 @@ class Runner:
         self._children.append(child)
         return child
 
-    def _measure(self) -> None:
+    def _measure(self) -> int:
+        """Measure what is running and tell how many those are."""
         running = [
             held.attempt
             for held in self._held.values()
             if held.attempt is not None and held.attempt.stage is Stage.RUNNING
         ]
         if not running:
-            return
+            return 0
         tree = processes.look()
         for attempt in running:
             try:
@@ -102,3 +105,4 @@ class Runner:
             except OSError as error:
                 self._log(f"usage of {attempt.folder}", error)
         self._measured += 1
+        return len(running)

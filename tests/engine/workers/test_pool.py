@@ -66,10 +66,11 @@ def test_preparing_tells_how_far_it_is(pool: WorkerPool, tmp_path: Path) -> None
     assert (tmp_path / "data" / COMPETITION / "prepared" / "public" / "train.csv").is_file()
 
 
-def test_a_task_over_its_limits_dies_alone(pool: WorkerPool, prepared_data: Path) -> None:
+def test_a_task_over_its_limits_dies_alone(pool: WorkerPool, prepared_data: Path, tmp_path: Path) -> None:
+    long = PrepareTask(COMPETITION, str(tmp_path / "data"), "v1", "demo")
     task = grade(prepared_data)
     (slow, fat, good), _ = news(
-        pool, [(task, Limits(wall_seconds=0.0)), (task, Limits(60, 1 << 20)), (task, Limits(60))]
+        pool, [(long, Limits(wall_seconds=0.01)), (task, Limits(60, 1 << 20)), (task, Limits(60))]
     )
     assert slow.problem is not None
     assert "too long" in slow.problem.what
