@@ -66,17 +66,37 @@ def test_preparing_tells_how_far_it_is(pool: WorkerPool, tmp_path: Path) -> None
     assert (tmp_path / "data" / COMPETITION / "prepared" / "public" / "train.csv").is_file()
 
 
-def test_a_task_over_its_limits_dies_alone(pool: WorkerPool, prepared_data: Path, tmp_path: Path) -> None:
-    long = PrepareTask(COMPETITION, str(tmp_path / "data"), "v1", "demo")
-    task = grade(prepared_data)
-    (slow, fat, good), _ = news(
-        pool, [(long, Limits(wall_seconds=0.01)), (task, Limits(60, 1 << 20)), (task, Limits(60))]
-    )
+def test_a_task_that_takes_too_long_dies_alone(pool: WorkerPool, prepared_data: Path, tmp_path: Path) -> None:
+    large = PrepareTask(COMPETITION, str(tmp_path / "data"), "v1", "demo")
+    (slow, good), _ = news(pool, [(large, Limits(wall_seconds=0.01)), (grade(prepared_data), Limits(60))])
     assert slow.problem is not None
     assert "too long" in slow.problem.what
-    assert fat.value is None or not fat.value["valid_submission"]
     assert not slow.blameless
     assert good.value is not None
+
+
+def test_a_task_has_its_memory_bounded_and_a_killed_one_dies_alone(
+    pool: WorkerPool, prepared_data: Path, tmp_path: Path
+) -> None:
+    large = PrepareTask("aerial-cactus-identification", str(tmp_path / "data"), "v1", "demo")
+    doomed = pool.start(large, Limits(60, 7 << 30))
+
+    def child() -> int:
+        tree = processes.look()
+        (nursery,) = tree.children[os.getpid()]
+        return next((found.pid for found in tree.children.get(nursery.pid, ())), 0)
+
+    pid = eventually(child)
+    os.kill(pid, signal.SIGSTOP)
+    bounds = Path(f"/proc/{pid}/limits").read_text()
+    os.kill(pid, signal.SIGKILL)
+    good = pool.start(grade(prepared_data), Limits(60))
+    (killed, graded), _ = wait_for(pool, [doomed, good])
+    assert str(7 << 30) in bounds
+    assert killed.problem is not None
+    assert "SIGKILL" in str(killed.problem)
+    assert not killed.blameless
+    assert graded.value is not None
 
 
 def test_what_can_not_be_done_comes_back_as_the_problem_that_it_is(pool: WorkerPool, tmp_path: Path) -> None:
