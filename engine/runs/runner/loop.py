@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.runs import protocol
-from engine.runs.protocol import Handed
+from engine.runs.protocol import Exit, Handed
 from engine.runs.runner import processes
 from engine.runs.runner.attempt import RunnerAttempt, Stage
+from foundation import locks
 from foundation.clock import Clock
+from foundation.problems import Problem
 
 LOOK_SECONDS = 0.25
 USAGE_SECONDS = 2.0
 USAGE_SECONDS_PER_ATTEMPT = 0.05  # so that two hundred cost no more of a core than forty
 DISK_EVERY = 6  # of the usage looks: walking a directory costs more than reading a counter
 _BACK_OFF_SECONDS = 5.0
+_GIVE_UP_AFTER = 12
 
 Log = Callable[[str, BaseException | None], None]
 
@@ -27,6 +30,7 @@ Log = Callable[[str, BaseException | None], None]
 class _Held:
     attempt: RunnerAttempt | None
     retry_at: float = 0.0
+    troubles: int = 0
 
 
 class Runner:
@@ -71,10 +75,25 @@ class Runner:
                     self._state_dir / handed.directory, self._clock, self._start_shim
                 )
             held.attempt.look()
+            held.troubles = 0
         except Exception as error:  # noqa: BLE001 - isolated from the other attempts, told in the log
             if (self._inbox / name).exists():
                 self._log(f"attempt {name}", error)
                 held.retry_at = self._clock.monotonic() + _BACK_OFF_SECONDS
+                held.troubles += 1
+                if held.troubles >= _GIVE_UP_AFTER:
+                    self._give_up(name, error)
+
+    def _give_up(self, name: str, error: Exception) -> None:
+        """End an attempt that can't be looked after, unless its agent still runs: that ends by its own deadline."""
+        try:
+            folder = self._state_dir / protocol.read(self._inbox / name, Handed).directory
+            if not locks.is_held(folder / protocol.LOCK):
+                text = f"it can't be looked after: {error}".replace("\n", " ")
+                lost = Exit("lost", None, None, None, self._clock.now(), problem=text)
+                protocol.write(folder / protocol.EXIT, lost)
+        except (Problem, OSError) as second:
+            self._log(f"giving up attempt {name}", second)
 
     def _start_shim(self, folder: Path) -> subprocess.Popen[bytes]:
         with (folder / protocol.SHIM_LOG).open("ab") as log:

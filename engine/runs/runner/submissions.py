@@ -58,14 +58,17 @@ class SubmissionWatch:
         Raises:
             DataProblem: what lies there can't be taken.
         """
+        folder = self._source.parent
+        if folder.is_dir() and not folder.is_symlink():
+            folder.chmod(0o755)
         current = self._current()
         return None if current is None else self._take(current, now, started_at, final=True)
 
     def _current(self) -> _Look | None:
         try:
             found = self._source.lstat()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return None  # it may close its folder while it works; in the end we open it
         return _Look(found.st_ino, found.st_size, found.st_mtime_ns)
 
     def _take(self, current: _Look, now: float, started_at: float, *, final: bool) -> SubmissionTaken | None:
