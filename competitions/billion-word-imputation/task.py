@@ -10,6 +10,7 @@ import numpy as np
 from competitions.kit import archives, checks, placing
 from competitions.kit.metrics.edits import edit_distances
 from competitions.task import Grading, InvalidSubmission, Preparation
+from foundation.problems import DataProblem
 
 TRAIN, TEST = "train_v2.txt", "test_v2.txt"
 HEADER = b'"id","sentence"\n'
@@ -55,8 +56,14 @@ def _divide(job: Preparation, train: IO[bytes], test: IO[bytes], answers: IO[byt
 
 
 def _lines(job: Preparation) -> Iterator[str]:
-    with archives.opened_member(job.source(f"{TRAIN}.zip"), TRAIN) as stream:
-        yield from io.TextIOWrapper(stream, encoding="utf-8")
+    path = job.source(f"{TRAIN}.zip")
+    try:
+        with archives.opened_member(path, TRAIN) as stream:
+            yield from io.TextIOWrapper(stream, encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataProblem(
+            f"{path} is damaged", str(error), "Download the competition's data again."
+        ) from error
 
 
 def grade(case: Grading) -> float:

@@ -48,7 +48,8 @@ def grade(case: Grading) -> float:
             raise InvalidSubmission(f"Row {int(repeated.argmax()) + 1}: its customer has a row before it.")
     else:
         checks.columns_exactly(submission, ["customer_id", "prediction"])
-    submission = submission[submission["customer_id"].isin(answers["customer_id"])]
+    scored = submission["customer_id"].astype(object).isin(answers["customer_id"].tolist())
+    submission = submission[scored]
     lacking = len(answers) - submission["customer_id"].nunique()
     if lacking:
         raise InvalidSubmission(f"{lacking} customers who are scored have no row; give every customer one.")
@@ -57,7 +58,8 @@ def grade(case: Grading) -> float:
     else:
         submission = submission.iloc[checks.sorted_rows(submission, "customer_id")]
         answers = answers.iloc[checks.sorted_rows(answers, "customer_id")]
-    truth = [set(str(cell).split(" ")) for cell in answers["prediction"]]
+    truth = [set(str(cell).split(" ")) for cell in answers["prediction"].tolist()]
     # more than the scored guesses need not be cut apart; rows beyond the last answer are not scored
-    guesses = [str(cell).split(" ", GUESSES)[:GUESSES] for cell in submission["prediction"][: len(truth)]]
+    cells = submission["prediction"].tolist()[: len(truth)]
+    guesses = [str(cell).split(" ", GUESSES)[:GUESSES] for cell in cells]
     return metrics.map_at_k(truth, guesses, GUESSES)

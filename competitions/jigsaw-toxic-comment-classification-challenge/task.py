@@ -24,11 +24,11 @@ def prepare(job: Preparation) -> None:
         name: labelled_table.read(job, f"{name}.csv.zip", member=f"{name}.csv", needs=needs)
         for name, needs in COLUMNS.items()
     }
-    wanted = sorted(raw["test"]["id"])
+    wanted = sorted(map(str, raw["test"]["id"]))
     for name in ("test_labels", "sample_submission"):
-        if sorted(raw[name]["id"]) != wanted:
+        if sorted(map(str, raw[name]["id"])) != wanted:
             raise DataProblem(f"{name}.csv was not taken", "its ids are not those of test.csv")
-    if set(raw["train"]["id"]) & set(wanted):
+    if set(map(str, raw["train"]["id"])) & set(wanted):
         raise DataProblem("train.csv was not taken", "an id of it is in test.csv too")
     tables.write_csv(raw["train"], job.public / "train.csv")
     tables.write_csv(raw["test"], job.public / "test.csv")

@@ -72,5 +72,5 @@ def _texts(table: pd.DataFrame) -> pd.api.extensions.ExtensionArray:
     column = table["after"]
     if not isinstance(column.dtype, pd.StringDtype):
         column = pd.Series(list(map(str, column)), dtype="str")
-    filled: pd.Series = column.fillna("nan")
-    return filled.array
+    texts: pd.api.extensions.ExtensionArray = column.fillna("nan").array
+    return texts
