@@ -208,11 +208,12 @@ class ConsoleApp(App[str]):
             try:
                 result = work()
             except Problem as problem:
-                self._call_back(self.say, str(problem), True)
+                self._call_back(partial(self.say, str(problem), bad=True))
             except Exception as error:
                 # One failed request must not end the console; the log keeps the traceback.
                 log.exception("working for a screen")
-                self._call_back(self.say, f"that failed: {error!r}\nconsole.log in the state has more", True)
+                told = f"that failed: {error!r}\nconsole.log in the state has more"
+                self._call_back(partial(self.say, told, bad=True))
             else:
                 self._call_back(then, result)
 

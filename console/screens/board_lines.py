@@ -68,7 +68,7 @@ def _widths(width: int) -> tuple[int, int, int, int]:
     """How wide names, models, percentages and dates are; 0 leaves a column out."""
     cell = 13 if width >= 100 else 8
     date = 12 if width >= 140 else 0
-    room = width - 3 - 4 * cell - 5 - date - (20 if width >= 100 else 8)
+    room = width - 3 - 4 * cell - 5 - date - (25 if width >= 100 else 8)
     models = min(44, room * 2 // 5) if room >= 36 else 0
     return max(14, min(44, room - models)), models, cell, date
 

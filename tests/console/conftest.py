@@ -21,7 +21,7 @@ from foundation.locks import FileLock
 from tests.console import worlds
 from tests.console.worlds import FrozenClock, World
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 5.0
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +88,7 @@ def opened(places: Places) -> Iterator[OpenDesk]:
         clock = FrozenClock()
         settings = Settings(palette=palette, ascii_only=ascii_only)
         app = ConsoleApp(places, settings, clock=clock, **options)
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=True) as pilot:
             desk = Desk(app, pilot, world, clock)
             wanted = Health.GOOD if world is not None else Health.ABSENT
             await desk.until(lambda: app.condition.health is wanted and app.engine is not None)

@@ -87,8 +87,8 @@ class World:
         run = runs.get(self.database, run_id)
         directory = (
             self.places.runs_dir
-            / run.sweep_id
-            / run.competition_id
+            / _slug(run.sweep_id)
+            / _slug(run.competition_id)
             / f"seed-{run.seed}"
             / f"attempt-{run.attempts + 1}"
         )
@@ -309,6 +309,12 @@ def hostile(places: Places) -> World:
     experiments.assign(world.database, f"exp{bad}", f"s{bad}", now=NOW)
     world.engine()
     return world
+
+
+def _slug(name: str) -> str:
+    return "".join(
+        letter if letter.isascii() and letter.isalnum() or letter == "-" else "_" for letter in name
+    )
 
 
 def _log(competition: str) -> bytes:

@@ -1,0 +1,79 @@
+"""Pictures of every screen in its main states; a changed picture is looked at before it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from console.app import ConsoleApp
+from console.config import Settings
+from console.model.reader import Health
+from console.theme import DARK, LIGHT, MONOCHROME, Palette
+from engine.control.status import lock_path
+from engine.places import Places
+from foundation.locks import FileLock
+from tests.console import worlds
+from tests.console.worlds import FrozenClock, World
+
+Make = Callable[[Places], World]
+SMALL, LARGE = (80, 24), (160, 48)
+PATIENCE_STEPS = 1500
+
+# name: world, where to open, keys, theme, ASCII
+CASES: dict[str, tuple[Make | None, str, tuple[str, ...], Palette, bool]] = {
+    "welcome": (None, "", (), DARK, False),
+    "overview": (worlds.busy, "overview", (), DARK, False),
+    "overview_light": (worlds.busy, "overview", ("j", "j"), LIGHT, False),
+    "sweep": (worlds.busy, "sweep:aide-o3-lite", ("j", "right"), DARK, False),
+    "sweep_light": (worlds.busy, "sweep:aide-o3-lite", ("j", "space"), LIGHT, False),
+    "sweep_plain_ascii": (worlds.busy, "sweep:aide-o3-lite", ("j", "right", "space"), MONOCHROME, True),
+    "sweep_table": (worlds.busy, "sweep:aide-o3-lite", ("v",), DARK, False),
+    "sweep_all": (worlds.large, "sweep", (), DARK, False),
+    "sweep_relaunch": (worlds.busy, "sweep:aide-o3-lite", ("a", "r"), DARK, False),
+    "run_log": (worlds.busy, "run:48", (), DARK, False),
+    "run_submissions": (worlds.busy, "run:48", ("tab", "tab"), DARK, False),
+    "data": (worlds.busy, "data", (), DARK, False),
+    "grade": (worlds.busy, "grade", ("s", "p", "o", "o"), DARK, False),
+    "board": (worlds.demo, "board", (), DARK, False),
+    "help": (worlds.busy, "sweep:aide-o3-lite", ("question_mark",), DARK, False),
+    "hostile": (worlds.hostile, "sweep", ("right",), DARK, False),
+}
+
+
+@pytest.fixture
+def lock(places: Places) -> Iterator[FileLock]:
+    made = FileLock(lock_path(places))
+    yield made
+    made.release()
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "160x48"])
+@pytest.mark.parametrize("case", CASES)
+def test_a_screen_looks_as_it_did(
+    case: str, size: tuple[int, int], places: Places, lock: FileLock, snap_compare: Callable[..., bool]
+) -> None:
+    make, screen, keys, palette, ascii_only = CASES[case]
+    if make is None:
+        # A path that is the same on every machine is seen on this screen.
+        places = Places(Path("/nowhere/config.toml"), Path("/nowhere/data"), Path("/nowhere/state"))
+    else:
+        make(places).database.close()
+        assert lock.acquire()
+    settings = Settings(palette=palette, ascii_only=ascii_only)
+    app = ConsoleApp(places, settings, screen=screen or None, demo=make is worlds.demo, clock=FrozenClock())
+
+    async def settle(pilot: Pilot[Any]) -> None:
+        wanted = Health.ABSENT if make is None else Health.GOOD
+        for _step in range(PATIENCE_STEPS):
+            await pilot.pause(0.02)
+            if app.condition.health is wanted and app.engine is not None:
+                break
+        await pilot.pause(0.1)
+        await pilot.press(*keys)
+        await pilot.pause(0.4)
+
+    assert snap_compare(app, terminal_size=size, run_before=settle)
