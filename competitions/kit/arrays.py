@@ -1,4 +1,4 @@
-"""Numpy's `.npy` files and the headers of PNG pictures in raw data; they are read, never written."""
+"""Numpy's `.npy` files, whole, mapped or by rows, and the headers of PNG pictures in raw data."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from competitions.task import Preparation
 from foundation.problems import DataProblem
 
+_STEP = 1 << 14
 _PNG_START = struct.Struct(">8sI4sII")
 
 
@@ -21,6 +23,28 @@ def read_npy(path: Path) -> npt.NDArray[Any]:
         DataProblem: the file is missing or damaged.
     """
     return _load(path, mapped=False)
+
+
+def mapped_npy(path: Path) -> npt.NDArray[Any]:
+    """The array in a file, which is read where and when it is looked at.
+
+    Raises:
+        DataProblem: the file is missing, or shorter than its header says.
+    """
+    return _load(path, mapped=True)
+
+
+def write_rows(job: Preparation, array: npt.NDArray[Any], rows: npt.NDArray[np.intp], target: Path) -> None:
+    """Write some rows of an array, which may be a mapped one, to a file of their own, in the order given."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    written = np.lib.format.open_memmap(
+        target, mode="w+", dtype=array.dtype, shape=(len(rows), *array.shape[1:])
+    )
+    for start in range(0, len(rows), _STEP):
+        end = min(start + _STEP, len(rows))
+        written[start:end] = array[rows[start:end]]
+        job.progress(target.name, end, len(rows))
+    written.flush()
 
 
 def npy_shape(path: Path) -> tuple[int, ...]:

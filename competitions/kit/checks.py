@@ -77,6 +77,26 @@ def matched_rows(
     return paired
 
 
+def rows_asked_for(
+    submission: pd.DataFrame, answers: pd.DataFrame, column: str, *, all_needed: bool = True
+) -> Positions:
+    """For each row of the submission the position of the answers' row with the same id, which is there once.
+
+    Ids may be repeated; those of the answers must all be there unless not `all_needed`.
+    """
+    columns_present(submission, [column])
+    rows = np.asarray(pd.Index(answers[column]).get_indexer(pd.Index(submission[column])), dtype=np.intp)
+    if (rows < 0).any():
+        row = int(np.argmax(rows < 0))
+        raise InvalidSubmission(
+            f"Row {row + 1}: {column} {shown(submission[column].iloc[row])} is not among the ids asked for."
+        )
+    lacking = len(answers) - len(np.unique(rows))
+    if all_needed and lacking:
+        raise InvalidSubmission(f"The rows of {lacking} ids in {column} are missing.")
+    return rows
+
+
 def numbers(
     table: pd.DataFrame,
     columns: str | Sequence[str],

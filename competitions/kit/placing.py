@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -47,8 +47,14 @@ def place_tree(job: Preparation, source: Path, target: Path, what: str = "files"
     place_trees(job, [(source, target)], what)
 
 
-def place_trees(job: Preparation, folders: Iterable[tuple[Path, Path]], what: str = "files") -> None:
-    """Bring each first folder to each second path as a whole, empty folders included.
+def place_trees(
+    job: Preparation,
+    folders: Iterable[tuple[Path, Path]],
+    what: str = "files",
+    *,
+    left_out: Collection[str] = (),
+) -> None:
+    """Bring each first folder to each second path as a whole, empty folders included, some file names left out.
 
     Raises:
         DataProblem: a raw folder is missing, or holds something that is neither file nor folder.
@@ -61,7 +67,7 @@ def place_trees(job: Preparation, folders: Iterable[tuple[Path, Path]], what: st
             here = Path(folder)
             there = target / here.relative_to(source)
             there.mkdir(parents=True, exist_ok=True)
-            pairs += [(here / name, there / name) for name in names]
+            pairs += [(here / name, there / name) for name in names if name not in left_out]
     place(job, pairs, what)
 
 

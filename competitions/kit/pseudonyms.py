@@ -12,6 +12,7 @@ from competitions.task import Preparation
 from foundation.problems import DataProblem
 
 _WORKERS = 4
+_STEM = 12
 _ROOT = "2.25."  # the root under which anyone may make unique identifiers for DICOM files
 
 
@@ -28,6 +29,15 @@ def uids(names: Iterable[str], key: bytes) -> dict[str, str]:
         made[name] = _ROOT + str(int(digits[-places]) % 9 + 1) + digits[len(digits) - places + 1 :]
     if len(set(made.values())) < len(made):
         raise DataProblem("Identifiers cannot be renamed", "two of them would become the same")
+    return made
+
+
+def file_names(names: Iterable[str], key: bytes) -> dict[str, str]:
+    """For each name of a file a new one with the same suffix, the same again for the same key."""
+    digests = {name: hashlib.blake2b(name.encode(), key=hashlib.blake2b(key).digest()) for name in names}
+    made = {name: digest.hexdigest()[:_STEM] + Path(name).suffix for name, digest in digests.items()}
+    if len(set(made.values())) < len(made):
+        raise DataProblem("Files cannot be renamed", "two of them would become the same")
     return made
 
 

@@ -1,7 +1,8 @@
-"""Metrics over predicted classes: accuracy, F1 per class, weighted kappa."""
+"""Metrics over predicted classes: accuracy, F1 per class, weighted kappa, Matthews correlation."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -64,3 +65,17 @@ def quadratic_weighted_kappa(
     weights = (ranks[:, None] - ranks[None, :]) ** 2
     disagreement = float((weights * expected).sum())
     return 1.0 - float((weights * observed).sum()) / disagreement if disagreement else float("nan")
+
+
+def matthews_correlation(truth: Labels, predicted: Labels) -> float:
+    """The correlation of true and predicted classes, for any number of them; 0 if one side has one class only."""
+    classes, codes = np.unique(np.concatenate([truth, predicted]), return_inverse=True)
+    true_codes, predicted_codes = codes[: len(truth)], codes[len(truth) :]
+    # Python's whole numbers, because products of four counts go beyond 64 bits
+    rows, hits = len(truth), int((true_codes == predicted_codes).sum())
+    counts = [
+        np.bincount(side, minlength=len(classes)).astype(object) for side in (true_codes, predicted_codes)
+    ]
+    covariance = hits * rows - int(counts[0] @ counts[1])
+    spread = math.prod(rows * rows - int(side @ side) for side in counts)
+    return covariance / math.sqrt(spread) if spread else 0.0

@@ -44,3 +44,18 @@ def probabilistic_f1(truth: npt.NDArray[Any], probabilities: npt.NDArray[np.floa
         return 0.0
     precision, recall = right / (right + wrong), right / int(positive.sum())
     return 2 * precision * recall / (precision + recall)
+
+
+def divergences(
+    truth: npt.NDArray[np.float64], probabilities: npt.NDArray[np.float64], *, clip: float
+) -> npt.NDArray[np.float64]:
+    """Each row's Kullback-Leibler divergence of the predicted shares from the true ones.
+
+    Predictions are clipped to [clip, 1 - clip] and not rescaled. Classes with a true share of 0 add
+    nothing, and neither do missing predictions.
+    """
+    clipped = np.clip(probabilities, clip, 1 - clip)
+    logs = np.log(truth, out=np.zeros_like(truth), where=truth > 0)
+    terms = truth * (logs - np.log(clipped))
+    losses: npt.NDArray[np.float64] = np.nansum(terms, axis=1)
+    return losses

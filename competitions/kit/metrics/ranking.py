@@ -73,5 +73,19 @@ def banded_auc(
     return area / float(np.dot(np.diff(edges), weights))
 
 
+def label_ranking_precision(truth: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> float:
+    """The mean over all true labels of all rows of the precision at the label's rank in its row.
+
+    That is the share of true ones among the labels of the row that are scored at least as high. Each
+    true label weighs the same; rows without any add nothing. NaN when no row has a true label.
+    """
+    positive = np.asarray(truth) == 1
+    rows, columns = np.nonzero(positive)
+    if not len(rows):
+        return float("nan")
+    above = scores[rows] >= scores[rows, columns][:, None]
+    return float(np.mean((above & positive[rows]).sum(axis=1) / above.sum(axis=1)))
+
+
 def _area(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
     return float((np.diff(x) * (y[1:] + y[:-1])).sum() / 2)

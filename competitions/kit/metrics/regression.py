@@ -32,3 +32,12 @@ def mean_log_error(errors: Numbers, groups: npt.NDArray[np.intp], *, floor: floa
     means = np.bincount(groups, weights=errors) / np.bincount(groups)
     with np.errstate(divide="ignore"):
         return float(np.log(np.maximum(means, floor)).mean())
+
+
+def laplace_log_likelihood(
+    truth: Numbers, predicted: Numbers, deviation: Numbers, *, least_deviation: float, greatest_error: float
+) -> float:
+    """The mean of -sqrt(2) * error / deviation - ln(sqrt(2) * deviation), both kept from becoming extreme."""
+    spread = np.sqrt(2) * np.maximum(deviation, least_deviation)
+    error = np.minimum(np.abs(truth - predicted), greatest_error)
+    return float(np.mean(-2 * error / spread - np.log(spread)))

@@ -1,0 +1,33 @@
+"""Angles between directions in space, and distances between places on a sphere."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.float64]
+
+
+def angles_between(azimuth: tuple[Numbers, Numbers], zenith: tuple[Numbers, Numbers]) -> Numbers:
+    """Per row the angle between two directions, all in radians."""
+    (azimuth_a, azimuth_b), (zenith_a, zenith_b) = azimuth, zenith
+    flat = np.cos(azimuth_a) * np.cos(azimuth_b) + np.sin(azimuth_a) * np.sin(azimuth_b)
+    cosine = np.sin(zenith_a) * np.sin(zenith_b) * flat + np.cos(zenith_a) * np.cos(zenith_b)
+    angles: Numbers = np.arccos(np.clip(cosine, -1, 1))
+    return angles
+
+
+def great_circle(
+    latitude: tuple[Numbers, Numbers], longitude: tuple[Numbers, Numbers], *, radius: float
+) -> Numbers:
+    """Per row the distance of two places by the haversine formula, degrees in, the radius's unit out.
+
+    NaN where a coordinate is missing, infinite, or so far out of range that the formula has no value.
+    """
+    lat_a, lat_b = (np.radians(side) for side in latitude)
+    lon_a, lon_b = (np.radians(side) for side in longitude)
+    with np.errstate(invalid="ignore"):
+        half = np.sin((lat_b - lat_a) / 2) ** 2
+        half = half + np.cos(lat_a) * np.cos(lat_b) * np.sin((lon_b - lon_a) / 2) ** 2
+        distances: Numbers = 2 * radius * np.arcsin(np.sqrt(half))
+    return distances
