@@ -8,7 +8,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, detections, geometry, matching, metrics, placing, records, splits, tables
+from competitions.kit import (
+    checks,
+    detections,
+    geometry,
+    labelled_table,
+    matching,
+    metrics,
+    placing,
+    records,
+    splits,
+    tables,
+)
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
@@ -26,7 +37,7 @@ SLACK = 1e-8  # how far from right angles MLE-bench lets rounding move a box's c
 
 def prepare(job: Preparation) -> None:
     """Hold out logs with all that belongs to them; every table keeps the order of its file."""
-    labels = tables.read_csv(job.source("train.csv"))
+    labels = labelled_table.read(job, "train.csv", needs=["Id", COLUMN])
     raw = {name: _records(job, name) for name in ("log", "sample", "scene", "sample_data", "map")}
     raw |= {name: _records(job, name) for name in ("calibrated_sensor", "ego_pose")}
     logs = [log["token"] for log in raw["log"]]
@@ -65,12 +76,7 @@ def prepare(job: Preparation) -> None:
 
 
 def _records(job: Preparation, name: str) -> Records:
-    path = job.source(f"train_data/{name}.json")
-    try:
-        found: Records = records.read_json(path)
-    except ValueError as error:
-        raise DataProblem(f"{path} cannot be read as JSON", str(error), "Download the data again.") from error
-    return found
+    return records.read_records(job.source(f"train_data/{name}.json"))
 
 
 def _of(table: Records, key: str, tokens: Collection[str]) -> Records:

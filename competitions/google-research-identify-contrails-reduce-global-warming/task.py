@@ -16,9 +16,9 @@ DUMMIES = ["1 3 10 5", EMPTY]
 
 def prepare(job: Preparation) -> None:
     """Hold out as many records as Kaggle's validation set has, and encode their masks."""
-    known = records.read_json(job.source("train_metadata.json"))
+    known = records.read_records(job.source("train_metadata.json"))
     validation = job.source("validation_metadata.json")
-    split = splits.shuffled(len(known), len(records.read_json(validation)), job.integer("seed"))
+    split = splits.shuffled(len(known), len(records.read_records(validation)), job.integer("seed"))
     train, test = ([known[i] for i in part] for part in (split.train, split.test))
     names = [record["record_id"] for record in test]
     answers = pd.DataFrame([_answer(job, name) for name in names])

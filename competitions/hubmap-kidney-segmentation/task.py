@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from competitions.kit import checks, placing, runs, splits, tables
+from competitions.kit import checks, labelled_table, placing, runs, splits, tables
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
@@ -12,11 +12,11 @@ IMAGE, OUTLINES, REGIONS = ".tiff", ".json", "-anatomical-structure.json"
 
 def prepare(job: Preparation) -> None:
     """Hold out three images; edition corrected keeps the outlines of what is to be found in them private."""
-    table = tables.read_csv(job.source("train.csv"))
+    table = labelled_table.read(job, "train.csv", needs=["id", "encoding"])
     if len(table) != job.integer("images"):
         raise DataProblem(f"train.csv has {len(table)} rows, expected {job.integer('images')}")
     train, test = splits.shuffled(len(table), job.number("test_size"), job.integer("seed")).of(table)
-    information = tables.read_csv(job.source(INFORMATION))
+    information = labelled_table.read(job, INFORMATION, needs=["image_file", "width_pixels", "height_pixels"])
     information["id"] = information["image_file"].astype(str).str.removesuffix(IMAGE)
     information = information[information["id"].isin(table["id"])]
     answers = test.merge(information[["id", "width_pixels", "height_pixels"]], on="id", how="left")

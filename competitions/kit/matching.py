@@ -121,7 +121,9 @@ def overlapping(
         size = overlap(left, right)
         near = size > above
         found.append((left[near], right[near], size[near]))
-    left, right = (np.concatenate([np.empty(0, np.intp), *(block[side] for block in found)]) for side in (0, 1))
+    left, right = (
+        np.concatenate([np.empty(0, np.intp), *(block[side] for block in found)]) for side in (0, 1)
+    )
     size = np.concatenate([np.empty(0), *(block[2] for block in found)])
     order = np.lexsort((-right if later_wins else right, -size, left))
     return left[order], right[order], size[order]

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from foundation.problems import DataProblem
+
 _BATCH = 10_000
 _NESTED = {dict, list}
 
@@ -17,12 +19,31 @@ def read_json(path: Path, *, encoding: str = "utf-8") -> Any:
         return json.load(stream)
 
 
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """Read a raw JSON document that is a list of objects.
+
+    Raises:
+        DataProblem: it is something else, or damaged.
+    """
+    try:
+        found = read_json(path)
+    except ValueError as error:
+        raise DataProblem(
+            f"{path} cannot be read as JSON", str(error), "Download the competition's data again."
+        ) from error
+    if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
+        raise DataProblem(
+            f"{path} was not taken", "it is no list of objects", "Download the competition's data again."
+        )
+    return found
+
+
 def write_json(path: Path, value: Any, *, indent: int | None = None, sort_keys: bool = False) -> None:
     """Write one JSON document as `json.dump` does: ASCII escapes, no newline at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="\n") as stream:
         if indent is None:
-            json.dump(value, stream, sort_keys=sort_keys)
+            stream.write(json.dumps(value, sort_keys=sort_keys))  # in C, which json.dump does not use
         else:
             stream.writelines(_Indented(indent, sort_keys).pieces(value, 0))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from competitions.kit import archives, checks, detections, matching, placing, splits, tables
+from competitions.kit import archives, checks, detections, labelled_table, matching, placing, splits, tables
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
@@ -12,7 +12,7 @@ DUMMY = "U+003F 1 1 U+FF2F 2 2"
 
 def prepare(job: Preparation) -> None:
     """Split the pages; the gold submission points just inside each character's box."""
-    table = tables.read_csv(job.source("train.csv"))
+    table = labelled_table.read(job, "train.csv", needs=["image_id", "labels"])
     train, test = splits.shuffled(len(table), job.number("test_size"), job.integer("seed")).of(table)
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test, job.private / "test.csv")

@@ -4,7 +4,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, detections, geometry, matching, metrics, placing, splits, tables
+from competitions.kit import (
+    checks,
+    detections,
+    geometry,
+    labelled_table,
+    matching,
+    metrics,
+    placing,
+    splits,
+    tables,
+)
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 STUDY_LABELS = ("negative", "typical", "indeterminate", "atypical")
@@ -19,8 +29,11 @@ Numbers = npt.NDArray[np.float64]
 
 def prepare(job: Preparation) -> None:
     """Split the studies; their images and folders follow them."""
-    studies = tables.read_csv(job.source("train_study_level.csv"))
-    images = tables.read_csv(job.source("train_image_level.csv")).sort_values("id", kind="stable")
+    studies = labelled_table.read(job, "train_study_level.csv", needs=["id"])
+    images = labelled_table.read(
+        job, "train_image_level.csv", needs=["id", "label", "StudyInstanceUID"]
+    ).sort_values("id", kind="stable")
+    labelled_table.expect_width(job, studies, 1 + len(STUDY_LABELS), "train_study_level.csv")
     split = splits.shuffled(len(studies), job.number("test_size"), job.integer("seed"))
     train, test = (part.sort_values("id", kind="stable") for part in split.of(studies))
     owner = images["StudyInstanceUID"] + STUDY

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from competitions.kit import archives, checks, runs, splits, tables
+from competitions.kit import archives, checks, labelled_table, runs, splits, tables
 from competitions.task import Grading, Preparation
 
 PIXELS = 101 * 101
@@ -12,10 +12,12 @@ THRESHOLDS = np.arange(0.5, 1.0, 0.05)
 def prepare(job: Preparation) -> None:
     """Split the images; every table is sorted by id."""
     archive = job.source("competition_data.zip")
-    table = tables.read_csv(archives.extracted_file(job, archive, "train.csv")).fillna({"rle_mask": ""})
+    table = labelled_table.read(
+        job, archive.name, member="train.csv", needs=["id", "rle_mask"], words=["rle_mask"]
+    ).fillna({"rle_mask": ""})
     split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
     train, test = (part.sort_values("id", kind="stable") for part in split.of(table))
-    depths = tables.read_csv(job.source("depths.csv")).sort_values("id", kind="stable")
+    depths = labelled_table.read(job, "depths.csv", needs=["id", "z"]).sort_values("id", kind="stable")
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test, job.private / "test.csv")
     tables.write_csv(test[["id"]].assign(rle_mask="1 1"), job.public / "sample_submission.csv")

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, matching, placing, runs, splits, tables, volumes
+from competitions.kit import checks, labelled_table, matching, placing, runs, splits, tables, volumes
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 
@@ -22,7 +22,7 @@ Numbers = npt.NDArray[np.float64]
 
 def prepare(job: Preparation) -> None:
     """Hold out whole patients, and the later days of those that were scanned often."""
-    table = tables.read_csv(job.source("train.csv"))
+    table = labelled_table.read(job, "train.csv", needs=[*KEYS, "segmentation"])
     parts = table["id"].str.split("_", expand=True)
     case, day = parts[0], parts[0] + "_" + parts[1]
     cases = case.unique()

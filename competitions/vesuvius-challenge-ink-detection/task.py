@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from competitions.kit import arrays, checks, placing, runs, tables
+from competitions.kit import arrays, checks, labelled_table, placing, runs, tables
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 
@@ -23,7 +23,7 @@ def prepare(job: Preparation) -> None:
     if strange:
         raise DataProblem(f"{strange[0]} was not expected", f"fragments hold {', '.join(sorted(KINDS))} only")
     width, height = arrays.png_size(held_out / "ir.png")
-    answers = tables.read_csv(job.source(f"train/3/{LABELS}")).assign(Id=TEST)
+    answers = labelled_table.read(job, f"train/3/{LABELS}", needs=COLUMNS).assign(Id=TEST)
     tables.write_csv(answers.assign(width=width, height=height), job.private / LABELS)
     tables.write_csv(answers, job.private / "gold_submission.csv")
     sample = pd.DataFrame({"Id": [TEST], "Predicted": ["1 1 5 1"]})

@@ -6,7 +6,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, detections, geometry, matching, metrics, placing, splits, tables
+from competitions.kit import (
+    checks,
+    detections,
+    geometry,
+    labelled_table,
+    matching,
+    metrics,
+    placing,
+    splits,
+    tables,
+)
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 COORDINATES = ["x_min", "y_min", "x_max", "y_max"]
@@ -24,7 +34,7 @@ Mask = npt.NDArray[np.bool_]
 
 def prepare(job: Preparation) -> None:
     """Split the images; the radiologists' boxes of a held-out one are made one truth."""
-    table = tables.read_csv(job.source("train.csv"))
+    table = labelled_table.read(job, "train.csv", needs=COLUMNS)
     images = table["image_id"].unique()
     split = splits.shuffled(len(images), job.number("test_size"), job.integer("seed"))
     train_images, test_images = images[split.train], images[split.test]

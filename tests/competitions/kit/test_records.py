@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from competitions.kit import records
+from foundation.problems import DataProblem
 
 
 def test_documents_have_ascii_escapes_and_no_newline_at_the_end(tmp_path: Path) -> None:
@@ -51,3 +52,13 @@ def test_indented_documents_are_those_of_the_json_module(
 def test_words_for_numbers_that_json_lacks_are_kept(tmp_path: Path) -> None:
     records.write_json(tmp_path / "x.json", [{"a": math.nan}], indent=4)
     assert (tmp_path / "x.json").read_text() == '[\n    {\n        "a": NaN\n    }\n]'
+
+
+@pytest.mark.parametrize("content", ["", "[{", "{}", "[1, 2]", "\ufeff[]"])
+def test_raw_records_that_are_no_list_of_objects_are_refused_by_name(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "sample.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(DataProblem, match=r"sample\.json"):
+        records.read_records(path)
+    path.write_text('[{"token": "a"}]')
+    assert records.read_records(path) == [{"token": "a"}]
