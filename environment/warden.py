@@ -1,20 +1,19 @@
 """The main process of a sandbox: starts one command, ends it at its deadline, and keeps what it prints.
 
-It is one file of standard library only, because it is copied into container images and started there
-as process 1; in the process runtime it is the parent of the agent. It decides nothing about a run.
+One file of standard library only, because it is copied into container images, where `container.py` is
+process 1 and uses it; in the process runtime it is the agent's parent. It decides nothing about a run.
 
     python warden.py --deadline SECONDS --grace SECONDS [--log FILE --log-limit BYTES]
                      [--result FILE] [--lock FILE] [--spare NAME] -- COMMAND...
 
-- `--log FILE`: what the command prints, as bytes. The first half of the limit goes to FILE; when that
-  is full FILE gets `CUT_MARK` as its last line and the output goes on in segments named
-  `FILE.<offset in the output, 16 digits>`, each a quarter of the limit, of which the last two are kept.
-  A reader can thus tell at any moment what is missing, and no death leaves a half-moved file.
-- `FILE` with the suffix `.times`: lines `offset unix_time`, at most one a second, written when output
-  arrives: which byte of the output was printed when.
+- `--log FILE`: what the command prints, as bytes. The first half of the limit goes to FILE; when that is
+  full FILE gets `CUT_MARK` as its last line and the output goes on in segments `FILE.<offset, 16 digits>`,
+  each a quarter of the limit, of which the last two are kept. So a reader can tell at any moment what is
+  missing, and no death leaves a half-moved file.
+- `FILE` with the suffix `.times`: lines `offset unix_time`, at most one a second: what was printed when.
 - `--result FILE`: the `Ending` as JSON, put there in one step when nothing of the command is left.
-- `--lock FILE`: held by flock for as long as the warden lives, with its process id as content. A file that
-  is not held any more and no result beside it means that the warden itself was killed.
+- `--lock FILE`: held by flock while the warden lives, with its process id as content. One that is not
+  held any more without a result beside it means that the warden itself was killed.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO, Literal
+from typing import IO, Any, Literal
 
 CUT_MARK = b"\n[log limit reached: output goes on in a second part, of which only the end is kept]\n"
 EXIT_DEADLINE = 124
@@ -152,6 +151,7 @@ class Warden:
         grace: float,
         log: CappedLog | None = None,
         spare: str = "",
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         """Prepare.
 
@@ -162,12 +162,14 @@ class Warden:
             log: takes what the command prints; without it the command prints where the warden does.
             spare: a process name that gets no SIGTERM, only SIGKILL: a sandbox program that would
                 take everything inside down with it before the grace is over.
+            prepare: what the command's process does before it becomes the command.
         """
         self._command = list(command)
         self._deadline = deadline
         self._grace = grace
         self._log = log
         self._spare = spare
+        self._prepare = prepare
         self._stops = 0
         self._status: int | None = None
         self._child = 0
@@ -189,7 +191,10 @@ class Warden:
         self._started_at, self._started = time.time(), time.monotonic()
         parent = os.getpid()
 
-        def die_with_the_warden() -> None:
+        def begin() -> None:
+            if self._prepare is not None:
+                self._prepare()
+            # After that, because whoever changes its user loses this.
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != parent:  # the warden died before the line above could take effect
                 os._exit(EXIT_NOT_EXECUTABLE)
@@ -200,15 +205,14 @@ class Warden:
             stdout=subprocess.PIPE if self._log else None,
             stderr=subprocess.STDOUT if self._log else None,
             start_new_session=True,
-            preexec_fn=die_with_the_warden,
+            preexec_fn=begin,
         )
         self._child = process.pid
         if process.stdout is not None:
             self._output = os.dup(process.stdout.fileno())
             os.set_blocking(self._output, False)
             process.stdout.close()
-        # All children, adopted ones too, are reaped in one place; Popen must not wait for this one again.
-        process.returncode = 0
+        process.returncode = 0  # all children are reaped in one place: Popen must not wait for this one
 
     def watch(self) -> Ending:
         """Wait for the end of the command, or make it, and leave none of its processes behind."""
@@ -310,8 +314,7 @@ def _descendants() -> dict[int, str]:
     for entry in os.scandir("/proc"):
         if not entry.name.isdigit():
             continue
-        # A process that ends while we look is what we are waiting for, no error.
-        with suppress(FileNotFoundError, ProcessLookupError):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ends: what we wait for, no error
             # The name stands in parentheses and may hold anything, so it is cut at the last one.
             before, _, after = Path(entry.path, "stat").read_bytes().rpartition(b")")
             fields = after.split()
@@ -319,8 +322,7 @@ def _descendants() -> dict[int, str]:
             if fields[0] not in (b"Z", b"X") or int(fields[17]) > 1:
                 name = before.partition(b"(")[2].decode("utf-8", "replace")
                 children.setdefault(int(fields[1]), []).append((int(entry.name), name))
-    found: dict[int, str] = {}
-    todo = [os.getpid()]
+    found, todo = dict[int, str](), [os.getpid()]
     while todo:
         for pid, name in children.get(todo.pop(), ()):
             found[pid] = name
@@ -329,11 +331,10 @@ def _descendants() -> dict[int, str]:
 
 
 def _send(number: signal.Signals, processes: dict[int, str], *, spare: str = "") -> None:
-    for pid, name in processes.items():
-        if not spare or name != spare:
-            # Gone already, or another user's: what is left at the end is counted as survivors.
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, number)
+    for pid in (pid for pid, name in processes.items() if not spare or name != spare):
+        # Gone already, or another user's: what is left at the end is counted as survivors.
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
 
 
 def _hold_lock(path: Path) -> bool:
@@ -342,17 +343,17 @@ def _hold_lock(path: Path) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(descriptor)
-        return False
+        return False  # the descriptor goes with this process, which has nothing left to do
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
     return True
 
 
-def _put_result(path: Path, ending: Ending) -> None:
+def put_json(path: Path, content: dict[str, Any]) -> None:
+    """Put a file in its place in one step."""
     temporary = path.with_name(f".{path.name}.partial")
     with temporary.open("w", encoding="utf-8") as stream:
-        json.dump(asdict(ending), stream)
+        json.dump(content, stream)
         stream.flush()
         os.fsync(stream.fileno())
     temporary.replace(path)
@@ -391,7 +392,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if log:
         log.close()
     if asked.result:
-        _put_result(asked.result, ending)
+        put_json(asked.result, asdict(ending))
     return ending.shell_code()
 
 
