@@ -30,16 +30,15 @@ def pair_up(wanted: pd.Series, given: pd.Series) -> Positions | Mismatch:
     Both must be equally long and hold no missing cell. Ids that stand more than once are paired in
     file order.
     """
-    wanted_values, given_values = wanted.to_numpy(), given.to_numpy()
-    if _equal(wanted_values, given_values):
-        return np.arange(len(wanted_values))
+    if _equal(wanted, given):
+        return np.arange(len(wanted))
     paired = _pair_unique(wanted, given)
-    return _pair_any(wanted_values, given_values) if paired is None else paired
+    return _pair_any(wanted.to_numpy(), given.to_numpy()) if paired is None else paired
 
 
-def _equal(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> bool:
-    if given.dtype != object and given.dtype == wanted.dtype:
-        return bool((given == wanted).all())
+def _equal(wanted: pd.Series, given: pd.Series) -> bool:
+    if given.dtype != object and given.dtype == wanted.dtype:  # compared as stored, text of Arrow included
+        return bool((given.array == wanted.array).all())
     return bool(given.tolist() == wanted.tolist())
 
 
