@@ -104,7 +104,7 @@ class ConsoleApp(App[str]):
         self.sweep_id: str | None = None
         self.known_sweeps: tuple[str, ...] = ()
         self._wanted = screen
-        self._minute = -1
+        self._drawn_in = -1
         self.animation_level = "none"
         # Before anything is styled: the stylesheet uses names that only these themes have.
         for palette in PALETTES.values():
@@ -296,12 +296,11 @@ class ConsoleApp(App[str]):
 
     def _tick(self) -> None:
         self._refresh_frame()
-        minute = int(self.now() // 60)
-        if minute != self._minute:
-            self._minute = minute
-            base = self.screen
-            if isinstance(base, ConsoleScreen):
-                base.draw()
+        if isinstance(self.screen, ConsoleScreen):
+            beat = int(self.now() // self.screen.redraw_every())
+            if beat != self._drawn_in:
+                self._drawn_in = beat
+                self.screen.draw()
 
     def _refresh_frame(self) -> None:
         for screen in self.screen_stack:

@@ -18,6 +18,7 @@ OUTCOME_WORDS = {
     Outcome.INVALID: "invalid submission",
     Outcome.NO_SUBMISSION: "no submission",
 }
+OUTCOME_SHORT = OUTCOME_WORDS | {Outcome.INVALID: "invalid", Outcome.NO_SUBMISSION: "none"}
 FAILURE_WORDS = {
     FailureClass.INFRASTRUCTURE: "infrastructure",
     FailureClass.TIMEOUT: "timeout",
@@ -92,9 +93,22 @@ def limit(seconds: float) -> str:
     return f"{whole // 60}m" if whole % 60 == 0 and whole else f"{whole}s"
 
 
+def elapsed_within(seconds: float, limit_seconds: float) -> str:
+    """A duration in the scale of its limit: hours and minutes, or below an hour minutes and seconds, `1m05`."""
+    if not is_short(limit_seconds):
+        return elapsed(seconds)
+    whole = max(0, int(seconds))
+    return f"{whole // 60}m{whole % 60:02d}"
+
+
+def is_short(limit_seconds: float) -> bool:
+    """Whether seconds matter under a limit."""
+    return limit_seconds < 3600
+
+
 def of_limit(seconds: float, limit_seconds: float) -> str:
     """Elapsed of a limit: `09:14/24h`."""
-    return f"{elapsed(seconds)}/{limit(limit_seconds)}"
+    return f"{elapsed_within(seconds, limit_seconds)}/{limit(limit_seconds)}"
 
 
 def score(value: float | None, width: int = 7) -> str:

@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from console.keys import Context
+from console.model import wording
 from console.painting import Pieces
 from console.screens import frame
 from console.widgets.painted import Painted
@@ -70,6 +71,15 @@ class ConsoleScreen(Screen[None]):
     def redraw(self) -> None:
         """Draw again what depends on the time, the size or the palette."""
 
+    def redraw_every(self) -> float:
+        """How many seconds may pass between two drawings of what depends on the time."""
+        return self.seconds_between(None)
+
+    @staticmethod
+    def seconds_between(limit_seconds: float | None) -> float:
+        """A minute, or two seconds where the time limit is short."""
+        return 2.0 if limit_seconds is not None and wording.is_short(limit_seconds) else 60.0
+
     def draw(self) -> None:
         """Draw again, unless the screen is still being made or is already going."""
         if self.is_whole():
@@ -85,7 +95,9 @@ class ConsoleScreen(Screen[None]):
         self.refresh_frame()
 
     def on_screen_suspend(self) -> None:
-        """Ask nothing while another screen is in front."""
+        """Ask nothing while another screen is in front; under a question or the help the screen stays alive."""
+        if self.app.screen.is_modal:
+            return
         for name in self.questions():
             self.app.reader.unwatch(self._full(name))
 

@@ -68,7 +68,7 @@ def _widths(width: int) -> tuple[int, int, int, int]:
     """How wide names, models, percentages and dates are; 0 leaves a column out."""
     cell = 13 if width >= 100 else 8
     date = 12 if width >= 140 else 0
-    room = width - 3 - 4 * cell - 5 - date - (25 if width >= 100 else 8)
+    room = width - 3 - 4 * cell - 5 - date - (25 if width >= 100 else 16)
     models = min(44, room * 2 // 5) if room >= 36 else 0
     return max(14, min(44, room - models)), models, cell, date
 
@@ -129,8 +129,8 @@ def own_summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, 
         earned = wording.UNKNOWN
         if standing.cell is not None:
             earned = f"{standing.cell.mean:.1f} {signs.plus_minus}{standing.cell.sem:.1f} %"
-        demo: Pieces = (("  demo: synthetic data, not comparable", "warn"),) if row.demo else ()
-        head: Piece = (f" {foreign(row.name, 28)} ", "strong")
+        demo: Pieces = (("  demo, not comparable", "warn"),) if row.demo else ()
+        head: Piece = (f" {foreign(row.name, 20)} ", "strong")
         middle: Piece = (f"any medal on its own {wording.plural(standing.of, 'competition')}: ", "dim")
         made.append(cut((head, middle, (earned, "text"), *demo), width))
     return tuple(made[:4])

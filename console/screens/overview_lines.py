@@ -98,7 +98,7 @@ def _when(each: SweepLine, ended: int, now: float, signs: Signs) -> Piece:
 
 def _concern(each: Concern, width: int, now: float, signs: Signs) -> Line:
     run, wide = each.run, width >= 110
-    drawn = draw_run(run, signs, now)
+    drawn = draw_run(run, signs, now, 0.0)
     letter = (
         wording.FAILURE_LETTERS[run.failure_class or FailureClass.UNKNOWN] if each.kind == "failed" else "?"
     )

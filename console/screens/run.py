@@ -60,6 +60,10 @@ class RunScreen(ConsoleScreen):
         """Open on the wanted pane."""
         self._show_pane(self._pane)
 
+    def redraw_every(self) -> float:
+        """A run of minutes is watched by the second."""
+        return self.seconds_between(self._facts.sweep.spec.time_limit_seconds if self._facts else None)
+
     def redraw(self) -> None:
         """Draw the facts and the pane as they are now."""
         facts = self._facts

@@ -21,9 +21,6 @@ _OUTCOME_ROLES: dict[Outcome, Role] = {
 }
 
 
-_WITHOUT_SCORE = {Outcome.INVALID: "invalid", Outcome.NO_SUBMISSION: "none"}
-
-
 @dataclass(frozen=True)
 class Drawn:
     """A run in a cell: the sign, then a short text; a standing in brackets where it is not final."""
@@ -62,13 +59,13 @@ def state_role(run: Run) -> Role:
     return "running" if run.is_live else "dim"
 
 
-def draw_run(run: Run | None, signs: Signs, now: float) -> Drawn:
+def draw_run(run: Run | None, signs: Signs, now: float, limit: float) -> Drawn:
     """What a run's cell says."""
     if run is None:
         return Drawn(" ", "", "", "faint")
     reroll = signs.reroll if run.rerolls else ""
     if run.state is RunState.FINISHED and run.outcome is not None:
-        text = wording.score(run.score) if run.score is not None else _WITHOUT_SCORE.get(run.outcome, "")
+        text = wording.score(run.score) if run.score is not None else wording.OUTCOME_SHORT[run.outcome]
         return Drawn(outcome_sign(run.outcome, signs), text + reroll, "", outcome_role(run.outcome))
     if run.state is RunState.FAILED:
         kind = run.failure_class or FailureClass.UNKNOWN
@@ -80,7 +77,7 @@ def draw_run(run: Run | None, signs: Signs, now: float) -> Drawn:
         return Drawn(signs.queued, f"queued{reroll}" if run.attempts else reroll, "", "dim")
     standing = outcome_sign(run.standing, signs) if run.standing else signs.dot
     if run.state is RunState.RUNNING and run.started_at is not None:
-        text = wording.elapsed(now - run.started_at)
+        text = wording.elapsed_within(now - run.started_at, limit)
     else:
         text = run.state.value[:8]
     return Drawn(signs.running, text + reroll, f"[{standing}]", "running", outcome_role(run.standing))

@@ -55,7 +55,7 @@ def panes(current: str, width: int, signs: Signs) -> Pieces:
 
 def _state(facts: RunFacts, width: int, now: float, signs: Signs) -> Pieces:
     run, limit = facts.run, facts.sweep.spec.time_limit_seconds
-    drawn = draw_run(run, signs, now)
+    drawn = draw_run(run, signs, now, limit)
     word = wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
     if run.started_at is None:
         return ((f"{drawn.sign} {word} ", state_role(run)),)

@@ -61,6 +61,10 @@ class SweepScreen(ConsoleScreen):
         if self.is_current:
             self.ask_again()
 
+    def redraw_every(self) -> float:
+        """Runs of minutes are watched by the second."""
+        return self.seconds_between(self._board.sweep.spec.time_limit_seconds if self._board else None)
+
     def redraw(self) -> None:
         """Draw the board as it is and is looked at now."""
         board, runs = self._board, self.query_one("#runs", LineList)
@@ -190,7 +194,8 @@ class SweepScreen(ConsoleScreen):
 
     def _view(self) -> View:
         width = self.query_one(LineList).scrollable_content_region.width or self.size.width
-        return View(width, self.app.now(), self.app.signs, self._filter, self._marked)
+        limit = self._board.sweep.spec.time_limit_seconds if self._board is not None else 0.0
+        return View(width, self.app.now(), limit, self.app.signs, self._filter, self._marked)
 
     def _set_filter(self, text: str) -> None:
         self._filter = filters.parse(text.strip())
@@ -198,8 +203,7 @@ class SweepScreen(ConsoleScreen):
 
     def _draw_about(self) -> None:
         if self._board is not None:
-            limit = self._board.sweep.spec.time_limit_seconds
-            line = sweep_lines.cursor_line(self._run(), self._row(), self._view(), limit)
+            line = sweep_lines.cursor_line(self._run(), self._row(), self._view())
             self.query_one("#about", Painted).show(line)
 
     def _follow_wish(self, runs: LineList) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ class View:
 
     width: int
     now: float
+    limit: float
     signs: Signs
     filter: Filter
     marked: frozenset[int]
@@ -125,17 +127,17 @@ def filter_line(board: SweepBoard, view: View) -> tuple[Pieces, ...]:
     return (spread(tuple(pieces), marks, view.width),)
 
 
-def cursor_line(run: Run | None, row: BoardRow | None, view: View, limit: float) -> Pieces:
+def cursor_line(run: Run | None, row: BoardRow | None, view: View) -> Pieces:
     """One line on what the cursor stands on, so that a cell need not say everything."""
     if run is None or row is None:
         return ()
     dot = f" {view.signs.dot} "
     name = foreign(row.competition_id, 60).rstrip()
     head: list[Piece] = [(" ", "text"), (f"{name} seed {run.seed}", "text"), (dot, "faint")]
-    return cut((*head, *_about(run, row, view, limit)), view.width)
+    return cut((*head, *_about(run, row, view)), view.width)
 
 
-def _about(run: Run, row: BoardRow, view: View, limit: float) -> list[Piece]:
+def _about(run: Run, row: BoardRow, view: View) -> list[Piece]:
     dot = f" {view.signs.dot} "
     if run.failure_class is not None:
         words = wording.FAILURE_WORDS[run.failure_class]
@@ -147,7 +149,7 @@ def _about(run: Run, row: BoardRow, view: View, limit: float) -> list[Piece]:
     if run.state == "queued" and row.waits_for:
         return [*pieces, (f"  waits: {foreign(row.waits_for, 80).rstrip()}", "warn")]
     if run.is_live and run.started_at is not None:
-        pieces.append((f" {wording.of_limit(view.now - run.started_at, limit)}", "dim"))
+        pieces.append((f" {wording.of_limit(view.now - run.started_at, view.limit)}", "dim"))
     if run.is_live:
         standing = f"now {wording.OUTCOME_WORDS[run.standing]}" if run.standing else "nothing graded yet"
         pieces += [(dot, "faint"), (standing, "dim")]
@@ -210,7 +212,7 @@ def _row(row: BoardRow, layout: _Layout, view: View) -> Line:
 def _cell_of(run: Run | None, row: BoardRow, layout: _Layout, view: View) -> list[Piece]:
     if run is None or (view.filter and not view.filter.accepts(run, row.split)):
         return [(" " * layout.seed, "faint")]
-    drawn = list(cell_pieces(draw_run(run, view.signs, view.now), layout.seed - 2))
+    drawn = list(cell_pieces(draw_run(run, view.signs, view.now, view.limit), layout.seed - 2))
     marked = view.signs.marked if run.id in view.marked else " "
     return [*drawn, (marked, "accent"), (" ", "text")]
 
@@ -247,8 +249,8 @@ def _flat_name(width: int) -> int:
 
 
 def _flat_row(run: Run, row: BoardRow, view: View) -> Line:
-    drawn = draw_run(run, view.signs, view.now)
-    standing = wording.OUTCOME_WORDS[run.standing] if run.standing else ""
+    drawn = draw_run(run, view.signs, view.now, view.limit)
+    standing = wording.OUTCOME_SHORT[run.standing] if run.standing else ""
     marked = view.signs.marked if run.id in view.marked else " "
     what = run.failure_text or (row.waits_for if run.state == "queued" else "")
     pieces: Pieces = (
@@ -258,11 +260,17 @@ def _flat_row(run: Run, row: BoardRow, view: View) -> Line:
         (f"{run.seed:>4}  ", "text"),
         (fit(f"{drawn.sign} {run.state.value}", 16) + " ", drawn.role),
         (f"{wording.score(run.score, 10) if run.score is not None else '':>10} ", "text"),
-        (fit(standing.replace(" submission", ""), 13), drawn.standing_role if run.is_live else drawn.role),
+        (fit(standing, 13), drawn.standing_role if run.is_live else drawn.role),
         (f"{run.attempts:>7}  ", "dim"),
         (foreign(what, max(0, view.width - _flat_name(view.width) - 72)), "dim"),
     )
     return Line(cut(pieces, view.width), key=run.id, selectable=True)
+
+
+_REROLL_WARNING = (
+    "Another chance for these seeds makes the result look better than one try would have been."
+    " They count as re-rolled, and the exported row says so."
+)
 
 
 def relaunch_question(found: Sequence[Run], rerolls: Sequence[Run], width: int) -> tuple[Pieces, ...]:
@@ -279,10 +287,7 @@ def relaunch_question(found: Sequence[Run], rerolls: Sequence[Run], width: int) 
         lines += [()] if lines else []
         lines += [((f"{wording.plural(len(rerolls), 'run')} ended by the agent's own doing", "warn"),)]
         lines += _named(rerolls, width)
-        lines += [
-            (("Another chance for these seeds makes the result look better than one try", "warn"),),
-            (("would have been. They count as re-rolled, and the exported row says so.", "warn"),),
-        ]
+        lines += [((text, "warn"),) for text in textwrap.wrap(_REROLL_WARNING, max(20, width - 4))]
     return tuple(lines)
 
 

@@ -21,7 +21,7 @@ from foundation.locks import FileLock
 from tests.console import worlds
 from tests.console.worlds import FrozenClock, World
 
-PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 30.0
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from console.app import ConsoleApp
 from console.config import Settings
 from console.model.reader import Health
 from console.theme import DARK, LIGHT, MONOCHROME, Palette
+from console.widgets.line_list import LineList
 from engine.control.status import lock_path
 from engine.places import Places
 from foundation.locks import FileLock
@@ -44,6 +46,17 @@ CASES: dict[str, tuple[Make | None, str, tuple[str, ...], Palette, bool]] = {
 }
 
 
+@pytest.fixture(scope="session")
+def report_folder() -> str:
+    """Where the plugin gathers differences: it says so in the environment, which every test finds cleaned."""
+    return os.environ["TEXTUAL_SNAPSHOT_TEMPDIR"]
+
+
+@pytest.fixture(autouse=True)
+def _reported(report_folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEXTUAL_SNAPSHOT_TEMPDIR", report_folder)
+
+
 @pytest.fixture
 def lock(places: Places) -> Iterator[FileLock]:
     made = FileLock(lock_path(places))
@@ -72,7 +85,10 @@ def test_a_screen_looks_as_it_did(
             await pilot.pause(0.02)
             if app.condition.health is wanted and app.engine is not None:
                 break
-        await pilot.pause(0.1)
+        for _step in range(PATIENCE_STEPS):
+            await pilot.pause(0.02)
+            if all(shown.lines for shown in app.screen.query(LineList) if shown.display):
+                break
         await pilot.press(*keys)
         await pilot.pause(0.4)
 

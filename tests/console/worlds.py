@@ -313,7 +313,7 @@ def hostile(places: Places) -> World:
 
 def _slug(name: str) -> str:
     return "".join(
-        letter if letter.isascii() and letter.isalnum() or letter == "-" else "_" for letter in name
+        letter if (letter.isascii() and letter.isalnum()) or letter == "-" else "_" for letter in name
     )
 
 
