@@ -13,7 +13,9 @@ from competitions.kit.matching import ranks
 Whole = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 
-_AROUND = ((0, 0), (0, -1), (0, 1), (-1, 0), (1, 0))  # layers and lines to go
+_FEW = 4  # strokes of a solid to look at first
+_PROMISING = 0.7  # of a solid's largest squared bound
+_SAMPLE = 24  # strokes to bound far ones by
 _PAIRS = 1 << 22  # distances computed at a time: bounds the memory
 
 
@@ -95,16 +97,25 @@ def _directed(near: Solids, far: Solids, scale: Numbers) -> Numbers:
     """Per solid the square of the largest distance from `near` to `far`, by bounds.
 
     Every stroke's distance is bounded from above, by its farther end, and from below, by its ends.
-    Only strokes whose upper bound beats the solid's best lower bound are looked at again, halved.
+    Only strokes whose upper bound beats the solid's best lower bound are looked at again, those with
+    the largest bounds first, and halved.
     """
     best = np.zeros(len(scale))
     target = _Target(far, scale)
     left = _minus(near, far)
-    bound = target.first_bound(left)
-    most = 4
+    bound = target.bound_beside(left)
+    # a few promising strokes give lower bounds that spare most others any closer look
+    top = np.zeros(len(scale))
+    np.maximum.at(top, left.solid, bound)
+    promising = bound >= _PROMISING * top[left.solid]
+    bound[promising] = target.bound_around(left.take(promising), bound[promising])
+    few = np.flatnonzero(promising)[_largest(left.take(promising), bound[promising], _FEW)]
+    np.maximum.at(best, left.solid[few], target.bounds(left.take(few), bound[few])[1])
+    alive = bound > best[left.solid]
+    left, bound = left.take(alive), target.bound_around(left.take(alive), bound[alive])
+    most = _FEW
     while len(bound):
-        order = np.lexsort((-bound, left.solid))
-        chosen = order[ranks(left.solid[order]) < most]
+        chosen = _largest(left, bound, most)
         tried = left.take(chosen)
         upper, lower = target.bounds(tried, bound[chosen])
         np.maximum.at(best, tried.solid, lower)
@@ -116,6 +127,12 @@ def _directed(near: Solids, far: Solids, scale: Numbers) -> Numbers:
         left, bound = left.take(alive), bound[alive]
         most *= 2
     return best
+
+
+def _largest(left: Solids, bound: Numbers, most: int) -> npt.NDArray[np.intp]:
+    """The positions of each solid's strokes with the largest bounds."""
+    order = np.lexsort((-bound, left.solid))
+    return order[ranks(left.solid[order]) < most]
 
 
 class _Target:
@@ -135,21 +152,34 @@ class _Target:
     def _number(self, solid: Whole, layer: Whole, line: Whole) -> Whole:
         return ((solid * self._layers + layer) * self._lines + line) * self._places
 
-    def first_bound(self, tried: Solids) -> Numbers:
-        """The squares of bounds from above: by the strokes next to each stroke's place on the lines around it."""
-        bound = np.full(len(tried.solid), np.inf)
-        place = np.minimum(tried.first, self._places - 1)
-        for layers, lines in _AROUND:
-            layer = np.clip(tried.layer + layers, 0, self._layers - 1)
-            line = np.clip(tried.line + lines, 0, self._lines - 1)
-            after = np.searchsorted(self._order, self._number(tried.solid, layer, line) + place)
-            for index in (after - 1, after):
-                other = np.clip(index, 0, len(self._order) - 1)
-                apart = (tried.layer - self._strokes.layer[other]) * self._scale[tried.solid, 0]
-                ends = self._squares(tried, np.arange(len(bound)), other)
-                found = apart**2 + np.maximum(*ends)
-                bound = np.where(self._strokes.solid[other] == tried.solid, np.minimum(bound, found), bound)
+    def bound_beside(self, tried: Solids) -> Numbers:
+        """The squares of bounds from above: by the strokes before and after each stroke's place."""
+        return self._bound_by_line(tried, np.full(len(tried.solid), np.inf), 0, 0)
+
+    def bound_around(self, tried: Solids, bound: Numbers) -> Numbers:
+        """Better bounds: by the lines around each stroke's place, and by a sample of all strokes."""
+        for layers, lines in ((0, -1), (0, 1), (-1, 0), (1, 0)):
+            bound = self._bound_by_line(tried, bound, layers, lines)
+        begin = np.searchsorted(self._strokes.solid, tried.solid)
+        count = np.searchsorted(self._strokes.solid, tried.solid, side="right") - begin
+        for part in range(_SAMPLE):
+            bound = self._bound_by(tried, bound, begin + count * part // _SAMPLE)
         return bound
+
+    def _bound_by_line(self, tried: Solids, bound: Numbers, layers: int, lines: int) -> Numbers:
+        place = np.minimum(tried.first, self._places - 1)
+        layer = np.clip(tried.layer + layers, 0, self._layers - 1)
+        line = np.clip(tried.line + lines, 0, self._lines - 1)
+        after = np.searchsorted(self._order, self._number(tried.solid, layer, line) + place)
+        for index in (after - 1, after):
+            bound = self._bound_by(tried, bound, np.clip(index, 0, len(self._order) - 1))
+        return bound
+
+    def _bound_by(self, tried: Solids, bound: Numbers, other: Whole) -> Numbers:
+        apart = (tried.layer - self._strokes.layer[other]) * self._scale[tried.solid, 0]
+        ends = self._squares(tried, np.arange(len(bound)), other)
+        found = apart * apart + np.maximum(*ends)
+        return np.where(self._strokes.solid[other] == tried.solid, np.minimum(bound, found), bound)
 
     def _squares(self, tried: Solids, left: Whole, right: Whole) -> tuple[Numbers, Numbers]:
         """The squares of the distances from both ends of strokes to others, the layers left out."""
