@@ -1,15 +1,21 @@
-"""Reading and writing JSON documents and JSON lines; tables of them are `tables`."""
+"""Reading and writing JSON documents and JSON lines, one by one or as a table."""
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from foundation.problems import DataProblem
 
 _BATCH = 10_000
+# all escapes are matched, so that a backslash which is itself escaped starts none
+_ESCAPES = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..)|\\.")
 _NESTED = {dict, list}
 
 
@@ -106,3 +112,46 @@ def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
         for line in stream:
             if line.strip():
                 yield json.loads(line)
+
+
+def read_jsonl_parts(path: Path, keys: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Some members of each object of a JSON lines file, blank lines skipped.
+
+    What stands before the members is not parsed when they are the last ones of their object.
+    """
+    starts = [f',"{key}":'.encode() for key in keys]
+    with path.open("rb") as stream:
+        for line in stream:
+            if line.strip():
+                # a quote inside of a text is escaped, so a comma before a bare one is between members
+                yield _tail(line, min(map(line.rfind, starts)), keys) or json.loads(line)
+
+
+def _tail(line: bytes, start: int, keys: Sequence[str]) -> dict[str, Any] | None:
+    if start < 0:
+        return None
+    try:
+        found = json.loads(b"{" + line[start + 1 :])
+    except ValueError:  # the comma stands deeper inside of the object
+        return None
+    return found if set(keys) <= set(found) else None
+
+
+def table_of(lines: bytes) -> pd.DataFrame:
+    """JSON lines as a table, with the types and the digits that pandas makes of them.
+
+    Halves of surrogate pairs are dropped: what stands for no character cannot be written again.
+
+    Raises:
+        ValueError: they are not JSON.
+    """
+    if b"\\ud" in lines or b"\\uD" in lines:
+        lines = _ESCAPES.sub(lambda found: b"" if found["half"] else found[0], lines)
+    return pd.read_json(io.BytesIO(lines), lines=True)
+
+
+def lines_of(table: pd.DataFrame) -> bytes:
+    """A table as JSON lines, with the escapes and the ten decimals that pandas writes."""
+    text = io.BytesIO()
+    table.to_json(text, orient="records", lines=True)
+    return text.getvalue()
