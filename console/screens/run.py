@@ -50,7 +50,12 @@ class RunScreen(ConsoleScreen):
 
     def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
         """The facts of this run."""
-        return {"facts": (lambda database: run_facts(database, self._run_id), self._take)}
+        return {
+            "facts": (
+                lambda database: run_facts(database, self._run_id),
+                self._take,
+            )
+        }
 
     def contexts(self) -> tuple[Context, ...]:
         """The log has keys that a list has not."""

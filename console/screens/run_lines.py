@@ -231,7 +231,7 @@ def config(facts: RunFacts, width: int) -> list[Line]:
         ("processors", f"{spec.cpus:g}"),
         ("memory", wording.size(spec.memory_bytes) if spec.memory_bytes else "not limited"),
         ("GPUs", str(spec.gpus)),
-        ("directory", attempt.directory if attempt else wording.UNKNOWN),
+        ("directory", str(facts.directory) if attempt else wording.UNKNOWN),
     ]
     if facts.competition is not None:
         rows.append(

@@ -169,7 +169,9 @@ def _layout(board: SweepBoard, width: int) -> _Layout:
     longest = max((len(competition) for competition in board.sweep.spec.competitions), default=20) + 2
     more = width >= _MORE_COLUMNS and width - _MARGIN - seeds * _CELL - _MORE_WIDTH >= 30
     room = width - _MARGIN - 1 - (_MORE_WIDTH if more else 0)
-    seed = next((cell for cell in (17, 15, _CELL, 11, 9) if room - seeds * cell >= min(longest, 32)), 7)
+    whole = (cell for cell in (17, 15, _CELL) if room - seeds * cell >= longest)
+    cut_names = (cell for cell in (_CELL, 11, 9) if room - seeds * cell >= min(longest, 32))
+    seed = next(whole, 0) or next(cut_names, 7)
     return _Layout(max(12, min(longest, room - seeds * seed)), seed, seeds, more)
 
 

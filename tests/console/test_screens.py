@@ -17,6 +17,7 @@ from engine.control.status import EngineStatus
 from engine.grading.child import GradeRequest
 from engine.grading.report import Report
 from engine.places import Places
+from engine.runs import protocol
 from foundation.problems import EnvironmentProblem
 from state import transitions
 from state.lifecycle import Outcome
@@ -380,7 +381,7 @@ async def test_the_log_follows_pauses_and_searches(opened: OpenDesk, places: Pla
         await desk.sees("following", "fixed the label encoder")
         await desk.press("k", "k")
         await desk.sees("paused")
-        log = next(places.runs_dir.glob("aide-o3-lite/aerial*/seed-1/attempt-1/run.log"))
+        log = next(places.runs_dir.glob(f"aide-o3-lite/aerial*/seed-1/attempt-1/{protocol.LOG}"))
         with log.open("a") as stream:
             stream.write("one\ntwo\nthe end\n")
         await desk.sees("paused, +3 lines")

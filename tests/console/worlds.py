@@ -8,6 +8,7 @@ from pathlib import Path
 from competitions import registry
 from engine.control.status import EngineStatus, publish
 from engine.places import Places
+from engine.runs import protocol
 from state import datasets, experiments, runs, submissions, sweeps, transitions
 from state.database import Database, open_for_writing
 from state.lifecycle import FailureClass, Outcome, SweepState
@@ -93,9 +94,15 @@ class World:
             / f"attempt-{run.attempts + 1}"
         )
         (directory / "submission").mkdir(parents=True)
-        (directory / "run.log").write_bytes(log or _log(run.competition_id))
+        printed = directory / protocol.LOG
+        printed.parent.mkdir(exist_ok=True)
+        printed.write_bytes(log or _log(run.competition_id))
         attempt = transitions.launch(
-            self.database, run_id, directory=str(directory), runtime="bubblewrap", now=NOW - ago
+            self.database,
+            run_id,
+            directory=str(directory.relative_to(self.places.state_dir)),
+            runtime="bubblewrap",
+            now=NOW - ago,
         )
         transitions.started(self.database, attempt.id, isolated=True, at=NOW - ago, now=NOW - ago)
         return attempt.id
@@ -300,7 +307,7 @@ def hostile(places: Places) -> World:
     world.sweep(f"s{bad}", (f"comp{bad}", DEMO[5]), agent=f"agent{bad}")
     run = world.run(f"s{bad}", DEMO[5], 1)
     attempt = world.launch(run, ago=HOUR, log=(bad + "\n").encode() * 50 + b"\xff\xfe\x1b[31mred\x1b[0m\n")
-    directory = Path(runs.attempt(world.database, attempt).directory)
+    directory = places.state_dir / runs.attempt(world.database, attempt).directory
     (directory / "submission" / "x\x1b]0;name\x07\x9b2J.csv").write_text("a")
     world.snapshot(attempt, 1, None, Outcome.INVALID, ago=100, message=bad)
     world.fail(attempt, FailureClass.CRASH, bad, ago=50, evidence=bad)
