@@ -20,7 +20,7 @@ from environment.runlog import LogPart, log_parts
 # A line without an end is cut here, at positions that are the same from whichever side it is read.
 LONGEST_LINE = 1 << 16
 _BLOCK = 1 << 16
-_SEARCH_BLOCK = 1 << 20
+_SEARCH_BLOCK = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -131,19 +131,22 @@ class LogFile:
 
     def search(self, pattern: re.Pattern[bytes], start: int, *, wanted: Callable[[], bool]) -> LogLine | None:
         """Find the next line at or behind `start` in which the pattern is; gives up when no longer `wanted`."""
-        carried, carried_at = b"", start
-        for position, block in self._blocks(start, self.end, _SEARCH_BLOCK):
-            if not wanted():
-                return None
-            if position != carried_at + len(carried):
-                carried, carried_at = b"", position
-            text = carried + block
-            found = pattern.search(text)
+        position = start
+        while position < self.end and wanted():
+            stretch = self._stretch_at(position)
+            if stretch is None:
+                break
+            position = max(position, stretch.start)
+            block = self._read(stretch, position, min(stretch.end, position + _SEARCH_BLOCK))
+            if not block:
+                break
+            found = pattern.search(block)
             if found:
-                return self._line_from(self.line_start(carried_at + found.start()))
-            keep = len(text) - text.rfind(b"\n") - 1
-            keep = min(keep, LONGEST_LINE)
-            carried, carried_at = text[len(text) - keep :], carried_at + len(text) - keep
+                return self._line_from(self.line_start(position + found.start()))
+            # The next block begins with the line that this one cuts in two, unless that never ends.
+            whole = block.rfind(b"\n") + 1
+            last = position + len(block) >= stretch.end
+            position += whole if whole and not last else len(block)
         return None
 
     def search_back(
