@@ -31,6 +31,7 @@ COPIED = ["attribute.json", "category.json", "sensor.json", "visibility.json"]
 FOLDERS = {"jpeg": "images", "bin": "lidar"}
 MAP = "map_raster_palo_alto.png"
 COLUMN = "PredictionString"
+FORM = detections.Form(9, name=8, single_blanks=True, missing_ok=True, blank_ok=True)
 THRESHOLDS = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
 SLACK = 1e-8  # how far from right angles MLE-bench lets rounding move a box's corners
 
@@ -130,23 +131,11 @@ def grade(case: Grading) -> float:
     checks.row_count(case.submission, len(case.answers))
     checks.columns_present(case.submission, ["Id", COLUMN])
     rows = checks.matched_rows(case.submission, case.answers, "Id")
-    truth = detections.parse(case.answers[COLUMN], 9, column=COLUMN, single_blanks=True, missing_ok=True)
-    predicted = detections.parse(
-        case.submission[COLUMN].iloc[rows],
-        9,
-        column=COLUMN,
-        single_blanks=True,
-        missing_ok=True,
-        blank_ok=True,
-        row_numbers=rows,
-    )
-    confidence = predicted.numbers(0)
-    boxes, true_boxes = (
-        np.column_stack([side.numbers(field) for field in range(1, 8)]) for side in (predicted, truth)
-    )
-    group, true_group = matching.codes(
-        *((side.row, np.array(side.fields[8], dtype=object)) for side in (predicted, truth))
-    )
+    truth = detections.parse(case.answers[COLUMN], FORM, column=COLUMN)
+    given = case.submission[COLUMN].iloc[rows]
+    predicted = detections.parse(given, FORM, column=COLUMN, row_numbers=rows)
+    confidence, boxes, true_boxes = predicted.numbers[:, 0], predicted.numbers[:, 1:], truth.numbers[:, 1:]
+    group, true_group = matching.codes((predicted.row, predicted.names), (truth.row, truth.names))
     judged = np.isin(group, true_group)
     wrong = ~_are_boxes(boxes) & (judged | case.corrected)
     if wrong.any():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,8 @@ from competitions.task import InvalidSubmission
 Numbers = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]
 
+_BLANK, _LINE = ord(" "), ord("\n")
+
 
 @dataclass(frozen=True)
 class Detections:
@@ -23,89 +26,148 @@ class Detections:
 
     Attributes:
         row: the row that each object belongs to.
-        fields: per place in an object its tokens, one for each object.
+        numbers: one line per object with its numbers, in the order of its tokens, the name left out.
+        names: the name of each object, empty where objects have none.
         column: the column's name, for messages.
         row_numbers: where each row stands in the submission, for messages.
     """
 
     row: Positions
-    fields: tuple[list[str], ...]
+    numbers: Numbers
+    names: npt.NDArray[np.object_]
     column: str
     row_numbers: Positions
-
-    def numbers(self, field: int) -> Numbers:
-        """One field of all objects as doubles, everything that `float()` takes.
-
-        Raises:
-            InvalidSubmission: a token is no number.
-        """
-        tokens = self.fields[field]
-        try:
-            return np.fromiter(map(float, tokens), dtype=np.float64, count=len(tokens))
-        except ValueError as error:
-            wrong = next(place for place, token in enumerate(tokens) if not _is_number(token))
-            raise self.refused(wrong, f"holds {shown(tokens[wrong])} where a number is expected") from error
 
     def refused(self, place: int | np.intp, why: str) -> InvalidSubmission:
         """An error that names the row of an object and tells what is wrong with it."""
         return InvalidSubmission(f"Row {self.row_numbers[self.row[place]] + 1}: {self.column} {why}.")
 
 
-def _is_number(token: str) -> bool:
-    try:
-        float(token)
-    except ValueError:
-        return False
-    return True
+@dataclass(frozen=True)
+class Form:
+    """How objects are written.
 
-
-def parse(
-    cells: Sequence[Any] | pd.Series,
-    width: int,
-    *,
-    column: str,
-    single_blanks: bool,
-    missing_ok: bool,
-    blank_ok: bool = False,
-    row_numbers: npt.ArrayLike | None = None,
-) -> Detections:
-    """Read a column of objects of `width` tokens each.
-
-    Args:
-        cells: the texts; a number is refused.
+    Attributes:
         width: how many tokens an object has.
-        column: the column's name, for messages.
+        name: which of them is its name; all others are numbers, as `float()` takes them.
         single_blanks: exactly one blank stands between tokens, so that a surplus one makes an empty
             token; otherwise blanks of any kind and number separate them.
         missing_ok: a missing cell holds no object.
         blank_ok: a cell of blanks alone holds no object; always so without `single_blanks`.
+    """
+
+    width: int
+    name: int | None
+    single_blanks: bool
+    missing_ok: bool
+    blank_ok: bool = False
+
+
+def parse(
+    cells: Sequence[Any] | pd.Series,
+    form: Form,
+    *,
+    column: str,
+    row_numbers: npt.ArrayLike | None = None,
+) -> Detections:
+    """Read a column of objects.
+
+    Args:
+        cells: the texts; a number is refused.
+        form: how the objects are written.
+        column: the column's name, for messages.
         row_numbers: the cells' positions in the submission, where they have been put in another order.
 
     Raises:
-        InvalidSubmission: a cell is no text, or its tokens don't make whole objects.
+        InvalidSubmission: a cell is no text, its tokens don't make whole objects, or one is no number.
     """
     texts = pd.Series(cells, dtype=object).tolist()
     numbers = np.arange(len(texts)) if row_numbers is None else np.asarray(row_numbers, dtype=np.intp)
+    filled = np.array([not _is_empty(text, form) for text in texts], dtype=bool)
+    rows = np.flatnonzero(filled)
+    held = [texts[row] for row in rows]
+    read = _read_regular(held, form)
+    if read is None:
+        return _parse_token_by_token(held, rows, form, column, numbers)
+    owner, values, names = read
+    return Detections(rows[owner], values, names, column, numbers)
+
+
+def _is_empty(text: Any, form: Form) -> bool:
+    if isinstance(text, str):
+        return (form.blank_ok or not form.single_blanks) and not text.strip()
+    return form.missing_ok and bool(pd.isna(text))
+
+
+def _read_regular(texts: list[Any], form: Form) -> tuple[Positions, Numbers, npt.NDArray[np.object_]] | None:
+    """Read cells in which single blanks separate whole objects of plain numbers: one line each makes a table.
+
+    None where anything is unusual; what is wrong, if it is, is told by looking at every token.
+    """
+    if not texts or not all(isinstance(text, str) for text in texts):
+        return None
+    joined = "\n".join(texts)
+    if not joined.isascii() or joined.count("\n") != len(texts) - 1:
+        return None
+    raw = np.frombuffer(joined.encode("ascii"), dtype=np.uint8).copy()
+    if ((raw < _BLANK) & (raw != _LINE)).any():
+        return None
+    breaks = np.flatnonzero((raw == _BLANK) | (raw == _LINE))
+    edges = np.concatenate([[-1], breaks, [len(raw)]])
+    ends_of_cells = np.append(np.flatnonzero(raw[breaks] == _LINE), len(breaks))
+    if (np.diff(edges) < 2).any() or ((ends_of_cells + 1) % form.width).any():
+        return None
+    raw[breaks[form.width - 1 :: form.width]] = _LINE
+    fields = range(form.width)
+    try:
+        table = pd.read_csv(
+            io.BytesIO(raw.tobytes()),
+            sep=" ",
+            header=None,
+            names=list(fields),
+            dtype={field: str if field == form.name else np.float64 for field in fields},
+            quoting=3,
+            na_filter=False,
+        )
+    except ValueError:
+        return None
+    counts = np.diff((ends_of_cells + 1) // form.width, prepend=0)
+    values = table[[field for field in fields if field != form.name]].to_numpy(dtype=np.float64)
+    names = np.empty(0, dtype=object) if form.name is None else table[form.name].to_numpy(dtype=object)
+    return np.repeat(np.arange(len(texts)), counts), values, names
+
+
+def _parse_token_by_token(
+    texts: list[Any], rows: Positions, form: Form, column: str, row_numbers: Positions
+) -> Detections:
     tokens: list[str] = []
     counts = np.zeros(len(texts), dtype=np.intp)
-    for row, text in enumerate(texts):
+    for place, text in enumerate(texts):
+        row = row_numbers[rows[place]] + 1
         if not isinstance(text, str):
-            if missing_ok and pd.isna(text):
-                continue
             found = "is missing" if pd.isna(text) else f"{shown(text)} is not text"
             raise InvalidSubmission(
-                f"Row {numbers[row] + 1}: {column} {found}; expected objects of {width} tokens each."
+                f"Row {row}: {column} {found}; expected objects of {form.width} tokens each."
             )
-        if blank_ok and not text.strip():
-            continue
-        parts = text.split(" ") if single_blanks else text.split()
-        if len(parts) % width:
-            hint = " (tokens are separated by exactly one blank)" if single_blanks else ""
+        parts = text.split(" ") if form.single_blanks else text.split()
+        if len(parts) % form.width:
+            hint = " (tokens are separated by exactly one blank)" if form.single_blanks else ""
             raise InvalidSubmission(
-                f"Row {numbers[row] + 1}: {column} has {len(parts)} tokens, "
-                f"expected a multiple of {width}{hint}."
+                f"Row {row}: {column} has {len(parts)} tokens, expected a multiple of {form.width}{hint}."
             )
         tokens += parts
-        counts[row] = len(parts) // width
-    fields = tuple(tokens[place::width] for place in range(width))
-    return Detections(np.repeat(np.arange(len(texts)), counts), fields, column, numbers)
+        counts[place] = len(parts) // form.width
+    owner = rows[np.repeat(np.arange(len(texts)), counts)]
+    fields = [tokens[field :: form.width] for field in range(form.width)]
+    names = np.array([] if form.name is None else fields.pop(form.name), dtype=object)
+    values = np.empty((len(owner), len(fields)))
+    found_so_far = Detections(owner, values, names, column, row_numbers)
+    for field, column_of_tokens in enumerate(fields):
+        for place, token in enumerate(column_of_tokens):
+            try:
+                values[place, field] = float(token)
+            except ValueError as error:
+                raise found_so_far.refused(
+                    place, f"holds {shown(token)} where a number is expected"
+                ) from error
+    return found_so_far

@@ -1,12 +1,12 @@
 """Kuzushiji: a split of scanned pages from zip to zip, scored by F1 over characters that are hit by a point."""
 
-import numpy as np
-
 from competitions.kit import archives, checks, detections, labelled_table, matching, placing, splits, tables
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
 PAGES = "train_images.zip"
+POINTS = detections.Form(3, name=0, single_blanks=True, missing_ok=True)
+BOXES = detections.Form(5, name=0, single_blanks=True, missing_ok=True)
 DUMMY = "U+003F 1 1 U+FF2F 2 2"
 
 
@@ -41,21 +41,12 @@ def grade(case: Grading) -> float:
     checks.row_count(case.submission, len(case.answers))
     checks.columns_present(case.submission, ["image_id", "labels"])
     rows = checks.matched_rows(case.submission, case.answers, "image_id")
-    points = detections.parse(
-        case.submission["labels"].iloc[rows],
-        3,
-        column="labels",
-        single_blanks=True,
-        missing_ok=True,
-        row_numbers=rows,
-    )
-    boxes = detections.parse(case.answers["labels"], 5, column="labels", single_blanks=True, missing_ok=True)
-    point_x, point_y = points.numbers(1), points.numbers(2)
-    left, top, width, height = (boxes.numbers(field) for field in (1, 2, 3, 4))
+    points = detections.parse(case.submission["labels"].iloc[rows], POINTS, column="labels", row_numbers=rows)
+    boxes = detections.parse(case.answers["labels"], BOXES, column="labels")
+    point_x, point_y = points.numbers.T
+    left, top, width, height = boxes.numbers.T
     right, bottom = left + width, top + height
-    box_group, point_group = matching.codes(
-        *((side.row, np.array(side.fields[0], dtype=object)) for side in (boxes, points))
-    )
+    box_group, point_group = matching.codes((boxes.row, boxes.names), (points.row, points.names))
 
     def inside(pair: matching.Pairs) -> matching.Pairs:
         box, point = pair

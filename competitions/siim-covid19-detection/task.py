@@ -21,6 +21,7 @@ STUDY_LABELS = ("negative", "typical", "indeterminate", "atypical")
 STUDY = "_study"
 DUMMY_BOX = " 1 0 0 1 1"
 COLUMN = "PredictionString"
+FORM = detections.Form(6, name=0, single_blanks=False, missing_ok=False)
 MIN_IOU = 0.5
 
 Hits = npt.NDArray[np.bool_]
@@ -61,14 +62,12 @@ def grade(case: Grading) -> float:
     checks.row_count(case.submission, len(case.answers))
     checks.columns_present(case.submission, ["id", COLUMN])
     rows = checks.matched_rows(case.submission, case.answers, "id")
+    truth = detections.parse(case.answers[COLUMN], FORM, column=COLUMN)
     given = case.submission[COLUMN].iloc[rows]
-    truth = detections.parse(case.answers[COLUMN], 6, column=COLUMN, single_blanks=False, missing_ok=False)
-    predicted = detections.parse(
-        given, 6, column=COLUMN, single_blanks=False, missing_ok=False, row_numbers=rows
-    )
-    labels, true_label = np.unique(np.array(truth.fields[0]), return_inverse=True)
-    label = pd.Index(labels).get_indexer(pd.Index(predicted.fields[0], dtype=object))
-    confidence, *corners = (predicted.numbers(field) for field in range(1, 6))
+    predicted = detections.parse(given, FORM, column=COLUMN, row_numbers=rows)
+    labels, true_label = np.unique(truth.names.astype(str), return_inverse=True)
+    label = pd.Index(labels.astype(object)).get_indexer(pd.Index(predicted.names))
+    confidence = predicted.numbers[:, 0]
     counted = label >= 0
     wrong = ~np.isfinite(confidence) & (counted | case.corrected)
     if wrong.any():
@@ -80,9 +79,7 @@ def grade(case: Grading) -> float:
     order = order[np.argsort(-confidence[order], kind="stable")]
     row, label, confidence = predicted.row[order], label[order], confidence[order]
     group, true_group = matching.codes((row, label), (truth.row, true_label))
-    boxes = np.column_stack(corners)[order]
-    true_boxes = np.column_stack([truth.numbers(field) for field in range(2, 6)])
-
+    boxes, true_boxes = predicted.numbers[order, 1:], truth.numbers[:, 1:]
     left, right, _ = matching.overlapping(
         group,
         true_group,

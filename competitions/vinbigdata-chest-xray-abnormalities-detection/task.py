@@ -22,6 +22,7 @@ from competitions.task import Grading, InvalidSubmission, Preparation
 COORDINATES = ["x_min", "y_min", "x_max", "y_max"]
 COLUMNS = ["image_id", "class_id", "class_name", "rad_id", *COORDINATES]
 COLUMN = "PredictionString"
+FORM = detections.Form(6, name=None, single_blanks=True, missing_ok=False)
 NO_FINDING = 14
 MIN_IOU = 0.4
 MOST_BOXES = 100  # per image and class, by COCO's rules
@@ -85,10 +86,8 @@ def grade(case: Grading) -> float:
         raise InvalidSubmission(
             "Each image asked for needs a row with its image_id, and no other image may have one."
         )
-    predicted = detections.parse(
-        case.submission[COLUMN], 6, column=COLUMN, single_blanks=True, missing_ok=False
-    )
-    class_id, confidence, *corners = (predicted.numbers(field) for field in range(6))
+    predicted = detections.parse(case.submission[COLUMN], FORM, column=COLUMN)
+    class_id, confidence = predicted.numbers[:, 0], predicted.numbers[:, 1]
     if not np.isfinite(class_id).all():
         raise predicted.refused(np.argmax(~np.isfinite(class_id)), "holds a class_id that is not finite")
     true_image, images = pd.factorize(wanted)
@@ -100,7 +99,7 @@ def grade(case: Grading) -> float:
     order = np.lexsort((image, -confidence))
     order = order[label[order] >= 0]
     group, true_group = matching.codes((image[order], label[order]), (true_image, true_label))
-    found = Found(order, group, label[order], np.column_stack(corners)[order])
+    found = Found(order, group, label[order], predicted.numbers[order, 2:])
     truth = Found(
         np.arange(len(wanted)), true_group, true_label, case.answers[COORDINATES].to_numpy(dtype=np.float64)
     )
