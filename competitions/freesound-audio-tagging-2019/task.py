@@ -1,0 +1,71 @@
+"""Freesound Audio Tagging 2019: Kaggle's own test clips with the labels published later, scored by lwlrap."""
+
+import pandas as pd
+
+from competitions.kit import checks, labelled_table, placing, pseudonyms, tables
+from competitions.kit.metrics.ranking import label_ranking_precision
+from competitions.task import Grading, InvalidSubmission, Preparation
+from foundation.problems import DataProblem
+
+ID, SAMPLE = "fname", "sample_submission.csv"
+LABELS, LABELS_TABLE = "FSDKaggle2019.meta", "test_post_competition.csv"
+SOURCE = "https://zenodo.org/records/3612637"
+
+
+def prepare(job: Preparation) -> None:
+    """Publish everything but the labels; edition corrected gives the test clips new names."""
+    classes = list(job.competition.classes)
+    sample = labelled_table.read(job, SAMPLE, needs=[ID, *classes])
+    clips = _labels(job)
+    clips = clips[clips["usage"] == "Private"]
+    labels = clips["labels"].fillna("").str.split(",")
+    marks = pd.DataFrame(
+        {name: [int(name in held) for held in labels] for name in classes}, index=clips.index
+    )
+    answers = pd.concat([clips[[ID]], marks], axis=1)
+    if set(sample.columns) != {ID, *classes} or sorted(sample[ID]) != sorted(answers[ID]):
+        raise DataProblem(
+            f"{job.source(SAMPLE)} is not as known",
+            f"its clips and classes are not those of {LABELS_TABLE}",
+            "Download the competition's data and its label archive again.",
+        )
+    published = [path for path in sorted(job.raw.iterdir()) if LABELS not in path.name]
+    if job.corrected:
+        published = [path for path in published if path.name not in {"test", SAMPLE}]
+        renamed = pseudonyms.file_names(answers[ID], answers.to_csv(index=False).encode())
+        clips_folder = job.source("test")
+        placing.place(job, [(clips_folder / old, job.public / "test" / new) for old, new in renamed.items()])
+        answers = answers.assign(**{ID: answers[ID].map(renamed)}).sort_values(ID)
+        tables.write_csv(tables.filled(answers, dict.fromkeys(classes, 0)), job.public / SAMPLE)
+    tables.write_csv(answers, job.private / "test.csv")
+    placing.place(job, [(path, job.public / path.name) for path in published if path.is_file()])
+    folders = [path for path in published if path.is_dir()]
+    placing.place_trees(job, [(path, job.public / path.name) for path in folders])
+
+
+def _labels(job: Preparation) -> pd.DataFrame:
+    unpacked, packed = f"{LABELS}/{LABELS_TABLE}", f"{LABELS}.zip"
+    columns = [ID, "labels", "usage"]
+    if (job.raw / unpacked).exists():
+        return labelled_table.read(job, unpacked, needs=columns)
+    if not (job.raw / packed).exists():
+        raise DataProblem(
+            f"{job.competition.id}: {packed} is missing from the raw data",
+            "Kaggle never published the labels of the test clips; their authors did",
+            f"Get it from {SOURCE}, put it beside the other raw files, and name their folder as the raw data.",
+        )
+    return labelled_table.read(job, packed, member=LABELS_TABLE, needs=columns)
+
+
+def grade(case: Grading) -> float:
+    """The label-weighted label-ranking average precision."""
+    classes = list(case.competition.classes)
+    checks.row_count(case.submission, len(case.answers))
+    if list(case.submission.columns) != [ID, *classes]:
+        checks.columns_exactly(case.submission, [ID, *classes])
+        raise InvalidSubmission(
+            f"The columns stand in another order than expected: {ID}, then the classes as in {SAMPLE}."
+        )
+    rows = checks.matched_rows(case.submission, case.answers, ID)
+    scores = checks.numbers(case.submission, classes)[rows]
+    return label_ranking_precision(case.answers[classes].to_numpy(), scores)

@@ -1,0 +1,80 @@
+"""HMS Harmful Brain Activity: a split of spectrograms with their recordings, scored by divergence of votes."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit import checks, labelled_table, placing, tables
+from competitions.kit.metrics.probability import divergences
+from competitions.task import Grading, InvalidSubmission, Preparation
+from foundation.problems import DataProblem
+
+VOTES = [f"{name}_vote" for name in ("seizure", "lpd", "gpd", "lrda", "grda", "other")]
+TOLD = ["spectrogram_id", "eeg_id", "patient_id"]
+WINDOW = ["label_id", "eeg_label_offset_seconds", "spectrogram_label_offset_seconds"]
+EEG, LABEL = "eeg_id", "label_id"
+CLIP = 1e-15
+TOLERANCE = 1e-5 + 1e-8
+
+
+def prepare(job: Preparation) -> None:
+    """Split the spectrograms; edition corrected names each window, so that predictions can be told apart."""
+    windows = labelled_table.read(job, "train.csv", needs=[*TOLD, *WINDOW, *VOTES])
+    train, test = labelled_table.divided(job, windows, windows["spectrogram_id"])
+    if train[EEG].isin(test[EEG]).any():
+        raise DataProblem(
+            f"{job.competition.id}: {job.source('train.csv')} is not as known",
+            "windows of one recording belong to several spectrograms",
+            "Download the competition's data again.",
+        )
+    shown = TOLD
+    key = EEG
+    if job.corrected:
+        shown, key = [*WINDOW[:1], *TOLD, *WINDOW[1:]], LABEL
+    shares = test[VOTES].div(test[VOTES].sum(axis=1), axis=0)
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test[shown], job.public / "test.csv")
+    tables.write_csv(test, job.private / "test.csv")
+    tables.write_csv(pd.concat([test[[key]], shares], axis=1), job.private / "gold_submission.csv")
+    sample = tables.filled(test[[key]], dict.fromkeys(VOTES, 1 / 6))
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+    placing.place_tree(job, job.source("example_figures"), job.public / "example_figures")
+    for kind, column in (("eegs", EEG), ("spectrograms", "spectrogram_id")):
+        for part, name in ((train, "train"), (test, "test")):
+            files = part[column].drop_duplicates().map(str) + ".parquet"
+            placing.place_named(job, files, job.source(f"train_{kind}"), job.public / f"{name}_{kind}")
+
+
+def grade(case: Grading) -> float:
+    """The mean divergence of predicted from true shares of votes, which edition v1 pairs by sorting."""
+    if case.corrected:
+        checks.columns_present(case.submission, [LABEL, *VOTES])
+        rows = checks.matched_rows(case.submission, case.answers, LABEL)
+        given = checks.numbers(case.submission, VOTES, low=0, high=1)
+        checks.rows_sum_to_one(given, tolerance=TOLERANCE)
+        votes, given = case.answers[VOTES].to_numpy(dtype=np.float64), given[rows]
+    else:
+        checks.columns_present(case.submission, [EEG, *VOTES])
+        checks.row_count(case.submission, len(case.answers))
+        order, answers_order = _sorted_alike(case.submission[EEG], case.answers[EEG])
+        given = _checked_shares(case.submission)[order]
+        votes = case.answers[VOTES].to_numpy(dtype=np.float64)[answers_order]
+    return float(divergences(votes / votes.sum(axis=1, keepdims=True), given, clip=CLIP).mean())
+
+
+def _sorted_alike(given: pd.Series, asked: pd.Series) -> tuple[checks.Positions, checks.Positions]:
+    if set(given.drop_duplicates()) != set(asked.drop_duplicates()):
+        raise InvalidSubmission(f"The values of {EEG} are not those of test.csv.")
+    first, second = (np.argsort(side.to_numpy(), kind="stable") for side in (given, asked))
+    return first, second
+
+
+def _checked_shares(table: pd.DataFrame) -> npt.NDArray[np.float64]:
+    """The six columns of edition v1, where missing cells count as 0 and further columns must add nothing."""
+    shares = checks.numbers(table, VOTES, low=0, high=1, missing_ok=True)
+    checks.rows_sum_to_one(np.nan_to_num(shares), decimals=5)
+    others = [name for name in table.columns if name not in {EEG, *VOTES}]
+    if others:
+        more = checks.numbers(table, others, low=0, high=1, missing_ok=True)
+        checks.rows_sum_to_one(np.nan_to_num(np.hstack([shares, more])), tolerance=TOLERANCE)
+    return shares

@@ -1,0 +1,46 @@
+"""IceCube Neutrinos: a split of batches of events in parquet files, scored by the mean angle between directions."""
+
+import pandas as pd
+
+from competitions.kit import checks, parquet, placing, splits, tables
+from competitions.kit.metrics.directions import angles_between
+from competitions.task import Grading, InvalidSubmission, Preparation
+
+BATCH, ID = "batch_id", "event_id"
+ANGLES = ["azimuth", "zenith"]
+TOLD = [BATCH, ID, "first_pulse_index", "last_pulse_index"]
+
+
+def prepare(job: Preparation) -> None:
+    """Split the batches; events and pulses follow their batch."""
+    events = job.source("train_meta.parquet")
+    batches = parquet.distinct(events, BATCH)
+    split = splits.shuffled(len(batches), job.number("test_size"), job.integer("seed"))
+    train, test = batches[split.train], batches[split.test]
+    parts = [
+        parquet.Part(job.public / "train_meta.parquet", train, [*TOLD, *ANGLES]),
+        parquet.Part(job.public / "test_meta.parquet", test, TOLD),
+    ]
+    parquet.divide(job, events, BATCH, parts)
+    answers = parquet.rows_with(events, BATCH, test, [ID, *ANGLES])
+    tables.write_csv(answers, job.private / "test.csv")
+    sample = answers[[ID]].assign(azimuth=1, zenith=1)
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+    placing.copy_file(job, job.source("sensor_geometry.csv"), job.public / "sensor_geometry.csv")
+    pulses = job.source("train")
+    for chosen, name in ((train, "train"), (test, "test")):
+        files = [f"batch_{number}.parquet" for number in chosen]
+        placing.place_named(job, files, pulses, job.public / name)
+
+
+def grade(case: Grading) -> float:
+    """The mean angle in radians between true and predicted direction."""
+    checks.columns_exactly(case.submission, [ID, *ANGLES])
+    for name in ANGLES:
+        column = case.submission[name]
+        if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+            raise InvalidSubmission(f"{name} holds something else than numbers; expected angles in radians.")
+    given = checks.numbers(case.submission, ANGLES)
+    rows = checks.matched_rows(case.submission, case.answers, ID)
+    azimuth, zenith = ((case.answers[name].to_numpy(), given[rows, k]) for k, name in enumerate(ANGLES))
+    return float(angles_between(azimuth, zenith).mean())

@@ -1,0 +1,44 @@
+"""NFL Player Contact Detection: a split of whole plays with their videos, scored by Matthews correlation."""
+
+import pandas as pd
+
+from competitions.kit import checks, former_floats, labelled_table, placing, tables
+from competitions.kit.metrics.classification import matthews_correlation
+from competitions.task import Grading, InvalidSubmission, Preparation
+
+PLAY, TARGET = "game_play", "contact"
+VIEWS = ("All29", "Endzone", "Sideline")
+
+
+def prepare(job: Preparation) -> None:
+    """Split the plays; every table and video follows its play."""
+    labels = labelled_table.read(job, "train_labels.csv", needs=["contact_id", PLAY, TARGET])
+    train, test = labelled_table.divided(job, labels, labels[PLAY])
+    tables.write_csv(train, job.public / "train_labels.csv")
+    tables.write_csv(test, job.private / "test.csv")
+    sample = test[["contact_id"]].assign(**{TARGET: 0})
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+    plays = {"train": train[PLAY].drop_duplicates(), "test": test[PLAY].drop_duplicates()}
+    for table in ("baseline_helmets", "player_tracking", "video_metadata"):
+        _divide_rows(job, f"{table}.csv", plays)
+    for part, chosen in plays.items():
+        videos = [f"{play}_{view}.mp4" for play in chosen for view in VIEWS]
+        placing.place_named(job, videos, job.source("train"), job.public / part)
+
+
+def _divide_rows(job: Preparation, name: str, plays: dict[str, pd.Series]) -> None:
+    rows = labelled_table.read(job, f"train_{name}", needs=[PLAY])
+    rows = former_floats.restored(rows, job.source(f"train_{name}"))
+    for part, chosen in plays.items():
+        tables.write_csv(rows[rows[PLAY].isin(chosen)], job.public / f"{part}_{name}")
+
+
+def grade(case: Grading) -> float:
+    """Matthews correlation; edition v1 takes other whole numbers for further classes."""
+    checks.columns_present(case.submission, ["contact_id", TARGET])
+    rows = checks.matched_rows(case.submission, case.answers, "contact_id")
+    predicted = checks.whole_numbers(case.submission, TARGET)
+    if case.corrected and not ((predicted == 0) | (predicted == 1)).all():
+        row = int(((predicted != 0) & (predicted != 1)).argmax())
+        raise InvalidSubmission(f"Row {row + 1}: {TARGET} {predicted[row]:.15g} is neither 0 nor 1.")
+    return matthews_correlation(checks.whole_numbers(case.answers, TARGET), predicted[rows])

@@ -1,0 +1,99 @@
+"""OSIC Pulmonary Fibrosis: a split of patients, scored by a Laplace likelihood of their last three visits."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit import checks, labelled_table, placing, splits, tables
+from competitions.kit.metrics.regression import laplace_log_likelihood
+from competitions.task import Grading, InvalidSubmission, Preparation
+from foundation.problems import DataProblem
+
+VISIT = ["Patient", "Weeks"]
+COLUMNS = [*VISIT, "FVC", "Percent", "Age", "Sex", "SmokingStatus"]
+ID = "Patient_Week"
+FIRST_WEEK, LAST_WEEK = -12, 133
+SCORED_VISITS = 3
+
+Positions = npt.NDArray[np.intp]
+
+
+def prepare(job: Preparation) -> None:
+    """Split the patients; a test patient's first visit is told, and all weeks of a range are asked for."""
+    visits = labelled_table.read(job, "train.csv", needs=COLUMNS)
+    split = splits.listed_groups(visits["Patient"], job.number("test_size"), job.integer("seed"))
+    train, test = split.of(visits)
+    if job.corrected:
+        test = test.drop_duplicates(VISIT)
+    weeks = visits["Weeks"] if job.corrected else test["Weeks"]
+    low, high = int(weeks.min()), int(weeks.max())
+    if job.corrected:  # a range that the test visits have no part in
+        low, high = min(low, FIRST_WEEK), max(high, LAST_WEEK)
+    answers = _every_week(job, test, low, high)
+    first = test.sort_values("Weeks", kind="stable").groupby("Patient", sort=True).first().reset_index()
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(first[COLUMNS], job.public / "test.csv")
+    tables.write_csv(answers, job.private / "test.csv")
+    sample = answers[[ID]].assign(FVC=2000, Confidence=100)
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+    for part, name in ((train, "train"), (test, "test")):
+        scans = [
+            (job.source("train") / id_, job.public / name / id_) for id_ in part["Patient"].drop_duplicates()
+        ]
+        placing.place_trees(job, scans, f"{name} scans")
+
+
+def _every_week(job: Preparation, test: pd.DataFrame, low: int, high: int) -> pd.DataFrame:
+    patients = test["Patient"].drop_duplicates()
+    grid = pd.MultiIndex.from_product([patients, range(low, high + 1)], names=VISIT).to_frame(index=False)
+    answers = grid.merge(test, on=VISIT, how="left")
+    if answers["Patient"].value_counts().nunique() > 1:
+        raise DataProblem(
+            f"{job.competition.id}: {job.source('train.csv')} is not as known",
+            "a test patient has two visits in one week",
+            "Download the competition's data again, or use edition corrected, which takes the first of them.",
+        )
+    return answers.assign(Patient_Week=answers["Patient"] + "_" + answers["Weeks"].map(str), Confidence=100)
+
+
+def grade(case: Grading) -> float:
+    """The mean likelihood of the scored visits; edition v1 leaves out those that a submission leaves out."""
+    checks.columns_present(case.submission, [ID, "FVC", "Confidence"])
+    visits = _scored(case.answers)
+    if case.corrected:
+        given = checks.matched_rows(case.submission, case.answers, ID)[visits]
+        capacity = checks.numbers(case.submission, "FVC")[given]
+        deviation = checks.numbers(case.submission, "Confidence")[given]
+    else:
+        visits, given = _met(case, visits)
+        capacity = _as_read(case.submission, "FVC")[given]
+        deviation = np.nan_to_num(
+            _as_read(case.submission, "Confidence")[given], posinf=np.inf, neginf=-np.inf
+        )
+        if not len(visits):
+            return float("nan")
+    truth = checks.numbers(case.answers, "FVC", missing_ok=True)[visits]
+    return laplace_log_likelihood(truth, capacity, deviation, least_deviation=70, greatest_error=1000)
+
+
+def _scored(answers: pd.DataFrame) -> Positions:
+    visits = answers[[ID]].reset_index(drop=True).loc[answers["FVC"].notna().to_numpy()]
+    parts = visits[ID].str.rpartition("_")
+    last = parts[2].astype(int).groupby(parts[0]).rank(method="first", ascending=False) <= SCORED_VISITS
+    return last.index[last].to_numpy()
+
+
+def _met(case: Grading, visits: Positions) -> tuple[Positions, Positions]:
+    """The scored visits that the submission has, and its rows for them."""
+    rows = checks.rows_asked_for(case.submission, case.answers, ID, all_needed=False)
+    given = np.flatnonzero(np.isin(rows, visits))
+    repeated = pd.Series(rows[given]).duplicated().to_numpy()
+    if repeated.any():
+        raise InvalidSubmission(f"Row {int(given[np.argmax(repeated)]) + 1}: its {ID} stands there already.")
+    return rows[given], given
+
+
+def _as_read(table: pd.DataFrame, column: str) -> npt.NDArray[np.float64]:
+    if not pd.api.types.is_numeric_dtype(table[column]):
+        raise InvalidSubmission(f"{column} holds text; expected numbers only.")
+    return table[column].to_numpy(dtype=np.float64)

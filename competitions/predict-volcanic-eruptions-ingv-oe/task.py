@@ -1,0 +1,37 @@
+"""INGV Volcanic Eruption Prediction: a row split of seismic segments, scored by a rounded absolute error."""
+
+import math
+
+import numpy as np
+
+from competitions.kit import checks, labelled_table, metrics, placing, tables
+from competitions.task import Grading, InvalidSubmission, Preparation
+
+ID, TARGET = "segment_id", "time_to_eruption"
+
+
+def prepare(job: Preparation) -> None:
+    """Split the labelled segments and their series."""
+    table = labelled_table.read(job, "train.csv", needs=[ID, TARGET])
+    train, test = labelled_table.divided(job, table)
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test, job.private / "test.csv")
+    tables.write_csv(test[[ID]].assign(**{TARGET: 0}), job.public / "sample_submission.csv")
+    for part, name in ((train, "train"), (test, "test")):
+        placing.place_named(job, part[ID].map(str) + ".csv", job.source("train"), job.public / name)
+
+
+def grade(case: Grading) -> float:
+    """The mean absolute error as a whole number; edition v1 counts repeated segments again."""
+    checks.columns_present(case.submission, [TARGET, ID])
+    if case.corrected:
+        rows = np.arange(len(case.answers))
+        given = checks.matched_rows(case.submission, case.answers, ID)
+    else:
+        rows = checks.rows_asked_for(case.submission, case.answers, ID)
+        given = np.arange(len(rows))
+    predicted = checks.numbers(case.submission, TARGET)[given]
+    error = metrics.mean_absolute_error(checks.numbers(case.answers, TARGET)[rows], predicted)
+    if not math.isfinite(error):
+        raise InvalidSubmission(f"The values of {TARGET} are too large for a mean to be taken.")
+    return float(round(error))

@@ -1,0 +1,72 @@
+"""Smartphone Decimeter Challenge 2022: a split of driving days, scored by distances from the true track."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from competitions.kit import checks, former_floats, labelled_table, placing, splits, tables
+from competitions.kit.metrics.directions import great_circle
+from competitions.task import Grading, Preparation
+
+TIME = "UnixTimeMillis"
+PLACE = ["LatitudeDegrees", "LongitudeDegrees"]
+COLUMNS = ["tripId", TIME, *PLACE]
+TRUTH, REFERENCE_LOG = "ground_truth.csv", "span_log.nmea"
+EARTH = 6_371_000.0
+
+
+def prepare(job: Preparation) -> None:
+    """Split the days; test drives lose their true tracks, in edition corrected the receiver's log of them too."""
+    source = job.source("train")
+    drives = sorted(path.name for path in source.iterdir() if path.is_dir())
+    dates, days = pd.factorize(np.array([_date(drive) for drive in drives], dtype=object), sort=True)
+    chosen = splits.shuffled(len(days), job.number("test_size"), job.integer("seed")).test
+    test = [drive for drive, date in zip(drives, dates, strict=True) if date in chosen]
+    train = [drive for drive in drives if drive not in test]
+    hidden = {TRUTH, REFERENCE_LOG} if job.corrected else {TRUTH}
+    for part, names, left_out in (("train", train, set()), ("test", test, hidden)):
+        folders = [(source / name, job.public / part / name) for name in names]
+        placing.place_trees(job, folders, part, left_out=left_out)
+    placing.place_tree(job, job.source("metadata"), job.public / "metadata")
+    tracks = [_track(job, path) for drive in test for path in sorted((source / drive).glob(f"*/{TRUTH}"))]
+    answers = pd.concat(tracks)
+    tables.write_csv(answers, job.private / "test.csv")
+    sample = tables.filled(answers, dict(zip(PLACE, (37.904611315634504, -86.48107806249548), strict=True)))
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+
+
+def _date(drive: str) -> str:
+    year, month, day = [*drive.split("-"), "", ""][:3]
+    return f"{year}-{month:0>2}-{day:0>2}"
+
+
+def _track(job: Preparation, path: Path) -> pd.DataFrame:
+    drive, phone = path.parts[-3:-1]
+    table = labelled_table.read(job, f"train/{drive}/{phone}/{TRUTH}", needs=[TIME, *PLACE])
+    return former_floats.restored(table, path).assign(tripId=f"{drive}-{phone}")[COLUMNS]
+
+
+def grade(case: Grading) -> float:
+    """The mean over trips of the middle between the median and the 95th percentile of the distances.
+
+    Edition v1 pairs the points of a trip in file order; edition corrected pairs them by time.
+    """
+    checks.columns_present(case.submission, COLUMNS)
+    if case.corrected:
+        rows = checks.matched_rows(_keyed(case.submission), _keyed(case.answers), "point")
+    else:
+        rows = checks.matched_rows(case.submission, case.answers, "tripId")
+    given = checks.numbers(
+        case.submission, PLACE, missing_ok=not case.corrected, infinite_ok=not case.corrected
+    )[rows]
+    truth = checks.numbers(case.answers, PLACE)
+    latitude, longitude = ((truth[:, axis], given[:, axis]) for axis in (0, 1))
+    distances = great_circle(latitude, longitude, radius=EARTH)
+    trips = pd.Series(distances).groupby(case.answers["tripId"].to_numpy(), sort=False)
+    return float(np.mean([np.quantile(points.to_numpy(), [0.5, 0.95]).mean() for _, points in trips]))
+
+
+def _keyed(table: pd.DataFrame) -> pd.DataFrame:
+    times = pd.Series(checks.whole_numbers(table, TIME), index=table.index)
+    return pd.DataFrame({"point": table["tripId"].map(str) + " at " + times.map("{:.0f}".format)})

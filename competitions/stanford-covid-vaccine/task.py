@@ -1,0 +1,109 @@
+"""OpenVaccine: a split of RNA molecules in JSON lines, scored by the mean error per measured position."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit import checks, metrics, records, similarity, tables
+from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
+
+ID = "id_seqpos"
+TARGETS = ["reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C"]
+SCORED = ["reactivity", "deg_Mg_pH10", "deg_Mg_50C"]
+LETTERS = 6  # two molecules are alike when they share half of their stretches of so many bases
+ALIKE = 0.5
+
+
+def prepare(job: Preparation) -> None:
+    """Hold out molecules of good quality; edition corrected keeps similar ones together."""
+    molecules = _read(job, "train.json")
+    count = int(job.number("test_size") * len(molecules))
+    clean = (molecules["SN_filter"] > 0).to_numpy()
+    if job.corrected:
+        alike = similarity.groups(molecules["sequence"].tolist(), letters=LETTERS, share=ALIKE)
+        train_rows, test_rows = _whole_groups(alike, clean, count, job.integer("seed"))
+        train, test = molecules.iloc[train_rows], molecules.iloc[test_rows]
+    else:
+        drawn = molecules[clean].sample(n=count, random_state=job.integer("seed")).index
+        in_test = molecules.index.isin(drawn)
+        train, test = molecules[~in_test], molecules[in_test]
+    answers = _positions(job, test)
+    tables.write_csv(answers, job.private / "test.csv", float_format="%.10f")
+    sample = tables.filled(answers[[ID, *TARGETS]], dict.fromkeys(TARGETS, 0.0))
+    tables.write_csv(sample, job.public / "sample_submission.csv", float_format="%.10f")
+    told = list(_read(job, "test.json").columns)
+    for part, name in ((train, "train.json"), (test[told], "test.json")):
+        numbered = part.assign(index=np.arange(len(part)))
+        (job.public / name).write_bytes(records.lines_of(numbered))
+
+
+def _read(job: Preparation, name: str) -> pd.DataFrame:
+    path = job.source(name)
+    try:
+        return records.table_of(path.read_bytes())
+    except ValueError as error:
+        raise DataProblem(
+            f"{path} cannot be read as JSON lines", str(error), "Download the competition's data again."
+        ) from error
+
+
+def _whole_groups(
+    groups: npt.NDArray[np.intp], clean: npt.NDArray[np.bool_], count: int, seed: int
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Train rows, and at most `count` clean test rows; what is alike to a test row but not clean is in neither."""
+    sizes = np.bincount(groups, weights=clean).astype(int)
+    chosen = np.zeros(len(sizes), dtype=np.bool_)
+    room = count
+    for group in np.random.RandomState(seed).permutation(len(sizes)):
+        if 0 < sizes[group] <= room:
+            chosen[group] = True
+            room -= sizes[group]
+    held_out = chosen[groups]
+    return np.flatnonzero(~held_out), np.flatnonzero(held_out & clean)
+
+
+def _positions(job: Preparation, test: pd.DataFrame) -> pd.DataFrame:
+    """One row per position of each molecule, with 0 where nothing was measured."""
+    lengths, scored = (test[name].to_numpy() for name in ("seq_length", "seq_scored"))
+    if not len(test) or (lengths != lengths[0]).any() or (scored >= lengths).any():
+        raise DataProblem(
+            f"{job.source('train.json')} is not as known",
+            "its molecules are not of one length that is longer than what was measured",
+            "Download the competition's data again.",
+        )
+    places = np.tile(np.arange(lengths[0]), len(test))
+    keep = places < np.repeat(scored, lengths)
+    columns: dict[str, npt.NDArray[np.float64]] = {}
+    for name in TARGETS:
+        columns[name] = np.zeros(len(keep))
+        columns[name][keep] = np.concatenate(test[name].tolist())
+    ids = pd.Series(np.repeat(test["id"].to_numpy(dtype=object), lengths))
+    return pd.DataFrame({ID: ids + "_" + pd.Series(places).map(str), **columns, "keep": keep})
+
+
+def grade(case: Grading) -> float:
+    """The mean over three targets of the root mean squared error at measured positions.
+
+    Edition v1 keeps rows of the submission by the place in its file at which the answers' file has a
+    measured position, which is right in the order of the sample submission only.
+    """
+    checks.row_count(case.submission, len(case.answers))
+    checks.columns_present(case.submission, [ID, *TARGETS])
+    rows = checks.matched_rows(case.submission, case.answers, ID)
+    keep = case.answers["keep"].to_numpy(dtype=np.bool_)
+    if case.corrected or (rows[:-1] < rows[1:]).all():
+        kept, truth_rows = rows[keep], np.flatnonzero(keep)
+    else:
+        kept, truth_rows = (checks.sorted_rows(table, ID) for table in (case.submission, case.answers))
+        kept, truth_rows = kept[keep[kept]], truth_rows[keep[truth_rows]]
+    ignored = np.ones(len(rows), dtype=np.bool_)
+    ignored[kept] = False
+    errors = [
+        metrics.rmse(
+            checks.numbers(case.answers, name)[truth_rows],
+            checks.numbers(case.submission, name, ignored=ignored)[kept],
+        )
+        for name in SCORED
+    ]
+    return float(np.mean(errors))

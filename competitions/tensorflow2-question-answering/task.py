@@ -1,0 +1,123 @@
+"""TensorFlow 2.0 Question Answering: a split of JSON lines in blocks, scored by spans found or rightly left out."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from competitions.kit import checks, records, splits, tables
+from competitions.task import Grading, InvalidSubmission, Preparation
+from foundation.problems import DataProblem
+
+BLOCK = 1000  # lines that are split by themselves
+ID, TARGET = "example_id", "PredictionString"
+KEYS = [ID, "question_text", "document_text", "long_answer_candidates"]
+WORDS = {"YES", "NO"}
+
+Answer = tuple[int, int] | str
+
+
+def prepare(job: Preparation) -> None:
+    """Split every block of lines; the test part keeps its annotations to itself."""
+    source = job.source("simplified-nq-train.jsonl")
+    gold: list[tuple[str, str]] = []
+    with (
+        (job.public / "simplified-nq-train.jsonl").open("xb") as train_file,
+        (job.public / "simplified-nq-test.jsonl").open("xb") as test_file,
+        (job.private / "test.jsonl").open("xb") as answers_file,
+    ):
+        for done, block in enumerate(_blocks(source), start=1):
+            split = splits.shuffled(len(block), job.number("test_size"), job.integer("seed"))
+            train, test = split.of(block)
+            for part, target in ((train, train_file), (test[KEYS], test_file), (test, answers_file)):
+                target.write(records.lines_of(part))
+            for id_, annotations in zip(test[ID], test["annotations"], strict=True):
+                gold += _gold_rows(id_, annotations[0])
+            job.progress(source.name, done * BLOCK, done * BLOCK)
+    rows = pd.DataFrame(gold, columns=[ID, TARGET])
+    tables.write_csv(rows, job.private / "gold_submission.csv")
+    tables.write_csv(rows.assign(**{TARGET: ""}), job.public / "sample_submission.csv")
+
+
+def _blocks(source: Path) -> Iterator[pd.DataFrame]:
+    with source.open("rb") as stream:
+        while lines := b"".join(islice(stream, BLOCK)):
+            try:
+                block = records.table_of(lines)
+                yield block.assign(**{ID: block[ID].map(str)})
+            except (ValueError, KeyError) as error:
+                raise DataProblem(
+                    f"{source} cannot be read as JSON lines",
+                    str(error),
+                    "Download the competition's data again.",
+                ) from error
+
+
+def _gold_rows(id_: str, annotation: dict[str, Any]) -> list[tuple[str, str]]:
+    spans = _short_answers(annotation)
+    first = next(iter(spans), "")
+    if annotation["yes_no_answer"] != "NONE":
+        first = annotation["yes_no_answer"]
+    long = next(iter(_long_answers(annotation)), "")
+    return [(f"{id_}_short", _written(first)), (f"{id_}_long", _written(long))]
+
+
+def _written(answer: Answer) -> str:
+    return answer if isinstance(answer, str) else f"{answer[0]}:{answer[1]}"
+
+
+def _long_answers(annotation: dict[str, Any]) -> list[Answer]:
+    long = annotation["long_answer"]
+    return [] if long["start_token"] == -1 else [(long["start_token"], long["end_token"])]
+
+
+def _short_answers(annotation: dict[str, Any]) -> list[Answer]:
+    spans: list[Answer] = [(span["start_token"], span["end_token"]) for span in annotation["short_answers"]]
+    return spans if annotation["yes_no_answer"] == "NONE" else [*spans, annotation["yes_no_answer"]]
+
+
+def grade(case: Grading) -> float:
+    """The share of rows with a right answer or rightly none; in edition corrected F1, as on Kaggle."""
+    right: dict[str, list[Answer]] = {}
+    for record in records.read_jsonl_parts(case.answers_path, ["annotations", ID]):
+        annotation = record["annotations"][0]
+        right[f"{record[ID]}_long"] = _long_answers(annotation)
+        right[f"{record[ID]}_short"] = _short_answers(annotation)
+    submission = case.submission
+    checks.row_count(submission, len(right))
+    checks.columns_present(submission, [ID, TARGET])
+    rows = checks.matched_rows(submission, pd.DataFrame({ID: list(right)}), ID)
+    given = _predictions(submission)
+    claims = np.array([given[row] is not None for row in rows])
+    hits = np.array([given[row] in answers for row, answers in zip(rows, right.values(), strict=True)])
+    asked = np.array([bool(answers) for answers in right.values()])
+    if not case.corrected:
+        return float(np.mean(hits | (~claims & ~asked)))
+    found, wrong, missed = int(hits.sum()), int((claims & ~hits).sum()), int((~claims & asked).sum())
+    total = 2 * found + wrong + missed
+    return 2 * found / total if total else 0.0
+
+
+def _predictions(table: pd.DataFrame) -> list[Answer | None]:
+    """The claims in the submission's order, None where there is none."""
+    return [_parsed(row, cell) for row, cell in enumerate(table[TARGET].tolist(), start=1)]
+
+
+def _parsed(row: int, cell: Any) -> Answer | None:
+    if pd.isna(cell):
+        return None
+    text = str(cell).strip()
+    if not text or text in WORDS:
+        return text or None
+    start, colon, end = text.partition(":")
+    try:
+        if colon:
+            return int(start), int(end)
+    except ValueError:
+        pass
+    raise InvalidSubmission(
+        f"Row {row}: {TARGET} {checks.shown(text)} is no answer; expected start:end, YES, NO or nothing."
+    )
