@@ -187,7 +187,7 @@ def _average_precision(
     left, right, iou = matching.overlapping(
         group,
         true_group,
-        lambda left, right: geometry.cuboid_iou(boxes[left], true_boxes[right], above=THRESHOLDS[0]),
+        lambda left, right: geometry.cuboid_iou(boxes, true_boxes, left, right, above=THRESHOLDS[0]),
         above=THRESHOLDS[0],
     )
     best = np.flatnonzero(np.diff(left, prepend=-1))

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float64]
+Positions = npt.NDArray[np.intp]
 
 
 def box_iou(first: Numbers, second: Numbers) -> Numbers:
@@ -48,18 +49,23 @@ def rectangle_overlap(first: Numbers, second: Numbers) -> Numbers:
     return np.maximum(area, 0.0)
 
 
-def cuboid_iou(first: Numbers, second: Numbers, *, above: float) -> Numbers:
-    """Intersection over union of upright cuboids where it exceeds `above`, else 0; one pair per row.
+def cuboid_iou(
+    first: Numbers, second: Numbers, left: Positions, right: Positions, *, above: float
+) -> Numbers:
+    """Intersection over union of upright cuboids where it exceeds `above`, else 0, for pairs of positions.
 
     A cuboid is a row of centre x, y and z, width, length, height, and the angle of its length against
     the x axis. Whether a pair can exceed `above` is told from cheap bounds, so that only few are
     clipped.
     """
+    result = np.zeros(len(left))
     with np.errstate(all="ignore"):  # infinite heights make NaN, which is no overlap
-        reach = (np.hypot(first[:, 3], first[:, 4]) + np.hypot(second[:, 3], second[:, 4])) / 2
+        radii = [np.hypot(cuboids[:, 3], cuboids[:, 4]) / 2 for cuboids in (first, second)]
+        reach = radii[0][left] + radii[1][right]
+        close = np.abs(first[:, 0][left] - second[:, 0][right]) < reach
+        near = np.flatnonzero(close & (np.abs(first[:, 1][left] - second[:, 1][right]) < reach))
+        first, second = first[left[near]], second[right[near]]
         dx, dy = second[:, 0] - first[:, 0], second[:, 1] - first[:, 1]
-        near = np.flatnonzero(dx * dx + dy * dy < reach * reach)
-        first, second, dx, dy = first[near], second[near], dx[near], dy[near]
         top = np.minimum(first[:, 2] + first[:, 5] / 2, second[:, 2] + second[:, 5] / 2)
         bottom = np.maximum(first[:, 2] - first[:, 5] / 2, second[:, 2] - second[:, 5] / 2)
         high = np.maximum(top - bottom, 0.0)
@@ -69,7 +75,6 @@ def cuboid_iou(first: Numbers, second: Numbers, *, above: float) -> Numbers:
         ground = [cuboids[able][:, [0, 1, 4, 3, 6]] for cuboids in (first, second)]
         common = rectangle_overlap(*ground) * high[able]
         ratio = np.clip(common / (volumes[able] - common), 0.0, 1.0)
-    result = np.zeros(len(reach))
     result[near[able]] = np.where(ratio > above, ratio, 0.0)
     return result
 

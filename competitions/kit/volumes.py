@@ -111,8 +111,10 @@ def _directed(near: Solids, far: Solids, scale: Numbers) -> Numbers:
     bound[promising] = target.bound_around(left.take(promising), bound[promising])
     few = np.flatnonzero(promising)[_largest(left.take(promising), bound[promising], _FEW)]
     np.maximum.at(best, left.solid[few], target.bounds(left.take(few), bound[few])[1])
-    alive = bound > best[left.solid]
-    left, bound = left.take(alive), target.bound_around(left.take(alive), bound[alive])
+    for closer in (target.bound_around, target.bound_by_sample):
+        alive = bound > best[left.solid]
+        left, bound = left.take(alive), bound[alive]
+        bound = closer(left, bound)
     most = _FEW
     while len(bound):
         chosen = _largest(left, bound, most)
@@ -157,9 +159,13 @@ class _Target:
         return self._bound_by_line(tried, np.full(len(tried.solid), np.inf), 0, 0)
 
     def bound_around(self, tried: Solids, bound: Numbers) -> Numbers:
-        """Better bounds: by the lines around each stroke's place, and by a sample of all strokes."""
+        """Better bounds: by the lines around each stroke's place."""
         for layers, lines in ((0, -1), (0, 1), (-1, 0), (1, 0)):
             bound = self._bound_by_line(tried, bound, layers, lines)
+        return bound
+
+    def bound_by_sample(self, tried: Solids, bound: Numbers) -> Numbers:
+        """Better bounds for what is far away: by a sample of the strokes."""
         begin = np.searchsorted(self._strokes.solid, tried.solid)
         count = np.searchsorted(self._strokes.solid, tried.solid, side="right") - begin
         for part in range(_SAMPLE):

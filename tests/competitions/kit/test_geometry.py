@@ -79,6 +79,7 @@ def test_far_away_rectangles_do_not_overlap() -> None:
     assert overlap((0, 0, 2, 1, 0.3), (1e9, -1e9, 2, 1, 1.1)) == 0.0
 
 
+PAIR = np.array([0])
 heights = st.tuples(st.floats(-1, 1), sides)
 
 
@@ -99,7 +100,7 @@ def test_cuboids_overlap_as_their_ground_and_their_height(
         for r, z in ((first, first_z), (second, second_z))
     ]
     for above in (0.0, 0.5):
-        found = geometry.cuboid_iou(*cuboids, above=above)[0]
+        found = geometry.cuboid_iou(*cuboids, PAIR, PAIR, above=above)[0]
         if abs(expected - above) > 1e-9:
             assert found == pytest.approx(expected if expected > above else 0.0, abs=1e-9)
 
@@ -109,7 +110,7 @@ def test_infinite_cuboids_overlap_nothing() -> None:
     for place in range(6):
         strange = cuboid.copy()
         strange[0, place] = np.inf
-        assert geometry.cuboid_iou(strange, cuboid, above=0.0)[0] == 0.0
+        assert geometry.cuboid_iou(strange, cuboid, PAIR, PAIR, above=0.0)[0] == 0.0
 
 
 @pytest.mark.parametrize(
