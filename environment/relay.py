@@ -49,27 +49,28 @@ def _relay(client: socket.socket, target: Path, free: threading.Semaphore) -> No
             except OSError as error:
                 sys.stderr.write(f"relay: {target}: {error.strerror}\n")
                 return
-            forth = threading.Thread(target=_copy, args=(client, server), daemon=True)
+            forth = threading.Thread(target=carry, args=(client, server), daemon=True)
             forth.start()
-            _copy(server, client)
+            carry(server, client)
             # The answer is complete: a client that still sends is not listened to any longer.
-            _shut(client, socket.SHUT_RDWR)
+            shut(client, socket.SHUT_RDWR)
             forth.join()
     finally:
         free.release()
 
 
-def _copy(source: socket.socket, sink: socket.socket) -> None:
+def carry(source: socket.socket, sink: socket.socket) -> None:
     """Copy until one side ends; a broken connection is an end like any other."""
     try:
         while data := source.recv(_CHUNK):
             sink.sendall(data)
     except OSError:
-        _shut(source, socket.SHUT_RD)
-    _shut(sink, socket.SHUT_WR)
+        shut(source, socket.SHUT_RD)
+    shut(sink, socket.SHUT_WR)
 
 
-def _shut(end: socket.socket, how: int) -> None:
+def shut(end: socket.socket, how: int) -> None:
+    """Shut one or both directions of a connection."""
     try:
         end.shutdown(how)
     except OSError:

@@ -65,8 +65,7 @@ def hand_over(state_dir: Path, spec: SweepSpec, run: Run, attempt: Attempt) -> N
     if not (folder / protocol.CLAIM).exists():
         agent = agent_of(spec)
         launch = prepare_launch(agent, os.environ)
-        for name in (protocol.SUBMISSION, protocol.LOGS, protocol.CODE, protocol.SNAPSHOTS):
-            (folder / name).mkdir(parents=True, exist_ok=True)
+        protocol.make_folders(folder)
         order = make_order(spec, run, attempt, agent)
         if order.secret:
             own = tuple(launch.environment.items())

@@ -17,14 +17,16 @@ VERSION = 1
 
 ORDER = "run.json"
 STOP = "stop.json"
-CLAIM = "claim"
+# What the agent's main process writes lies apart, because a container gets that folder alone.
+OUTPUT = "output"
+CLAIM = f"{OUTPUT}/claim"
+STARTED = f"{OUTPUT}/started.json"
+LOG = f"{OUTPUT}/run.log"
+ENDING = f"{OUTPUT}/warden.json"
 LOCK = "shim.lock"
-STARTED = "started.json"
-LOG = "run.log"
 SHIM_LOG = "shim.log"
 EVENTS = "events.jsonl"
 USAGE = "usage.jsonl"
-ENDING = "warden.json"
 EXIT = "exit.json"
 VALIDATIONS = "validations.jsonl"
 SUBMISSION = "submission"
@@ -44,6 +46,7 @@ RUNNER_LOG = "runner.log"
 
 BUBBLEWRAP = "bubblewrap"
 PLAIN = "plain"
+DOCKER = "docker"
 
 _MAX_RECORD_BYTES = 1 << 20
 
@@ -53,10 +56,17 @@ class Order:
     """run.json: what to do, complete and for ever; secrets are in it by name only.
 
     Attributes:
-        runtime: `bubblewrap` or `plain`.
-        network: `none` or `open`.
+        runtime: `bubblewrap`, `plain` or `docker`.
+        network: `none`, `models` (only to `allowed_hosts`, through a proxy) or `open`.
         arguments, variables: of the start script; what a secrets hand-over holds takes their place.
         secret: whether arguments or variables hold secrets and so are handed over apart.
+        image, grader_image: of the containers.
+        container_runtime: what the daemon runs containers with; empty for its default.
+        gpu_uuids: the devices that are leased to the attempt.
+        privileged: whether the container gets all rights over the host, as the operator agreed to.
+        keep_container: whether the agent's container stays when everything has been gathered.
+        idle_limit_seconds: how long nothing may happen before the attempt is ended; None for ever.
+        disk_limit_bytes: what the attempt may hold on disk before it is ended; None for any amount.
     """
 
     version: int
@@ -83,6 +93,16 @@ class Order:
     snapshot_every_seconds: float
     log_limit_bytes: int = 1 << 30
     submission_limit_bytes: int = 1 << 30
+    image: str = ""
+    grader_image: str = ""
+    shm_bytes: int | None = None
+    container_runtime: str = ""
+    gpu_uuids: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
+    privileged: bool = False
+    keep_container: bool = False
+    idle_limit_seconds: float | None = None
+    disk_limit_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -114,8 +134,9 @@ class AgentEnd:
     """warden.json: how the agent's process ended, written by its shim before anything is gathered.
 
     Attributes:
-        reason: `exited`, `deadline` or `stopped` as the warden tells it; `unstarted` when the sandbox failed.
-        oom_kills: processes that the kernel killed for memory on this host meanwhile.
+        reason: `exited`, `deadline` or `stopped` as the warden tells it; `unstarted` when the sandbox failed;
+            `lost` when it was ended from outside.
+        oom_kills: processes that the kernel killed for memory meanwhile, in the container or on this host.
         survivors: processes that the warden could not kill.
         log_error: why the log is not complete; empty when it is.
         problem: why the agent was not started; empty when it was.
@@ -186,8 +207,10 @@ def read(path: Path, kind: type[Record]) -> Record:
             )
         known = {field.name for field in fields(kind)}
         if kind is Order:
-            values["arguments"] = tuple(values["arguments"])
-            values["variables"] = tuple((name, value) for name, value in values["variables"])
+            values["variables"] = [tuple(pair) for pair in values["variables"]]
+            values = {
+                name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+            }
         return kind(**{name: value for name, value in values.items() if name in known})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataProblem(f"{path} is damaged", str(error)) from error
@@ -201,6 +224,12 @@ def read_if_there(path: Path, kind: type[Record]) -> Record | None:
 def attempt_folder(sweep_id: str, competition_id: str, seed: int, attempt: int) -> str:
     """Where an attempt lies, relative to the state directory."""
     return f"runs/{sweep_id}/{competition_id}/seed-{seed}/attempt-{attempt}"
+
+
+def make_folders(attempt: Path) -> None:
+    """Make the folders of an attempt that are there from its beginning."""
+    for name in (SUBMISSION, LOGS, CODE, SNAPSHOTS, OUTPUT):
+        (attempt / name).mkdir(parents=True, exist_ok=True)
 
 
 def inbox(state_dir: Path) -> Path:

@@ -8,10 +8,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class AgentStarted:
-    """The agent's process is there."""
+    """The agent's process is there; `image` is the digest of what it runs in, empty where there is none."""
 
     at: float
     isolated: bool
+    image: str = ""
 
 
 @dataclass(frozen=True)

@@ -40,16 +40,34 @@ def take(attempt: Path) -> SecretLaunch:
     """
     place = _place(attempt)
     if not place.exists():
-        raise EnvironmentProblem("the agent's secrets are gone", "they are kept in memory until it starts")
+        raise _gone()
     with files.reading_untrusted(place, max_bytes=_MAX_BYTES) as stream:
         values = json.load(stream)
     place.unlink()
     return SecretLaunch(tuple(values["arguments"]), tuple(values["variables"].items()))
 
 
+def place_of(attempt: Path) -> Path:
+    """Where the secrets of an attempt are, for a container's main process, which empties the file.
+
+    Raises:
+        EnvironmentProblem: they are not there, as after a reboot.
+    """
+    place = _place(attempt)
+    if not place.exists():
+        raise _gone()
+    # Its group is the engine's own; a container's root, which may have no other right, is put into it.
+    place.chmod(0o660)
+    return place
+
+
 def discard(attempt: Path) -> None:
     """Forget what no shim took."""
     _place(attempt).unlink(missing_ok=True)
+
+
+def _gone() -> EnvironmentProblem:
+    return EnvironmentProblem("the agent's secrets are gone", "they are kept in memory until it starts")
 
 
 def _place(attempt: Path) -> Path:

@@ -125,7 +125,7 @@ def test_an_agent_in_its_sandbox_reaches_its_own_things_alone(
         for path in harness.places.state_dir.rglob("*")
         if path.is_file()
         and not path.is_relative_to(harness.folder(run) / protocol.LOGS)
-        and path.name != protocol.LOG
+        and path != harness.folder(run) / protocol.LOG
     ]
     assert written
     for path in written:

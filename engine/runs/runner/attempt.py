@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import signal
-import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,14 +21,13 @@ from engine.runs.reports import (
     SubmissionTaken,
 )
 from engine.runs.runner import processes
+from engine.runs.runner.sandbox import Sandbox, Sight
 from engine.runs.runner.submissions import SubmissionWatch
 from engine.runs.runner.usage import UsageMeter
-from foundation import locks
 from foundation.clock import Clock
 from foundation.problems import DataProblem
 
 OVERDUE_SECONDS = 60.0
-START_TRIES = 3
 
 
 class Stage(Enum):
@@ -46,13 +42,11 @@ class Stage(Enum):
 class RunnerAttempt:
     """Everything here may be done again by another runner after a kill at any point."""
 
-    def __init__(
-        self, folder: Path, clock: Clock, start_shim: Callable[[Path], subprocess.Popen[bytes]]
-    ) -> None:
+    def __init__(self, folder: Path, clock: Clock, sandbox_for: Callable[[Path, Order], Sandbox]) -> None:
         self.folder = folder
         self._clock = clock
-        self._start_shim = start_shim
         self._order = protocol.read(folder / protocol.ORDER, Order)
+        self._sandbox = sandbox_for(folder, self._order)
         self._reported = [
             report
             for line in jsonlines.read(folder / protocol.EVENTS).values
@@ -66,8 +60,7 @@ class RunnerAttempt:
             last=taken[-1] if taken else None,
         )
         self._started: Started | None = None
-        self._shim: subprocess.Popen[bytes] | None = None
-        self._tries = 0
+        self._root: int | None = None
         self._overdue = False
         self.meter = UsageMeter(folder)
         self.stage = Stage.DONE if (folder / protocol.EXIT).exists() else Stage.NEW
@@ -76,43 +69,33 @@ class RunnerAttempt:
         """Do what is to be done now."""
         if self.stage is Stage.DONE:
             return
-        # The lock first: what a shim wrote before it let go is then not missed.
-        alive = self._shim_lives()
-        ending = protocol.read_if_there(self.folder / protocol.ENDING, AgentEnd)
-        if ending is not None and not alive:
-            self._gather(ending)
-        elif alive:
-            self._watch()
-        elif (self.folder / protocol.CLAIM).exists():
-            self._gather(None)
-        else:
-            self._begin()
-
-    def shim_pid(self) -> int | None:
-        """The process below which everything of the attempt is, while it runs."""
-        return self._started.pid if self._started is not None and self.stage is Stage.RUNNING else None
+        match self._sandbox.look():
+            case Sight.GONE:
+                self._gather(self._sandbox.ending())
+            case Sight.ALIVE:
+                self._watch()
+            case Sight.COMING:
+                self.stage = Stage.STARTING
+            case Sight.ABSENT:
+                self._begin()
 
     def _begin(self) -> None:
         if (self.folder / protocol.STOP).exists():
             self._give_up("stopped", "")
-        elif self._shim is None or self._shim.poll() is not None:
-            if self._tries == START_TRIES:
-                self._give_up("unstarted", f"its shim does not start, see {protocol.SHIM_LOG}")
-                return
-            self._tries += 1
-            (self.folder / protocol.SNAPSHOTS).mkdir(exist_ok=True)
-            self._shim = self._start_shim(self.folder)
+            return
+        (self.folder / protocol.SNAPSHOTS).mkdir(exist_ok=True)
+        why_not = self._sandbox.begin()
+        if why_not:
+            self._give_up("unstarted", why_not)
+        else:
             self.stage = Stage.STARTING
 
     def _give_up(self, reason: str, problem: str) -> None:
-        """End an attempt before its agent has run; claimed by us, so that no shim on its way starts it."""
+        """End an attempt before its agent has run; claimed by us, so that nothing on its way starts it."""
         now = self._clock.now()
         with suppress(FileExistsError):
             os.close(os.open(self.folder / protocol.CLAIM, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             self._gather(AgentEnd(reason, None, None, now, now, problem=problem))
-
-    def _shim_lives(self) -> bool:
-        return locks.is_held(self.folder / protocol.LOCK)
 
     def _watch(self) -> None:
         if self._started is None:
@@ -120,12 +103,13 @@ class RunnerAttempt:
             if self._started is None:
                 return
             self.stage = Stage.RUNNING
-            self._report_once(AgentStarted(self._started.at, self._started.isolated))
+            self._root = self._sandbox.root_process()
+            self._report_started(self._started)
         if (self.folder / protocol.STOP).exists():
-            self._signal_shim(signal.SIGTERM)
+            self._sandbox.stop()
         elif self._is_overdue(self._started):
             self._overdue = True
-            self._signal_shim(signal.SIGKILL)
+            self._sandbox.kill()
             return
         try:
             taken = self._submissions.look(self._clock.now(), self._started.at)
@@ -136,34 +120,22 @@ class RunnerAttempt:
                 self._report(taken)
 
     def _is_overdue(self, started: Started) -> bool:
-        """Whether the shim should long have ended the agent; the monotonic clock tells it within one boot."""
+        """Whether the agent should long have been ended; the monotonic clock tells it within one boot."""
         limit = self._order.time_limit_seconds + self._order.grace_seconds + OVERDUE_SECONDS
         return started.boot_id == processes.boot_id() and time.monotonic() - started.monotonic > limit
 
-    def _signal_shim(self, number: int) -> None:
-        """Signal the shim; the process that holds its lock can be no other."""
-        text = (self.folder / protocol.LOCK).read_text().strip()
-        if text.isdigit() and self._shim_lives():
-            with suppress(ProcessLookupError):  # it ended in between, which the next look sees
-                os.kill(int(text), number)
-
     def _gather(self, ending: AgentEnd | None) -> None:
         """The agent is gone: take what it left, tell how it ended, and leave nothing of it running."""
-        # A warden leaves nothing behind; only where it could not is it worth a look at every process.
-        leftovers = processes.of_attempt(self.folder) if ending is None or ending.survivors else []
-        if leftovers:
-            processes.kill(leftovers)
-            return  # the next look goes on once they are gone
+        if not self._sandbox.clear():
+            return  # the next look goes on once it is gone
         started = protocol.read_if_there(self.folder / protocol.STARTED, Started)
         if started is not None:
-            self._report_once(AgentStarted(started.at, started.isolated))
+            self._report_started(started)
         now = self._clock.now()
         exited = self._exit(ending, started, now)
         self._report_once(AgentEnded(exited.ended_at, exited.reason, exited.exit_code, exited.signal))
-        for name in (protocol.SCRATCH, protocol.GRADER):
-            if (self.folder / name).exists():
-                _remove(self.folder / name)
         secrets.discard(self.folder)
+        self._sandbox.remove()
         protocol.write(self.folder / protocol.EXIT, exited)
         self._report_once(Collected(now))
         self.stage = Stage.DONE
@@ -207,6 +179,9 @@ class RunnerAttempt:
         self._report(taken)
         return taken.sequence, ""
 
+    def _report_started(self, started: Started) -> None:
+        self._report_once(AgentStarted(started.at, started.isolated, self._sandbox.image()))
+
     def _report_once(self, report: RunReport) -> None:
         if not any(isinstance(known, type(report)) for known in self._reported):
             self._report(report)
@@ -217,19 +192,12 @@ class RunnerAttempt:
 
     def measure(self, tree: processes.Tree, *, with_disk: bool) -> None:
         """Add a line to usage.jsonl if the attempt is running."""
-        root = self.shim_pid()
-        if root is not None:
+        if self._root is not None and self.stage is Stage.RUNNING:
             found = self.meter.measure(
-                tree, root, now=self._clock.now(), monotonic=self._clock.monotonic(), with_disk=with_disk
+                tree,
+                self._root,
+                now=self._clock.now(),
+                monotonic=self._clock.monotonic(),
+                with_disk=with_disk,
             )
             jsonlines.append(self.folder / protocol.USAGE, [asdict(found)])
-
-
-def _remove(folder: Path) -> None:
-    """Remove an agent's scratch; it may have closed directories to itself, and so to us."""
-    for parent, names, _ in os.walk(folder):
-        for name in names:
-            path = Path(parent, name)
-            if not path.is_symlink():
-                path.chmod(0o700)
-    shutil.rmtree(folder)

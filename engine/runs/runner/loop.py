@@ -7,14 +7,20 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.runs import protocol
-from engine.runs.protocol import Exit, Handed
+from engine.runs.protocol import Exit, Handed, Order
 from engine.runs.runner import processes
 from engine.runs.runner.attempt import RunnerAttempt, Stage
+from engine.runs.runner.process.sandbox import ProcessSandbox
+from engine.runs.runner.sandbox import Sandbox, Unreachable
 from foundation import locks
 from foundation.clock import Clock
 from foundation.problems import Problem
+
+if TYPE_CHECKING:
+    from engine.runs.runner.docker.host import DockerHost
 
 LOOK_SECONDS = 0.25
 USAGE_SECONDS = 2.0
@@ -43,6 +49,7 @@ class Runner:
         self._log = log
         self._held: dict[str, _Held] = {}
         self._children: list[subprocess.Popen[bytes]] = []
+        self._docker: DockerHost | None = None
         self._measure_at = 0.0
         self._measured = 0
 
@@ -72,10 +79,13 @@ class Runner:
             if held.attempt is None:
                 handed = protocol.read(self._inbox / name, Handed)
                 held.attempt = RunnerAttempt(
-                    self._state_dir / handed.directory, self._clock, self._start_shim
+                    self._state_dir / handed.directory, self._clock, self._sandbox_for
                 )
             held.attempt.look()
             held.troubles = 0
+        except Unreachable as problem:
+            self._log(f"attempt {name}", problem)
+            held.retry_at = self._clock.monotonic() + _BACK_OFF_SECONDS
         except Exception as error:  # noqa: BLE001 - isolated from the other attempts, told in the log
             if (self._inbox / name).exists():
                 self._log(f"attempt {name}", error)
@@ -94,6 +104,15 @@ class Runner:
                 protocol.write(folder / protocol.EXIT, lost)
         except (Problem, OSError) as second:
             self._log(f"giving up attempt {name}", second)
+
+    def _sandbox_for(self, folder: Path, order: Order) -> Sandbox:
+        if order.runtime != protocol.DOCKER:
+            return ProcessSandbox(folder, self._start_shim)
+        if self._docker is None:
+            from engine.runs.runner.docker.host import DockerHost
+
+            self._docker = DockerHost(self._state_dir)
+        return self._docker.sandbox(folder, order)
 
     def _start_shim(self, folder: Path) -> subprocess.Popen[bytes]:
         with (folder / protocol.SHIM_LOG).open("ab") as log:

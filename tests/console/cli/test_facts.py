@@ -39,8 +39,8 @@ def world(places: Places) -> Iterator[Database]:
         latest = runs.latest_attempt(database, run.id)
         assert latest is not None
         folder = places.state_dir / latest.directory
-        folder.mkdir(parents=True)
-        (folder / "run.log").write_bytes(LOG)
+        (folder / "output").mkdir(parents=True)
+        (folder / "output" / "run.log").write_bytes(LOG)
     yield database
     database.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from engine.runs import protocol
 from engine.runs.protocol import Exit, Order, Started, Stop
 from engine.runs.runner import processes
 from engine.runs.runner.attempt import RunnerAttempt, Stage
+from engine.runs.runner.process.sandbox import ProcessSandbox
 from foundation import locks
 from foundation.clock import SystemClock
 from tests.engine.harness import eventually, lines
@@ -49,8 +51,7 @@ def folder(tmp_path: Path) -> Path:
         memory_bytes=None,
         snapshot_every_seconds=1,
     )
-    for name in (protocol.SUBMISSION, protocol.SNAPSHOTS):
-        (tmp_path / name).mkdir()
+    protocol.make_folders(tmp_path)
     protocol.write(tmp_path / protocol.ORDER, order)
     return tmp_path
 
@@ -59,13 +60,17 @@ def never(_folder: Path) -> subprocess.Popen[bytes]:
     raise AssertionError("nothing was to be started")
 
 
+def attempt_in(folder: Path, start: Callable[[Path], subprocess.Popen[bytes]] = never) -> RunnerAttempt:
+    return RunnerAttempt(folder, SystemClock(), lambda place, _order: ProcessSandbox(place, start))
+
+
 def exit_of(folder: Path) -> Exit:
     return protocol.read(folder / protocol.EXIT, Exit)
 
 
 def test_a_run_that_is_stopped_before_it_started_never_starts(folder: Path) -> None:
     protocol.write(folder / protocol.STOP, Stop("tester", 1.0))
-    attempt = RunnerAttempt(folder, SystemClock(), never)
+    attempt = attempt_in(folder)
     attempt.look()
     assert attempt.stage is Stage.DONE
     assert exit_of(folder).reason == "stopped"
@@ -80,7 +85,7 @@ def test_a_shim_that_never_comes_up_is_tried_three_times(folder: Path) -> None:
         started[-1].wait()
         return started[-1]
 
-    attempt = RunnerAttempt(folder, SystemClock(), start)
+    attempt = attempt_in(folder, start)
     for _ in range(5):
         attempt.look()
     assert len(started) == 3
@@ -91,7 +96,7 @@ def test_a_shim_that_never_comes_up_is_tried_three_times(folder: Path) -> None:
 def test_a_claim_without_a_living_shim_is_a_lost_sandbox(folder: Path) -> None:
     (folder / protocol.CLAIM).touch()
     (folder / protocol.SUBMISSION / protocol.SUBMISSION_FILE).write_text("a,b\n1,2\n")
-    RunnerAttempt(folder, SystemClock(), never).look()
+    attempt_in(folder).look()
     ended = exit_of(folder)
     assert ended.reason == "lost"
     assert ended.submission_sequence == 1
@@ -106,7 +111,7 @@ def test_a_shim_that_misses_the_deadline_is_ended_by_the_runner(folder: Path) ->
         long_ago = time.monotonic() - 10 - 1 - 61
         started = Started(shim.pid, time.time(), long_ago, processes.boot_id(), isolated=False)
         protocol.write(folder / protocol.STARTED, started)
-        attempt = RunnerAttempt(folder, SystemClock(), never)
+        attempt = attempt_in(folder)
         attempt.look()
         assert shim.wait() == -9
     attempt.look()
@@ -118,7 +123,7 @@ def test_a_deadline_of_another_boot_is_not_compared(folder: Path) -> None:
         eventually(lambda: locks.is_held(folder / protocol.LOCK))
         started = Started(shim.pid, time.time(), -1e9, "another boot", isolated=False)
         protocol.write(folder / protocol.STARTED, started)
-        attempt = RunnerAttempt(folder, SystemClock(), never)
+        attempt = attempt_in(folder)
         attempt.look()
         assert attempt.stage is Stage.RUNNING
         assert shim.poll() is None
@@ -128,9 +133,9 @@ def test_a_deadline_of_another_boot_is_not_compared(folder: Path) -> None:
 def test_a_runner_killed_between_any_two_steps_of_gathering_can_do_it_again(folder: Path) -> None:
     (folder / protocol.CLAIM).touch()
     (folder / protocol.SUBMISSION / protocol.SUBMISSION_FILE).write_text("a,b\n1,2\n")
-    RunnerAttempt(folder, SystemClock(), never).look()
+    attempt_in(folder).look()
     (folder / protocol.EXIT).unlink()  # as if it had been killed just before
-    RunnerAttempt(folder, SystemClock(), never).look()
+    attempt_in(folder).look()
     assert exit_of(folder).submission_sequence == 1
     assert [path.name for path in (folder / protocol.SNAPSHOTS).iterdir()] == ["1.csv"]
     kinds = [line["kind"] for line in lines(folder / protocol.EVENTS)]
@@ -141,4 +146,4 @@ def test_an_order_of_a_newer_protocol_is_refused(folder: Path) -> None:
     text = (folder / protocol.ORDER).read_text().replace('"version": 1', '"version": 2')
     (folder / protocol.ORDER).write_text(text)
     with pytest.raises(Exception, match="newer version"):
-        RunnerAttempt(folder, SystemClock(), never)
+        attempt_in(folder)

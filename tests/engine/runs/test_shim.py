@@ -49,10 +49,8 @@ def order(tmp_path: Path, prepared_data: Path) -> Order:
 
 
 def run(folder: Path, order: Order, script: str) -> subprocess.CompletedProcess[bytes]:
-    folder.mkdir(parents=True, exist_ok=True)
+    protocol.make_folders(folder)
     (Path(order.agent_folder) / "start.sh").write_text(script)
-    for name in (protocol.SUBMISSION, protocol.LOGS, protocol.CODE):
-        (folder / name).mkdir(exist_ok=True)
     protocol.write(folder / protocol.ORDER, order)
     return subprocess.run(
         [sys.executable, "-I", "-m", "engine.runs.runner.process.shim", str(folder)],
@@ -87,7 +85,7 @@ def test_a_huge_and_binary_log_is_cut_in_the_middle_with_a_mark(tmp_path: Path, 
     assert head.startswith(b"the beginning\n")
     assert head.endswith(CUT_MARK)
     assert last_lines(folder / protocol.LOG).rstrip().endswith("the end")
-    assert sum(path.stat().st_size for path in folder.glob("run.log*")) < 50_000
+    assert sum(path.stat().st_size for path in folder.glob("output/run.log*")) < 50_000
 
 
 @pytest.mark.parametrize("runtime", [protocol.BUBBLEWRAP, protocol.PLAIN])

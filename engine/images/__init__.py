@@ -1,0 +1,23 @@
+"""Container images: building them, listing them, and checking that an agent's image can hold a run."""
+
+from engine.images.building import BuildSettings, build
+from engine.images.checking import CheckResult, check
+from engine.images.daemon import connect
+from engine.images.listing import Image, find_image, list_images, require_image
+from engine.images.recipes import ENV_IMAGE, GRADER_IMAGE, Recipe, recipes_for
+
+__all__ = [
+    "ENV_IMAGE",
+    "GRADER_IMAGE",
+    "BuildSettings",
+    "CheckResult",
+    "Image",
+    "Recipe",
+    "build",
+    "check",
+    "connect",
+    "find_image",
+    "list_images",
+    "recipes_for",
+    "require_image",
+]

@@ -1,0 +1,186 @@
+"""What an attempt's containers are like, decided from its order alone; nothing is created here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from engine.runs import protocol
+from engine.runs.protocol import Order
+from engine.runs.runner.process import layout
+
+OUTPUT = "/run/mlebench"
+LAUNCH = "/run/mlebench-launch.json"
+SERVICE = "/run/service"
+READY = "ready"
+PROXY_SOCKET = "proxy.sock"
+PROXY_PORT = 3128
+OPEN_NETWORK = "mlebench-open"
+AGENT_USER = "nonroot"
+
+_PREPARED = "/run/prepared"
+_VALIDATIONS = "/run/validations.jsonl"
+# What the main process needs to give the agent a user without any, and to end whatever the agent starts.
+_OF_THE_MAIN_PROCESS = ("KILL", "SETGID", "SETPCAP", "SETUID")
+_MOST_PROCESSES = 4096
+_SERVICE_PROCESSES = 256
+_SERVICE_MEMORY = 12 << 30
+_PROXY_MEMORY = 512 << 20
+# Left to the image: it knows where its programs and environments are.
+_NOT_OURS = ("PATH", "MLEBENCH_ENV_AGENT", "HOME", "TMPDIR")
+
+
+class Role(StrEnum):
+    """What a container is to its attempt."""
+
+    GRADER = "grader"
+    PROXY = "proxy"
+    AGENT = "agent"
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A file or folder of the host in a container."""
+
+    source: Path
+    target: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One container, as the daemon is asked for it.
+
+    Attributes:
+        network: `none`, the name of a network, or `container:<name>` to share that one's.
+        capabilities: all that are left to it.
+        writable: whether its own file system can be written.
+    """
+
+    role: Role
+    image: str
+    command: tuple[str, ...]
+    user: str
+    environment: tuple[tuple[str, str], ...]
+    binds: tuple[Bind, ...]
+    network: str
+    capabilities: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    memory_bytes: int | None = None
+    shm_bytes: int | None = None
+    cpus: float | None = None
+    processes: int = _SERVICE_PROCESSES
+    writable: bool = False
+    runtime: str = ""
+    gpu_uuids: tuple[str, ...] = ()
+    privileged: bool = False
+
+    def config_hash(self) -> str:
+        """Tells plans apart that differ in anything."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
+
+
+def plans(attempt: Path, order: Order, name_of: dict[Role, str], launch: Path | None) -> list[Plan]:
+    """All containers of an attempt, in the order in which they must start."""
+    found = [_grader(attempt, order)]
+    if order.network == "models":
+        found.append(_proxy(attempt, order))
+    return [*found, _agent(attempt, order, name_of[Role.GRADER], launch)]
+
+
+def _grader(attempt: Path, order: Order) -> Plan:
+    service = ["--port=5000", f"--competition={order.competition_id}", f"--prepared={_PREPARED}"]
+    command = [
+        "-m",
+        "environment.sidecar",
+        f"--ready={SERVICE}/{READY}",
+        *([f"--relay={SERVICE}/{PROXY_SOCKET}:{PROXY_PORT}"] if order.network == "models" else []),
+        "--",
+        *service,
+        f"--edition={order.edition}",
+        f"--record={_VALIDATIONS}",
+        f"--max-bytes={order.submission_limit_bytes}",
+    ]
+    return Plan(
+        Role.GRADER,
+        order.grader_image,
+        tuple(command),
+        f"{os.getuid()}:{os.getgid()}",
+        (),
+        (
+            Bind(Path(order.prepared_dir), _PREPARED, read_only=True),
+            Bind(attempt / protocol.VALIDATIONS, _VALIDATIONS),
+            Bind(attempt / protocol.GRADER, SERVICE),
+        ),
+        network=OPEN_NETWORK if order.network == "open" else "none",
+        memory_bytes=_SERVICE_MEMORY,
+    )
+
+
+def _proxy(attempt: Path, order: Order) -> Plan:
+    """The only way out of a `models` network: a socket in a folder, so that no wire leads past it."""
+    command = ["-m", "environment.proxy", f"--socket={SERVICE}/{PROXY_SOCKET}"]
+    return Plan(
+        Role.PROXY,
+        order.grader_image,
+        (*command, *(f"--allow={host}" for host in order.allowed_hosts)),
+        f"{os.getuid()}:{os.getgid()}",
+        (),
+        (Bind(attempt / protocol.GRADER, SERVICE),),
+        network=OPEN_NETWORK,
+        memory_bytes=_PROXY_MEMORY,
+    )
+
+
+def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Plan:
+    options = [
+        f"--user={AGENT_USER}",
+        f"--folder={OUTPUT}",
+        f"--deadline={order.time_limit_seconds}",
+        f"--grace={order.grace_seconds}",
+        f"--log-limit={order.log_limit_bytes}",
+        *([f"--launch={LAUNCH}"] if launch else []),
+        *(["--privileged"] if order.privileged else []),
+    ]
+    here = layout.sandboxed()
+    arguments = () if launch else order.arguments
+    own = () if launch else order.variables
+    variables = layout.variables(order, here, own, port=layout.SANDBOX_PORT)
+    environment = {name: value for name, value in variables.items() if name not in _NOT_OURS}
+    if order.network == "models":
+        environment |= _proxy_variables()
+    return Plan(
+        Role.AGENT,
+        order.image,
+        (*options, "--", "bash", str(here.agent / order.start), *arguments),
+        "0:0",
+        tuple(environment.items()),
+        (
+            Bind(Path(order.prepared_dir) / "public", str(here.data), read_only=True),
+            Bind(attempt / protocol.SUBMISSION, str(here.submission)),
+            Bind(attempt / protocol.LOGS, str(here.logs)),
+            Bind(attempt / protocol.CODE, str(here.code)),
+            Bind(attempt / protocol.OUTPUT, OUTPUT),
+            *((Bind(launch, LAUNCH),) if launch else ()),
+        ),
+        network=f"container:{grader}",
+        capabilities=_OF_THE_MAIN_PROCESS,
+        groups=(str(os.getgid()),),
+        memory_bytes=order.memory_bytes,
+        shm_bytes=order.shm_bytes,
+        cpus=order.cpus,
+        processes=_MOST_PROCESSES,
+        writable=True,
+        runtime=order.container_runtime,
+        gpu_uuids=order.gpu_uuids,
+        privileged=order.privileged,
+    )
+
+
+def _proxy_variables() -> dict[str, str]:
+    proxy, own = f"http://localhost:{PROXY_PORT}", "localhost,127.0.0.1"
+    both = {"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "NO_PROXY": own}
+    return both | {name.lower(): value for name, value in both.items()}
