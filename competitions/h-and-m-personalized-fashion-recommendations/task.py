@@ -1,10 +1,12 @@
 """H&M Fashion Recommendations: the last days of purchases held out, scored by MAP@12 over customers."""
 
+from collections.abc import Iterator
 from datetime import date, timedelta
 
 import pandas as pd
 
-from competitions.kit import checks, labelled_table, metrics, placing, tables
+from competitions.kit import checks, labelled_table, metrics, placing, row_file, tables
+from competitions.kit.row_file import RowFile
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 
@@ -17,23 +19,31 @@ GUESSES = 12
 
 def prepare(job: Preparation) -> None:
     """Cut the purchases by date: eight dates in edition v1, seven and article numbers as text in corrected."""
-    text = ["t_dat", "customer_id", "article_id"] if job.corrected else None
-    table = labelled_table.read(job, PURCHASES, needs=COLUMNS, text=text)
-    labelled_table.expect_width(job, table, len(COLUMNS), PURCHASES)
+    text = ["t_dat", "customer_id", "article_id"] if job.corrected else []
+    rows = labelled_table.open_rows(job, PURCHASES, needs=COLUMNS, text=text)
+    labelled_table.expect_width(job, rows, len(COLUMNS), PURCHASES)
     try:
-        first = date.fromisoformat(table["t_dat"].max()) - WINDOW
+        last = date.fromisoformat(max(block["t_dat"].max() for block in rows.blocks()))
     except (TypeError, ValueError) as error:
         raise DataProblem(f"{job.source(PURCHASES)} is not as known", f"t_dat: {error}") from error
-    first += timedelta(days=1) if job.corrected else timedelta()
-    held_out = table["t_dat"] >= first.isoformat()  # ISO dates sort as text
-    tables.write_csv(table[~held_out], job.public / PURCHASES)
-    bought = table[held_out].sort_values("customer_id", kind="stable")
+    first = last - WINDOW + timedelta(days=1 if job.corrected else 0)
+    held_out: list[pd.DataFrame] = []
+    row_file.write(_before(first, rows, held_out), job.public / PURCHASES)
+    bought = pd.concat(held_out).sort_values("customer_id", kind="stable")
     articles = bought["article_id"].map(str).groupby(bought["customer_id"], sort=True).agg(" ".join)
     answers = pd.DataFrame({"customer_id": articles.index, "prediction": articles.to_numpy()})
     tables.write_csv(answers, job.private / "answers.csv")
     for name in UNCHANGED:
         placing.copy_file(job, job.source(name), job.public / name)
     placing.place_tree(job, job.source("images"), job.public / "images", "images")
+
+
+def _before(first: date, rows: RowFile, held_out: list[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    """The purchases before a date, some at a time; the others are put aside."""
+    for block in rows.blocks():
+        late = block["t_dat"] >= first.isoformat()  # ISO dates sort as text
+        held_out.append(block[late])
+        yield block[~late]
 
 
 def grade(case: Grading) -> float:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import archives, splits, tables
+from competitions.kit import archives, row_file, splits, tables
+from competitions.kit.row_file import RowFile
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 
@@ -45,29 +46,48 @@ def read(
             with archives.opened_member(path, member) as stream:
                 table = tables.read_csv(stream, text=text, words=words, separator=separator)
     except ValueError as error:  # what pandas and the decoder raise for a table cut short or garbled
-        raise DataProblem(
-            f"{path} cannot be read as a table", str(error), "Download the competition's data again."
-        ) from error
-    missing = [name for name in needs if name not in table.columns]
+        raise _unreadable(path, error) from error
+    _expect_columns(path, table.columns, needs)
+    return table
+
+
+def open_rows(job: Preparation, name: str, *, needs: Sequence[str], text: Sequence[str] = ()) -> RowFile:
+    """The rows of a raw file that may be too large to be held in memory; otherwise as `read`."""
+    path = job.source(name)
+    try:
+        rows = row_file.opened(path, text=text)
+        _expect_columns(path, rows.columns, needs)
+    except ValueError as error:
+        raise _unreadable(path, error) from error
+    return rows
+
+
+def _unreadable(path: Path, error: ValueError) -> DataProblem:
+    return DataProblem(
+        f"{path} cannot be read as a table", str(error), "Download the competition's data again."
+    )
+
+
+def _expect_columns(path: Path, columns: Collection[str], needs: Sequence[str]) -> None:
+    missing = [name for name in needs if name not in columns]
     if missing:
         raise DataProblem(
             f"{path} is not as known",
             f"it has no column {', '.join(missing)}",
             "Download the competition's data again.",
         )
-    return table
 
 
-def expect_width(job: Preparation, table: pd.DataFrame, columns: int, name: str) -> None:
+def expect_width(job: Preparation, table: pd.DataFrame | RowFile, columns: int, name: str) -> None:
     """The table has as many columns as it is known to have.
 
     Raises:
         DataProblem: it has more or fewer.
     """
-    if table.shape[1] != columns:
+    if len(table.columns) != columns:
         raise DataProblem(
             f"{job.competition.id}: {name} is not as known",
-            f"it has {table.shape[1]} columns, expected {columns}",
+            f"it has {len(table.columns)} columns, expected {columns}",
             "Download the competition's data again.",
         )
 
@@ -82,6 +102,12 @@ def divided(
     return splits.shuffled_groups(groups, size, seed).of(table)
 
 
+def divided_rows(job: Preparation, rows: RowFile) -> tuple[Iterator[pd.DataFrame], pd.DataFrame]:
+    """As `divided`, the train rows some at a time."""
+    split = splits.shuffled(len(rows), job.number("test_size"), job.integer("seed"))
+    return rows.blocks(split.train), rows.parsed(split.test)
+
+
 def groups_of(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
     """Number the rows so that those with equal cells in all of these columns share a number."""
     return table.groupby(list(columns), sort=False, dropna=False).ngroup()
@@ -89,7 +115,7 @@ def groups_of(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
 
 def write_parts(
     job: Preparation,
-    train: pd.DataFrame,
+    train: pd.DataFrame | Iterable[pd.DataFrame],
     test: pd.DataFrame,
     *,
     hidden: Sequence[str],
@@ -97,7 +123,7 @@ def write_parts(
     train_name: str = "train.csv",
 ) -> None:
     """Write the usual four files: train, test without its `hidden` columns, answers, sample submission."""
-    tables.write_csv(train, job.public / train_name)
+    row_file.write([train] if isinstance(train, pd.DataFrame) else train, job.public / train_name)
     tables.write_csv(test.drop(columns=list(hidden)), job.public / "test.csv")
     tables.write_csv(test, job.private / Path(job.competition.answers).name)
     tables.write_csv(sample, job.public / Path(job.competition.sample_submission).name)

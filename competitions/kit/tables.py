@@ -10,7 +10,7 @@ import csv
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pandas as pd
 
@@ -27,6 +27,7 @@ def read_csv(
     text: Sequence[str] | None = None,
     words: Sequence[str] = (),
     columns: Sequence[str] | None = None,
+    types: Mapping[str, str] | None = None,
     separator: str = ",",
 ) -> pd.DataFrame:
     """Read a CSV; numbers become the nearest double, an empty file an empty table.
@@ -38,19 +39,21 @@ def read_csv(
         words: columns that are text too, but where "NA" and the like are missing cells;
             not looked at when `text` is given.
         columns: read only these.
+        types: the types of columns where they must not depend on the rows that are read.
         separator: what stands between cells.
     """
     if isinstance(source, Path):
         with source.open("rb") as stream:
-            return read_csv(stream, text=text, words=words, columns=columns, separator=separator)
+            return read_csv(stream, text=text, words=words, columns=columns, types=types, separator=separator)
     usecols = None if columns is None else list(columns)
+    known: dict[str, Any] = dict(types or {})  # any name that pandas has for a type
     try:
         with warnings.catch_warnings():
             # Types are found chunk by chunk, as MLE-bench did it: a mixed column is not worth a warning.
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
             if text is None:
                 return pd.read_csv(
-                    source, sep=separator, usecols=usecols, dtype=dict.fromkeys(words, str) or None
+                    source, sep=separator, usecols=usecols, dtype={**known, **dict.fromkeys(words, str)}
                 )
             if not text:
                 return pd.read_csv(source, sep=separator, usecols=usecols, dtype=str, keep_default_na=False)
@@ -60,7 +63,7 @@ def read_csv(
                 source,
                 sep=separator,
                 usecols=usecols,
-                dtype=dict.fromkeys(text, str),
+                dtype={**known, **dict.fromkeys(text, str)},
                 keep_default_na=False,
                 na_values={name: list(NA_WORDS) for name in names if name not in text},
             )

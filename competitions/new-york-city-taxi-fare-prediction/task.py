@@ -1,5 +1,9 @@
 """New York City Taxi Fare: a row split of rides with a fixed number of test rows, scored by RMSE."""
 
+from collections.abc import Iterable, Iterator
+
+import pandas as pd
+
 from competitions.kit import checks, labelled_table, metrics, placing
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
@@ -9,18 +13,25 @@ NOTE = "GCP-Coupons-Instructions.rtf"
 
 def prepare(job: Preparation) -> None:
     """Split the rides; the train part is named labels.csv."""
-    rides = labelled_table.read(job, "train.csv", needs=["key", "fare_amount"])
+    rides = labelled_table.open_rows(job, "train.csv", needs=["key", "fare_amount"])
     labelled_table.expect_width(job, rides, 8, "train.csv")
-    train, test = labelled_table.divided(job, rides)
-    if train["key"].isin(test["key"]).any():
-        raise DataProblem(
-            f"{job.source('train.csv')} was not taken", "a key of a test ride stands there twice"
-        )
-    sample = test[["key"]].assign(fare_amount=11.35)
+    train, test = labelled_table.divided_rows(job, rides)
     labelled_table.write_parts(
-        job, train, test, hidden=["fare_amount"], sample=sample, train_name="labels.csv"
+        job,
+        _without(test["key"], train),
+        test,
+        hidden=["fare_amount"],
+        sample=test[["key"]].assign(fare_amount=11.35),
+        train_name="labels.csv",
     )
     placing.copy_file(job, job.source(NOTE), job.public / NOTE)
+
+
+def _without(keys: pd.Series, train: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    for rides in train:
+        if rides["key"].isin(keys).any():
+            raise DataProblem("train.csv was not taken", "a key of a test ride stands there twice")
+        yield rides
 
 
 def grade(case: Grading) -> float:

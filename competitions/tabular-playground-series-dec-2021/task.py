@@ -6,8 +6,8 @@ from competitions.task import Grading, Preparation
 
 def prepare(job: Preparation) -> None:
     """Split the labelled rows."""
-    table = labelled_table.read(job, "train.csv", needs=["Id", "Cover_Type"])
-    train, test = labelled_table.divided(job, table)
+    rows = labelled_table.open_rows(job, "train.csv", needs=["Id", "Cover_Type"])
+    train, test = labelled_table.divided_rows(job, rows)
     sample = test[["Id"]].assign(Cover_Type=2)
     labelled_table.write_parts(job, train, test, hidden=["Cover_Type"], sample=sample)
 

@@ -1,0 +1,147 @@
+"""Rows of a CSV too large to be held in memory, taken in any order; the bytes written are those of one big table.
+
+The file is scanned once for where its lines begin and once for its columns' types; after that any
+rows can be parsed by themselves. A file that this cannot be done for exactly is held as a table.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit import tables
+
+Positions = npt.NDArray[np.intp]
+
+_SMALL = 256 << 20  # bytes; below, a table takes less memory than it is worth to save
+_SCAN = 8 << 20
+_BLOCK = 250_000  # rows parsed at a time
+_QUOTE, _NEWLINE = 34, 10
+_KNOWN = {"int64", "float64", "str"}
+
+
+@dataclass(frozen=True)
+class RowFile:
+    """The rows of a file, by position.
+
+    Attributes:
+        count: how many there are.
+        parsed: gives some of them as a table with the types that they have in the whole.
+    """
+
+    count: int
+    parsed: Callable[[Positions], pd.DataFrame]
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.parsed(np.arange(0)).columns)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def blocks(self, rows: Positions | None = None) -> Iterator[pd.DataFrame]:
+        """These rows in their order, or all of them, some at a time."""
+        chosen = np.arange(self.count) if rows is None else rows
+        for start in range(0, max(len(chosen), 1), _BLOCK):
+            yield self.parsed(chosen[start : start + _BLOCK])
+
+
+def opened(path: Path, *, text: Sequence[str] = ()) -> RowFile:
+    """The rows of a CSV with a header; types are found as `tables.read_csv` finds them, `text` is as there."""
+    plain = _plain(path, text) if path.stat().st_size > _SMALL else None
+    if plain is not None:
+        return plain
+    table = tables.read_csv(path, text=text or None)
+    return RowFile(len(table), lambda rows: table.iloc[rows])
+
+
+def _plain(path: Path, text: Sequence[str] = ()) -> RowFile | None:
+    starts = _line_starts(path)
+    types = _types(path, text)
+    if starts is None or types is None or types.rows == 0 or types.rows != len(starts) - 2:
+        return None
+    with path.open("rb") as stream:
+        content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    header = content[: int(starts[1])]
+
+    def parsed(rows: Positions) -> pd.DataFrame:
+        edges = zip(starts[rows + 1].tolist(), starts[rows + 2].tolist(), strict=True)
+        lines = [content[start:end] for start, end in edges]
+        content.madvise(mmap.MADV_DONTNEED)  # or the whole file would come to count as our memory
+        joined = b"".join([header, *(line if line.endswith(b"\n") else line + b"\n" for line in lines)])
+        return tables.read_csv(BytesIO(joined), text=text or None, types=types.columns)
+
+    return RowFile(types.rows, parsed)
+
+
+def _line_starts(path: Path) -> npt.NDArray[np.int64] | None:
+    """Where each line begins, blank ones left out, and where the file ends; None if carriage returns end lines."""
+    found = [np.zeros(1, dtype=np.int64)]
+    offset = 0
+    inside = 0  # whether a quoted cell is open
+    held_back = b""
+    with path.open("rb") as stream:
+        while block := held_back + stream.read(_SCAN):
+            held_back = b""
+            if block.endswith(b"\r"):
+                more = stream.read(1)
+                if not more:
+                    return None
+                block += more
+            if block.count(b"\r") != block.count(b"\r\n"):
+                return None
+            data = np.frombuffer(block, dtype=np.uint8)
+            ends = np.flatnonzero(data == _NEWLINE)
+            quotes = np.flatnonzero(data == _QUOTE)
+            outside = (np.searchsorted(quotes, ends) + inside) % 2 == 0
+            found.append(ends[outside] + offset + 1)
+            inside = (inside + len(quotes)) % 2
+            offset += len(block)
+    starts = np.concatenate(found)
+    if starts[-1] != offset:  # the last line has no line end
+        starts = np.append(starts, offset)
+    # An empty line is no row and stays with the line before it. Other lines that are no rows, such as blanks
+    # alone, are found out by the parser's count of rows.
+    kept: npt.NDArray[np.int64] = starts[np.append(np.diff(starts) > 1, True)]
+    return kept
+
+
+@dataclass(frozen=True)
+class _Types:
+    columns: dict[str, str]
+    rows: int
+
+
+def _types(path: Path, text: Sequence[str]) -> _Types | None:
+    """The type of each column over all rows; None if a column is text here and numbers there."""
+    seen: dict[str, set[str]] = {}
+    rows = 0
+    with path.open("rb") as stream, pd.read_csv(stream, chunksize=4 * _BLOCK) as chunks:
+        for chunk in chunks:
+            rows += len(chunk)
+            for name, dtype in chunk.drop(columns=list(text)).dtypes.items():
+                seen.setdefault(str(name), set()).add(str(dtype))
+    columns = {}
+    for name, kinds in seen.items():
+        if kinds == {"int64", "float64"}:
+            kinds = {"float64"}
+        if len(kinds) > 1 or not kinds <= _KNOWN:
+            return None
+        columns[name] = kinds.pop()
+    return _Types(columns, rows)
+
+
+def write(blocks: Iterable[pd.DataFrame], path: Path) -> None:
+    """Write a table that comes block by block, as `tables.write_csv` writes a whole one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as stream:
+        for number, block in enumerate(blocks):
+            block.to_csv(stream, index=False, lineterminator="\n", header=number == 0)
