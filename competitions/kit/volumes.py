@@ -16,6 +16,7 @@ Numbers = npt.NDArray[np.float64]
 _FEW = 4  # strokes of a solid to look at first
 _PROMISING = 0.7  # of a solid's largest squared bound
 _SAMPLE = 24  # strokes to bound far ones by
+_ROUNDING = 1 + 1e-12  # equal distances, computed from different ends, need not be equal doubles
 _PAIRS = 1 << 22  # distances computed at a time: bounds the memory
 
 
@@ -112,7 +113,7 @@ def _directed(near: Solids, far: Solids, scale: Numbers) -> Numbers:
     few = np.flatnonzero(promising)[_largest(left.take(promising), bound[promising], _FEW)]
     np.maximum.at(best, left.solid[few], target.bounds(left.take(few), bound[few])[1])
     for closer in (target.bound_around, target.bound_by_sample):
-        alive = bound > best[left.solid]
+        alive = bound > _ROUNDING * best[left.solid]
         left, bound = left.take(alive), bound[alive]
         bound = closer(left, bound)
     most = _FEW
@@ -125,7 +126,7 @@ def _directed(near: Solids, far: Solids, scale: Numbers) -> Numbers:
         rest = np.ones(len(bound), dtype=bool)
         rest[chosen] = False
         left, bound = left.take(rest).joined(halves), np.concatenate([bound[rest], upper[of]])
-        alive = bound > best[left.solid]
+        alive = bound > _ROUNDING * best[left.solid]
         left, bound = left.take(alive), bound[alive]
         most *= 2
     return best
