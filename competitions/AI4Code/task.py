@@ -1,0 +1,78 @@
+"""AI4Code: notebooks whose cells are to be put into order, split by origin, scored by Kendall's tau."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit import checks, labelled_table, placing, records, sequences, tables
+from competitions.kit.metrics.ordering import inversions
+from competitions.task import Grading, InvalidSubmission, Preparation
+from foundation.problems import DataProblem
+
+LARGEST_SHARE = 0.15  # of all notebooks; the 20000 of the real data are less
+
+
+def prepare(job: Preparation) -> None:
+    """Hold out whole families of forked notebooks."""
+    orders = labelled_table.read(
+        job, "train_orders.csv", needs=["id", "cell_order"], text=["id", "cell_order"]
+    )
+    columns = ["id", "ancestor_id", "parent_id"]
+    family = labelled_table.read(job, "train_ancestors.csv", needs=columns, words=columns)
+    family = family.iloc[np.random.RandomState(job.integer("seed")).permutation(len(family))]
+    in_test = _in_test(job, family["ancestor_id"])
+    held_out = orders["id"].isin(family["id"][in_test])
+    parts = {"train": orders[~held_out], "test": orders[held_out]}
+    tables.write_csv(parts["train"], job.public / "train_orders.csv")
+    tables.write_csv(parts["test"], job.private / "test_orders.csv")
+    tables.write_csv(family[~in_test], job.public / "train_ancestors.csv")
+    raw = job.source("train")
+    for name, part in parts.items():
+        placing.place_named(job, part["id"] + ".json", raw, job.public / name)
+    given = [_cells_as_given(job, id_) for id_ in parts["test"]["id"]]
+    tables.write_csv(parts["test"].assign(cell_order=given), job.public / "sample_submission.csv")
+
+
+def _in_test(job: Preparation, ancestors: pd.Series) -> npt.NDArray[np.bool_]:
+    """Families in order of appearance go to test as long as they fit."""
+    wanted = job.integer("test_size")
+    if job.corrected:
+        wanted = min(wanted, math.ceil(LARGEST_SHARE * len(ancestors)))
+    codes, names = pd.factorize(ancestors, use_na_sentinel=False)
+    chosen, taken = np.zeros(len(names), dtype=bool), 0
+    for family, size in enumerate(np.bincount(codes).tolist()):
+        if taken + size <= wanted:
+            chosen[family] = True
+            taken += size
+    if taken != wanted and not job.corrected:
+        raise DataProblem(
+            f"{job.competition.id}: train_ancestors.csv is not as known",
+            f"its families add up to {taken} test notebooks, expected {wanted}",
+            "Download the competition's data again.",
+        )
+    return chosen[codes]
+
+
+def _cells_as_given(job: Preparation, notebook: str) -> str:
+    path = job.source(f"train/{notebook}.json")
+    try:
+        return " ".join(records.read_json(path)["cell_type"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataProblem(
+            f"{path} cannot be read as a notebook", f"{type(error).__name__}: {error}", "Download it again."
+        ) from error
+
+
+def grade(case: Grading) -> float:
+    """Kendall's tau over all notebooks: 1 in the right order, -1 in the reversed one."""
+    checks.columns_present(case.submission, ["id", "cell_order"])
+    rows = checks.matched_rows(case.submission, case.answers, "id")
+    cells = case.submission["cell_order"].tolist()
+    truth = [str(cell) for cell in case.answers["cell_order"].tolist()]
+    ranks, sizes = sequences.ranks(truth, [str(cells[row]) for row in rows], "cell_order", rows)
+    pairs = int((sizes * (sizes - 1)).sum())
+    if not pairs:
+        raise InvalidSubmission("No notebook has two cells, so there is no order to compare.")
+    return 1.0 - 4.0 * inversions(ranks, sizes) / pairs

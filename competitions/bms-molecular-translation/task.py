@@ -1,0 +1,36 @@
+"""Molecular Translation: a row split of drawn molecules, scored by the mean edit distance of their InChI."""
+
+from pathlib import Path
+
+from competitions.kit import checks, labelled_table, placing, tables
+from competitions.kit.metrics.edits import edit_distances
+from competitions.task import Grading, Preparation
+
+EXTRA = "extra_approved_InChIs.csv"
+WATER = "InChI=1S/H2O/h1H2"
+
+
+def prepare(job: Preparation) -> None:
+    """Split the labelled drawings."""
+    table = labelled_table.read(
+        job, "train_labels.csv", needs=["image_id", "InChI"], text=["image_id", "InChI"]
+    )
+    train, test = labelled_table.divided(job, table)
+    tables.write_csv(train, job.public / "train_labels.csv")
+    tables.write_csv(test, job.private / "test.csv")
+    tables.write_csv(test[["image_id"]].assign(InChI=WATER), job.public / "sample_submission.csv")
+    placing.copy_file(job, job.source(EXTRA), job.public / EXTRA)
+    raw = job.source("train")
+    for part, folder in ((train, "train"), (test, "test")):
+        names = [Path(id_[0], id_[1], id_[2], f"{id_}.png") for id_ in part["image_id"]]
+        placing.place(job, [(raw / name, job.public / folder / name) for name in names], folder)
+
+
+def grade(case: Grading) -> float:
+    """The mean edit distance; edition v1 takes an empty cell for the word nan."""
+    checks.columns_present(case.submission, ["image_id", "InChI"])
+    rows = checks.matched_rows(case.submission, case.answers, "image_id")
+    table = case.source.read(text=("InChI",)) if case.corrected else case.submission
+    cells = table["InChI"].tolist()
+    told = [str(cells[row]) for row in rows]
+    return float(edit_distances([str(cell) for cell in case.answers["InChI"].tolist()], told).mean())

@@ -1,0 +1,38 @@
+"""Cdiscount: a split of products in one huge BSON file, scored by accuracy."""
+
+import numpy as np
+import pandas as pd
+
+from competitions.kit import bson, graders, placing, splits, tables
+from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
+
+EXAMPLES = 100
+DUMMY = 1000010653
+
+
+def prepare(job: Preparation) -> None:
+    """Split the products; their documents are moved as they are, for test without the category."""
+    path = job.source("train.bson")
+    with bson.mapped(path) as content:
+        found = bson.index(job, path, content, ["_id", "category_id"])
+        products = pd.DataFrame(found.values, columns=["_id", "category_id"])
+        if products["_id"].duplicated().any():
+            raise DataProblem(f"{path} was not taken", "an _id stands there twice")
+        split = splits.shuffled(len(products), job.number("test_size"), job.integer("seed"))
+        in_test = np.zeros(len(products), dtype=bool)
+        in_test[split.test] = True
+        examples = ~in_test & (np.cumsum(~in_test) <= EXAMPLES)
+        for name, chosen in (("train.bson", ~in_test), ("train_example.bson", examples)):
+            bson.write_documents(content, found.edges, chosen, job.public / name)
+        bson.write_without(content, found, 1, in_test, job.public / "test.bson")
+    answers = products[in_test].sort_values("_id")
+    tables.write_csv(answers, job.private / "answers.csv")
+    tables.write_csv(answers.assign(category_id=DUMMY), job.public / "sample_submission.csv")
+    names = "category_names.csv"
+    placing.copy_file(job, job.source(names), job.public / names)
+
+
+def grade(case: Grading) -> float:
+    """The share of products whose category is told right."""
+    return graders.accuracy(case, id_column="_id", target="category_id")

@@ -1,0 +1,48 @@
+"""Denoising Dirty Documents: a split of scanned pages, scored by RMSE over all pixels."""
+
+from pathlib import Path, PurePosixPath
+
+from competitions.kit import archives, checks, metrics, pngs, splits
+from competitions.task import Grading, Preparation
+
+DIRTY, CLEAN = "train", "train_cleaned"
+
+
+def prepare(job: Preparation) -> None:
+    """Split the pages; the clean version of test pages becomes the answers, pixel by pixel."""
+    pages = job.source(f"{DIRTY}.zip")
+    names = sorted(name for name in archives.files_in(pages) if name.endswith(".png"))
+    split = splits.shuffled(len(names), job.number("test_size"), job.integer("seed"))
+    held_out = sorted(PurePosixPath(names[place]).name for place in split.test)
+    targets = {f"{DIRTY}/{name}": job.public / "test" / name for name in held_out}
+    answers = {f"{CLEAN}/{name}": job.scratch / "clean" / name for name in held_out}
+    for folder, elsewhere in ((DIRTY, targets), (CLEAN, answers)):
+        archive = job.source(f"{folder}.zip")
+        kept = {name: job.public / archives.safe_path(name) for name in archives.files_in(archive)}
+        archives.extract_as(job, archive, kept | elsewhere)
+    _write_pixels(job, list(answers.values()))
+
+
+def _write_pixels(job: Preparation, pages: list[Path]) -> None:
+    levels = [repr(level / 255) for level in range(256)]  # as few as 256 different values
+    targets = [job.private / "answers.csv", job.public / "sampleSubmission.csv"]
+    for target in targets:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with targets[0].open("w", newline="\n") as answers, targets[1].open("w", newline="\n") as sample:
+        for stream in (answers, sample):
+            stream.write("id,value\n")
+        for page in pages:
+            for row, cells in enumerate(pngs.grey_levels(page).tolist(), start=1):
+                start = f"{page.stem}_{row}_"
+                answers.writelines(
+                    [f"{start}{column},{levels[cell]}\n" for column, cell in enumerate(cells, start=1)]
+                )
+                sample.writelines([f"{start}{column},1\n" for column in range(1, len(cells) + 1)])
+
+
+def grade(case: Grading) -> float:
+    """The root mean squared error of the brightness of all pixels together."""
+    checks.columns_present(case.submission, ["id", "value"])
+    rows = checks.matched_rows(case.submission, case.answers, "id")
+    predicted = checks.numbers(case.submission, "value")[rows]
+    return metrics.rmse(checks.numbers(case.answers, "value"), predicted)

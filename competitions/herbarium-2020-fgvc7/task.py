@@ -1,0 +1,54 @@
+"""Herbarium 2020: a split of plant sheets species by species, scored by macro F1."""
+
+from dataclasses import replace
+
+from competitions.kit import annotated_images, graders, placing, pseudonyms
+from competitions.kit.annotated_images import Collection
+from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
+
+BASE = "nybg2020/"
+FIELDS = {"annotations", "categories", "images", "info", "licenses", "regions"}
+MOST = 10  # test sheets of a species on Kaggle
+
+
+def prepare(job: Preparation) -> None:
+    """Split the sheets of each species.
+
+    Edition corrected holds out at most ten of each, as Kaggle did, numbers them by their bytes,
+    and changes files so that their hashes cannot be looked up.
+    """
+    collection = annotated_images.read(job, f"{BASE}train/metadata.json", encoding="latin-1")
+    _check(job, collection)
+    raw = job.source(f"{BASE}train")
+    parts = annotated_images.split(job, collection.images, most=MOST if job.corrected else None)
+    if job.corrected:
+        parts = replace(parts, test=annotated_images.ordered_by_content(job, parts.test, raw))
+    test = annotated_images.write_numbered(job, collection, parts, BASE)
+    target = job.public / BASE / "test"
+    pairs = [
+        (raw / old.image["file_name"], target / new["file_name"])
+        for old, new in zip(parts.test, test, strict=True)
+    ]
+    if job.corrected:
+        pseudonyms.place_unrecognisable(job, pairs)
+    else:
+        placing.place(job, pairs)
+
+
+def _check(job: Preparation, collection: Collection) -> None:
+    unknown = sorted(set(collection.fields) - FIELDS)
+    if unknown:
+        raise DataProblem(f"{job.source(collection.name)} was not taken", f"it has a field {unknown[0]!r}")
+    for each in collection.images:
+        folder = f"images/{each.category // 100:03d}/{each.category % 100:02d}"
+        name = each.image["file_name"]
+        if name.rpartition("/")[0] != folder:
+            raise DataProblem(
+                f"{job.source(collection.name)} was not taken", f"{name} does not lie in {folder}"
+            )
+
+
+def grade(case: Grading) -> float:
+    """Macro F1 of the species."""
+    return graders.macro_f1(case, id_column="Id", target="Predicted")

@@ -1,0 +1,21 @@
+"""Herbarium 2021: a split of plant sheets species by species, scored by macro F1."""
+
+from competitions.kit import annotated_images, graders, placing
+from competitions.task import Grading, Preparation
+
+MOST = 10  # test sheets of a species on Kaggle
+
+
+def prepare(job: Preparation) -> None:
+    """Split the sheets of each species; edition corrected holds out at most ten of each, as Kaggle did."""
+    collection = annotated_images.read(job, "train/metadata.json")
+    parts = annotated_images.split(job, collection.images, most=MOST if job.corrected else None)
+    test = annotated_images.write_numbered(job, collection, parts, "")
+    raw, public = job.source("train"), job.public / "test"
+    pairs = zip(parts.test, test, strict=True)
+    placing.place(job, [(raw / old.image["file_name"], public / new["file_name"]) for old, new in pairs])
+
+
+def grade(case: Grading) -> float:
+    """Macro F1 of the species."""
+    return graders.macro_f1(case, id_column="Id", target="Predicted")

@@ -1,0 +1,47 @@
+"""Herbarium 2022: a split of plant scans species by species, scored by macro F1."""
+
+import itertools
+from collections.abc import Sequence
+
+from competitions.kit import annotated_images, graders, placing, records
+from competitions.kit.annotated_images import Labelled
+from competitions.task import Grading, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Split the scans of each species and name them anew in both parts."""
+    collection = annotated_images.read(job, "train_metadata.json", needs=(), image_key="image_id")
+    parts = annotated_images.split(job, collection.images, shuffle_from=1)
+    train = _renamed(parts.train)
+    test = [
+        {**each.image, "image_id": str(number), "file_name": f"{number // 1000:03d}/test-{number:06d}.jpg"}
+        for number, each in enumerate(parts.test)
+    ]
+    records.write_json(job.public / "train_metadata.json", collection.only(train), indent=4, sort_keys=True)
+    records.write_json(job.public / "test_metadata.json", test, indent=4, sort_keys=True)
+    raw = job.source("train_images")
+    names = {
+        "train": [each.image["file_name"] for each in train],
+        "test": [each["file_name"] for each in test],
+    }
+    for part, images in (("train", parts.train), ("test", parts.test)):
+        target = job.public / f"{part}_images"
+        pairs = zip(images, names[part], strict=True)
+        placing.place(job, [(raw / old.image["file_name"], target / new) for old, new in pairs])
+    annotated_images.write_answers(job, parts.test, sample=42)
+
+
+def _renamed(images: Sequence[Labelled]) -> list[Labelled]:
+    renamed = []
+    for category, members in itertools.groupby(images, key=lambda each: each.category):
+        folder = f"{category // 100:03d}/{category % 100:02d}"
+        for number, each in enumerate(members, start=1):
+            name = f"{category:05d}__{number:03d}"
+            image = {**each.image, "image_id": name, "file_name": f"{folder}/{name}.jpg"}
+            renamed.append(Labelled(image, {**each.annotation, "image_id": name}))
+    return renamed
+
+
+def grade(case: Grading) -> float:
+    """Macro F1 of the species."""
+    return graders.macro_f1(case, id_column="Id", target="Predicted")

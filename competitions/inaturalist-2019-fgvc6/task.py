@@ -1,0 +1,82 @@
+"""iNaturalist 2019: a split of photos species by species from one tar to two, scored by top-1 error."""
+
+import hashlib
+from collections.abc import Sequence
+
+import pandas as pd
+
+from competitions.kit import (
+    annotated_images,
+    checks,
+    class_numbers,
+    metrics,
+    placing,
+    records,
+    tables,
+    tarballs,
+)
+from competitions.kit.annotated_images import Labelled, Record
+from competitions.kit.tarballs import Destination
+from competitions.task import Grading, Preparation
+
+PHOTOS = "train_val2019"
+DUMMY = 654
+
+
+def prepare(job: Preparation) -> None:
+    """Split the photos of each species; edition corrected numbers and names test photos anew."""
+    collection = annotated_images.read(job, "train2019.json")
+    parts = annotated_images.split(job, collection.images)
+    old = _by_hidden_order(parts.test) if job.corrected else parts.test
+    test = [
+        _anonymous(each.image, number) if job.corrected else _moved(each.image)
+        for number, each in enumerate(old)
+    ]
+    documents = {"train": collection.only(parts.train), "test": collection.without_labels(test)}
+    for part, document in documents.items():
+        records.write_json(job.public / f"{part}2019.json", document, indent=4, sort_keys=True)
+    placing.copy_file(job, job.source("val2019.json"), job.public / "val2019.json")
+    answers = pd.DataFrame(
+        {"id": [image["id"] for image in test], "predicted": [each.category for each in old]}
+    )
+    tables.write_csv(answers, job.private / "answers.csv")
+    tables.write_csv(answers.assign(predicted=DUMMY), job.public / "kaggle_sample_submission.csv")
+    _place_photos(job, parts.train, old, test)
+
+
+def _moved(image: Record) -> Record:
+    return {**image, "file_name": f"test2019/{image['file_name'].rpartition('/')[2]}"}
+
+
+def _by_hidden_order(test: Sequence[Labelled]) -> list[Labelled]:
+    # file names are hashes that the agent doesn't see, so this order cannot be told from what it sees
+    return sorted(test, key=lambda each: hashlib.blake2b(each.image["file_name"].encode()).digest())
+
+
+def _anonymous(image: Record, number: int) -> Record:
+    kept = {key: value for key, value in image.items() if key != "rights_holder"}
+    return {**kept, "id": number, "file_name": f"test2019/{number:06d}.jpg"}
+
+
+def _place_photos(
+    job: Preparation, train: Sequence[Labelled], old_test: Sequence[Labelled], test: Sequence[Record]
+) -> None:
+    wanted = {}
+    for each in train:
+        name = each.image["file_name"]
+        wanted[name] = Destination(job.public / f"{PHOTOS}.tar.gz", name.removeprefix(f"{PHOTOS}/"))
+    for each, image in zip(old_test, test, strict=True):
+        target = Destination(job.public / "test2019.tar.gz", image["file_name"].rpartition("/")[2])
+        wanted[each.image["file_name"]] = target
+    if (job.raw / PHOTOS).is_dir():  # unpacked already
+        tarballs.pack(job, job.raw, wanted)
+    else:
+        tarballs.distribute(job, job.source(f"{PHOTOS}.tar.gz"), wanted)
+
+
+def grade(case: Grading) -> float:
+    """The share of photos whose first guess is wrong."""
+    checks.columns_present(case.submission, ["id", "predicted"])
+    rows = checks.matched_rows(case.submission, case.answers, "id")
+    guessed = class_numbers.first_guesses(case.submission, "predicted")[rows]
+    return 1.0 - metrics.accuracy(case.answers["predicted"].to_numpy(), guessed)

@@ -1,0 +1,36 @@
+"""Invasive Species Monitoring: a row split of photos in 7z archives, scored by ROC AUC."""
+
+from competitions.kit import archives, graders, labelled_table, sevenzip, tables
+from competitions.task import Grading, Preparation
+
+LABELS = "train_labels.csv"
+
+
+def prepare(job: Preparation) -> None:
+    """Split the labelled photos; the archives of edition v1 hold nothing but an empty folder."""
+    table = labelled_table.read(job, f"{LABELS}.zip", member=LABELS, needs=["name", "invasive"])
+    train, test = labelled_table.divided(job, table)
+    sample = test.assign(invasive=0.5)
+    for name, part in ((LABELS, train), ("sample_submission.csv", sample)):
+        with archives.new_member(job.public / f"{name}.zip", name) as stream:
+            tables.write_csv(part, stream)
+    tables.write_csv(test, job.private / "answers.csv")
+    tables.write_csv(sample, job.private / "sample_submission.csv")
+    photos = {
+        f"{folder}/{name}.jpg": f"train/{name}.jpg"
+        for folder, part in (("train", train), ("test", test))
+        for name in part["name"]
+    }
+    source, scratch = job.source("train.7z"), job.scratch / "photos"
+    if job.corrected:
+        sevenzip.extract_as(job, source, {old: scratch / new for new, old in photos.items()})
+    for folder in ("train", "test"):
+        (scratch / folder).mkdir(parents=True, exist_ok=True)
+        names = [name for name in photos if name.startswith(f"{folder}/")] if job.corrected else [folder]
+        files = {name: scratch / name for name in names}
+        sevenzip.pack(job, job.public / f"{folder}.7z", files, compressed=False)
+
+
+def grade(case: Grading) -> float:
+    """Area under the ROC curve of the probability of the plant."""
+    return graders.auc(case, id_column="name", target="invasive")

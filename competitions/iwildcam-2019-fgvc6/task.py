@@ -1,0 +1,30 @@
+"""iWildCam 2019: a split of camera-trap photos by camera from zip to zip, scored by macro F1."""
+
+from competitions.kit import archives, graders, labelled_table, splits, tables
+from competitions.task import Grading, Preparation
+
+
+def prepare(job: Preparation) -> None:
+    """Hold out whole cameras; the sample submission of edition v1 tells each row's place in the raw table."""
+    table = labelled_table.read(
+        job, "train.csv", needs=["category_id", "file_name", "id", "location", "seq_id"]
+    )
+    split = splits.shuffled_groups(table["location"], job.number("test_size"), job.integer("seed"))
+    train, test = split.of(table)
+    answers = test[["id", "category_id"]].set_axis(["Id", "Category"], axis=1)
+    tables.write_csv(test, job.private / "test.csv")
+    tables.write_csv(answers, job.private / "answers.csv")
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test.drop(columns="category_id"), job.public / "test.csv")
+    sample = answers.assign(Category=0)
+    if not job.corrected:
+        sample.insert(0, "", split.test)
+    tables.write_csv(sample, job.public / "sample_submission.csv")
+    for part, name in ((train, "train_images.zip"), (test, "test_images.zip")):
+        members = {f"{id_}.jpg" for id_ in part["id"]}  # an image may have several rows
+        archives.repack(job, job.source("train_images.zip"), job.public / name, members)
+
+
+def grade(case: Grading) -> float:
+    """Macro F1 of the animals."""
+    return graders.macro_f1(case, id_column="Id", target="Category")

@@ -1,0 +1,32 @@
+"""WAV recordings in raw data: long ones cut into short ones; nothing is decoded or resampled."""
+
+from __future__ import annotations
+
+import wave
+from pathlib import Path
+
+from foundation.problems import DataProblem
+
+
+def cut(path: Path, folder: Path, seconds: int = 1) -> list[Path]:
+    """Write whole pieces of so many seconds into a folder, the rest left out; a shorter recording stays whole.
+
+    Raises:
+        DataProblem: the file is no WAV, or damaged.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    pieces: list[Path] = []
+    try:
+        with wave.open(str(path)) as recording:
+            size = recording.getframerate() * seconds
+            for number in range(max(1, recording.getnframes() // size)):
+                piece = folder / f"{path.stem}_{number:04d}.wav"
+                with piece.open("xb") as stream, wave.open(stream, "wb") as written:
+                    written.setparams(recording.getparams())
+                    written.writeframes(recording.readframes(size))
+                pieces.append(piece)
+    except (wave.Error, EOFError) as error:
+        raise DataProblem(
+            f"{path.name} cannot be read as a WAV", str(error), "Download the competition's data again."
+        ) from error
+    return pieces

@@ -1,0 +1,123 @@
+"""Tar archives, compressed by gzip or not: members brought from one to others in a single pass; zips are `archives`."""
+
+from __future__ import annotations
+
+import gzip
+import tarfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from competitions.task import Preparation
+from foundation.problems import DataProblem
+
+_BLOCK = 1 << 20
+_STEP = 1000
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where a member goes: to which archive, and under which name."""
+
+    archive: Path
+    name: str
+
+
+def distribute(job: Preparation, source: Path, wanted: Mapping[str, Destination]) -> None:
+    """Bring the named files of a tar to new ones, which are not compressed, reading it once from front to back.
+
+    Raises:
+        DataProblem: the archive is damaged, or lacks a file.
+    """
+    missing = dict.fromkeys(wanted)
+    with ExitStack() as stack:
+        writers = {
+            path: stack.enter_context(_new(path))
+            for path in dict.fromkeys(to.archive for to in wanted.values())
+        }
+        for member, content in files(source):
+            if member.name not in missing:
+                continue
+            del missing[member.name]
+            to = wanted[member.name]
+            _add(writers[to.archive], to.name, member.size, content)
+            _tell(job, source, len(wanted) - len(missing), len(wanted))
+    if missing:
+        raise DataProblem(
+            f"{source} is incomplete",
+            f"it holds no {next(iter(missing))}",
+            "Download the competition's data again.",
+        )
+
+
+def pack(job: Preparation, folder: Path, wanted: Mapping[str, Destination]) -> None:
+    """As `distribute`, for files that lie in a folder.
+
+    Raises:
+        DataProblem: a file is missing.
+    """
+    with ExitStack() as stack:
+        writers = {
+            path: stack.enter_context(_new(path))
+            for path in dict.fromkeys(to.archive for to in wanted.values())
+        }
+        for done, (name, to) in enumerate(wanted.items(), start=1):
+            path = folder / name
+            if path.is_symlink() or not path.is_file():
+                raise DataProblem(
+                    f"{job.competition.id}: {path.name} is missing from the raw data",
+                    f"looked in {path.parent}",
+                    "Download the competition's data again; the copy is incomplete.",
+                )
+            with path.open("rb") as content:
+                _add(writers[to.archive], to.name, path.stat().st_size, content)
+            _tell(job, folder, done, len(wanted))
+
+
+def _tell(job: Preparation, source: Path, done: int, total: int) -> None:
+    if done % _STEP == 0 or done == total:
+        job.progress(source.name, done, total)
+
+
+def _new(path: Path) -> tarfile.TarFile:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return tarfile.open(path, "x")
+
+
+def _add(archive: tarfile.TarFile, name: str, size: int, content: IO[bytes]) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = size
+    archive.addfile(member, content)
+
+
+def files(path: Path) -> Iterator[tuple[tarfile.TarInfo, IO[bytes]]]:
+    """The regular files of an archive; each can be read until the next one is asked for."""
+    try:
+        with _inflated(path) as stream:
+            with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK) as archive:
+                for member in archive:
+                    content = archive.extractfile(member) if member.isfile() else None
+                    if content is not None:
+                        yield member, content
+            while stream.read(_BLOCK):  # the checksum of a gzip stands at its very end
+                pass
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataProblem(
+            f"{path} cannot be read as a tar", str(error), "Download the competition's data again."
+        ) from error
+
+
+@contextmanager
+def _inflated(path: Path) -> Iterator[IO[bytes]]:
+    with path.open("rb") as stream:
+        compressed = stream.read(len(_GZIP)) == _GZIP
+        stream.seek(0)
+        if compressed:
+            with gzip.open(stream) as inflated:
+                yield inflated  # type: ignore[misc]  # typeshed allows text here, which this mode never gives
+        else:
+            yield stream

@@ -1,0 +1,114 @@
+"""MLSP 2013 Birds: recordings and what was computed of them, renumbered, scored by pooled ROC AUC."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from competitions.kit import archives, graders, tables
+from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
+
+ARCHIVE = "mlsp_contest_dataset.zip"
+FOLDS = "essential_data/CVfolds_2.txt"
+NAMES = "essential_data/rec_id2filename.txt"
+LABELS = "essential_data/rec_labels_test_hidden.txt"
+FEATURES = [
+    f"supplemental_data/{name}.txt"
+    for name in ("histogram_of_segments", "segment_features", "segment_rectangles")
+]
+KEPT = [NAMES, LABELS, *FEATURES]
+WHOLE = ["essential_data/species_list.txt"]
+WHOLE += ["supplemental_data/segment_clusters.bmp", "supplemental_data/segment_mosaic.bmp"]
+PICTURES = ["spectrograms", "filtered_spectrograms", "supervised_segmentation"]
+EXAMPLES = "supplemental_data/segmentation_examples"
+SPECIES = 19
+
+Lines = list[tuple[int, str]]
+
+
+def prepare(job: Preparation) -> None:
+    """Keep what Kaggle had for training under new numbers, and hold some recordings out."""
+    archives.extract(job, job.source(ARCHIVE), job.scratch, only=lambda name: name.endswith(".txt"))
+    folds = _lines(job, FOLDS)
+    numbers = {old: new for new, old in enumerate(old for old, fold in folds if int(fold) == 0)}
+    test = _held_out(job, len(numbers))
+    kept = {
+        name: [(numbers[old], rest) for old, rest in _lines(job, name) if old in numbers] for name in KEPT
+    }
+    _write(job, FOLDS, "rec_id,fold", [(number, str(int(number in test))) for number in numbers.values()])
+    _write(job, NAMES, "rec_id,filename", kept[NAMES])
+    hidden = [(number, "?" if number in test else labels) for number, labels in kept[LABELS]]
+    _write(job, LABELS, "rec_id,[labels]", hidden)
+    for name in FEATURES:
+        _write(job, name, "rec_id,[histogram of segment features]", kept[name])
+    answers = [(number, labels) for number, labels in kept[LABELS] if number in test]
+    tables.write_csv(_one_hot(answers), job.private / "answers.csv")
+    tables.write_csv(
+        _one_hot([(number, "") for number in sorted(test)]), job.public / "sample_submission.csv"
+    )
+    _extract(job, kept[NAMES], test)
+
+
+def _held_out(job: Preparation, recordings: int) -> set[int]:
+    count = round(job.number("test_share") * recordings)
+    expected = job.parameters["expected_test_recordings"]
+    if expected is not None and count != expected:
+        raise DataProblem(
+            f"{job.competition.id}: {FOLDS} is not as known",
+            f"its {recordings} train recordings give {count} for test, expected {expected}",
+            "Download the competition's data again.",
+        )
+    return set(np.random.RandomState(job.integer("seed")).permutation(recordings)[:count].tolist())
+
+
+def _lines(job: Preparation, name: str) -> Lines:
+    """The number that each line but the first starts with, and what stands behind its comma."""
+    path = job.scratch / Path(ARCHIVE).stem / name
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")[1:]
+        rows = [line.partition(",") for line in lines if line.strip()]
+        return [(int(number), rest) for number, _, rest in rows]
+    except (OSError, ValueError) as error:
+        raise DataProblem(
+            f"{job.source(ARCHIVE)}: {name} cannot be read",
+            str(error),
+            "Download the competition's data again.",
+        ) from error
+
+
+def _write(job: Preparation, name: str, header: str, lines: Lines) -> None:
+    path = job.public / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [f"{number},{rest}" if rest else str(number) for number, rest in lines]
+    path.write_text("".join(f"{row}\n" for row in [header, *rows]), encoding="utf-8", newline="\n")
+
+
+def _one_hot(lines: Lines) -> pd.DataFrame:
+    """A row for each recording and species, telling which species are listed."""
+    listed = [{int(species) for species in labels.split(",") if species} for _, labels in lines]
+    cells = [
+        (number * 100 + species, int(species in heard))
+        for (number, _), heard in zip(lines, listed, strict=True)
+        for species in range(SPECIES)
+    ]
+    return pd.DataFrame(cells, columns=["Id", "Probability"])
+
+
+def _extract(job: Preparation, names: Lines, test: set[int]) -> None:
+    """Take the files of kept recordings out; edition corrected leaves hand-made examples of test ones out."""
+    base = Path(ARCHIVE).stem
+    present = set(archives.files_in(job.source(ARCHIVE)))
+    wanted = [*WHOLE]
+    for number, name in names:
+        wanted.append(f"essential_data/src_wavs/{name}.wav")
+        wanted += [f"supplemental_data/{folder}/{name}.bmp" for folder in PICTURES]
+        example = f"{EXAMPLES}/{name}.bmp"
+        if f"{base}/{example}" in present and not (job.corrected and number in test):
+            wanted.append(example)
+    archives.extract_as(job, job.source(ARCHIVE), {f"{base}/{name}": job.public / name for name in wanted})
+
+
+def grade(case: Grading) -> float:
+    """Area under the ROC curve over all recordings and species together."""
+    return graders.auc(case, id_column="Id", target="Probability")

@@ -1,0 +1,45 @@
+"""Right Whale Redux: recordings divided by date from zip to zip, scored by ROC AUC."""
+
+import re
+
+import pandas as pd
+
+from competitions.kit import archives, graders, tables
+from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
+
+DAYS = 4  # of which the first two are train
+NUMBER = re.compile(r"TRAIN\d+")
+
+
+def prepare(job: Preparation) -> None:
+    """Hold out the last two of four dates; clips are numbered anew in the order of their names."""
+    source = job.source("train2.zip")
+    members = {name.rpartition("/")[2]: name for name in archives.files_in(source) if name.endswith(".aif")}
+    days = sorted({name.partition("_")[0] for name in members})
+    if len(days) != DAYS or not all(map(NUMBER.search, members)):
+        raise DataProblem(
+            f"{source} is not as known",
+            f"expected TRAIN clips of {DAYS} dates, found {len(members)} clips of {len(days)}",
+            "Download the competition's data again.",
+        )
+    train, test = (
+        sorted(name for name in members if name.partition("_")[0] in part)
+        for part in (days[: DAYS // 2], days[DAYS // 2 :])
+    )
+    named = {
+        "train2": [NUMBER.sub(f"TRAIN{number}", name, count=1) for number, name in enumerate(train)],
+        "test2": [f"{name.partition('TRAIN')[0]}Test{number}.aif" for number, name in enumerate(test)],
+    }
+    for folder, old in (("train2", train), ("test2", test)):
+        renamed = {members[name]: f"{folder}/{new}" for name, new in zip(old, named[folder], strict=True)}
+        archives.repack(job, source, job.public / f"{folder}.zip", renamed)
+    calls = [int(name.removesuffix(".aif").endswith("_1")) for name in test]
+    answers = pd.DataFrame({"clip": named["test2"], "probability": calls})
+    tables.write_csv(answers, job.private / "test.csv")
+    tables.write_csv(answers.assign(probability=0), job.public / "sampleSubmission.csv")
+
+
+def grade(case: Grading) -> float:
+    """Area under the ROC curve of the probability of a call."""
+    return graders.auc(case, id_column="clip", target="probability")

@@ -1,0 +1,56 @@
+"""Humpback Whale Identification: photos of flukes divided whale by whale, scored by MAP@5."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit import checks, labelled_table, metrics, placing, splits, tables
+from competitions.task import Grading, Preparation
+
+NEW = "new_whale"
+GUESSES = 5
+TRAIN_SHARE = 0.9  # of whales with a single photo
+SAMPLE = "new_whale w_1287fbc w_98baff9 w_7554f44 w_1eafe46"
+
+
+def prepare(job: Preparation) -> None:
+    """Split the photos; whales without a photo in train are new to it."""
+    table = labelled_table.read(job, "train.csv", needs=["Image", "Id"], text=["Image", "Id"])
+    in_test = _in_test(job, table["Id"])
+    train, test = table[~in_test], table[in_test]
+    test = test.assign(Id=test["Id"].where(test["Id"].isin(train["Id"]), NEW))
+    tables.write_csv(train, job.public / "train.csv")
+    tables.write_csv(test, job.private / "test.csv")
+    tables.write_csv(test[["Image"]].assign(Id=SAMPLE), job.public / "sample_submission.csv")
+    for part, folder in ((train, "train"), (test, "test")):
+        placing.place_named(job, part["Image"], job.source("train"), job.public / folder)
+
+
+def _in_test(job: Preparation, whales: pd.Series) -> npt.NDArray[np.bool_]:
+    """Of whales with several photos one is drawn for each part, single photos go to test now and then."""
+    seed = job.integer("seed")
+    codes = pd.factorize(whales)[0]
+    order = np.argsort(codes, kind="stable")
+    sizes = np.bincount(codes)
+    firsts = np.cumsum(sizes) - sizes
+    single = order[firsts[sizes == 1]]
+    several = sizes > 1
+    drawn = {size: np.random.RandomState(seed).permutation(size)[:2] for size in set(sizes[several].tolist())}
+    pairs = [drawn[size] for size in sizes[several].tolist()]
+    chosen = order[firsts[several][:, None] + np.array(pairs, dtype=np.intp).reshape(-1, 2)]
+    rest = np.setdiff1d(np.arange(len(codes)), np.concatenate([single, chosen.ravel()]))
+    late = rest[splits.shuffled(len(rest), job.number("test_size"), seed).test]
+    in_test = np.zeros(len(codes), dtype=bool)
+    in_test[single] = np.random.default_rng(seed).random(len(single)) >= TRAIN_SHARE
+    in_test[chosen[:, 1]] = True
+    in_test[late] = True
+    return in_test
+
+
+def grade(case: Grading) -> float:
+    """Mean average precision of five guesses per photo, which are separated by single blanks."""
+    checks.columns_exactly(case.submission, ["Image", "Id"])
+    rows = checks.matched_rows(case.submission, case.answers, "Image")
+    cells = case.submission["Id"].to_numpy(dtype=object)[rows]
+    guesses = [cell.split(" ") if isinstance(cell, str) else [] for cell in cells]
+    return metrics.map_at_k([{whale} for whale in case.answers["Id"]], guesses, GUESSES)
