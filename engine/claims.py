@@ -1,0 +1,171 @@
+"""Who works on a dataset, also across hosts and users of a shared file system: a file with owner and heartbeat.
+
+Kernel locks end at the host, on some network file systems at the process that asked. A claim is a
+file that only one can make; its owner touches it, and one that nobody has touched for long, or whose
+owner is known to be dead, may be taken over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from foundation.problems import StateProblem
+
+BEAT_SECONDS = 15.0
+_STALE_SECONDS = 180.0
+_MODE = 0o664
+_TRIES = 5
+
+
+class Claimed(StateProblem):
+    """Somebody else works on it."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who holds a claim.
+
+    Attributes:
+        place: the host's boot and process namespace, within which `pid` means something.
+        started: when the process started, in the kernel's ticks: a number may be used again.
+    """
+
+    token: str
+    host: str
+    place: str
+    pid: int
+    started: str
+
+
+@contextmanager
+def claimed(path: Path, what: str) -> Iterator[None]:
+    """Hold the claim at `path` while the block runs.
+
+    Raises:
+        Claimed: another living process holds it.
+    """
+    me = _me()
+    _take(path, me, what)
+    ended = threading.Event()
+    beating = threading.Thread(target=_beat, args=(path, ended), daemon=True)
+    beating.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        beating.join()
+        if _read(path) == me:
+            path.unlink(missing_ok=True)
+
+
+def holder(path: Path) -> Owner | None:
+    """Who holds the claim at `path`, if that one is alive as far as can be known."""
+    owner = _read(path)
+    return None if owner is None or _is_dead(path, owner) else owner
+
+
+def _take(path: Path, me: Owner, what: str) -> None:
+    own = path.with_name(f"{path.name}.{me.token}")
+    own.write_text(json.dumps(asdict(me)))
+    own.chmod(_MODE)
+    try:
+        for _ in range(_TRIES):
+            try:
+                os.link(own, path)  # atomic also over NFS, where exclusive creation once was not
+                return
+            except FileExistsError:
+                _clear(path, what)
+    finally:
+        own.unlink()
+    raise Claimed(f"{what} is being worked on by others", f"{path} changes hands all the time")
+
+
+def _clear(path: Path, what: str) -> None:
+    """Remove a dead owner's claim."""
+    owner = _read(path)
+    if owner is None:
+        if path.exists() and _age(path) < _STALE_SECONDS:
+            raise Claimed(f"{what} is being worked on", f"{path} can't be read", "Try again later.")
+    elif not _is_dead(path, owner):
+        raise Claimed(
+            f"{what} is being worked on by another process",
+            f"process {owner.pid} on {owner.host} holds {path}",
+            "Wait for it to end.",
+        )
+    aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    try:
+        path.rename(aside)
+    except FileNotFoundError:
+        return  # somebody else was faster, and the next try meets that one's claim
+    if _read(aside) != owner:  # in between the dead one's place was taken: give it back
+        with _unless_taken():
+            os.link(aside, path)
+    aside.unlink()
+
+
+@contextmanager
+def _unless_taken() -> Iterator[None]:
+    try:
+        yield
+    except FileExistsError:
+        return  # two took over at once; both find out by their token, and the file names the one that stays
+
+
+def _is_dead(path: Path, owner: Owner) -> bool:
+    if owner.place == _place():
+        return _started(owner.pid) != owner.started
+    return _age(path) > _STALE_SECONDS
+
+
+def _age(path: Path) -> float:
+    """How long ago a file was touched, by the file system's own clock, which all hosts share."""
+    probe = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    probe.touch()
+    try:
+        return probe.stat().st_mtime - path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+    finally:
+        probe.unlink()
+
+
+def _beat(path: Path, ended: threading.Event) -> None:
+    while not ended.wait(BEAT_SECONDS):
+        try:
+            os.utime(path)
+        except OSError:
+            continue  # the file system hangs or the claim was taken from us: the next beat, or the end, tells
+
+
+def _read(path: Path) -> Owner | None:
+    try:
+        return Owner(**json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _me() -> Owner:
+    pid = os.getpid()
+    return Owner(secrets.token_hex(8), socket.gethostname(), _place(), pid, _started(pid))
+
+
+def _place() -> str:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return f"{boot}:{Path('/proc/self/ns/pid').stat().st_ino}"
+
+
+def _started(pid: int) -> str:
+    """When a process started; empty when there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    return text.rpartition(")")[2].split()[19]

@@ -1,0 +1,82 @@
+"""Finding what to sign in to Kaggle with, in the places and in the order of Kaggle's own client; asks nobody."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """A token, or a name with its key, or an OAuth login that Kaggle's client turns into a token.
+
+    Attributes:
+        source: where they were found, for people; the secrets themselves are never shown.
+    """
+
+    source: str
+    token: str | None = field(default=None, repr=False)
+    username: str | None = field(default=None, repr=False)
+    key: str | None = field(default=None, repr=False)
+    oauth: bool = False
+
+
+def find_credentials(
+    environment: Mapping[str, str] | None = None, home: Path | None = None
+) -> Credentials | None:
+    """Look for credentials; None when there are none."""
+    variables = os.environ if environment is None else environment
+    own = (Path.home() if home is None else home) / ".kaggle"
+    ways = (_tokens(variables, own), _keys(variables, own), _logins(own))
+    return next((found for way in ways for found in way), None)
+
+
+def _tokens(variables: Mapping[str, str], own: Path) -> Iterator[Credentials]:
+    given = variables.get("KAGGLE_API_TOKEN", "")
+    if given:
+        token = _text(Path(given)) or given
+        yield Credentials("KAGGLE_API_TOKEN", token=token)
+    for path in (own / "access_token", own / "access_token.txt"):
+        token = _text(path)
+        if token:
+            yield Credentials(str(path), token=token)
+
+
+def _keys(variables: Mapping[str, str], own: Path) -> Iterator[Credentials]:
+    if variables.get("KAGGLE_CONFIG_DIR"):
+        folder = Path(variables["KAGGLE_CONFIG_DIR"])
+    elif own.exists():
+        folder = own
+    else:
+        folder = Path(variables.get("XDG_CONFIG_HOME") or own.parent / ".config") / "kaggle"
+    path = folder / "kaggle.json"
+    values = _json(path)
+    username = variables.get("KAGGLE_USERNAME") or values.get("username")
+    key = variables.get("KAGGLE_KEY") or values.get("key")
+    if username and key:
+        source = "KAGGLE_USERNAME and KAGGLE_KEY" if variables.get("KAGGLE_KEY") else str(path)
+        yield Credentials(source, username=username, key=key)
+
+
+def _logins(own: Path) -> Iterator[Credentials]:
+    path = own / "credentials.json"
+    if _json(path).get("refresh_token"):
+        yield Credentials(str(path), oauth=True)
+
+
+def _text(path: Path) -> str:
+    with suppress(OSError, UnicodeDecodeError, ValueError):  # a token is no path, and may be too long for one
+        return path.read_text(encoding="utf-8").strip()
+    return ""
+
+
+def _json(path: Path) -> dict[str, str]:
+    with suppress(ValueError):
+        values = json.loads(_text(path))
+        if isinstance(values, dict):
+            return {name: value for name, value in values.items() if isinstance(value, str)}
+    return {}

@@ -1,0 +1,176 @@
+"""Downloading a competition's zip: goes on after cuts and kills, and becomes a zip only when it is whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from io import FileIO
+from pathlib import Path
+
+from engine.kaggle.client import Delivery, Kaggle
+from engine.kaggle.patience import insist
+from engine.kaggle.problems import KaggleTrouble, Passing
+from engine.space import require_space, telling_full_disks
+from foundation.files import PARTIAL_SUFFIX, sync_directory, write_json
+
+_BLOCK = 1 << 20
+_TIMES_DAMAGED = 3
+
+Tell = Callable[[int, int], None]
+"""Called with the bytes that are there and the bytes that there will be (0: unknown)."""
+
+
+@dataclass(frozen=True)
+class Downloaded:
+    """A whole file.
+
+    Attributes:
+        vouched: whether the storage told the same MD5.
+    """
+
+    bytes: int
+    md5: str
+    vouched: bool
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """What a partial file is a part of; only more of the same may be added to it."""
+
+    identity: str
+    size: int
+
+
+class _Partial:
+    """The bytes that are there already, with their running MD5."""
+
+    def __init__(self, target: Path) -> None:
+        self.path = target.with_name(target.name + PARTIAL_SUFFIX)
+        self._note = target.with_name(target.name + PARTIAL_SUFFIX + ".json")
+        self._md5 = hashlib.md5(usedforsecurity=False)
+        self._hashed = 0
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    def belongs_to(self, delivery: Delivery) -> bool:
+        if delivery.identity is None or delivery.size is None:
+            return False
+        try:
+            noted = json.loads(self._note.read_bytes())
+        except (FileNotFoundError, ValueError):
+            return False
+        return bool(noted == asdict(_Origin(delivery.identity, delivery.size)))
+
+    def begin(self, delivery: Delivery) -> None:
+        self.remove()
+        if delivery.identity is not None and delivery.size is not None:
+            write_json(self._note, asdict(_Origin(delivery.identity, delivery.size)), durable=False)
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self._note.unlink(missing_ok=True)
+        self.forget()
+
+    def add(self, chunk: bytes, stream: FileIO) -> None:
+        with memoryview(chunk) as left:
+            written = 0
+            while written < len(chunk):  # a disk that is filling up takes a part first, and refuses then
+                written += stream.write(left[written:])
+        self._md5.update(chunk)
+        self._hashed += len(chunk)
+
+    def digest(self) -> str:
+        """The MD5 of all that is there; what an earlier process wrote is read back."""
+        self.hash_again()
+        return self._md5.hexdigest()
+
+    def hash_again(self) -> None:
+        if self._hashed == self.size:
+            return
+        self.forget()
+        with self.path.open("rb", buffering=0) as stream:
+            while chunk := stream.read(_BLOCK):
+                self._md5.update(chunk)
+                self._hashed += len(chunk)
+
+    def finish(self, target: Path) -> None:
+        self.path.replace(target)
+        self._note.unlink(missing_ok=True)
+        sync_directory(target.parent)
+
+    def forget(self) -> None:
+        self._md5 = hashlib.md5(usedforsecurity=False)
+        self._hashed = 0
+
+
+def download(
+    kaggle: Kaggle, competition_id: str, target: Path, *, keep_free: int = 0, tell: Tell
+) -> Downloaded:
+    """Bring a competition's data to `target`.
+
+    Raises:
+        Problem: Kaggle refuses, can't be reached, or sends damaged data again and again; or the disk is full.
+    """
+    partial = _Partial(target)
+    gained = [partial.size]
+    damaged = 0
+
+    def progressed() -> bool:
+        before, gained[0] = gained[0], partial.size
+        return gained[0] > before
+
+    def fetch() -> str | None:
+        with kaggle.data(competition_id) as delivery:
+            _receive(delivery, partial, keep_free, tell)
+            return delivery.md5
+
+    with telling_full_disks(target.parent):
+        while True:
+            told = insist(fetch, kaggle.patience, wait=kaggle.wait, progressed=progressed)
+            found = partial.digest()
+            if told is None or told == found:
+                break
+            damaged += 1
+            partial.remove()
+            gained[0] = 0
+            if damaged == _TIMES_DAMAGED:
+                raise KaggleTrouble(
+                    f"{competition_id}: the download arrives damaged",
+                    f"its MD5 should be {told} and is {found}, {damaged} times in a row",
+                    "Look for what changes data on the way, such as a proxy.",
+                )
+        size = partial.size
+        partial.finish(target)
+    return Downloaded(size, found, told is not None)
+
+
+def _receive(delivery: Delivery, partial: _Partial, keep_free: int, tell: Tell) -> None:
+    """Add what is missing to the partial file, or begin it anew if it is a part of something else."""
+    size = delivery.size
+    start = partial.size if partial.belongs_to(delivery) else 0
+    if size is not None and start == size:
+        return
+    if start == 0 or (size is not None and start > size):
+        start = 0
+        partial.begin(delivery)
+    if size is not None:
+        require_space(partial.path.parent, size - start, keep_free=keep_free)
+    partial.hash_again()
+    there = start
+    tell(there, size or 0)
+    with partial.path.open("ab", buffering=0) as stream:
+        for at, chunk in delivery.chunks(start):
+            if at != there:  # the whole is sent although a part was asked for
+                stream.truncate(0)
+                partial.forget()
+            partial.add(chunk, stream)
+            there = at + len(chunk)
+            tell(there, size or 0)
+        os.fsync(stream.fileno())
+    if size is not None and there != size:
+        raise Passing(f"{there:,} of {size:,} bytes came")

@@ -1,0 +1,63 @@
+"""Disk space: asked for before it is taken, and told calmly when it has run out."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from foundation.problems import EnvironmentProblem
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+class DiskFull(EnvironmentProblem):
+    """There is not enough space; what was being done can go on when there is."""
+
+
+def free_bytes(folder: Path) -> int:
+    """How much is free where a folder is or would be made."""
+    place = folder
+    while not place.exists():
+        place = place.parent
+    return shutil.disk_usage(place).free
+
+
+def require_space(folder: Path, needed: int, *, keep_free: int = 0) -> None:
+    """Make sure that something fits.
+
+    Raises:
+        DiskFull: it does not.
+    """
+    free = free_bytes(folder)
+    if needed + keep_free > free:
+        kept = f", of which {gigabytes(keep_free)} are to stay free" if keep_free else ""
+        raise DiskFull(
+            "the disk is full",
+            f"{gigabytes(needed)} are needed in {folder} and {gigabytes(free)} are free{kept}",
+            "Make room; it goes on by itself then.",
+        )
+
+
+@contextmanager
+def telling_full_disks(folder: Path) -> Iterator[None]:
+    """Tell by name that the disk has run full, or the user's share of it.
+
+    Raises:
+        DiskFull: something could not be written for want of space.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise DiskFull(
+            "the disk is full", f"writing in {folder} failed", "Make room; it goes on by itself then."
+        ) from error
+
+
+def gigabytes(count: int) -> str:
+    """Write a size for people."""
+    return f"{count / 1e9:,.1f} GB" if count >= 1e8 else f"{count / 1e6:,.1f} MB"

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.kaggle.fixtures import loopback
+
+__all__ = ["loopback"]

@@ -1,0 +1,41 @@
+"""The loopback Kaggle as a fixture; its port is fixed by the client, so tests of several processes take turns."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from foundation.locks import FileLock
+from tests.kaggle.loopback import KEY, USERNAME, Loopback
+
+_PATIENCE_SECONDS = 240.0
+
+
+@pytest.fixture
+def loopback(monkeypatch: pytest.MonkeyPatch, clean_environment: Path) -> Iterator[Loopback]:
+    """Kaggle, with credentials that it knows in the test's home."""
+    turn = FileLock(Path(tempfile.gettempdir()) / "mlebench-loopback-kaggle.lock")
+    give_up = time.monotonic() + _PATIENCE_SECONDS
+    while not turn.acquire():
+        assert time.monotonic() < give_up, "another test holds the loopback Kaggle's port"
+        time.sleep(0.05)
+    with turn:
+        monkeypatch.setenv("KAGGLE_API_ENVIRONMENT", "TEST")
+        monkeypatch.setenv("NO_PROXY", "localhost,127.0.0.1")
+        login(clean_environment)
+        server = Loopback()
+        yield server
+        server.close()
+
+
+def login(home: Path, username: str = USERNAME, key: str = KEY) -> None:
+    """Put credentials where Kaggle's client looks for them."""
+    folder = home / ".kaggle"
+    folder.mkdir(exist_ok=True)
+    (folder / "kaggle.json").write_text(json.dumps({"username": username, "key": key}))
+    (folder / "kaggle.json").chmod(0o600)

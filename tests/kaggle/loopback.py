@@ -1,0 +1,282 @@
+"""A Kaggle of our own on localhost:7777, where the unmodified client looks with KAGGLE_API_ENVIRONMENT=TEST."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import random
+import sys
+import tarfile
+import threading
+import zipfile
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.conformance.trees import VECTORS
+
+PORT = 7777
+USERNAME, KEY, TOKEN, SIGNATURE = "alice", "s3cret-key", "KGAT_s3cret-token", "s3cret-signature"
+RULES = "You must accept this competition's rules before you'll be able to download files."
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong with one request.
+
+    Attributes:
+        status: answer with this status and nothing else.
+        retry_after: with it, this header.
+        cut_after: send so many bytes, then cut the connection.
+        garble: send other bytes of the same length.
+        stall: send the headers and some bytes, then nothing until the server ends.
+        forget_range: answer with the whole file although a part was asked for.
+    """
+
+    status: int = 0
+    retry_after: str = ""
+    cut_after: int | None = None
+    garble: bool = False
+    stall: bool = False
+    forget_range: bool = False
+
+
+@dataclass
+class Shelf:
+    """What Kaggle has of one competition, and how it behaves."""
+
+    archive: bytes
+    accepted: bool = True
+    gone: bool = False
+    pages: dict[str, str] = field(default_factory=dict)
+    leaderboard: bytes = b""
+    leaderboard_total: int | None = None
+    faults: deque[Fault] = field(default_factory=deque)
+    call_faults: deque[Fault] = field(default_factory=deque)
+    direct: bool = False
+    hashes: bool = True
+
+    @property
+    def etag(self) -> str:
+        return f'"{hashlib.sha256(self.archive).hexdigest()[:16]}"'
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that was made."""
+
+    what: str
+    competition: str
+    range: str = ""
+    authorization: str = ""
+
+
+def vector_zip(competition_id: str) -> bytes:
+    """A zip as Kaggle would deliver it, made of a competition's vector."""
+    target = io.BytesIO()
+    with (
+        tarfile.open(VECTORS / competition_id / "raw.tar.gz") as raw,
+        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for member in raw.getmembers():
+            name = member.name.removeprefix("./")
+            taken = raw.extractfile(member) if member.isfile() else None
+            if taken is not None:
+                archive.writestr(zipfile.ZipInfo(name), taken.read(), zipfile.ZIP_DEFLATED)
+            elif member.isdir() and name not in ("", "."):
+                archive.writestr(zipfile.ZipInfo(f"{name}/"), b"")
+    return target.getvalue()
+
+
+def cuts(archive: bytes, count: int, seed: int) -> list[Fault]:
+    """Connections cut at random places."""
+    chance = random.Random(seed)
+    return [Fault(cut_after=chance.randrange(len(archive))) for _ in range(count)]
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients hang up when they have enough; anything else is an error of the test."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class Loopback:
+    """The server; `shelves` may be changed at any time."""
+
+    def __init__(self) -> None:
+        self.shelves: dict[str, Shelf] = {}
+        self.asked: list[Asked] = []
+        self.ended = threading.Event()
+        self._lock = threading.Lock()
+        self._server = _Server(("127.0.0.1", PORT), self._handler())
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+        self._thread.start()
+
+    def close(self) -> None:
+        self.ended.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def add(self, competition_id: str, *, faults: Iterable[Fault] = (), **behaviour: Any) -> Shelf:
+        """Offer a competition, with its vector for data unless `archive` is given."""
+        archive = behaviour.pop("archive", None) or vector_zip(competition_id)
+        shelf = Shelf(archive, faults=deque(faults), **behaviour)
+        self.shelves[competition_id] = shelf
+        return shelf
+
+    def count(self, what: str) -> int:
+        with self._lock:
+            return sum(asked.what == what for asked in self.asked)
+
+    def note(self, asked: Asked) -> None:
+        with self._lock:
+            self.asked.append(asked)
+
+    def next_fault(self, faults: deque[Fault]) -> Fault:
+        with self._lock:
+            return faults.popleft() if faults else Fault()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        loopback = self
+
+        class Handler(_Handler):
+            kaggle = loopback
+
+        return Handler
+
+
+class _Handler(BaseHTTPRequestHandler):
+    kaggle: Loopback
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Say nothing: tests look at `asked`."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+        service, _, method = urlsplit(self.path).path.removeprefix("/api/v1/").partition("/")
+        if service == "users.AccountService" and method == "GenerateAccessToken":
+            self._json(200, {"token": TOKEN, "expiresIn": 3600})
+            return
+        name = asked.get("competitionName", "")
+        part = self.headers.get("Range", "")
+        self.kaggle.note(Asked(method, name, part, self.headers.get("Authorization", "")))
+        if self.headers.get("Authorization") not in (_basic(USERNAME, KEY), f"Bearer {TOKEN}"):
+            self._json(401, {"code": 401, "message": "Unauthenticated"})
+            return
+        shelf = self.kaggle.shelves.get(name)
+        if shelf is None or shelf.gone:
+            self._json(404, {"code": 404, "message": "Not found"})
+            return
+        fault = self.kaggle.next_fault(shelf.call_faults)
+        if fault.status:
+            self._fail(fault)
+            return
+        getattr(self, f"_{method}")(name, shelf, asked)
+
+    def do_GET(self) -> None:
+        path = urlsplit(self.path)
+        name = path.path.removeprefix("/storage/").removesuffix(".zip")
+        sent = self.headers.get("Range", "")
+        self.kaggle.note(Asked("storage", name, sent, self.headers.get("Authorization", "")))
+        if path.query != f"Signature={SIGNATURE}":
+            self._json(403, {"code": 403, "message": "no signature"})
+            return
+        self._deliver(self.kaggle.shelves[name])
+
+    def _GetCompetition(self, name: str, shelf: Shelf, asked: dict[str, Any]) -> None:
+        self._json(200, {"ref": name, "userHasEntered": shelf.accepted})
+
+    def _ListDataFiles(self, name: str, shelf: Shelf, asked: dict[str, Any]) -> None:
+        with zipfile.ZipFile(io.BytesIO(shelf.archive)) as archive:
+            files = [{"name": one.filename, "totalBytes": one.file_size} for one in archive.infolist()]
+        start, size = int(asked.get("pageToken") or 0), int(asked.get("pageSize") or 20)
+        left = start + size < len(files)
+        token = {"nextPageToken": str(start + size)} if left else {}
+        self._json(200, {"files": files[start : start + size], **token})
+
+    def _ListCompetitionPages(self, name: str, shelf: Shelf, asked: dict[str, Any]) -> None:
+        pages = [{"name": name, "content": text} for name, text in shelf.pages.items()]
+        self._json(200, {"pages": pages})
+
+    def _DownloadLeaderboard(self, name: str, shelf: Shelf, asked: dict[str, Any]) -> None:
+        target = io.BytesIO()
+        with zipfile.ZipFile(target, "w") as archive:
+            archive.writestr(f"{name}-publicleaderboard.csv", shelf.leaderboard)
+        self._bytes(200, target.getvalue(), "application/zip")
+
+    def _DownloadDataFiles(self, name: str, shelf: Shelf, asked: dict[str, Any]) -> None:
+        if not shelf.accepted:
+            self._json(403, {"code": 403, "message": RULES})
+        elif shelf.direct:
+            self._deliver(shelf)
+        else:
+            self.send_response(302)
+            # Another host than the one asked, as with Kaggle, so that credentials must not follow.
+            self.send_header("Location", f"http://127.0.0.1:{PORT}/storage/{name}.zip?Signature={SIGNATURE}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    def _deliver(self, shelf: Shelf) -> None:
+        fault = self.kaggle.next_fault(shelf.faults)
+        if fault.status:
+            self._fail(fault)
+            return
+        start, whole = 0, shelf.archive
+        asked = self.headers.get("Range", "")
+        same = self.headers.get("If-Range", shelf.etag) == shelf.etag
+        if asked and same and not fault.forget_range:
+            start = int(asked.removeprefix("bytes=").partition("-")[0])
+            if start >= len(whole):
+                self._json(416, {"code": 416, "message": "range"})
+                return
+        body = whole[start:]
+        if fault.garble:
+            body = bytes(byte ^ 0xFF for byte in body)
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Type", "application/zip")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Accept-Ranges", "bytes")
+        self.send_header("ETag", shelf.etag)
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(whole) - 1}/{len(whole)}")
+        if shelf.hashes:
+            md5 = base64.b64encode(hashlib.md5(whole).digest()).decode()
+            self.send_header("x-goog-hash", f"crc32c=AAAAAA==,md5={md5}")
+        self.end_headers()
+        self.wfile.write(
+            body[: fault.cut_after] if fault.cut_after is not None else body[: 100 if fault.stall else None]
+        )
+        self.wfile.flush()
+        if fault.stall:
+            self.kaggle.ended.wait()
+        if fault.stall or fault.cut_after is not None:
+            self.close_connection = True
+
+    def _fail(self, fault: Fault) -> None:
+        self._json(fault.status, {"code": fault.status, "message": "trouble"}, retry_after=fault.retry_after)
+
+    def _json(self, status: int, document: dict[str, Any], *, retry_after: str = "") -> None:
+        self._bytes(status, json.dumps(document).encode(), "application/json", retry_after=retry_after)
+
+    def _bytes(self, status: int, body: bytes, kind: str, *, retry_after: str = "") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        if retry_after:
+            self.send_header("Retry-After", retry_after)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _basic(username: str, key: str) -> str:
+    return "Basic " + base64.b64encode(f"{username}:{key}".encode()).decode()

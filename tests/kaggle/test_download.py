@@ -1,0 +1,248 @@
+"""A download becomes a zip only when it is whole, whatever the network and the processes do on the way."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.kaggle import client
+from engine.kaggle.client import Kaggle
+from engine.kaggle.download import Downloaded, download
+from engine.kaggle.patience import Patience
+from engine.kaggle.problems import (
+    BadCredentials,
+    KaggleTrouble,
+    NoCredentials,
+    NotAvailable,
+    RulesNotAccepted,
+)
+from engine.space import DiskFull
+from tests.kaggle.fixtures import login
+from tests.kaggle.loopback import KEY, SIGNATURE, TOKEN, Fault, Loopback, cuts
+
+ID = "spaceship-titanic"
+BODY = random.Random(7).randbytes(5_000_000)
+
+
+class Waits:
+    """Patience without waiting; keeps what would have been waited."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.reasons: list[str] = []
+
+    def __call__(self, seconds: float, why: str) -> None:
+        self.seconds.append(seconds)
+        self.reasons.append(why)
+
+
+@pytest.fixture
+def waits() -> Waits:
+    return Waits()
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / f"{ID}.zip"
+
+
+def fetch(target: Path, waits: Waits, told: list[tuple[int, int]] | None = None) -> Downloaded:
+    heard: list[tuple[int, int]] = [] if told is None else told
+    with Kaggle(patience=Patience(tries=4), wait=waits) as kaggle:
+        return download(kaggle, ID, target, tell=lambda done, total: heard.append((done, total)))
+
+
+def alone(target: Path) -> bool:
+    return [path.name for path in target.parent.iterdir()] == [target.name]
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_a_whole_file_arrives_with_its_md5(
+    loopback: Loopback, target: Path, waits: Waits, direct: bool
+) -> None:
+    loopback.add(ID, archive=BODY, direct=direct)
+    told: list[tuple[int, int]] = []
+    found = fetch(target, waits, told)
+    assert target.read_bytes() == BODY
+    assert found == Downloaded(len(BODY), hashlib.md5(BODY).hexdigest(), vouched=True)
+    assert told[0] == (0, len(BODY)) and told[-1] == (len(BODY), len(BODY))
+    assert alone(target)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("direct", [False, True])
+def test_cuts_at_any_byte_cost_only_what_is_missing(
+    loopback: Loopback, target: Path, waits: Waits, seed: int, direct: bool
+) -> None:
+    loopback.add(ID, archive=BODY, faults=cuts(BODY, 6, seed), direct=direct)
+    fetch(target, waits)
+    assert target.read_bytes() == BODY
+    assert alone(target)
+    assert any(asked.range for asked in loopback.asked)
+
+
+def test_credentials_do_not_follow_to_the_storage(loopback: Loopback, target: Path, waits: Waits) -> None:
+    loopback.add(ID, archive=BODY, faults=[Fault(cut_after=1_000_000)])
+    fetch(target, waits)
+    asked = [one for one in loopback.asked if one.what == "storage"]
+    assert asked and not any(one.authorization for one in asked)
+
+
+def test_a_killed_download_goes_on_where_it_was(loopback: Loopback, target: Path, waits: Waits) -> None:
+    loopback.add(ID, archive=BODY, faults=[Fault(cut_after=3_000_000)])
+    program = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from engine.kaggle.client import Kaggle\n"
+        "from engine.kaggle.download import download\n"
+        "def die(seconds, why): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "with Kaggle(wait=die) as kaggle:\n"
+        f"    download(kaggle, {ID!r}, Path(sys.argv[1]), tell=lambda done, total: None)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, str(target)], capture_output=True, text=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not target.exists()
+    told: list[tuple[int, int]] = []
+    found = fetch(target, waits, told)
+    assert told[0][0] > 2_000_000
+    assert found.md5 == hashlib.md5(BODY).hexdigest()
+    assert target.read_bytes() == BODY
+
+
+def test_a_part_of_something_else_is_not_gone_on_with(loopback: Loopback, target: Path, waits: Waits) -> None:
+    shelf = loopback.add(ID, archive=BODY, faults=[Fault(cut_after=3_000_000), Fault(status=404)])
+    with pytest.raises(KaggleTrouble), Kaggle(patience=Patience(tries=1)) as kaggle:
+        download(kaggle, ID, target, tell=lambda done, total: None)
+    shelf.faults.clear()
+    shelf.archive = BODY[::-1]
+    fetch(target, waits)
+    assert target.read_bytes() == BODY[::-1]
+
+
+def test_a_server_that_forgets_the_range_does_no_harm(loopback: Loopback, target: Path, waits: Waits) -> None:
+    faults = [Fault(cut_after=3_000_000), Fault(), Fault(forget_range=True)]
+    loopback.add(ID, archive=BODY, faults=faults)
+    fetch(target, waits)
+    assert target.read_bytes() == BODY
+
+
+def test_wrong_content_is_fetched_again_and_told_in_the_end(
+    loopback: Loopback, target: Path, waits: Waits
+) -> None:
+    shelf = loopback.add(ID, archive=BODY, faults=[Fault(garble=True)])
+    fetch(target, waits)
+    assert target.read_bytes() == BODY
+    target.unlink()
+    shelf.faults.extend([Fault(garble=True)] * 3)
+    with pytest.raises(KaggleTrouble, match="arrives damaged"):
+        fetch(target, waits)
+    assert not target.exists()
+
+
+def test_a_silent_server_is_left_and_asked_again(
+    loopback: Loopback, target: Path, waits: Waits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "_SILENCE_SECONDS", 0.3)
+    loopback.add(ID, archive=BODY, faults=[Fault(stall=True)])
+    fetch(target, waits)
+    assert target.read_bytes() == BODY
+    assert len(waits.reasons) == 1
+
+
+def test_kaggle_is_waited_for_as_long_as_it_says(loopback: Loopback, target: Path, waits: Waits) -> None:
+    shelf = loopback.add(ID, archive=BODY, faults=[Fault(status=503)])
+    shelf.call_faults.append(Fault(status=429, retry_after="17"))
+    fetch(target, waits)
+    assert waits.seconds[0] == 17
+    assert waits.reasons == ["Kaggle answered 429", "Kaggle answered 503"]
+    shelf.call_faults.extend([Fault(status=500)] * 4)
+    target.unlink()
+    with pytest.raises(KaggleTrouble, match="Kaggle answered 500, 4 times in a row"):
+        fetch(target, waits)
+
+
+def test_refusals_are_told_apart(
+    loopback: Loopback, target: Path, waits: Waits, clean_environment: Path
+) -> None:
+    shelf = loopback.add(ID, archive=BODY, accepted=False)
+    with pytest.raises(RulesNotAccepted, match=f"must accept.*\n.*kaggle.com/c/{ID}/rules"):
+        fetch(target, waits)
+    shelf.gone = True
+    with pytest.raises(NotAvailable, match="no longer available"):
+        fetch(target, waits)
+    login(clean_environment, key="wrong")
+    with pytest.raises(BadCredentials, match="does not accept"):
+        fetch(target, waits)
+    (clean_environment / ".kaggle" / "kaggle.json").unlink()
+    with pytest.raises(NoCredentials, match="no credentials"):
+        fetch(target, waits)
+    assert waits.seconds == []
+
+
+def test_what_does_not_fit_is_not_begun(
+    loopback: Loopback, target: Path, waits: Waits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loopback.add(ID, archive=BODY)
+    monkeypatch.setattr("engine.space.free_bytes", lambda folder: 4_000_000)
+    with pytest.raises(DiskFull, match=r"5\.0 MB are needed .* and 4\.0 MB are free"):
+        fetch(target, waits)
+
+
+@pytest.mark.parametrize("way", ["token in the environment", "token file", "variables", "login"])
+def test_every_way_to_sign_in_works(
+    loopback: Loopback,
+    target: Path,
+    waits: Waits,
+    clean_environment: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+) -> None:
+    loopback.add(ID, archive=b"x")
+    own = clean_environment / ".kaggle"
+    (own / "kaggle.json").unlink()
+    match way:
+        case "token in the environment":
+            monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
+        case "token file":
+            (own / "access_token").write_text(f"{TOKEN}\n")
+        case "variables":
+            monkeypatch.setenv("KAGGLE_USERNAME", "alice")
+            monkeypatch.setenv("KAGGLE_KEY", KEY)
+        case "login":
+            (own / "credentials.json").write_text('{"refresh_token": "again", "username": "alice"}')
+    fetch(target, waits)
+    assert target.read_bytes() == b"x"
+
+
+def test_no_error_tells_a_secret(loopback: Loopback, target: Path, waits: Waits) -> None:
+    faults = [Fault(status=500), Fault(status=403), Fault(cut_after=10), Fault(status=503)]
+    loopback.add(ID, archive=BODY, faults=faults)
+    with pytest.raises(KaggleTrouble) as caught, Kaggle(patience=Patience(tries=2), wait=waits) as kaggle:
+        download(kaggle, ID, target, tell=lambda done, total: None)
+    loopback.close()
+    with pytest.raises(KaggleTrouble) as refused:
+        fetch(target, waits)
+    import traceback
+
+    told = "".join(
+        line for problem in (caught.value, refused.value) for line in traceback.format_exception(problem)
+    )
+    told += "".join(waits.reasons)
+    for secret in (KEY, TOKEN, SIGNATURE):
+        assert secret not in told
+
+
+def test_files_and_pages_are_listed_whole(loopback: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "_FILES_A_PAGE", 2)
+    loopback.add("leaf-classification", pages={"Description": "Leaves.", "rules": "Be nice."})
+    with Kaggle() as kaggle:
+        files = kaggle.files("leaf-classification")
+        assert len(files) > 2 and len({file.name for file in files}) == len(files)
+        assert {page.name: page.text for page in kaggle.pages("leaf-classification")}["rules"] == "Be nice."
+        assert kaggle.data_size("leaf-classification") == len(loopback.shelves["leaf-classification"].archive)
