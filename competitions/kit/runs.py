@@ -165,11 +165,14 @@ def _tokens(texts: list[Any]) -> tuple[Whole, Whole]:
         if not isinstance(text, str):
             raise _Malformed(number, f"{shown(text)} is not text; expected pairs of start and length")
     raw = _bytes(_END.join(texts))
-    digit = _DIGIT[raw]
-    if not (digit | _BLANK[raw] | (raw == ord(_END))).all():
+    digit = raw - np.uint8(ord("0")) < 10  # what is below 0 comes around as a large number
+    end = raw == ord(_END)
+    other = raw[~(digit | end | (raw == ord(" ")))]
+    if not _BLANK[other].all():
         return _tokens([_in_plain_digits(number, text) for number, text in enumerate(texts)])
     begins = np.flatnonzero(digit & ~np.concatenate([[False], digit[:-1]]))
-    row = np.asarray(np.searchsorted(np.flatnonzero(raw == ord(_END)), begins), dtype=np.int64)
+    before = np.searchsorted(begins, np.append(np.flatnonzero(end), len(raw)))
+    row = np.repeat(np.arange(len(texts)), np.diff(before, prepend=0)[: len(texts)])
     if not len(begins):
         return np.empty(0, dtype=np.int64), row
     blanked = np.where(digit, raw, np.uint8(ord(" "))).tobytes()
