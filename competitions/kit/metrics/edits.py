@@ -42,6 +42,18 @@ def edit_distances(truth: Sequence[str], predicted: Sequence[str]) -> Counts:
     return distances
 
 
+def sequence_distances(truth: Sequence[Sequence[int]], predicted: Sequence[Sequence[int]]) -> Counts:
+    """As `edit_distances`, for lists of numbers."""
+    # one character per true number, and one for all others, since none of them is ever met
+    characters = {number: chr(code) for code, number in enumerate({item for row in truth for item in row}, 1)}
+    return edit_distances(
+        *(
+            ["".join(characters.get(number, "\0") for number in row) for row in side]
+            for side in (truth, predicted)
+        )
+    )
+
+
 def _runs(codes: Counts) -> list[tuple[int, int]]:
     edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
     return [(start, end) for start, end in itertools.pairwise(edges) if start < end]

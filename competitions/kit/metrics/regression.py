@@ -21,7 +21,8 @@ def rmsle(truth: Numbers, predicted: Numbers) -> float:
 
 def mean_absolute_error(truth: Numbers, predicted: Numbers) -> float:
     """The mean absolute error."""
-    return float(np.mean(np.abs(predicted - truth)))
+    with np.errstate(over="ignore"):
+        return float(np.mean(np.abs(predicted - truth)))
 
 
 def mean_log_error(errors: Numbers, groups: npt.NDArray[np.intp], *, floor: float = 0.0) -> float:

@@ -1,0 +1,115 @@
+"""Multi-modal Gesture Recognition: a given split of recordings in archives, scored by edits of gesture lists."""
+
+import random
+import tarfile
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import pandas as pd
+
+from competitions.kit import archives, checks, labelled_table, matlab, placing, tables, tarballs
+from competitions.kit.metrics.edits import sequence_distances
+from competitions.task import Grading, InvalidSubmission, Preparation
+from foundation.problems import DataProblem
+
+ID, TARGET = "Id", "Sequence"
+HELD_OUT, LABELS = "training4.tar.gz", "Labels"
+PUBLISHED = [
+    *(f"{part}{number}.tar.gz" for part in ("training", "validation") for number in (1, 2, 3)),
+    *("devel01-40.7z", "valid_all_files_combined.7z", "sample_code_mmrgc.zip"),
+]
+GESTURES = range(1, 21)
+ID_LETTERS = 4
+
+
+def prepare(job: Preparation) -> None:
+    """Hold out the last archive; edition corrected takes the labels out of its recordings."""
+    source = job.source(HELD_OUT)
+    names = [member.name for member, _ in tarballs.files(source)]
+    ids = sorted(PurePosixPath(name).stem[-ID_LETTERS:] for name in names if _is_recording(name))
+    table = labelled_table.read(job, "training.csv", needs=[ID, TARGET], text=())
+    unknown = sorted(set(ids) - set(table[ID]))
+    if unknown or not ids:
+        raise DataProblem(
+            f"{job.source('training.csv')} does not go with {HELD_OUT}",
+            f"recording {unknown[0]} is not in it" if unknown else "the archive holds no recordings",
+            "Download the competition's data again.",
+        )
+    held_out = table[ID].isin(ids)
+    tables.write_csv(table[~held_out], job.public / "training.csv")
+    tables.write_csv(table[held_out], job.private / "test.csv")
+    tables.write_csv(pd.DataFrame({ID: ids}), job.public / "test.csv")
+    tables.write_csv(_guesses(ids), job.public / "randomPredictions.csv")
+    placing.place(job, [(job.source(name), job.public / name) for name in PUBLISHED], "archives")
+    if job.corrected:
+        _write_without_labels(job, source, job.public / "test.tar.gz")
+    else:
+        placing.copy_file(job, source, job.public / "test.tar.gz")
+
+
+def _is_recording(name: str) -> bool:
+    path = PurePosixPath(name)
+    return len(path.parts) == 1 and path.suffix == ".zip"
+
+
+def _guesses(ids: list[str]) -> pd.DataFrame:
+    rng = random.Random(0)  # noqa: S311 the draw is part of the dataset
+    orders = [" ".join(map(str, rng.sample(GESTURES, len(GESTURES)))) for _ in ids]
+    return pd.DataFrame({ID: ids, TARGET: orders})
+
+
+def _write_without_labels(job: Preparation, source: Path, target: Path) -> None:
+    with tarfile.open(target, "x:gz", compresslevel=1) as writer:
+        for member, content in tarballs.files(source):
+            if _is_recording(member.name):
+                name = PurePosixPath(member.name).name
+                recording, emptied = job.scratch / name, job.scratch / f"emptied-{name}"
+                recording.write_bytes(content.read())
+                _empty_labels(job, recording, emptied)
+                entry = tarfile.TarInfo(name)
+                entry.size = emptied.stat().st_size
+                with emptied.open("rb") as stream:
+                    writer.addfile(entry, stream)
+                recording.unlink()
+                emptied.unlink()
+
+
+def _empty_labels(job: Preparation, recording: Path, emptied: Path) -> None:
+    """Write a recording again without labels; a data file of another format than known is left out."""
+    names = archives.files_in(recording)
+    data = [name for name in names if name.endswith(".mat")]
+    archives.repack(job, recording, emptied, [name for name in names if name not in data])
+    with zipfile.ZipFile(emptied, "a", zipfile.ZIP_DEFLATED) as writer:
+        for name in data:
+            with archives.opened_member(recording, name) as stream:
+                content = stream.read()
+            if matlab.is_level_5(content):
+                try:
+                    writer.writestr(name, matlab.emptied(content, LABELS))
+                except ValueError as error:
+                    raise DataProblem(
+                        f"{name} of {recording.name} in {HELD_OUT} cannot be read as a MATLAB file",
+                        str(error),
+                        "Download the competition's data again.",
+                    ) from error
+
+
+def grade(case: Grading) -> float:
+    """Edits between told and true gestures, as a share of all true ones; v1 takes no list without any."""
+    checks.row_count(case.submission, len(case.answers))
+    checks.columns_present(case.submission, [ID, TARGET])
+    rows = checks.matched_rows(case.submission, case.answers, ID)
+    table = case.source.read(text=(TARGET,)) if case.corrected else case.submission
+    told = [_gestures(str(cell), row) for row, cell in enumerate(table[TARGET].tolist(), start=1)]
+    true = [_gestures(str(cell), row) for row, cell in enumerate(case.answers[TARGET].tolist(), start=1)]
+    edits = sequence_distances(true, [told[row] for row in rows])
+    return float(edits.sum() / sum(map(len, true)))
+
+
+def _gestures(cell: str, row: int) -> list[int]:
+    try:
+        return [int(token) for token in cell.split()]
+    except ValueError:
+        raise InvalidSubmission(
+            f"Row {row}: {TARGET} {checks.shown(cell)} is not a list of whole numbers separated by blanks."
+        ) from None
