@@ -24,6 +24,7 @@ _SMALL = 256 << 20  # bytes; below, a table takes less memory than it is worth t
 _SCAN = 8 << 20
 _BLOCK = 250_000  # rows parsed at a time
 _QUOTE, _NEWLINE = 34, 10
+_BEFORE_A_CELL = np.isin(np.arange(256), [_QUOTE, _NEWLINE, 44])  # 44 is the comma
 _KNOWN = {"int64", "float64", "str"}
 
 
@@ -83,14 +84,13 @@ def _plain(path: Path, text: Sequence[str] = ()) -> RowFile | None:
 
 
 def _line_starts(path: Path) -> npt.NDArray[np.int64] | None:
-    """Where each line begins, blank ones left out, and where the file ends; None if carriage returns end lines."""
+    """Where each line begins, blank ones left out, and where the file ends; None if this cannot be told."""
     found = [np.zeros(1, dtype=np.int64)]
     offset = 0
     inside = 0  # whether a quoted cell is open
-    held_back = b""
+    last = np.uint8(_NEWLINE)
     with path.open("rb") as stream:
-        while block := held_back + stream.read(_SCAN):
-            held_back = b""
+        while block := stream.read(_SCAN):
             if block.endswith(b"\r"):
                 more = stream.read(1)
                 if not more:
@@ -101,9 +101,13 @@ def _line_starts(path: Path) -> npt.NDArray[np.int64] | None:
             data = np.frombuffer(block, dtype=np.uint8)
             ends = np.flatnonzero(data == _NEWLINE)
             quotes = np.flatnonzero(data == _QUOTE)
+            opening = quotes[np.arange(len(quotes)) % 2 == inside]
+            if not _BEFORE_A_CELL[np.append(last, data)[opening]].all():
+                return None  # a quote in the midst of a cell is a letter like others
             outside = (np.searchsorted(quotes, ends) + inside) % 2 == 0
             found.append(ends[outside] + offset + 1)
             inside = (inside + len(quotes)) % 2
+            last = data[-1]
             offset += len(block)
     starts = np.concatenate(found)
     if starts[-1] != offset:  # the last line has no line end
