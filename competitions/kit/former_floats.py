@@ -16,7 +16,7 @@ import pandas as pd
 from competitions.kit import tables
 
 _DIGITS = 17
-_EXACT = 15  # digits that always give the nearest double, which a table has already
+_EXACT = 15  # digits without an exponent always gave the nearest double, which a table has already
 _PLAIN = r"\s*([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?\s*"
 _GREATEST = 308  # the largest power of ten that a double holds
 _FAR = 10_000  # every power of ten beyond it gives the same
@@ -36,7 +36,8 @@ def restored(table: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 def _former(texts: pd.Series[Any], nearest: Numbers) -> Numbers:
     values = nearest.copy()
-    long = np.flatnonzero((texts.str.len() > _EXACT).to_numpy() & np.isfinite(nearest))
+    uncertain = (texts.str.len() > _EXACT) | texts.str.contains("e", case=False, regex=False)
+    long = np.flatnonzero(uncertain.to_numpy() & np.isfinite(nearest))
     parts = texts.iloc[long].str.extract(f"^{_PLAIN}$").fillna("").to_numpy(dtype=object)
     digits = parts[:, 1] + parts[:, 2]
     plain = digits != ""
@@ -67,4 +68,5 @@ def _scaled(sums: Numbers, exponents: npt.NDArray[np.int64]) -> Numbers:
     far = np.clip(-_GREATEST - exponents, 0, _GREATEST)
     near = np.clip(np.abs(exponents), 0, _GREATEST)
     with np.errstate(over="ignore"):
-        return np.where(exponents > 0, sums * powers[near], sums / powers[far] / powers[near])
+        scaled: Numbers = np.where(exponents > 0, sums * powers[near], sums / powers[far] / powers[near])
+    return scaled

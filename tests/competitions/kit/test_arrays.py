@@ -10,6 +10,7 @@ import pytest
 
 from competitions.kit import arrays
 from foundation.problems import DataProblem
+from tests.competitions.conftest import MakeJob
 
 
 def test_an_array_and_its_shape_are_read(tmp_path: Path) -> None:
@@ -55,3 +56,17 @@ def test_what_is_no_png_is_named(tmp_path: Path, content: bytes | None) -> None:
         path.write_bytes(content)
     with pytest.raises(DataProblem, match=r"ir\.png"):
         arrays.png_size(path)
+
+
+@pytest.mark.parametrize("array", [np.arange(60).reshape(20, 3), np.array([str(n) for n in range(20)])])
+def test_chosen_rows_become_a_file_as_numpy_saves_it(
+    array: np.ndarray, tmp_path: Path, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrays, "_STEP", 4)
+    np.save(tmp_path / "all.npy", array)
+    rows = np.array([19, 0, 5, 5, 7])
+    arrays.write_rows(
+        make_job(), arrays.mapped_npy(tmp_path / "all.npy"), rows, tmp_path / "deep" / "some.npy"
+    )
+    np.save(tmp_path / "expected.npy", array[rows])
+    assert (tmp_path / "deep" / "some.npy").read_bytes() == (tmp_path / "expected.npy").read_bytes()

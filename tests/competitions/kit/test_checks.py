@@ -130,3 +130,16 @@ def test_rows_are_rescaled_to_one() -> None:
 def test_a_hostile_cell_is_shown_tamed() -> None:
     shown = checks.shown("\x1b[31m\u202e" + "x" * 500)
     assert shown.isascii() and shown.isprintable() and len(shown) < 100
+
+
+def test_repeated_ids_find_their_answer_and_missing_ones_are_counted() -> None:
+    answers = pd.DataFrame({"id": [5, 3, 8]})
+    given = pd.DataFrame({"id": [8.0, 3, 8, 5]})
+    assert checks.rows_asked_for(given, answers, "id").tolist() == [2, 1, 2, 0]
+    some = checks.rows_asked_for(given.iloc[:1], answers, "id", all_needed=False)
+    assert some.tolist() == [2]
+    with pytest.raises(InvalidSubmission, match="2 ids in id are missing"):
+        checks.rows_asked_for(given.iloc[:1], answers, "id")
+    for foreign in (4, None, "x"):
+        with pytest.raises(InvalidSubmission, match="Row 2: id"):
+            checks.rows_asked_for(pd.DataFrame({"id": [8, foreign]}), answers, "id")

@@ -60,3 +60,15 @@ def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_columns_of_unequal_length_are_a_mistake_of_the_caller() -> None:
     with pytest.raises(ValueError, match="zip"):
         edits.edit_distances(["a"], [])
+
+
+def test_lists_of_numbers_are_compared_number_by_number() -> None:
+    truth = [[12, 1, 2], [1, 2], [], [70_000_000, -3], [1]]
+    predicted = [[1, 2, 1, 2], [21, 1], [5, 6], [70_000_000, -3], []]
+    assert edits.sequence_distances(truth, predicted).tolist() == [2, 2, 2, 0, 1]
+
+
+def test_more_numbers_than_there_are_characters_can_be_predicted() -> None:
+    predicted = [list(range(start, start + 100)) for start in range(0, 1_200_000, 100)]
+    distances = edits.sequence_distances([[5]] * len(predicted), predicted)
+    assert (distances[0], set(distances[1:].tolist())) == (99, {100})

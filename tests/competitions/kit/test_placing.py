@@ -91,3 +91,12 @@ def test_progress_counts_to_the_end_and_may_cancel(make_job: MakeJob) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         placing.place(make_job(progress=cancel), [(source, job.private / source.name) for source in sources])
+
+
+def test_named_files_are_left_out_at_any_depth(make_job: MakeJob, tmp_path: Path) -> None:
+    for name in ("a/truth.csv", "a/b/truth.csv", "a/b/log.txt", "truth.csv"):
+        (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tree" / name).write_text(name)
+    placing.place_trees(make_job(), [(tmp_path / "tree", tmp_path / "made")], left_out={"truth.csv"})
+    assert [path.name for path in (tmp_path / "made").rglob("*") if path.is_file()] == ["log.txt"]
+    assert (tmp_path / "made" / "a" / "b").is_dir()

@@ -44,3 +44,22 @@ def test_a_missing_folder_and_a_link_are_refused_by_name(make_job: MakeJob, tmp_
     (tmp_path / NAMES[0] / "1.dcm").symlink_to("/etc/hostname")
     with pytest.raises(DataProblem, match="not a regular file"):
         pseudonyms.place_renamed(make_job(), tmp_path, tmp_path / "public", renamed)
+
+
+def test_unrecognisable_copies_begin_with_the_picture_and_have_another_hash(
+    make_job: MakeJob, tmp_path: Path
+) -> None:
+    (tmp_path / "a.jpg").write_bytes(b"picture")
+    target = tmp_path / "made" / "0.jpg"
+    pseudonyms.place_unrecognisable(make_job(), [(tmp_path / "a.jpg", target)])
+    assert target.read_bytes().startswith(b"picture")
+    assert len(target.read_bytes()) > len(b"picture")
+    with pytest.raises(DataProblem, match=r"gone\.jpg cannot be read"):
+        pseudonyms.place_unrecognisable(make_job(), [(tmp_path / "gone.jpg", tmp_path / "x")])
+
+
+def test_files_keep_their_suffix_under_a_new_name() -> None:
+    first, again, other = (pseudonyms.file_names(["a.wav", "b.wav"], key) for key in (b"a", b"a", b"b"))
+    assert first == again
+    assert all(name.endswith(".wav") and len(name) == 16 for name in first.values())
+    assert len({*first.values(), *other.values()}) == 4

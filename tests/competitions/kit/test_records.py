@@ -62,3 +62,42 @@ def test_raw_records_that_are_no_list_of_objects_are_refused_by_name(content: st
         records.read_records(path)
     path.write_text('[{"token": "a"}]')
     assert records.read_records(path) == [{"token": "a"}]
+
+
+def test_parts_of_lines_are_what_whole_lines_hold(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    lines = [
+        '{"text":"long","notes":[{"id":1}],"id":"a"}',
+        '{"notes":[],"text":"last","id":"b"}',
+        '{"id":"c","text":",\\"notes\\":[1],\\"id\\":2","notes":[3]}',
+        '{"text":"spaced", "notes": [4], "id": "d"}',
+        '{"text":"deeper","notes":[{"x":1,"notes":0,"id":9}],"id":"e"}',
+        "",
+        '{"notes":[5],"id":"f","deep":{"a":1,"notes":0,"id":9}}',
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    expected = [(record["notes"], record["id"]) for record in records.read_jsonl(path)]
+    found = [(record["notes"], record["id"]) for record in records.read_jsonl_parts(path, ["notes", "id"])]
+    assert found == expected
+    assert len(found) == 6
+
+
+def test_lines_come_and_go_as_a_table() -> None:
+    lines = (
+        b'{"a":"x\\/y","b":1.0,"c":[0.00001,18446744073709551615]}\n\n{"a":"\\u00e9\x7f","b":2.0,"c":[]}\n'
+    )
+    table = records.table_of(lines)
+    assert table["b"].tolist() == [1, 2]
+    expected = b'{"a":"x\\/y","b":1,"c":[0.00001,18446744073709551615]}\n{"a":"\\u00e9\x7f","b":2,"c":[]}\n'
+    assert records.lines_of(table) == expected
+
+
+def test_halves_of_surrogate_pairs_are_dropped() -> None:
+    line = rb'{"a":"1\ud83d2\ud83d\ude00\uDE003\\ud83d\ud83d\ud83d\ude00"}' + b"\n"
+    expected = rb'{"a":"12\ud83d\ude003\\ud83d\ud83d\ude00"}' + b"\n"
+    assert records.lines_of(records.table_of(line)) == expected
+
+
+def test_lines_that_are_no_json_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"."):
+        records.table_of(b'{"a":1}\n{"a":')

@@ -1,0 +1,28 @@
+"""Angles and distances on spheres, at places where they are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from competitions.kit.metrics.directions import angles_between, great_circle
+
+
+def test_angles_do_not_depend_on_how_often_an_azimuth_turns() -> None:
+    azimuth = np.array([0.0, 0.0, 1.0, 2.0])
+    other = np.array([np.pi / 2, np.pi, 1.0 + 4 * np.pi, 5.0])
+    zenith = np.array([np.pi / 2, np.pi / 2, 0.5, 0.0])
+    found = angles_between((azimuth, other), (zenith, np.array([np.pi / 2, np.pi / 2, 0.5, np.pi])))
+    assert found == pytest.approx([np.pi / 2, np.pi, 0, np.pi], abs=1e-7)
+
+
+def test_distances_on_a_sphere() -> None:
+    latitude = np.array([0.0, 0.0, 90.0]), np.array([0.0, 0.0, -90.0])
+    longitude = np.array([0.0, 0.0, 10.0]), np.array([90.0, 1.0, 70.0])
+    found = great_circle(latitude, longitude, radius=100.0)
+    assert found == pytest.approx([50 * np.pi, 100 * np.pi / 180, 100 * np.pi])
+
+
+def test_places_that_are_none_have_no_distance() -> None:
+    one = np.array([1.0, 1.0])
+    assert np.isnan(great_circle((one, np.array([np.nan, np.inf])), (one, one), radius=1.0)).all()
