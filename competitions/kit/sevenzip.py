@@ -5,7 +5,7 @@ from __future__ import annotations
 import lzma
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,8 +63,8 @@ def extract_as(job: Preparation, path: Path, targets: Mapping[str, Path]) -> Non
         folder.mkdir(parents=True, exist_ok=True)
     if targets:
         by_name = {safe_path(name).as_posix(): target for name, target in targets.items()}
-        with opened(path) as archive:
-            archive.extract(targets=list(targets), factory=_writers(job, path, by_name))
+        with opened(path) as archive, ExitStack() as stack:
+            archive.extract(targets=list(targets), factory=_writers(job, path, by_name, stack))
 
 
 def extracted_file(job: Preparation, path: Path, name: str) -> Path:
@@ -91,7 +91,7 @@ def pack(job: Preparation, target: Path, files: Mapping[str, Path], *, compresse
                 job.progress(target.name, done, len(files))
 
 
-def _writers(job: Preparation, path: Path, targets: Mapping[str, Path]) -> WriterFactory:
+def _writers(job: Preparation, path: Path, targets: Mapping[str, Path], stack: ExitStack) -> WriterFactory:
     from py7zr.io import Py7zIO, WriterFactory
 
     class Writer(Py7zIO):
@@ -125,6 +125,7 @@ def _writers(job: Preparation, path: Path, targets: Mapping[str, Path]) -> Write
         def create(self, filename: str) -> Py7zIO:
             try:
                 writer = Writer(targets[filename])
+                stack.callback(writer.close)  # py7zr leaves the one at which it fails open
             except (KeyError, FileExistsError):
                 raise DataProblem(f"{path} was not taken", f"it holds {filename} twice") from None
             self._done += 1

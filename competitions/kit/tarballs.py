@@ -34,7 +34,7 @@ def distribute(job: Preparation, source: Path, wanted: Mapping[str, Destination]
         DataProblem: the archive is damaged, or lacks a file.
     """
     missing = dict.fromkeys(wanted)
-    with ExitStack() as stack:
+    with ExitStack() as stack, _damage_told(source):
         writers = {
             path: stack.enter_context(_new(path))
             for path in dict.fromkeys(to.archive for to in wanted.values())
@@ -96,15 +96,20 @@ def _add(archive: tarfile.TarFile, name: str, size: int, content: IO[bytes]) -> 
 
 def files(path: Path) -> Iterator[tuple[tarfile.TarInfo, IO[bytes]]]:
     """The regular files of an archive; each can be read until the next one is asked for."""
+    with _damage_told(path), _inflated(path) as stream:
+        with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK) as archive:
+            for member in archive:
+                content = archive.extractfile(member) if member.isfile() else None
+                if content is not None:
+                    yield member, content
+        while stream.read(_BLOCK):  # the checksum of a gzip stands at its very end
+            pass
+
+
+@contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
     try:
-        with _inflated(path) as stream:
-            with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK) as archive:
-                for member in archive:
-                    content = archive.extractfile(member) if member.isfile() else None
-                    if content is not None:
-                        yield member, content
-            while stream.read(_BLOCK):  # the checksum of a gzip stands at its very end
-                pass
+        yield
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataProblem(
             f"{path} cannot be read as a tar", str(error), "Download the competition's data again."

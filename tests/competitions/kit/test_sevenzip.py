@@ -1,0 +1,70 @@
+"""Members of 7z archives get straight to their places, and what is damaged or missing is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import py7zr
+import pytest
+
+from competitions.kit import sevenzip
+from foundation.problems import DataProblem
+from tests.competitions.conftest import MakeJob
+
+CONTENT = {"all/a.wav": b"a" * 70_000, "all/deep/b.wav": b"b", "all/empty.wav": b""}
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    source = tmp_path / "source" / "all"
+    (source / "deep").mkdir(parents=True)
+    for name, content in CONTENT.items():
+        (tmp_path / "source" / name).write_bytes(content)
+    (source / "link.wav").symlink_to("a.wav")
+    with py7zr.SevenZipFile(tmp_path / "raw.7z", "w") as made:
+        made.writeall(source, "all")
+    return tmp_path / "raw.7z"
+
+
+def test_files_are_listed_without_folders_and_links(archive: Path) -> None:
+    assert sorted(sevenzip.files_in(archive)) == sorted(CONTENT)
+
+
+def test_members_get_straight_to_their_places(archive: Path, make_job: MakeJob, tmp_path: Path) -> None:
+    targets = {name: tmp_path / "to" / f"{number}.wav" for number, name in enumerate(CONTENT)}
+    sevenzip.extract_as(make_job(), archive, targets)
+    assert {name: path.read_bytes() for name, path in targets.items()} == CONTENT
+    assert len(list((tmp_path / "to").iterdir())) == len(CONTENT)
+
+
+def test_one_file_is_found_in_any_folder(archive: Path, make_job: MakeJob) -> None:
+    assert sevenzip.extracted_file(make_job(), archive, "b.wav").read_bytes() == b"b"
+
+
+@pytest.mark.parametrize("name", ["all/gone.wav", "all/link.wav"])
+def test_what_is_no_file_of_the_archive_is_named(
+    name: str, archive: Path, make_job: MakeJob, tmp_path: Path
+) -> None:
+    with pytest.raises(DataProblem, match=f"holds no {name}"):
+        sevenzip.extract_as(make_job(), archive, {name: tmp_path / "x"})
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "zip"])
+def test_a_damaged_archive_is_named(damage: str, archive: Path, make_job: MakeJob, tmp_path: Path) -> None:
+    whole = bytearray(archive.read_bytes())
+    flipped = whole[:40] + bytes([whole[40] ^ 0xFF]) + whole[41:]
+    archive.write_bytes(
+        {"cut": whole[:-30], "flipped": flipped, "empty": b"", "zip": b"PK\3\4" + whole}[damage]
+    )
+    with pytest.raises(DataProblem, match=r"raw\.7z cannot be read as a 7z"):
+        sevenzip.extract_as(make_job(), archive, {"all/a.wav": tmp_path / "x"})
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_made_archives_hold_what_they_are_told(compressed: bool, make_job: MakeJob, tmp_path: Path) -> None:
+    (tmp_path / "a.jpg").write_bytes(b"a" * 50_000)
+    target = tmp_path / "made" / "x.7z"
+    sevenzip.pack(make_job(), target, {"train/1.jpg": tmp_path / "a.jpg"}, compressed=compressed)
+    assert sevenzip.files_in(target) == ["train/1.jpg"]
+    assert sevenzip.extracted_file(make_job(), target, "1.jpg").read_bytes() == b"a" * 50_000
+    assert (target.stat().st_size < 50_000) == compressed
