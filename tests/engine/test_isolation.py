@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.runs import protocol
+from engine.runs import protocol, secrets
+from foundation.problems import EnvironmentProblem
 from state import database, events
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Run
@@ -130,7 +131,8 @@ def test_an_agent_in_its_sandbox_reaches_its_own_things_alone(
     assert written
     for path in written:
         assert secret_value.encode() not in path.read_bytes(), path
-    assert not list(Path("/dev/shm").glob("mlebench-console-*/*.json"))
+    with pytest.raises(EnvironmentProblem, match="gone"):
+        secrets.place_of(harness.folder(run))
 
 
 @pytest.mark.parametrize(
