@@ -91,6 +91,14 @@ class SweepSpec:
     prepare_missing: bool = False
     raw_dir: str = ""
     demo: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+    shm_bytes: int | None = None
+    container_runtime: str = ""
+    keep_containers: bool = False
+    runs_per_gpu: int = 1
+    idle_limit_seconds: float | None = None
+    disk_limit_bytes: int | None = None
+    retries: int = 0
 
 
 @dataclass(frozen=True)

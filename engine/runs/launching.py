@@ -16,6 +16,7 @@ from engine.agents import (
     required_secrets,
     start_arguments,
 )
+from engine.images.recipes import GRADER_IMAGE
 from engine.layout import dataset_folder
 from engine.runs import protocol, secrets
 from engine.runs.protocol import Handed, Order, Stop
@@ -52,7 +53,9 @@ def edition_named(name: str) -> Edition:
     raise UsageProblem(f"there is no edition '{name}'", "", "Known are: v1, corrected.")
 
 
-def hand_over(state_dir: Path, spec: SweepSpec, run: Run, attempt: Attempt) -> None:
+def hand_over(
+    state_dir: Path, spec: SweepSpec, run: Run, attempt: Attempt, gpu_uuids: tuple[str, ...] = ()
+) -> None:
     """Make what an attempt needs and leave it in the runner's inbox; again is harmless.
 
     Raises:
@@ -66,7 +69,7 @@ def hand_over(state_dir: Path, spec: SweepSpec, run: Run, attempt: Attempt) -> N
         agent = agent_of(spec)
         launch = prepare_launch(agent, os.environ)
         protocol.make_folders(folder)
-        order = make_order(spec, run, attempt, agent)
+        order = make_order(spec, run, attempt, agent, gpu_uuids)
         if order.secret:
             own = tuple(launch.environment.items())
             secrets.hand_over(folder, secrets.SecretLaunch(launch.arguments, own))
@@ -78,7 +81,9 @@ def hand_over(state_dir: Path, spec: SweepSpec, run: Run, attempt: Attempt) -> N
         protocol.write(inbox_file(state_dir, attempt.id), Handed(attempt.id, attempt.directory))
 
 
-def make_order(spec: SweepSpec, run: Run, attempt: Attempt, agent: Agent) -> Order:
+def make_order(
+    spec: SweepSpec, run: Run, attempt: Attempt, agent: Agent, gpu_uuids: tuple[str, ...] = ()
+) -> Order:
     """Write down what the runner shall do; secrets by name only."""
     competition = registry.get(run.competition_id)
     return Order(
@@ -104,6 +109,16 @@ def make_order(spec: SweepSpec, run: Run, attempt: Attempt, agent: Agent) -> Ord
         cpus=spec.cpus,
         memory_bytes=spec.memory_bytes,
         snapshot_every_seconds=spec.grade_every_seconds,
+        image=agent.image_name,
+        grader_image=GRADER_IMAGE,
+        shm_bytes=spec.shm_bytes,
+        container_runtime=spec.container_runtime,
+        gpu_uuids=gpu_uuids,
+        allowed_hosts=spec.allowed_hosts,
+        privileged=agent.privileged,
+        keep_container=spec.keep_containers,
+        idle_limit_seconds=spec.idle_limit_seconds,
+        disk_limit_bytes=spec.disk_limit_bytes,
     )
 
 

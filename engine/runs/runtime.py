@@ -7,8 +7,8 @@ from engine.runs.runner.process import bubblewrap
 from foundation.problems import EnvironmentProblem, UsageProblem
 
 PROCESS = "process"
-NETWORKS = ("none", "open")
-RUNTIMES = (PROCESS, protocol.BUBBLEWRAP, protocol.PLAIN)
+NETWORKS = ("none", "models", "open")
+RUNTIMES = (PROCESS, protocol.BUBBLEWRAP, protocol.PLAIN, protocol.DOCKER)
 
 
 def resolve(wanted: str) -> str:
@@ -18,8 +18,8 @@ def resolve(wanted: str) -> str:
         UsageProblem: there is no such runtime.
         EnvironmentProblem: it does not work on this host.
     """
-    if wanted == protocol.PLAIN:
-        return protocol.PLAIN
+    if wanted in (protocol.PLAIN, protocol.DOCKER):
+        return wanted
     if wanted not in RUNTIMES:
         raise UsageProblem(f"there is no runtime '{wanted}'", "", f"Known are: {', '.join(RUNTIMES)}.")
     why_not = bubblewrap.why_unavailable()

@@ -43,6 +43,13 @@ class Arguments:
             return None
         return self.integer(name)
 
+    def optional_number(self, name: str) -> float | None:
+        """Take a number that may be absent or null."""
+        if self._left.get(name) is None:
+            self._left.pop(name, None)
+            return None
+        return self.number(name)
+
     def flag(self, name: str, default: bool | None = None) -> bool:
         """Take a truth value."""
         value = self._take(name, default)
@@ -50,9 +57,11 @@ class Arguments:
             raise self._wrong(name, "true or false")
         return value
 
-    def texts(self, name: str) -> tuple[str, ...]:
-        """Take a list of texts with at least one in it."""
-        value = self._take(name, None)
+    def texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
+        """Take a list of texts, with at least one in it unless there is a default."""
+        value = self._take(name, None if default is None else list(default))
+        if value == [] and default is not None:
+            return default
         if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
             raise self._wrong(name, "a list of texts")
         return tuple(dict.fromkeys(value))

@@ -56,4 +56,5 @@ def _environment() -> dict[str, str]:
     import os
 
     kept = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_RUNTIME_DIR", "VIRTUAL_ENV", "PYTHONPATH")
-    return {name: os.environ[name] for name in kept if name in os.environ}
+    docker = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONFIG")
+    return {name: os.environ[name] for name in (*kept, *docker) if name in os.environ}

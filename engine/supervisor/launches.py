@@ -13,7 +13,8 @@ from competitions.task import refuse_excluded
 from engine import datasets as preparation
 from engine.agents import prepare_launch
 from engine.places import Places
-from engine.runs import launching, runtime
+from engine.runs import launching, protocol, runtime
+from engine.supervisor import container_needs
 from engine.supervisor.arguments import Arguments
 from foundation.problems import DataProblem, UsageProblem
 from state import experiments, sweeps
@@ -63,6 +64,14 @@ def read_launch(arguments: Arguments, places: Places) -> Launch:
         prepare_missing=arguments.flag("prepare_missing", usual.prepare_missing),
         raw_dir=arguments.text("raw_dir", ""),
         demo=arguments.flag("demo", usual.demo),
+        allowed_hosts=arguments.texts("allowed_hosts", ()),
+        shm_bytes=arguments.optional_integer("shm_bytes"),
+        container_runtime=arguments.text("container_runtime", ""),
+        keep_containers=arguments.flag("keep_containers", usual.keep_containers),
+        runs_per_gpu=arguments.integer("runs_per_gpu", usual.runs_per_gpu),
+        idle_limit_seconds=arguments.optional_number("idle_limit_seconds"),
+        disk_limit_bytes=arguments.optional_integer("disk_limit_bytes"),
+        retries=arguments.integer("retries", usual.retries),
     )
     launch = Launch(
         spec,
@@ -86,11 +95,10 @@ def create(database: Database, launch: Launch, places: Places, *, slots: float, 
     _check_numbers(launch, slots)
     agent = launching.agent_of(spec)
     prepare_launch(agent, os.environ)
-    if agent.privileged:
-        raise UsageProblem(
-            f"agent '{agent.id}' asks for a privileged container", "processes can't be given one"
-        )
-    runtime.resolve(spec.runtime)
+    if runtime.resolve(spec.runtime) == protocol.DOCKER:
+        container_needs.check(spec, agent)
+    else:
+        container_needs.refuse(spec, agent)
     missing = _missing_datasets(spec, places)
     with database.transaction():
         sweep = sweeps.create(
@@ -145,15 +153,16 @@ def _check_numbers(launch: Launch, slots: float) -> None:
         ("grade_every_seconds", spec.grade_every_seconds),
         ("concurrency", launch.concurrency),
         ("seeds", spec.seeds),
+        ("runs_per_gpu", spec.runs_per_gpu),
     ):
         if not math.isfinite(value) or value <= 0:
             raise UsageProblem(f"'{name}' must be above 0, not {value:g}")
     if not math.isfinite(spec.grace_seconds) or spec.grace_seconds < 0:
         raise UsageProblem(f"'grace_seconds' must be 0 or more, not {spec.grace_seconds:g}")
+    if spec.retries < 0 or spec.gpus < -1:
+        raise UsageProblem("'retries' and 'gpus' are counts")
     if spec.seeds > _MOST_SEEDS:
         raise UsageProblem(f"'seeds' must be at most {_MOST_SEEDS}, not {spec.seeds}")
-    if spec.gpus:
-        raise UsageProblem("processes can't lease GPUs", "'gpus' is not 0", "Leave 'gpus' out.")
     if spec.network not in runtime.NETWORKS:
         raise UsageProblem(
             f"there is no network policy '{spec.network}'", "", f"Known are: {', '.join(runtime.NETWORKS)}."

@@ -1,0 +1,69 @@
+"""What a sweep asks of containers: checked against this host's daemon, or refused where there are none."""
+
+from __future__ import annotations
+
+from engine.agents import Agent
+from engine.images import GRADER_IMAGE, connect, require_image
+from engine.images.daemon import telling
+from engine.runs import protocol
+from environment.proxy import parse_rule
+from foundation.problems import EnvironmentProblem, UsageProblem
+from state.records import SweepSpec
+
+MODELS = "models"
+
+
+def check(spec: SweepSpec, agent: Agent) -> None:
+    """Find what containers for this sweep need.
+
+    Raises:
+        EnvironmentProblem: the daemon, an image or a container runtime is missing.
+        UsageProblem: the network policy makes no sense.
+    """
+    if agent.dockerfile is None:
+        raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", "it can't run in a container")
+    if spec.network == MODELS and not spec.allowed_hosts:
+        raise UsageProblem("the network 'models' leads nowhere", "", "Name its hosts: --allow HOST")
+    if spec.network != MODELS and spec.allowed_hosts:
+        raise UsageProblem("hosts are allowed only on the network 'models'", f"it is '{spec.network}'")
+    for host in spec.allowed_hosts:
+        try:
+            parse_rule(host)
+        except ValueError as error:
+            raise UsageProblem(f"the host {error}") from error
+    client = connect()
+    for image in (agent.image_name, GRADER_IMAGE):
+        require_image(client, image)
+    if spec.container_runtime:
+        with telling("Docker's runtimes can't be listed"):
+            known = sorted(client.info().get("Runtimes", {}))
+        if spec.container_runtime not in known:
+            raise EnvironmentProblem(
+                f"there is no container runtime '{spec.container_runtime}'",
+                f"the daemon knows {', '.join(known)}",
+                "Install it, or leave --container-runtime out.",
+            )
+
+
+def refuse(spec: SweepSpec, agent: Agent) -> None:
+    """Refuse what only containers have.
+
+    Raises:
+        UsageProblem: the sweep asks for some of it.
+    """
+    if agent.privileged:
+        raise UsageProblem(
+            f"agent '{agent.id}' asks for a privileged container", "processes can't be given one"
+        )
+    asked = (
+        ("gpus", spec.gpus != 0),
+        ("shm_bytes", spec.shm_bytes is not None),
+        ("container_runtime", spec.container_runtime != ""),
+        ("keep_containers", spec.keep_containers),
+        ("the network 'models'", spec.network == MODELS),
+    )
+    for name, wanted in asked:
+        if wanted:
+            raise UsageProblem(
+                f"processes can't be given {name}", "", f"Launch with the runtime '{protocol.DOCKER}'."
+            )

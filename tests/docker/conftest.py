@@ -1,0 +1,66 @@
+"""A real daemon with real images: without them these tests fail and say what to do, they never skip."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.agents import find_agents, own_agents_folder
+from engine.images import BuildSettings, build, connect, find_image, recipes_for
+from engine.images.recipes import Recipe
+from engine.places import Places
+from foundation.problems import Problem
+from tests.docker.harness import PROBE, DockerHarness
+from tests.engine.conftest import empty_state, prepared_data
+
+__all__ = ["empty_state", "prepared_data"]  # the engine's fixtures serve here as well
+
+BASE_IMAGE = os.environ.get("MLEBENCH_TEST_BASE", "mlebench-test-base")
+# Read before any test cleans the environment.
+_CERTIFICATES = os.environ.get("SSL_CERT_FILE")
+SETTINGS = BuildSettings(base_image=BASE_IMAGE, certificates=Path(_CERTIFICATES) if _CERTIFICATES else None)
+_MISSING = (
+    f"these tests need a Docker daemon that holds the image '{BASE_IMAGE}', made by debootstrap: "
+    "run .ci/run as root, which installs and starts all of it"
+)
+
+
+def build_images(*names: str) -> None:
+    """Build images of ours, one test process at a time."""
+    client = connect()
+    agents = find_agents([own_agents_folder()]).agents
+    with Path("/tmp/mlebench-test-images.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for recipe in recipes_for(names, agents):
+            build(client, recipe, SETTINGS, lambda _line: None)
+
+
+@pytest.fixture(scope="session")
+def images(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The images that every run needs, and one for agents that tests write on the spot."""
+    try:
+        found = find_image(connect(), BASE_IMAGE)
+    except Problem as problem:
+        pytest.fail(f"{problem}\n{_MISSING}", pytrace=False)
+    if found is None:
+        pytest.fail(_MISSING, pytrace=False)
+    build_images("mlebench-env", "mlebench-grader", "dummy")
+    folder = tmp_path_factory.mktemp("probe")
+    harness = DockerHarness(Places(folder, folder, folder), folder / "agents")
+    harness.agent("probe", "")
+    probe = harness.agents_dir / PROBE
+    build(connect(), Recipe(PROBE, (probe,), probe / "Dockerfile"), SETTINGS, lambda _line: None)
+
+
+@pytest.fixture
+def docker(tmp_path: Path, prepared_data: Path, empty_state: Path, images: None) -> Iterator[DockerHarness]:
+    """An engine that launches on Docker."""
+    made = DockerHarness(
+        Places(tmp_path / "config.toml", prepared_data, tmp_path / "state"), tmp_path / "agents", empty_state
+    )
+    yield made
+    made.close()

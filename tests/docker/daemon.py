@@ -1,0 +1,47 @@
+"""Killing and starting the test machine's own daemon, which must serve nobody else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from engine.images import connect
+from engine.runs.runner.docker.host import LABEL_STATE
+from foundation.problems import Problem
+from tests.engine.harness import eventually
+
+_PID_FILE = Path("/var/run/docker.pid")
+
+
+def kill_and_restart_the_daemon() -> None:
+    """Kill -9 dockerd and start it again as it was started; refuse where that would hurt somebody."""
+    foreign = [one["Names"] for one in connect().containers() if LABEL_STATE not in one["Labels"]]
+    if foreign or os.getuid() != 0 or not _PID_FILE.exists():
+        pytest.fail(f"this test kills dockerd: it must run as root, beside no other container ({foreign})")
+    pid = int(_PID_FILE.read_text())
+    command = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not Path(f"/proc/{pid}").exists() or _is_zombie(pid))
+    _PID_FILE.unlink(missing_ok=True)
+    with Path("/tmp/mlebench-test-dockerd.log").open("ab") as log:
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+    eventually(_answers)
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
+    except FileNotFoundError:
+        return True
+
+
+def _answers() -> bool:
+    try:
+        connect()
+    except Problem:
+        return False
+    return True

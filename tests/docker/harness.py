@@ -1,0 +1,66 @@
+"""The engine's harness on a real Docker daemon: one image whose agent does what the test says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from engine.images import connect
+from engine.runs import protocol
+from engine.runs.runner.docker.host import LABEL_STATE
+from foundation import locks
+from state.records import Run
+from tests.engine.harness import Harness, eventually
+
+PROBE = "mlebench-test-probe"
+
+
+class DockerHarness(Harness):
+    """Launches on Docker, and leaves no container behind."""
+
+    def agent(self, name: str, script: str, *, extra: str = "") -> str:
+        """Write an agent for the probe's image: what it does is in a variable, so that nothing is built."""
+        folder = self.agents_dir / PROBE
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "Dockerfile").write_text("FROM mlebench-env\nCOPY . /home/agent\n")
+        (folder / "start.sh").write_text('echo start >> "$CODE_DIR/starts"\neval "$SCRIPT"\n')
+        with (folder / "config.yaml").open("a") as config:
+            config.write(
+                f"{name}:\n  start: {PROBE}/start.sh\n  dockerfile: {PROBE}/Dockerfile\n{extra}"
+                f"  env_vars:\n    SCRIPT: {json.dumps(script)}\n"
+            )
+        return name
+
+    def launch(self, agent: str, **arguments: Any) -> str:
+        return super().launch(agent, **({"runtime": "docker"} | arguments))
+
+    def containers(self) -> list[dict[str, Any]]:
+        label = f"{LABEL_STATE}={self.places.state_dir}"
+        found: list[dict[str, Any]] = connect().containers(all=True, filters={"label": label})
+        return found
+
+    def container_of(self, run: Run, role: str = "agent") -> dict[str, Any]:
+        """What the daemon tells about a run's container."""
+        attempt = str(self.attempts(run)[-1].id)
+        (found,) = (
+            one
+            for one in self.containers()
+            if one["Labels"]["mlebench.attempt"] == attempt and one["Labels"]["mlebench.role"] == role
+        )
+        told: dict[str, Any] = connect().inspect_container(found["Id"])
+        return told
+
+    def runner_lives(self) -> bool:
+        """Whether a runner holds its lock and has said so."""
+        lock = self.places.state_dir / protocol.RUNNER / protocol.RUNNER_LOCK
+        return locks.is_held(lock) and lock.read_text().isdigit()
+
+    def until_clean(self) -> None:
+        """Wait until nothing of any run is left at the daemon."""
+        eventually(lambda: not self.containers())
+
+    def close(self) -> None:
+        super().close()
+        client = connect()
+        for one in self.containers():
+            client.remove_container(one["Id"], force=True, v=True)
