@@ -1,18 +1,42 @@
-"""From outcomes of runs to leaderboard rows: aggregation, own experiments, published rows; it shows nothing."""
+"""From outcomes of runs to leaderboard rows that can be trusted, compared and handed on; it shows nothing.
+
+Everything starts with `Evidence`: the trials behind a row, whether they are runs of our own or
+reports that were imported. Rows, breakdowns, comparisons and exports are made of it alone.
+"""
 
 from engine.scoreboard.aggregation import aggregate
-from engine.scoreboard.experiments import own_rows
+from engine.scoreboard.comparison import Comparison, Difference, Duel, Side, compare
+from engine.scoreboard.disclosure import Disclosure, disclose
+from engine.scoreboard.evidence import Conditions, Evidence, Trial
+from engine.scoreboard.experiments import find_evidence, own_evidence
 from engine.scoreboard.model import COLUMNS, Cell, Measure, Result, Row, Standing
 from engine.scoreboard.published import published_rows
+from engine.scoreboard.row_text import RowFormat, row_text
+from engine.scoreboard.rows import own_rows, row_of
 
 __all__ = [
     "COLUMNS",
     "Cell",
+    "Comparison",
+    "Conditions",
+    "Difference",
+    "Disclosure",
+    "Duel",
+    "Evidence",
     "Measure",
     "Result",
     "Row",
+    "RowFormat",
+    "Side",
     "Standing",
+    "Trial",
     "aggregate",
+    "compare",
+    "disclose",
+    "find_evidence",
+    "own_evidence",
     "own_rows",
     "published_rows",
+    "row_of",
+    "row_text",
 ]

@@ -1,19 +1,21 @@
-"""Our own rows: the runs of each experiment, as the state holds them, turned into results and aggregated."""
+"""Our own evidence: the runs of each experiment as the state holds them; rows are made of it in `rows`."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from competitions import registry
-from engine.scoreboard.aggregation import aggregate, complete_seeds
-from engine.scoreboard.model import COLUMNS, Measure, Result, Row, Standing
+from engine.scoreboard import evidence as evidence_module
+from engine.scoreboard.evidence import Conditions, Evidence, Trial, differences
+from engine.scoreboard.model import Measure, Result
+from foundation.problems import UsageProblem
 from state import experiments, runs, sweeps
 from state.database import Database
-from state.lifecycle import MEDALS, Outcome, RunState
-from state.records import Run, Sweep
+from state.lifecycle import MEDALS, FailureClass, Outcome, RunState
+from state.records import Run, Sweep, SweepSpec
+
+_GIB = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -25,46 +27,73 @@ class _Entry:
     sweeps: tuple[Sweep, ...]
 
 
-def own_rows(
-    database: Database,
-    *,
-    pad_missing: bool = False,
-    user_splits: Mapping[str, Sequence[str]] | None = None,
-) -> tuple[Row, ...]:
-    """Make a row of every experiment, and of every sweep that belongs to none, newest first.
-
-    Args:
-        database: the state.
-        pad_missing: count failed, stopped and missing runs as no medal instead of dropping their seeds.
-        user_splits: further columns, by name.
-    """
-    columns = {column: registry.splits()[split] for column, split in COLUMNS.items()} | dict(
-        user_splits or {}
+def own_evidence(database: Database) -> tuple[Evidence, ...]:
+    """Gather every experiment, and every sweep that belongs to none, newest first."""
+    runs_of: defaultdict[str, list[Run]] = defaultdict(list)
+    for run in runs.of_all_sweeps(database):
+        runs_of[run.sweep_id].append(run)
+    return tuple(
+        _gather(entry, [runs_of[sweep.id] for sweep in entry.sweeps]) for entry in _entries(database)
     )
-    runs_of = _runs_by_sweep(database)
-    rows = [
-        _row(entry, [runs_of[sweep.id] for sweep in entry.sweeps], columns, pad_missing=pad_missing)
-        for entry in _entries(database)
+
+
+def find_evidence(database: Database, name: str) -> Evidence:
+    """Gather one experiment, or sweep, by its name or an unambiguous beginning of it.
+
+    Raises:
+        UsageProblem: there is none, or there are several.
+    """
+    entries = _entries(database, with_members=True)
+    found = [entry for entry in entries if entry.name == name] or [
+        entry for entry in entries if entry.name.startswith(name)
     ]
-    return tuple(reversed(rows))
+    if len(found) == 1:
+        return _gather(found[0], [runs.of_sweep(database, sweep.id) for sweep in found[0].sweeps])
+    if found:
+        several = ", ".join(entry.name for entry in found[:5])
+        raise UsageProblem(f"'{name}' could be several experiments", several, "Give more of its name.")
+    raise UsageProblem(
+        f"there is no experiment or sweep '{name}'", "", "'mlebench-console scoreboard --own' lists them."
+    )
 
 
 def result_of(run: Run, *, pad_missing: bool) -> Result | None:
-    """What a run counts for: a finished one its outcome, a lost one nothing or, with padding, no medal."""
-    if run.state is RunState.FINISHED and run.outcome is not None:
-        return Result(run.competition_id, _earned(run, run.outcome))
-    return Result(run.competition_id) if pad_missing and run.has_ended else None
+    """What a run counts for; see `trial_of`."""
+    return evidence_module.result_of(trial_of(run), pad_missing=pad_missing)
 
 
-def _earned(run: Run, outcome: Outcome) -> frozenset[Measure]:
-    if outcome is Outcome.NO_SUBMISSION:
+def trial_of(run: Run) -> Trial:
+    """A run as it counts: a failure of the agent's own is a result without a submission, as in MLE-bench.
+
+    What infrastructure took away and what an operator stopped counts for nothing until it is run again.
+    """
+    return Trial(
+        competition_id=run.competition_id,
+        seed=run.seed,
+        earned=_earned(run),
+        ended=run.has_ended,
+        score=run.score,
+        seconds=None if run.started_at is None or run.ended_at is None else run.ended_at - run.started_at,
+        failure=run.failure_class or "",
+        text=_why(run),
+        rerolls=run.rerolls,
+        run_id=run.id,
+    )
+
+
+def _earned(run: Run) -> frozenset[Measure] | None:
+    if run.state is RunState.FAILED:
+        return None if run.failure_class is FailureClass.INFRASTRUCTURE else frozenset()
+    if run.state is not RunState.FINISHED or run.outcome is None:
+        return None
+    if run.outcome is Outcome.NO_SUBMISSION:
         return frozenset()
-    if outcome is Outcome.INVALID:
+    if run.outcome is Outcome.INVALID:
         return frozenset({Measure.SUBMISSION})
     earned = {Measure.SUBMISSION, Measure.VALID}
-    if outcome in MEDALS:
-        earned |= {Measure(outcome.value), Measure.ANY_MEDAL}
-    if outcome is Outcome.ABOVE_MEDIAN or (outcome in MEDALS and _is_above_median(run)):
+    if run.outcome in MEDALS:
+        earned |= {Measure(run.outcome.value), Measure.ANY_MEDAL}
+    if run.outcome is Outcome.ABOVE_MEDIAN or (run.outcome in MEDALS and _is_above_median(run)):
         earned.add(Measure.ABOVE_MEDIAN)
     return frozenset(earned)
 
@@ -74,7 +103,18 @@ def _is_above_median(run: Run) -> bool:
     return registry.get(run.competition_id).thresholds.above_median(run.score)
 
 
-def _entries(database: Database) -> list[_Entry]:
+def _why(run: Run) -> str:
+    if run.state is RunState.FAILED:
+        return run.failure_text
+    if run.state is RunState.STOPPED:
+        return "stopped by an operator"
+    if run.outcome in (Outcome.NO_SUBMISSION, Outcome.INVALID):
+        return "no submission" if run.outcome is Outcome.NO_SUBMISSION else "invalid submission"
+    return ""
+
+
+def _entries(database: Database, *, with_members: bool = False) -> list[_Entry]:
+    """Rows in the making, newest first; with the sweeps that belong to experiments also alone, if asked for."""
     known = {sweep.id: sweep for sweep in sweeps.all_sweeps(database)}
     entries: list[_Entry] = []
     taken: set[str] = set()
@@ -83,77 +123,47 @@ def _entries(database: Database) -> list[_Entry]:
         taken.update(experiment.sweep_ids)
         if members:
             entries.append(_Entry(experiment.id, experiment.note, members))
+    if with_members:
+        taken = {entry.name for entry in entries}
     alone = [_Entry(sweep.id, sweep.note, (sweep,)) for sweep in known.values() if sweep.id not in taken]
-    return sorted([*entries, *alone], key=lambda entry: entry.sweeps[-1].created_at)
+    return sorted([*entries, *alone], key=lambda entry: entry.sweeps[-1].created_at)[::-1]
 
 
-def _runs_by_sweep(database: Database) -> dict[str, list[Run]]:
-    found: defaultdict[str, list[Run]] = defaultdict(list)
-    for run in runs.of_all_sweeps(database):
-        found[run.sweep_id].append(run)
-    return found
-
-
-def _row(
-    entry: _Entry, runs_of: Sequence[list[Run]], columns: Mapping[str, Sequence[str]], *, pad_missing: bool
-) -> Row:
-    everything = [run for part in runs_of for run in sorted(part, key=lambda run: run.seed)]
-    found = [result_of(run, pad_missing=pad_missing) for run in everything]
-    results = [result for result in found if result is not None]
-    covered = sorted({run.competition_id for run in everything})
-    conflict = _conflict(entry.sweeps)
+def _gather(entry: _Entry, runs_of: list[list[Run]]) -> Evidence:
     newest = entry.sweeps[-1]
-
-    def standing(members: Sequence[str]) -> Standing:
-        return _standing(() if conflict else results, members, covered, pad_missing=pad_missing)
-
-    return Row(
+    conflicts = differences(conditions_of(sweep) for sweep in entry.sweeps)
+    return Evidence(
         table="own",
         name=entry.name,
-        agent=newest.spec.agent_id,
-        llms="",
-        columns={column: standing(members) for column, members in columns.items()},
-        own=standing(covered),
-        hours=newest.spec.time_limit_seconds / 3600,
-        date=datetime.fromtimestamp(newest.created_at, UTC).date().isoformat(),
-        edition=newest.spec.edition,
-        seeds_done=complete_seeds(results, covered),
-        seeds_planned=sum(sweep.spec.seeds for sweep in entry.sweeps),
-        running=any(not run.has_ended for run in everything),
-        demo=any(sweep.spec.demo for sweep in entry.sweeps),
-        padded=pad_missing,
-        rerolled=sum(run.rerolls > 0 for run in everything),
+        conditions=conditions_of(newest),
+        trials=tuple(trial_of(run) for part in runs_of for run in sorted(part, key=lambda run: run.seed)),
+        created_at=newest.created_at,
+        limit_hours=newest.spec.time_limit_seconds / 3600,
+        planned_seeds=sum(sweep.spec.seeds for sweep in entry.sweeps),
+        conflict="; ".join(conflicts),
         note=entry.note,
-        conflict=conflict,
+        sweep_ids=tuple(sweep.id for sweep in entry.sweeps),
     )
 
 
-def _standing(
-    results: Iterable[Result], members: Sequence[str], covered: Sequence[str], *, pad_missing: bool
-) -> Standing:
-    have = set(covered)
-    count = sum(member in have for member in members)
-    wanted = set(members)
-    relevant = [result for result in results if result.competition_id in wanted]
-    # A part of a split is never shown as if it were the whole: such a column says only how much there is.
-    if count < len(members) or not relevant:
-        return Standing(None, count, len(members))
-    if not pad_missing and complete_seeds(relevant, members) == 0:
-        return Standing(None, count, len(members))
-    measures = aggregate(relevant, members, pad_missing=pad_missing)
-    return Standing(measures[Measure.ANY_MEDAL], count, len(members), measures)
+def conditions_of(sweep: Sweep) -> Conditions:
+    """What a sweep's runs had in common."""
+    return Conditions(
+        edition=sweep.spec.edition,
+        agent=sweep.spec.agent_id,
+        agent_version=sweep.agent_version[:12],
+        hours=f"{sweep.spec.time_limit_seconds / 3600:g} h",
+        hardware=hardware_of(sweep.spec),
+        network=sweep.spec.network,
+        data="demo" if sweep.spec.demo else "real",
+    )
 
 
-def _conflict(members: Sequence[Sweep]) -> str:
-    """Say in what respect the sweeps of one row differ, where rows of the benchmark must not."""
-    aspects = {
-        "editions": {sweep.spec.edition for sweep in members},
-        "agents": {sweep.spec.agent_id for sweep in members},
-        "agent versions": {sweep.agent_version[:12] for sweep in members},
-        "time limits": {f"{sweep.spec.time_limit_seconds / 3600:g} h" for sweep in members},
-        "kinds of data": {"demo" if sweep.spec.demo else "real" for sweep in members},
-    }
-    for aspect, values in aspects.items():
-        if len(values) > 1:
-            return f"mixed {aspect}: {', '.join(sorted(values))}"
-    return ""
+def hardware_of(spec: SweepSpec) -> str:
+    """What a run was given of its machine, in one line."""
+    parts = [f"{spec.cpus:g} CPU"]
+    parts.append("memory unlimited" if spec.memory_bytes is None else f"{spec.memory_bytes / _GIB:g} GiB")
+    if spec.gpus:
+        shared = f" for {spec.runs_per_gpu} runs each" if spec.runs_per_gpu > 1 else ""
+        parts.append(f"{'all GPUs' if spec.gpus < 0 else f'{spec.gpus} GPU'}{shared}")
+    return " + ".join([*parts, spec.container_runtime or spec.runtime])

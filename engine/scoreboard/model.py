@@ -10,7 +10,7 @@ from typing import Literal
 # The columns of the published leaderboard, and the split that each of them covers.
 COLUMNS: Mapping[str, str] = {"low": "low", "medium": "medium", "high": "high", "all": "split75"}
 
-Table = Literal["own", "main", "additional"]
+Table = Literal["own", "imported", "main", "additional"]
 
 # Of a normal distribution, 95 % lies within this many standard deviations of the mean.
 _Z_95 = 1.96
@@ -80,6 +80,7 @@ class Row:
     """One row of the scoreboard, ours or published.
 
     Attributes:
+        table: our own runs, reports that were imported, or one of the two published tables.
         name: the agent of a published row; the experiment, or the sweep without one, of our own.
         agent: the agent's id.
         columns: by column name (`COLUMNS`, then the names of user-made splits).

@@ -11,7 +11,7 @@ from engine.scoreboard import Cell, Measure, Row, own_rows
 from state import database as state_database
 from state import experiments, transitions
 from state.database import Database
-from state.lifecycle import Outcome
+from state.lifecycle import FailureClass, Outcome
 from state.records import SweepSpec
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, start, sweep
 
@@ -64,16 +64,32 @@ def test_a_running_experiment_shows_its_complete_seeds_only(database: Database) 
     assert row.own.measures[Measure.VALID].mean == 50.0
 
 
-def test_a_failed_seed_is_dropped_or_counts_as_no_medal_with_padding(database: Database) -> None:
+def test_a_seed_lost_to_infrastructure_is_dropped_or_counts_as_no_medal_with_padding(
+    database: Database,
+) -> None:
     gold, failed = sweep(database, "dummy-1", replace(SPEC, seeds=2))
     finish(database, gold, Outcome.GOLD, score=0.0)
-    fail(database, failed)
+    fail(database, failed, FailureClass.INFRASTRUCTURE)
     dropped, padded = only_row(database), only_row(database, pad_missing=True)
     assert dropped.own is not None
     assert padded.own is not None
     assert dropped.own.cell == Cell(100.0, 0.0, 1)
     assert padded.own.cell == Cell(50.0, 50.0, 2)
     assert (dropped.padded, padded.padded) == (False, True)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FailureClass if kind is not FailureClass.INFRASTRUCTURE])
+def test_an_agents_own_failure_is_a_result_without_a_submission(
+    database: Database, kind: FailureClass
+) -> None:
+    """Otherwise an agent that crashes would lose the seed and not the medal."""
+    gold, failed = sweep(database, "dummy-1", replace(SPEC, seeds=2))
+    finish(database, gold, Outcome.GOLD, score=0.0)
+    fail(database, failed, kind)
+    row = only_row(database)
+    assert row.own is not None
+    assert row.own.cell == Cell(50.0, 50.0, 2)
+    assert row.own.measures[Measure.SUBMISSION].mean == 50.0
 
 
 def test_sweeps_of_an_experiment_make_one_row_and_add_up_their_seeds(database: Database) -> None:
@@ -94,6 +110,12 @@ def test_sweeps_of_an_experiment_make_one_row_and_add_up_their_seeds(database: D
         (replace(SPEC, time_limit_seconds=3600), "1", "mixed time limits: 1 h, 2 h"),
         (replace(SPEC, demo=True), "1", "mixed kinds of data: demo, real"),
         (SPEC, "2", "mixed agent versions: 1, 2"),
+        (replace(SPEC, network="open"), "1", "mixed network policies: none, open"),
+        (
+            replace(SPEC, gpus=1),
+            "1",
+            "mixed hardware: 1 CPU + memory unlimited + 1 GPU + process, 1 CPU + memory unlimited + process",
+        ),
     ],
 )
 def test_what_must_not_be_mixed_is_named_and_gives_no_number(

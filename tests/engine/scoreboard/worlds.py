@@ -45,5 +45,5 @@ def finish(database: Database, run: Run, outcome: Outcome, *, score: float | Non
     transitions.finished(database, attempt_id, outcome, now=3.0)
 
 
-def fail(database: Database, run: Run) -> None:
-    transitions.failed(database, start(database, run), Failure(FailureClass.CRASH, "exit code 1"), now=3.0)
+def fail(database: Database, run: Run, kind: FailureClass = FailureClass.CRASH) -> None:
+    transitions.failed(database, start(database, run), Failure(kind, "exit code 1"), now=3.0)

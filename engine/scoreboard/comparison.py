@@ -1,0 +1,194 @@
+"""Two experiments beside each other, competition by competition, with an exact permutation test; no output."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from competitions import registry
+from engine.scoreboard.evidence import Evidence, differences
+from engine.scoreboard.model import COLUMNS, Measure
+from foundation.problems import DataProblem, UsageProblem
+
+# Differences are counted in whole units of 1/scale; beyond this scale they are rounded to it.
+_FINEST_SCALE = 10_000
+
+
+@dataclass(frozen=True)
+class Side:
+    """One experiment on one competition: in how many of its seeds it earned the measure, and its scores."""
+
+    earned: int
+    seeds: int
+    scores: tuple[float, ...]
+
+    @property
+    def rate(self) -> float:
+        """The share of seeds that earned the measure."""
+        return self.earned / self.seeds
+
+    @property
+    def mean_score(self) -> float | None:
+        """The mean over the seeds that have a score."""
+        return math.fsum(self.scores) / len(self.scores) if self.scores else None
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Both experiments on one competition.
+
+    Attributes:
+        complexity: the split that the competition belongs to.
+        difference: first minus second, in percentage points.
+    """
+
+    competition_id: str
+    complexity: str
+    first: Side
+    second: Side
+    difference: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """First minus second over some competitions.
+
+    Attributes:
+        first, second: mean percentage over these competitions.
+        p_value: two-sided, exact: how often differences whose signs are drawn by lot are as large in sum.
+        competitions: how many, and how many of them do not come out even.
+    """
+
+    first: float
+    second: float
+    p_value: float
+    competitions: int
+    deciding: int
+
+    @property
+    def points(self) -> float:
+        """The difference in percentage points."""
+        return self.first - self.second
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two experiments, on the competitions that both have results of.
+
+    Attributes:
+        caveats: in what respects their conditions differ.
+        duels: every common competition, those that decide first.
+        overall: over all of them; `by_column` over those of each column's split that are common.
+        left_out: competitions of which only one has results.
+    """
+
+    first: str
+    second: str
+    measure: Measure
+    caveats: tuple[str, ...]
+    duels: tuple[Duel, ...]
+    overall: Difference
+    by_column: Mapping[str, Difference]
+    left_out: tuple[str, ...]
+
+    @property
+    def deciding(self) -> tuple[Duel, ...]:
+        """The competitions that do not come out even, most decisive first."""
+        return tuple(duel for duel in self.duels if duel.difference)
+
+
+def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY_MEDAL) -> Comparison:
+    """Compare two experiments, paired by competition; each seed that counts is taken.
+
+    Raises:
+        UsageProblem: their editions or kinds of data differ, or one is in conflict with itself.
+        DataProblem: they have no competition in common.
+    """
+    _require_comparable(first, second)
+    ours, theirs = _sides(first, measure), _sides(second, measure)
+    common = sorted(ours.keys() & theirs.keys(), key=str.lower)
+    if not common:
+        raise DataProblem(f"{first.name} and {second.name} have results of no competition in common")
+    duels = [_duel(competition, ours[competition], theirs[competition]) for competition in common]
+    by_column = {}
+    for column, split in COLUMNS.items():
+        members = set(registry.splits()[split])
+        part = [duel for duel in duels if duel.competition_id in members]
+        if part:
+            by_column[column] = _difference(part)
+    return Comparison(
+        first=first.name,
+        second=second.name,
+        measure=measure,
+        caveats=differences((first.conditions, second.conditions), apart_from=("agent", "agent_version")),
+        duels=tuple(sorted(duels, key=lambda duel: -abs(duel.difference))),
+        overall=_difference(duels),
+        by_column=by_column,
+        left_out=tuple(sorted(ours.keys() ^ theirs.keys(), key=str.lower)),
+    )
+
+
+def permutation_p_value(differences_of_pairs: Sequence[Fraction]) -> float:
+    """The share of all ways to swap the members of pairs that give a sum at least as far from zero.
+
+    Exact: instead of drawing ways by lot, it counts for every reachable sum how many ways lead to it.
+    """
+    scale = min(math.lcm(*(value.denominator for value in differences_of_pairs)), _FINEST_SCALE)
+    steps = [abs(round(value * scale)) for value in differences_of_pairs]
+    observed = abs(sum(round(value * scale) for value in differences_of_pairs))
+    ways = {0: 1}
+    for step in steps:
+        if step == 0:
+            continue
+        following: dict[int, int] = {}
+        for total, count in ways.items():
+            for reached in (total + step, total - step):
+                following[reached] = following.get(reached, 0) + count
+        ways = following
+    extreme = sum(count for total, count in ways.items() if abs(total) >= observed)
+    return float(Fraction(extreme, sum(ways.values())))
+
+
+def _require_comparable(first: Evidence, second: Evidence) -> None:
+    for evidence in (first, second):
+        if evidence.conflict:
+            raise UsageProblem(f"{evidence.name} can't be compared", evidence.conflict)
+    forbidding = differences(
+        (first.conditions, second.conditions),
+        apart_from=("agent", "agent_version", "hours", "hardware", "network"),
+    )
+    if forbidding:
+        raise UsageProblem(f"{first.name} and {second.name} can't be compared", "; ".join(forbidding))
+
+
+def _sides(evidence: Evidence, measure: Measure) -> dict[str, Side]:
+    found: dict[str, Side] = {}
+    for trial in evidence.trials:
+        if trial.earned is None:
+            continue
+        before = found.get(trial.competition_id, Side(0, 0, ()))
+        scores = before.scores if trial.score is None else (*before.scores, trial.score)
+        found[trial.competition_id] = Side(before.earned + trial.has(measure), before.seeds + 1, scores)
+    return found
+
+
+def _duel(competition_id: str, first: Side, second: Side) -> Duel:
+    complexity = registry.get(competition_id).complexity
+    return Duel(competition_id, complexity, first, second, 100.0 * (first.rate - second.rate))
+
+
+def _difference(duels: Iterable[Duel]) -> Difference:
+    pairs = tuple(duels)
+    exact = [
+        Fraction(duel.first.earned, duel.first.seeds) - Fraction(duel.second.earned, duel.second.seeds)
+        for duel in pairs
+    ]
+    return Difference(
+        first=100.0 * math.fsum(duel.first.rate for duel in pairs) / len(pairs),
+        second=100.0 * math.fsum(duel.second.rate for duel in pairs) / len(pairs),
+        p_value=permutation_p_value(exact),
+        competitions=len(pairs),
+        deciding=sum(1 for value in exact if value),
+    )
