@@ -47,6 +47,9 @@ def _first(cell: Any) -> int:
 
 def _read(cells: pd.Series[Any], reader: Callable[[Any], int], expected: str) -> Labels:
     """Every different cell is read once."""
+    if cells.isna().any():
+        row = int(np.argmax(cells.isna().to_numpy())) + 1
+        raise InvalidSubmission(f"Row {row}: {cells.name} is missing; expected {expected}.")
     codes, names = pd.factorize(cells.to_numpy(dtype=object), use_na_sentinel=False)
     values: list[int] = []
     for code, name in enumerate(names):
