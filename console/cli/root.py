@@ -21,11 +21,15 @@ class Root(LazyGroup):
         "engine": Entry("console.cli.engine", "Start, stop and watch the engine that does the work."),
         "sweep": Entry("console.cli.sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
         "runs": Entry("console.cli.runs", "List, follow, relaunch, stop and classify single runs."),
+        "images": Entry("console.cli.images", "Build, list and check container images."),
         "prepare": Entry("console.cli.prepare", "Prepare datasets from Kaggle's raw data."),
         "datasets": Entry("console.cli.datasets", "List the datasets and how far they are."),
         "competitions": Entry("console.cli.competitions", "Show the benchmark's competitions and defects."),
         "grade-sample": Entry("console.cli.grade_sample", "Grade one submission file."),
         "grade": Entry("console.cli.grade", "Grade many submissions, listed in a JSONL file."),
+        "make-submission": Entry(
+            "console.cli.make_submission", "List a run group's submissions in a JSONL file for 'grade'."
+        ),
         "validate": Entry("console.cli.validate", "Tell whether a submission is valid, without its score."),
         "scoreboard": Entry("console.cli.scoreboard", "Show own experiments beside the published rows."),
         "completion": Entry("console.cli.completion", "Print the completion script for a shell."),

@@ -28,12 +28,14 @@ class Runtime(StrEnum):
     PROCESS = "process"
     BUBBLEWRAP = "bubblewrap"
     PLAIN = "plain"
+    DOCKER = "docker"
 
 
 class Network(StrEnum):
     """What `--network` takes."""
 
     NONE = "none"
+    MODELS = "models"
     OPEN = "open"
 
 
@@ -52,12 +54,42 @@ def launch(
     minutes: Annotated[float, typer.Option(min=0.0, help="The same in minutes, for short trials.")] = 0.0,
     concurrency: Annotated[int, typer.Option(min=1, help="How many runs at once.")] = 1,
     priority: Annotated[int, typer.Option(help="Higher goes first.")] = 0,
-    cpus: Annotated[float, typer.Option(min=0.0, help="Processors that a run counts as.")] = 1.0,
-    memory_gb: Annotated[float, typer.Option(min=0.0, help="Memory limit of a run; 0 is none.")] = 0.0,
+    cpus: Annotated[
+        float | None, typer.Option(min=0.0, help="Processors that a run counts as; 1 if not given.")
+    ] = None,
+    memory_gb: Annotated[
+        float | None, typer.Option(min=0.0, help="Memory limit of a run; none if not given or 0.")
+    ] = None,
     runtime: Annotated[
-        Runtime, typer.Option(help="process: isolated by bubblewrap where that works; plain: never isolated.")
+        Runtime,
+        typer.Option(
+            help="docker: containers; process: isolated by bubblewrap where that works; plain: never isolated."
+        ),
     ] = Runtime.PROCESS,
-    network: Annotated[Network, typer.Option(help="Whether agents may reach the network.")] = Network.NONE,
+    network: Annotated[
+        Network, typer.Option(help="What agents may reach: nothing, the hosts of --allow, or everything.")
+    ] = Network.NONE,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST[:PORT]", help="A host of the network 'models'; repeatable."),
+    ] = None,
+    gpus: Annotated[int | None, typer.Option(min=-1, help="GPUs of a container; -1 is all.")] = None,
+    runs_per_gpu: Annotated[int, typer.Option(min=1, help="How many runs share a GPU.")] = 1,
+    idle_minutes: Annotated[
+        float, typer.Option(min=0.0, help="End a run in which nothing happens for so long; 0 is never.")
+    ] = 0.0,
+    disk_gb: Annotated[
+        float, typer.Option(min=0.0, help="End a run that holds more than so much on disk; 0 is never.")
+    ] = 0.0,
+    retries: Annotated[
+        int, typer.Option(min=0, help="How often a run that failed for the infrastructure starts again.")
+    ] = 2,
+    container_config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Limits of containers, as MLE-bench's JSON.")
+    ] = None,
+    keep_containers: Annotated[
+        bool, typer.Option("--keep-containers", help="Leave agents' containers when runs have ended.")
+    ] = False,
     edition: EditionFlag = EditionName.V1,
     agents_dir: Annotated[
         Path | None, typer.Option(metavar="DIR", help="An agents folder in MLE-bench's format.")
@@ -74,7 +106,10 @@ def launch(
     """Launch a sweep: an agent on competitions, some seeds each."""
     from engine.agents import own_agents_folder
     from engine.control import ask
+    from engine.runs.container_config import ContainerConfig, read_container_config
 
+    config = read_container_config(container_config) if container_config else ContainerConfig()
+    memory_bytes = config.memory_bytes if memory_gb is None else round(memory_gb * 1e9) or None
     answer = ask(
         places_of(context),
         "sweep.launch",
@@ -88,8 +123,17 @@ def launch(
             "edition": edition.value,
             "runtime": runtime.value,
             "network": network.value,
-            "cpus": cpus,
-            "memory_bytes": round(memory_gb * 1e9) or None,
+            "allowed_hosts": allow or [],
+            "cpus": cpus or config.cpus or 1.0,
+            "memory_bytes": memory_bytes,
+            "shm_bytes": config.shm_bytes,
+            "gpus": (config.gpus or 0) if gpus is None else gpus,
+            "runs_per_gpu": runs_per_gpu,
+            "container_runtime": config.runtime or "",
+            "keep_containers": keep_containers,
+            "idle_limit_seconds": idle_minutes * 60 or None,
+            "disk_limit_bytes": round(disk_gb * 1e9) or None,
+            "retries": retries,
             "prepare_missing": prepare,
             "concurrency": concurrency,
             "priority": priority,

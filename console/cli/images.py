@@ -1,0 +1,148 @@
+"""`images`: build, list and check the container images that runs need."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from console.cli.invocation import Json
+from console.cli.lazy import new_group
+from console.cli.output import bytes_text, complain, say, say_json, say_table
+from foundation.problems import EnvironmentProblem
+
+if TYPE_CHECKING:
+    from engine.agents import Agent
+    from engine.images import Image
+
+app = new_group("Build, list and check container images.")
+
+AgentsDir = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="An agents folder in MLE-bench's format, before our own.")
+]
+_CERTIFICATES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE")
+
+
+@app.command()
+def build(
+    context: typer.Context,  # noqa: ARG001  # every command has it
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="IMAGE...", help="Which; all that are known if none.")
+    ] = None,
+    agents_dir: AgentsDir = None,
+    base_image: Annotated[
+        str, typer.Option(metavar="IMAGE", help="What mlebench-env and mlebench-grader start from.")
+    ] = "",
+    heavy: Annotated[
+        bool, typer.Option("--heavy", help="Install the large machine learning packages as well.")
+    ] = False,
+    certificates: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Of a network that inspects TLS (SSL_CERT_FILE); never in an image."
+        ),
+    ] = None,
+    pip_configuration: Annotated[
+        Path | None,
+        typer.Option("--pip-config", metavar="FILE", help="A pip.conf (PIP_CONFIG_FILE); likewise."),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Use nothing of earlier builds.")] = False,
+    json: Json = False,
+) -> None:
+    """Build images, in order, and tell their digests."""
+    from engine import images
+
+    own = next((Path(os.environ[name]) for name in _CERTIFICATES if os.environ.get(name)), None)
+    own_pip = os.environ.get("PIP_CONFIG_FILE")
+    settings = images.BuildSettings(
+        base_image,
+        heavy,
+        certificates or own,
+        pip_configuration or (Path(own_pip) if own_pip else None),
+        fresh,
+    )
+    client = images.connect()
+    built = []
+    for recipe in images.recipes_for(names or [], _agents(agents_dir)):
+        complain(f"building {recipe.name}")
+        built.append(images.build(client, recipe, settings, complain))
+    _say_images(built, json=json)
+
+
+@app.command("list")
+def list_(context: typer.Context, json: Json = False) -> None:  # noqa: ARG001  # every command has it
+    """List the images that were built here."""
+    from engine import images
+
+    _say_images(images.list_images(images.connect()), json=json)
+
+
+@app.command()
+def check(
+    context: typer.Context,  # noqa: ARG001  # every command has it
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent whose image is checked.")],
+    agents_dir: AgentsDir = None,
+    gpus: Annotated[int, typer.Option(min=0, help="Look for so many GPUs inside.")] = 0,
+    json: Json = False,
+) -> None:
+    """Run a look-around in an agent's image, as a run would: user, folders, Python, grader, GPUs."""
+    from engine import images
+    from engine.agents import get_agent
+    from engine.gpus import nvidia_reader
+
+    found = get_agent(agent, _folders(agents_dir))
+    devices = tuple(gpu.uuid for gpu in nvidia_reader().read()[:gpus]) if gpus else ()
+    if len(devices) < gpus:
+        raise EnvironmentProblem(f"this host has no {gpus} GPUs", f"the driver shows {len(devices)}")
+    results = images.check(
+        images.connect(), found.image_name, start=str(found.start_below_folder), gpu_uuids=devices
+    )
+    if json:
+        say_json([asdict(result) for result in results])
+    else:
+        say_table(
+            ("check", "", "what was found"),
+            [(result.name, "ok" if result.passed else "FAILED", result.detail) for result in results],
+        )
+    if not all(result.passed for result in results):
+        raise EnvironmentProblem(
+            f"the image {found.image_name} can't hold runs",
+            "a check failed",
+            f"Mend its Dockerfile, then: mlebench-console images build {found.image_name}",
+        )
+
+
+def _folders(agents_dir: Path | None) -> list[Path]:
+    from engine.agents import own_agents_folder
+
+    return [*([agents_dir.expanduser().absolute()] if agents_dir else []), own_agents_folder()]
+
+
+def _agents(agents_dir: Path | None) -> tuple[Agent, ...]:
+    from engine.agents import find_agents
+
+    return find_agents(_folders(agents_dir)).agents
+
+
+def _say_images(found: list[Image], *, json: bool) -> None:
+    if json:
+        say_json([asdict(image) for image in found])
+    elif found:
+        say_table(
+            ("image", "digest", "size", "created"),
+            [
+                (
+                    image.name,
+                    image.digest.removeprefix("sha256:")[:12],
+                    bytes_text(image.bytes),
+                    image.created[:19],
+                )
+                for image in found
+            ],
+            right=("size",),
+        )
+    else:
+        say("no images yet: mlebench-console images build")

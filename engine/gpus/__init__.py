@@ -1,0 +1,6 @@
+"""GPUs of this host: what the driver tells of them, and which runs hold which."""
+
+from engine.gpus.leases import free_shares, lease
+from engine.gpus.reading import Gpu, GpuReader, RecordedReader, nvidia_reader
+
+__all__ = ["Gpu", "GpuReader", "RecordedReader", "free_shares", "lease", "nvidia_reader"]
