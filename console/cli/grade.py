@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,12 +14,11 @@ from console.cli.editions import EditionFlag, EditionName
 from console.cli.invocation import DataDir, Json, data_dir_of
 from console.cli.lazy import new_app
 from console.cli.output import complain, say, say_json
-from foundation.problems import DataProblem, Problem
+from foundation.problems import DataProblem
 
 if TYPE_CHECKING:
-    from competitions.model import Edition
-    from engine.grading.batch import SubmissionLine
-    from engine.grading.report import Report
+    from engine.grading.batch import BatchReport
+    from engine.grading.many import Graded
 
 app = new_app()
 
@@ -34,54 +32,54 @@ def grade(
     output_dir: Annotated[Path, typer.Option(metavar="DIR", help="Where the report is written.")],
     data_dir: DataDir = None,
     edition: EditionFlag = EditionName.V1,
+    at_once: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="How many are graded at once; all processors.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Grade many submissions, listed in a JSONL file; one that can't be graded (code 3) stops no other."""
-    from competitions import registry
-    from engine.grading.batch import BatchReport, read_submissions, write_batch_report
+    from engine.grading.batch import read_submissions, write_batch_report
+    from engine.grading.many import grade_many
 
-    lines = read_submissions(submission)
-    for line in lines:
-        registry.get(line.competition_id)
-    base = data_dir_of(context, data_dir)
-    # The threads only wait: each submission is graded in a process of its own.
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        graded = list(pool.map(lambda line: _grade_line(line, base, edition.edition), lines))
-    batch = BatchReport(tuple(report for report, _ in graded))
+    batch = grade_many(
+        read_submissions(submission),
+        data_dir=data_dir_of(context, data_dir),
+        edition=edition.edition,
+        at_once=at_once,
+        on_graded=_tell if sys.stderr.isatty() else None,
+    )
     path = write_batch_report(batch, output_dir, time.time())
-    problems = [problem for _, problem in graded if problem is not None]
-    for problem in dict.fromkeys(str(problem) for problem in problems):
+    ungraded = [report for report in batch.reports if report.outcome in ("not_prepared", "grader_error")]
+    for problem in dict.fromkeys(
+        report.message if report.outcome == "not_prepared" else f"{report.competition_id}: {report.message}"
+        for report in ungraded
+    ):
         complain(problem)
     if json:
-        say_json(batch.to_dict(extended=True) | {"report_path": str(path)})
+        say_json(batch.to_dict() | {"report_path": str(path)})
     else:
-        counts = batch.to_dict()
-        say(f"graded   {counts['total_runs']} ({counts['total_runs_with_submissions']} with a submission)")
-        say(f"valid    {counts['total_valid_submissions']}")
-        say(
-            f"medals   {counts['total_medals']}: {counts['total_gold_medals']} gold,"
-            f" {counts['total_silver_medals']} silver, {counts['total_bronze_medals']} bronze"
-        )
-        say(f"report   {path}")
-    if problems:
+        _say(batch, path)
+    if any(report.outcome == "not_prepared" for report in ungraded):
         raise typer.Exit(DataProblem.exit_code)
 
 
-def _grade_line(line: SubmissionLine, data_dir: Path, edition: Edition) -> tuple[Report, Problem | None]:
-    from competitions import registry
-    from competitions.judging import Judgement
-    from engine.grading.child import GradeRequest, grade_in_child
-    from engine.grading.report import make_report
+def _tell(graded: Graded) -> None:
+    report = graded.report
+    found = f"{report.score:g}" if report.score is not None else report.outcome.replace("_", " ")
+    complain(f"{graded.done:>{len(str(graded.total))}}/{graded.total}  {report.competition_id}  {found}")
 
-    request = GradeRequest(
-        line.submission_path, line.competition_id, str(data_dir), edition=edition, follow_links=True
+
+def _say(batch: BatchReport, path: Path) -> None:
+    counts = batch.to_dict()
+    say(f"graded   {counts['total_runs']} ({counts['total_runs_with_submissions']} with a submission)")
+    say(f"valid    {counts['total_valid_submissions']}")
+    reasons = Counter(
+        report.outcome.replace("_", " ") for report in batch.reports if not report.valid_submission
     )
-    try:
-        return grade_in_child(request), None
-    except Problem as problem:
-        # A dataset that is not prepared says nothing about the submission; the line is kept all the same.
-        path = None if line.submission_path is None else Path(line.submission_path)
-        there = path is not None and path.is_file() and path.suffix.lower() == ".csv"
-        judgement = Judgement("grader_error" if there else "no_file", None, str(problem))
-        competition = registry.get(line.competition_id)
-        return make_report(competition, judgement, path, edition, datetime.now(UTC).isoformat()), problem
+    if reasons:
+        say(f"without  {', '.join(f'{count} {reason}' for reason, count in reasons.most_common())}")
+    say(
+        f"medals   {counts['total_medals']}: {counts['total_gold_medals']} gold,"
+        f" {counts['total_silver_medals']} silver, {counts['total_bronze_medals']} bronze"
+    )
+    say(f"report   {path}")

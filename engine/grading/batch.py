@@ -12,6 +12,8 @@ from foundation.clock import run_group_stamp
 from foundation.files import write_json
 from foundation.problems import DataProblem
 
+REPORT_SUFFIX = "_grading_report.json"
+
 
 @dataclass(frozen=True)
 class SubmissionLine:
@@ -59,8 +61,8 @@ class BatchReport:
 
     reports: tuple[Report, ...]
 
-    def to_dict(self, *, extended: bool = False) -> dict[str, Any]:
-        """The counts and the reports as MLE-bench writes them."""
+    def to_dict(self) -> dict[str, Any]:
+        """The counts and the reports as MLE-bench writes them, our own fields behind its own in each report."""
         reports = self.reports
         return {
             "total_runs": len(reports),
@@ -71,13 +73,23 @@ class BatchReport:
             "total_silver_medals": sum(report.silver_medal for report in reports),
             "total_bronze_medals": sum(report.bronze_medal for report in reports),
             "total_above_median": sum(report.above_median for report in reports),
-            "competition_reports": [report.to_dict(extended=extended) for report in reports],
+            "competition_reports": [report.to_told_dict() for report in reports],
         }
 
 
 def write_batch_report(report: BatchReport, output_dir: Path, moment: float) -> Path:
-    """Write the report under MLE-bench's name for it and return its path."""
-    output_dir.mkdir(parents=True, exist_ok=True)
-    path = output_dir / f"{run_group_stamp(moment)}_grading_report.json"
-    write_json(path, report.to_dict())
+    """Write the report under MLE-bench's name for it and return its path; an older one is never replaced.
+
+    Raises:
+        DataProblem: the folder can't be written to.
+    """
+    try:
+        output_dir.mkdir(parents=True, exist_ok=True)
+        while (path := output_dir / f"{run_group_stamp(moment)}{REPORT_SUFFIX}").exists():
+            moment += 1
+        write_json(path, report.to_dict())
+    except OSError as error:
+        raise DataProblem(
+            f"the report can't be written to {output_dir}", error.strerror or str(error)
+        ) from error
     return path

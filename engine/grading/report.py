@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from competitions.judging import Judgement, Outcome
 from competitions.model import Competition, Edition, Medal
 
 SCORE_DECIMALS = 5
+
+# What became of a submission; `not_prepared` says that its dataset is missing here, and nothing about it.
+ReportOutcome = Literal[Outcome, "not_prepared"]
+
+# This project's own fields that may stand in a report file; `detail` may tell of answers and never does.
+_TOLD_FIELDS = ("edition", "outcome", "message", "defects")
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ class Report:
     created_at: str
     submission_path: str
     edition: Edition = "v1"
-    outcome: Outcome = "scored"
+    outcome: ReportOutcome = "scored"
     message: str = ""
     detail: str = ""
     defects: tuple[str, ...] = ()
@@ -64,6 +70,11 @@ class Report:
             names = names[: names.index("submission_path") + 1]
         values = {name: getattr(self, name) for name in names}
         return values | {"defects": list(self.defects)} if extended else values
+
+    def to_told_dict(self) -> dict[str, Any]:
+        """The report for a file: MLE-bench's fields, then those of ours that tell why there is no score."""
+        values = self.to_dict(extended=True)
+        return self.to_dict() | {name: values[name] for name in _TOLD_FIELDS}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Report:

@@ -110,7 +110,27 @@ def test_many_submissions_become_one_report_and_none_stops_another(
     report = json.loads(path.read_text())
     counts = ("total_runs", "total_runs_with_submissions", "total_valid_submissions", "total_gold_medals")
     assert [report[count] for count in counts] == [4, 3, 1, 1]
-    assert all(list(one) == REPORT_KEYS for one in report["competition_reports"])
+    reports = report["competition_reports"]
+    assert all(list(one)[: len(REPORT_KEYS)] == REPORT_KEYS for one in reports)
+    assert [one["outcome"] for one in reports] == ["scored", "rejected", "no_file", "not_prepared"]
+    assert "1 rejected, 1 no file, 1 not prepared" in done.out
+
+
+def test_a_run_groups_submissions_are_listed_and_graded(cli: Cli, prepared: Vector, tmp_path: Path) -> None:
+    group = tmp_path / "2026-01-02T03-04-05-UTC_run-group_dummy"
+    handed_in, left_none = f"{prepared.id}_1", f"{prepared.id}_2"
+    (group / handed_in / "submission").mkdir(parents=True)
+    (group / left_none).mkdir()
+    perfect = submission(prepared, "perfect.csv").read_bytes()
+    (group / handed_in / "submission" / "submission.csv").write_bytes(perfect)
+    runs = {handed_in: {"success": True}, left_none: {"success": False}}
+    (group / "metadata.json").write_text(json.dumps({"run_group": group.name, "created_at": "", "runs": runs}))
+    listed = group / "submission.jsonl"
+    made = cli("make-submission", "--metadata", group / "metadata.json", "--output", listed)
+    assert made.out == f"2 runs, 1 with a submission, in {listed}\n"
+    report = cli("grade", "--submission", listed, "--output-dir", group, "--json").document()
+    assert (report["total_runs"], report["total_gold_medals"]) == (2, 1)
+    assert Path(report["report_path"]).parent == group
 
 
 def test_a_line_with_an_unknown_competition_is_refused_before_any_work(cli: Cli, tmp_path: Path) -> None:

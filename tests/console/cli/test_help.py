@@ -48,7 +48,7 @@ def test_the_root_lists_every_command_and_the_exit_codes(cli: Cli) -> None:
     helped = cli("--help")
     for name, entry in Root.entries.items():
         assert f"  {name}" in helped.out
-        assert entry.help in helped.out
+        assert entry.help in " ".join(helped.out.split())
     assert "Exit codes: 0 done" in " ".join(helped.out.split())
 
 

@@ -1,0 +1,105 @@
+"""Run groups that MLE-bench left are read as it reads them, and nothing in them is trusted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.grading.batch import SubmissionLine, read_submissions
+from engine.rungroups import (
+    MAPPING_NAME,
+    find_groups,
+    read_group,
+    read_mapping,
+    submission_lines,
+    write_mapping,
+    write_submission_list,
+)
+from foundation.problems import DataProblem
+
+RUN = "leaf-classification_11111111-2222-4333-8444-555555555555"
+
+
+def make_group(runs_dir: Path, name: str, runs: dict[str, object]) -> Path:
+    folder = runs_dir / name
+    folder.mkdir(parents=True)
+    metadata = {"run_group": name, "created_at": "2024-10-08T00-00-00-GMT", "runs": runs}
+    (folder / "metadata.json").write_text(json.dumps(metadata))
+    return folder
+
+
+def test_a_group_names_its_runs_and_their_competitions(tmp_path: Path) -> None:
+    folder = make_group(tmp_path, "g", {RUN: {"success": True}, "a-b_1": {"success": False}, "c": {}})
+    group = read_group(folder)
+    assert [(run.competition_id, run.success) for run in group.runs] == [
+        ("leaf-classification", True),
+        ("a-b", False),
+        ("c", None),
+    ]
+    assert read_group(folder / "metadata.json") == group
+
+
+def test_groups_are_found_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for name in ("2024-10-08T02-00-00-GMT_run-group_b", "2024-10-08T01-00-00-GMT_run-group_a"):
+        make_group(tmp_path, name, {})
+    assert [group.name[-1] for group in find_groups(tmp_path)] == ["a", "b"]
+    with pytest.raises(DataProblem, match="holds no run group"):
+        find_groups(tmp_path / "none")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"runs": []}', '{"runs": {"../x_1": {}}}'])
+def test_broken_metadata_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "metadata.json").write_text(text)
+    with pytest.raises(DataProblem, match=r"metadata\.json"):
+        read_group(tmp_path)
+
+
+def test_what_a_run_left_is_listed_and_the_rest_is_null(tmp_path: Path) -> None:
+    folder = make_group(tmp_path, "g", {RUN: {"success": True}, "spaceship-titanic_2": {"success": True}})
+    for name in ("submission/submission.csv", "logs/agent.log", "code/other.py"):
+        path = folder / RUN / name
+        path.parent.mkdir(parents=True)
+        path.touch()
+    lines = submission_lines(read_group(folder), code="code/other.py")
+    assert lines == (
+        SubmissionLine(
+            "leaf-classification",
+            str(folder / RUN / "submission/submission.csv"),
+            str(folder / RUN / "logs/agent.log"),
+            str(folder / RUN / "code/other.py"),
+        ),
+        SubmissionLine("spaceship-titanic", None),
+    )
+    write_submission_list(tmp_path / "new" / "submission.jsonl", lines)
+    assert tuple(read_submissions(tmp_path / "new" / "submission.jsonl")) == lines
+
+
+@pytest.mark.parametrize("linked", ["submission", "submission/submission.csv"])
+def test_a_link_that_an_agent_left_is_no_submission(tmp_path: Path, linked: str) -> None:
+    folder = make_group(tmp_path, "g", {RUN: {"success": True}})
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    (answers / "submission.csv").write_text("secret")
+    link = folder / RUN / linked
+    link.parent.mkdir(parents=True)
+    link.symlink_to(answers if linked == "submission" else answers / "submission.csv")
+    assert submission_lines(read_group(folder))[0].submission_path is None
+
+
+@pytest.mark.parametrize("log", ["/etc/passwd", "../../secret"])
+def test_a_path_that_leads_out_of_a_run_is_refused(tmp_path: Path, log: str) -> None:
+    folder = make_group(tmp_path, "g", {RUN: {}})
+    with pytest.raises(DataProblem, match="leads out"):
+        submission_lines(read_group(folder), log=log)
+
+
+def test_the_mapping_of_experiments_is_read_and_written(tmp_path: Path) -> None:
+    path = tmp_path / MAPPING_NAME
+    write_mapping(path, [("o1", "g2"), ("4o", "g1"), ("o1", "g3"), ("o1", "g2")])
+    assert path.read_text().splitlines()[0] == "experiment_id,run_group"
+    assert read_mapping(path) == {"o1": ("g2", "g3"), "4o": ("g1",)}
+    path.write_text("experiment,group\n")
+    with pytest.raises(DataProblem, match="no column experiment_id, run_group"):
+        read_mapping(path)
