@@ -44,9 +44,28 @@ class DatasetFolder:
         return self.prepared / MARKER
 
     @property
-    def lock(self) -> Path:
-        """Held while the dataset is being prepared."""
-        return self.root / f".{self.prepared.name}.lock"
+    def claim(self) -> Path:
+        """Held while somebody works on the dataset, in whichever edition: they share the raw data."""
+        return self.root / ".claim"
+
+    @property
+    def partial_raw(self) -> Path:
+        """A zip that is being consumed, as far as it is extracted."""
+        return self.root / ".raw.partial"
+
+    @property
+    def whole_raw(self) -> Path:
+        """What a zip held that has been consumed; it is removed when the dataset is prepared."""
+        return self.root / ".raw"
+
+    @property
+    def consuming(self) -> Path:
+        """Says that the zip is no longer whole, because its space is being given back."""
+        return self.root / ".consuming.json"
+
+    def zip(self, competition: Competition) -> Path:
+        """Where Kaggle's zip is downloaded to."""
+        return self.root / f"{competition.id}.zip"
 
     def zips(self) -> tuple[Path, ...]:
         """The archives that Kaggle delivered."""

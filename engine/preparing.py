@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -10,17 +9,17 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from competitions.kit import archives
-from competitions.model import Checksums, Competition, Edition, Parameter
+from competitions.model import Competition, Edition, Parameter
 from competitions.registry import get, load_task
-from competitions.task import Preparation, Progress, merge_parameters, refuse_excluded, silent
-from engine.layout import DatasetFolder, dataset_folder
+from competitions.task import Preparation, merge_parameters, refuse_excluded
+from engine.claims import claimed
+from engine.datasets import sources
+from engine.datasets.sources import Raw
+from engine.datasets.sums import checksums_of, compare_checksums
+from engine.datasets.telling import TellStep, quiet
+from engine.layout import MARKER, DatasetFolder, dataset_folder
+from engine.space import telling_full_disks
 from foundation.files import PARTIAL_SUFFIX, sync_directory, sync_file_system, write_json
-from foundation.locks import FileLock
-from foundation.problems import DataProblem, StateProblem
-
-_TABLES = (".csv", ".json", ".jsonl", ".parquet", ".bson")
-_BLOCK = 1 << 20
 
 
 def prepare(
@@ -31,8 +30,11 @@ def prepare(
     edition: Edition = "v1",
     parameters: Mapping[str, Parameter] | None = None,
     verify: bool | None = None,
-    may_link: bool = False,
-    progress: Progress = silent,
+    keep_raw: bool = False,
+    discard_zip: bool = False,
+    descriptions: bool = False,
+    keep_free: int = 0,
+    tell: TellStep = quiet,
 ) -> Path:
     """Prepare a dataset and return its `prepared` folder; see `engine.prepare_competition`.
 
@@ -43,69 +45,101 @@ def prepare(
         edition: which edition's task.
         parameters: replaces numbers that the competition fixes.
         verify: compare with the known checksums.
-        may_link: let outputs share their bytes with raw by hard links, for a raw that nobody keeps.
-        progress: told how far we are; what it raises cancels the preparation.
+        keep_raw: leave what was extracted in `raw/`.
+        discard_zip: give the zip's space back while it is extracted.
+        descriptions: put Kaggle's own description beside the data instead of ours.
+        keep_free: bytes that are to stay free on the disk.
+        tell: told how far each step is; what it raises cancels the preparation.
     """
     competition = get(competition_id)
     refuse_excluded(competition, edition)
-    task = load_task(competition)
+    load_task(competition)  # before a download of hours: without a task there is nothing to prepare
     folder = dataset_folder(competition, data_dir, edition)
     merged = merge_parameters(competition, parameters)
     if verify is None:
         verify = raw is None and not parameters
     folder.root.mkdir(parents=True, exist_ok=True)
-    with _locked(folder), _workspace(folder) as work:
-        source = _raw_source(competition, folder, None if raw is None else Path(raw))
-        if source.is_file():
-            if verify and competition.checksums.zip is not None:
-                _expect_md5(competition, source.name, competition.checksums.zip, md5_of(source))
-            source = _extract_zip(source, work / "raw", progress)
+    with claimed(folder.claim, competition.id), telling_full_disks(folder.root), _workspace(folder) as work:
+        if raw is not None:
+            source = sources.given_folder(Path(raw))
+        else:
+            sources.fetch(competition, folder, keep_free=keep_free, tell=tell)
+            source = sources.extracted(
+                competition,
+                folder,
+                work,
+                verify=verify,
+                discard_zip=discard_zip,
+                keep_free=keep_free,
+                tell=tell,
+            )
+        tell(sources.PREPARE, "", 0, 0)
         job = Preparation(
             competition=competition,
             edition=edition,
             parameters=merged,
-            raw=source,
+            raw=source.folder,
             public=work / "prepared" / "public",
             private=work / "prepared" / "private",
             scratch=work / "scratch",
-            may_link=may_link or source.is_relative_to(work),
-            progress=progress,
+            may_link=source.ours and not keep_raw,
+            progress=lambda what, done, total: tell(sources.PREPARE, what, done, total),
         )
-        for path in (job.public, job.private, job.scratch):
-            path.mkdir(parents=True)
-        task.prepare(job)
-        found = checksums_of(work / "prepared")
-        if verify and edition == "v1":  # the known sums are those of what MLE-bench makes
-            compare_checksums(competition, found)
-        if competition.description_path.is_file():
-            shutil.copyfile(competition.description_path, job.public / "description.md")
-        write_json(
-            work / "prepared" / folder.marker.name,
-            {
-                "competition_id": competition.id,
-                "edition": edition,
-                "parameters": dict(merged),
-                "verified": verify,
-                "prepared_at": datetime.now(UTC).isoformat(timespec="seconds"),
-                "public": dict(found.public),
-                "private": dict(found.private),
-            },
-        )
+        _run(job)
+        tell(sources.CHECKSUM, "", 0, 0)
+        _seal(job, work / "prepared", verify, _description(competition) if descriptions else None)
         _put_in_place(work, folder)
+        _let_go(source, folder, keep_raw)
     return folder.prepared
 
 
-@contextmanager
-def _locked(folder: DatasetFolder) -> Iterator[None]:
-    lock = FileLock(folder.lock)
-    if not lock.acquire(note="preparing"):
-        raise StateProblem(
-            f"{folder.root.name} is being prepared by another process",
-            f"{folder.lock} is held",
-            "Wait for it to end.",
-        )
-    with lock:
-        yield
+def _run(job: Preparation) -> None:
+    for path in (job.public, job.private, job.scratch):
+        path.mkdir(parents=True)
+    load_task(job.competition).prepare(job)
+
+
+def _seal(job: Preparation, prepared: Path, verify: bool, description: str | None) -> None:
+    """Add what is not the task's business, the marker last."""
+    competition = job.competition
+    found = checksums_of(prepared)
+    if verify and job.edition == "v1":  # the known sums are those of what MLE-bench makes
+        compare_checksums(competition, found)
+    if description is not None:
+        (job.public / "description.md").write_text(description, encoding="utf-8")
+    elif competition.description_path.is_file():
+        shutil.copyfile(competition.description_path, job.public / "description.md")
+    write_json(
+        prepared / MARKER,
+        {
+            "competition_id": competition.id,
+            "edition": job.edition,
+            "parameters": dict(job.parameters),
+            "verified": verify,
+            "prepared_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "public": dict(found.public),
+            "private": dict(found.private),
+        },
+    )
+
+
+def _description(competition: Competition) -> str:
+    # Kaggle's client is slow to import and only needed when this is asked for.
+    from engine.datasets.descriptions import kaggles_description
+
+    return kaggles_description(competition)
+
+
+def _let_go(source: Raw, folder: DatasetFolder, keep_raw: bool) -> None:
+    """Remove what was extracted for this preparation, or leave it where MLE-bench does."""
+    if not source.ours:
+        return
+    if keep_raw:
+        if folder.raw.exists():  # incomplete, or it would have been used
+            shutil.rmtree(folder.raw)
+        source.folder.rename(folder.raw)
+    elif source.folder == folder.whole_raw:
+        shutil.rmtree(source.folder)
 
 
 @contextmanager
@@ -122,35 +156,10 @@ def _workspace(folder: DatasetFolder) -> Iterator[Path]:
 
 
 def _resolve(left: Path, folder: DatasetFolder) -> None:
-    # we hold the lock, so a killed preparation left this; was it killed between the two renames at the end?
+    # we hold the claim, so a killed preparation left this; was it killed between the two renames at the end?
     if (left / "replaced").exists() and not folder.prepared.exists():
         (left / "prepared").rename(folder.prepared)
     shutil.rmtree(left)
-
-
-def _raw_source(competition: Competition, folder: DatasetFolder, given: Path | None) -> Path:
-    if given is not None:
-        if not given.is_dir():
-            raise DataProblem(
-                f"Raw folder {given} was not found", next_step="Give an extracted Kaggle folder."
-            )
-        return given.absolute()
-    if folder.raw.is_dir() and any(folder.raw.iterdir()):
-        return folder.raw
-    zips = folder.zips()
-    if len(zips) != 1:
-        raise DataProblem(
-            f"{competition.id} has no raw data in {folder.root}",
-            "it holds several zips" if zips else "there is neither raw/ nor a zip",
-            f"Accept the rules at {competition.rules_url}, then put {competition.id}.zip there.",
-        )
-    return zips[0]
-
-
-def _extract_zip(path: Path, target: Path, progress: Progress) -> Path:
-    names = archives.files_in(path)
-    archives.extract_members(path, {name: target / archives.safe_path(name) for name in names}, progress)
-    return target
 
 
 def _put_in_place(work: Path, folder: DatasetFolder) -> None:
@@ -159,45 +168,3 @@ def _put_in_place(work: Path, folder: DatasetFolder) -> None:
         folder.prepared.rename(work / "replaced")
     (work / "prepared").rename(folder.prepared)
     sync_directory(folder.root)
-
-
-def checksums_of(prepared: Path) -> Checksums:
-    """MD5 of the tables that lie directly in `public/` and `private/`, those for which sums are known."""
-    return Checksums(None, _sums(prepared / "public"), _sums(prepared / "private"))
-
-
-def _sums(folder: Path) -> dict[str, str]:
-    paths = sorted(path for path in folder.iterdir() if path.suffix in _TABLES and path.is_file())
-    return {path.name: md5_of(path) for path in paths}
-
-
-def md5_of(path: Path) -> str:
-    """The MD5 of a file, which is what the known checksums are."""
-    with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False))
-    return digest.hexdigest()
-
-
-def compare_checksums(competition: Competition, found: Checksums) -> None:
-    """Compare prepared tables with the known checksums.
-
-    Raises:
-        DataProblem: one is missing or differs, by name, with both sums.
-    """
-    sides = (
-        ("public", competition.checksums.public, found.public),
-        ("private", competition.checksums.private, found.private),
-    )
-    for side, expected, actual in sides:
-        for name, md5 in expected.items():
-            _expect_md5(competition, f"{side}/{name}", md5, actual.get(name, "no such file"))
-
-
-def _expect_md5(competition: Competition, name: str, expected: str, found: str) -> None:
-    if found != expected:
-        raise DataProblem(
-            f"{competition.id}: {name} is not as known",
-            f"expected MD5 {expected}, found {found}",
-            "Kaggle's data may have changed or the download is damaged; prepare without verification to use it "
-            "all the same.",
-        )

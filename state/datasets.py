@@ -78,6 +78,14 @@ def set_state(
         _record(database, competition_id, f"dataset.{state}", text, now)
 
 
+def set_problem(database: Database, competition_id: str, edition: str, problem: str, *, now: float) -> None:
+    """Note what is wrong with a dataset without moving it; an empty text is nothing."""
+    database.execute(
+        "UPDATE datasets SET problem = ?, updated_at = ? WHERE competition_id = ? AND edition = ?",
+        (problem, now, competition_id, edition),
+    )
+
+
 def set_step(
     database: Database, competition_id: str, edition: str, name: str, progress: Progress, *, now: float
 ) -> None:

@@ -1,6 +1,7 @@
-"""Datasets: from what lies on disk or is asked for to prepared data, as steps that show their progress."""
+"""Datasets: from Kaggle to prepared data, as steps that show their progress and survive any kill."""
 
-from engine.datasets.desk import DatasetDesk
-from engine.datasets.planning import STEPS, Plan, is_ready, note_prepared, plan, request
+from engine.datasets.desk import DatasetDesk, Room
+from engine.datasets.planning import Plan, is_ready, note_prepared, plan, request
+from engine.datasets.sources import STEPS
 
-__all__ = ["STEPS", "DatasetDesk", "Plan", "is_ready", "note_prepared", "plan", "request"]
+__all__ = ["STEPS", "DatasetDesk", "Plan", "Room", "is_ready", "note_prepared", "plan", "request"]

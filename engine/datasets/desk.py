@@ -1,44 +1,89 @@
-"""Working through the requested datasets with the worker processes; one that fails stops nothing else."""
+"""Working through the requested datasets with the worker processes; one that fails stops nothing else.
+
+Downloads and preparations wait in lanes of their own: one needs the network, the other processors.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
-from engine.datasets.planning import PREPARE
+from engine.claims import Claimed
+from engine.datasets.noting import Notebook
+from engine.datasets.planning import is_ready, must_download
+from engine.datasets.sources import CHECK, DOWNLOAD, PREPARE
+from engine.kaggle.problems import NotAvailable
 from engine.runs.launching import edition_named
-from engine.workers import Ended, Limits, PrepareTask, Progressed, WorkerPool
+from engine.space import DiskFull, free_bytes
+from engine.workers import (
+    Ended,
+    FetchTask,
+    Limits,
+    PrepareTask,
+    Progressed,
+    PruneTask,
+    VerifyTask,
+    WorkerPool,
+)
 from foundation.clock import Clock
-from foundation.problems import Problem
 from state import datasets
 from state.database import Database
-from state.datasets import Progress
-from state.records import Dataset, DatasetState, StepState
+from state.records import Dataset, DatasetState
 
 _BLAMELESS_TRIES = 3
 _PROGRESS_SECONDS = 0.5
+_CLAIMED_SECONDS = 10.0
+_MORE_SPACE_BYTES = 1 << 20
+
+Key = tuple[str, str]
+
+
+class Lane(Enum):
+    """What a dataset waits for or is in."""
+
+    DOWNLOAD = "download"
+    PREPARE = "prepare"
+    VERIFY = "verify"
+
+
+@dataclass(frozen=True)
+class Room:
+    """How much may be done at once, and how much of the disk is to stay free."""
+
+    downloads: int
+    preparations: int
+    keep_free: int = 0
 
 
 @dataclass
 class _Work:
     dataset: Dataset
+    lane: Lane
+    free_before: int
+    company: bool
     step: str = ""
     told_at: float = 0.0
+    cancelled: bool = False
 
 
 class DatasetDesk:
     """Starts datasets as there is room for them, and keeps their steps in the state."""
 
     def __init__(
-        self, database: Database, pool: WorkerPool, clock: Clock, *, data_dir: Path, at_once: int
+        self, database: Database, pool: WorkerPool, clock: Clock, *, data_dir: Path, room: Room
     ) -> None:
         self._database = database
         self._pool = pool
         self._clock = clock
         self._data_dir = data_dir
-        self._at_once = at_once
+        self._room = room
+        self._notes = Notebook(database, clock)
         self._working: dict[int, _Work] = {}
-        self._blameless: dict[tuple[str, str], int] = {}
+        self._pruning: dict[int, str] = {}
+        self._blameless: dict[Key, int] = {}
+        self._not_yet: dict[Key, Callable[[], bool]] = {}
 
     @property
     def working(self) -> int:
@@ -48,101 +93,168 @@ class DatasetDesk:
     def recover(self) -> None:
         """After a start: what an earlier engine was working on waits again."""
         for dataset in datasets.in_state(self._database, DatasetState.WORKING):
-            self._put_back(dataset)
+            self._notes.put_back(dataset)
+        self.refresh()
 
     def step(self) -> None:
         """Start what there is room for."""
-        if self.working >= self._at_once:
+        free = {
+            Lane.DOWNLOAD: self._room.downloads - self._in_lane(Lane.DOWNLOAD),
+            Lane.PREPARE: self._room.preparations - self._in_lane(Lane.PREPARE),
+        }
+        if max(free.values()) <= 0:
             return
-        waiting = datasets.in_state(self._database, DatasetState.WAITING)
-        for dataset in waiting[: self._at_once - self.working]:
-            self._start(dataset)
+        for dataset in datasets.in_state(self._database, DatasetState.WAITING):
+            key = (dataset.competition_id, dataset.edition)
+            if key in self._not_yet and self._not_yet[key]():
+                continue
+            if self._others_did_it(dataset):
+                continue
+            lane = Lane.DOWNLOAD if must_download(dataset, self._data_dir) else Lane.PREPARE
+            if free[lane] > 0 and not self._is_busy(dataset.competition_id):
+                free[lane] -= 1
+                self._not_yet.pop(key, None)
+                self._start(dataset, lane)
+
+    def forget(self, competition_id: str, edition: str) -> None:
+        """Somebody asks for a dataset anew: nothing that happened before keeps it waiting."""
+        self._not_yet.pop((competition_id, edition), None)
+        self._blameless.pop((competition_id, edition), None)
+
+    def stop(self, dataset: Dataset) -> None:
+        """Stop working on a dataset, or take it out of the queue; what is downloaded stays."""
+        for number, work in self._working.items():
+            if work.dataset == dataset or self._is_of(work, dataset):
+                work.cancelled = True
+                self._pool.cancel(number)
+                return
+        self._notes.stopped(dataset)
+
+    def verify(self, dataset: Dataset) -> None:
+        """Compare a prepared dataset with what is known of it."""
+        edition = edition_named(dataset.edition)
+        task = VerifyTask(dataset.competition_id, str(self._data_dir), edition)
+        self._working[self._pool.start(task, Limits())] = _Work(dataset, Lane.VERIFY, 0, company=False)
+
+    def prune(self, competition_id: str, parts: tuple[str, ...]) -> None:
+        """Remove parts of a competition's data from the disk."""
+        task = PruneTask(competition_id, str(self._data_dir), parts)
+        self._pruning[self._pool.start(task, Limits())] = competition_id
+
+    def refresh(self) -> None:
+        """Take into the state what of the prepared datasets is gone from the disk."""
+        for dataset in datasets.in_state(self._database, DatasetState.PREPARED):
+            if not is_ready(dataset.competition_id, edition_named(dataset.edition), self._data_dir):
+                self._notes.gone(dataset)
 
     def hear(self, news: Progressed | Ended) -> bool:
         """Take news of a task; False when the task is not one of ours."""
+        if news.number in self._pruning:
+            if isinstance(news, Ended):
+                self._notes.pruned(self._pruning.pop(news.number), news)
+                self.refresh()
+            return True
         work = self._working.get(news.number)
         if work is None:
             return False
         if isinstance(news, Progressed):
-            self._note_progress(work, news)
+            self._hear_progress(work, news)
         else:
             del self._working[news.number]
-            self._finish(work, news)
+            self._hear_end(work, news)
         return True
 
-    def _start(self, dataset: Dataset) -> None:
-        now = self._clock.now()
-        datasets.set_state(
-            self._database, dataset.competition_id, dataset.edition, DatasetState.WORKING, now=now
-        )
-        task = PrepareTask(
-            dataset.competition_id,
-            str(self._data_dir),
-            edition_named(dataset.edition),
-            dataset.source,
-        )
-        self._working[self._pool.start(task, Limits())] = _Work(dataset)
+    def _in_lane(self, lane: Lane) -> int:
+        return sum(work.lane is lane for work in self._working.values())
 
-    def _note_progress(self, work: _Work, news: Progressed) -> None:
+    def _is_busy(self, competition_id: str) -> bool:
+        """Whether another edition of it is in hand: they share the raw data."""
+        return any(
+            work.dataset.competition_id == competition_id and work.lane is not Lane.VERIFY
+            for work in self._working.values()
+        )
+
+    @staticmethod
+    def _is_of(work: _Work, dataset: Dataset) -> bool:
+        return (work.dataset.competition_id, work.dataset.edition) == (
+            dataset.competition_id,
+            dataset.edition,
+        )
+
+    def _others_did_it(self, dataset: Dataset) -> bool:
+        """Whether another user of the data directory has prepared it while we waited for their claim."""
+        key = (dataset.competition_id, dataset.edition)
+        if key not in self._not_yet:
+            return False
+        if not is_ready(dataset.competition_id, edition_named(dataset.edition), self._data_dir):
+            return False
+        del self._not_yet[key]
+        self._notes.prepared(dataset, None)
+        return True
+
+    def _start(self, dataset: Dataset, lane: Lane) -> None:
+        self._notes.working(dataset)
+        data_dir, keep_free = str(self._data_dir), self._room.keep_free
+        task: FetchTask | PrepareTask
+        if lane is Lane.DOWNLOAD:
+            task = FetchTask(dataset.competition_id, data_dir, keep_free)
+        else:
+            edition = edition_named(dataset.edition)
+            task = PrepareTask(dataset.competition_id, data_dir, edition, dataset.source, keep_free)
+        for work in self._working.values():
+            work.company = True
+        work = _Work(dataset, lane, free_bytes(self._data_dir), company=bool(self._working))
+        self._working[self._pool.start(task, Limits())] = work
+
+    def _hear_progress(self, work: _Work, news: Progressed) -> None:
         now = self._clock.monotonic()
+        if work.lane is Lane.VERIFY:
+            return
         if news.step == work.step and now - work.told_at < _PROGRESS_SECONDS:
             return  # the screen can't show more, and every change is a disk write
-        with self._database.transaction():
-            if work.step and news.step != work.step:
-                self._set_step(work.dataset, work.step, Progress(StepState.DONE))
-            total = news.total or None
-            progress = Progress(StepState.WORKING, news.done, total, "items" if total else "", news.what)
-            self._set_step(work.dataset, news.step, progress)
+        self._notes.progress(work.dataset, work.step, news)
         work.step = news.step
         work.told_at = now
 
-    def _finish(self, work: _Work, news: Ended) -> None:
+    def _hear_end(self, work: _Work, news: Ended) -> None:
         dataset = work.dataset
         key = (dataset.competition_id, dataset.edition)
-        if news.blameless and self._blameless.get(key, 0) < _BLAMELESS_TRIES:
+        if work.lane is Lane.VERIFY:
+            self._notes.verified(dataset, news)
+        elif work.cancelled:
+            self._notes.stopped(dataset)
+        elif news.blameless and self._blameless.get(key, 0) < _BLAMELESS_TRIES:
             self._blameless[key] = self._blameless.get(key, 0) + 1
-            self._put_back(dataset)
-            return
-        now = self._clock.now()
-        if news.value is None:
-            assert news.problem is not None
-            self._fail(work, news.problem, now)
-            return
-        with self._database.transaction():
-            for step in datasets.steps(self._database, *key):
-                if step.state is not StepState.SKIPPED:
-                    self._set_step(dataset, step.name, Progress(StepState.DONE))
-            datasets.set_state(
-                self._database,
-                *key,
-                DatasetState.PREPARED,
-                now=now,
-                bytes_on_disk=news.value["bytes_on_disk"],
+            self._notes.put_back(dataset)
+        elif news.kind in (DiskFull.__name__, Claimed.__name__):
+            self._wait(work, news)
+        elif news.value is None:
+            state = DatasetState.UNAVAILABLE if news.kind == NotAvailable.__name__ else DatasetState.FAILED
+            usual = CHECK if work.lane is Lane.DOWNLOAD else PREPARE
+            self._notes.failed(dataset, work.step or usual, news, state)
+        elif work.lane is Lane.DOWNLOAD:
+            self._notes.fetched(dataset, (CHECK, DOWNLOAD))
+        else:
+            self._notes.prepared(dataset, int(news.value["bytes_on_disk"]))
+
+    def _wait(self, work: _Work, news: Ended) -> None:
+        """Keep a dataset in the queue until what stopped it may be over."""
+        dataset = work.dataset
+        assert news.problem is not None
+        self._notes.put_back(dataset, str(news.problem).replace("\n", " "))
+        if news.kind == Claimed.__name__:
+            not_before = self._clock.monotonic() + _CLAIMED_SECONDS
+            self._not_yet[dataset.competition_id, dataset.edition] = lambda: (
+                self._clock.monotonic() < not_before
             )
+            return
+        # What a preparation wrote is gone again, what was downloaded stays and is gone on with.
+        before = free_bytes(self._data_dir) if work.lane is Lane.DOWNLOAD else work.free_before
+        company = work.company
 
-    def _fail(self, work: _Work, problem: Problem, now: float) -> None:
-        text = str(problem).replace("\n", " ")
-        with self._database.transaction():
-            failed = Progress(StepState.FAILED, note=problem.what)
-            self._set_step(work.dataset, work.step or PREPARE, failed)
-            datasets.set_state(
-                self._database,
-                work.dataset.competition_id,
-                work.dataset.edition,
-                DatasetState.FAILED,
-                now=now,
-                problem=text,
-            )
+        def too_full() -> bool:
+            if company and not self._working:
+                return False  # it may fit when nothing else takes space at the same time
+            return free_bytes(self._data_dir) < before + _MORE_SPACE_BYTES
 
-    def _put_back(self, dataset: Dataset) -> None:
-        with self._database.transaction():
-            key = (dataset.competition_id, dataset.edition)
-            for step in datasets.steps(self._database, *key):
-                if step.state is not StepState.SKIPPED:
-                    self._set_step(dataset, step.name, Progress(StepState.WAITING))
-            datasets.set_state(self._database, *key, DatasetState.WAITING, now=self._clock.now())
-
-    def _set_step(self, dataset: Dataset, name: str, progress: Progress) -> None:
-        datasets.set_step(
-            self._database, dataset.competition_id, dataset.edition, name, progress, now=self._clock.now()
-        )
+        self._not_yet[dataset.competition_id, dataset.edition] = too_full

@@ -2,49 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from competitions import registry
 from competitions.model import Edition
+from engine.datasets.options import DEMO, Options
+from engine.datasets.sources import CHECK, DOWNLOAD, EXTRACT, STEPS, VERIFY, needs_download
+from engine.kaggle.credentials import find_credentials
 from engine.layout import dataset_folder, is_prepared
-from engine.workers.work import DEMO
 from foundation.problems import DataProblem
 from state import datasets
 from state.database import Database
 from state.datasets import Progress
-from state.records import DatasetState, StepState
-
-CHECK, DOWNLOAD, VERIFY, EXTRACT, PREPARE, CHECKSUM = STEPS = (
-    "check access",
-    "download",
-    "verify",
-    "extract",
-    "prepare",
-    "checksum",
-)
-_SKIPPED_WITH_RAW = (CHECK, DOWNLOAD, VERIFY, EXTRACT)
-_SKIPPED_FOR_DEMO = (CHECK, VERIFY, EXTRACT)
+from state.records import Dataset, DatasetState, StepState
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Where a dataset comes from: `demo`, a raw folder, or empty for what lies in the data directory."""
+    """How a dataset is to be prepared, and whether it must be downloaded first."""
 
     competition_id: str
     edition: Edition
-    source: str
+    options: Options
+    download: bool
 
     @property
-    def skipped(self) -> tuple[str, ...]:
-        """The steps that this source makes needless."""
-        return _SKIPPED_FOR_DEMO if self.source == DEMO else _SKIPPED_WITH_RAW
+    def skipped(self) -> dict[str, str]:
+        """The steps that this source makes needless, with the reason."""
+        if self.options.source == DEMO:
+            return dict.fromkeys((CHECK, VERIFY, EXTRACT), "the data are made here")
+        if self.options.source:
+            return dict.fromkeys((CHECK, DOWNLOAD, VERIFY, EXTRACT), "the raw data are given")
+        return {} if self.download else dict.fromkeys((CHECK, DOWNLOAD), "the raw data are there")
 
 
 def plan(
-    competition_id: str, edition: Edition, data_dir: Path, *, raw_dir: str = "", demo: bool = False
+    competition_id: str,
+    edition: Edition,
+    data_dir: Path,
+    *,
+    raw_dir: str = "",
+    demo: bool = False,
+    options: Options | None = None,
 ) -> Plan:
-    """Find out where a dataset's raw data are.
+    """Find out where a dataset's raw data come from.
 
     Args:
         competition_id: which competition.
@@ -52,28 +54,32 @@ def plan(
         data_dir: where datasets lie.
         raw_dir: an extracted Kaggle folder, or a folder that holds one for each competition by its id.
         demo: make synthetic raw data.
+        options: what else was asked for.
 
     Raises:
         Problem: the competition is not known, or its raw data are nowhere.
     """
     competition = registry.get(competition_id)
     registry.load_task(competition)
+    wanted = options or Options()
     if demo:
-        return Plan(competition.id, edition, DEMO)
+        return Plan(competition.id, edition, replace(wanted, source=DEMO), download=False)
     if raw_dir:
         folder = Path(raw_dir).expanduser().absolute()
         own = folder / competition.id
         if not folder.is_dir():
             raise DataProblem(f"raw folder {folder} was not found", "", "Give an extracted Kaggle folder.")
-        return Plan(competition.id, edition, str(own if own.is_dir() else folder))
+        source = str(own if own.is_dir() else folder)
+        return Plan(competition.id, edition, replace(wanted, source=source), download=False)
     there = dataset_folder(competition, data_dir, edition)
-    if not there.raw.is_dir() and not there.zips():
+    download = needs_download(there)
+    if download and find_credentials() is None:
         raise DataProblem(
             f"there are no raw data of {competition.id}",
-            f"{there.root} holds neither raw/ nor a zip",
-            f"Accept the rules at {competition.rules_url} and put {competition.id}.zip there, or give --raw.",
+            f"{there.root} holds neither raw/ nor a zip, and no Kaggle credentials were found",
+            f"Put a token from kaggle.com (Settings, API) into ~/.kaggle, or {competition.id}.zip there.",
         )
-    return Plan(competition.id, edition, "")
+    return Plan(competition.id, edition, wanted, download)
 
 
 def is_ready(competition_id: str, edition: Edition, data_dir: Path) -> bool:
@@ -96,8 +102,20 @@ def request(database: Database, wanted: Plan, *, now: float) -> None:
         return
     with database.transaction():
         datasets.request(
-            database, wanted.competition_id, wanted.edition, steps=STEPS, source=wanted.source, now=now
+            database,
+            wanted.competition_id,
+            wanted.edition,
+            steps=STEPS,
+            source=wanted.options.to_text(),
+            now=now,
         )
-        for step in wanted.skipped:
-            skipped = Progress(StepState.SKIPPED, note="the raw data are given")
+        for step, why in wanted.skipped.items():
+            skipped = Progress(StepState.SKIPPED, note=why)
             datasets.set_step(database, wanted.competition_id, wanted.edition, step, skipped, now=now)
+
+
+def must_download(dataset: Dataset, data_dir: Path) -> bool:
+    """Whether a dataset that waits has to be downloaded before it can be prepared."""
+    if Options.from_text(dataset.source).source:
+        return False
+    return needs_download(dataset_folder(registry.get(dataset.competition_id), data_dir))

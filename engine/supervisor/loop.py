@@ -7,7 +7,8 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.datasets import DatasetDesk
+from engine.datasets import DatasetDesk, Room
+from engine.datasets.requests import DatasetRequests
 from engine.places import Places
 from engine.runs.intake import Intake
 from engine.runs.live_grading import LiveGrading
@@ -59,10 +60,14 @@ class Supervisor:
         self._clock = clock
         self._log = log
         redaction = Redaction()
-        self._requests = RequestDesk(database, places, clock, log, slots=settings.cpus)
-        self._datasets = DatasetDesk(
-            database, pool, clock, data_dir=places.data_dir, at_once=settings.dataset_workers
+        room = Room(
+            downloads=int(settings.download_workers),
+            preparations=int(settings.dataset_workers),
+            keep_free=int(settings.keep_free_gb * 1e9),
         )
+        self._datasets = DatasetDesk(database, pool, clock, data_dir=places.data_dir, room=room)
+        asked = DatasetRequests(database, self._datasets, places.data_dir, clock)
+        self._requests = RequestDesk(database, places, clock, log, asked.handlers, slots=settings.cpus)
         self._starter = Starter(database, places, clock, log, redaction, slots=settings.cpus)
         self._intake = Intake(database, samples, places.state_dir, clock, log, redaction)
         self._grading = LiveGrading(database, pool, places.state_dir, clock, at_once=settings.grading_workers)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from engine import datasets as preparation
 from engine.control.answers import Answer, RefusedRequest
 from engine.places import Places
 from engine.runs import launching
@@ -27,7 +26,16 @@ Handler = Callable[[Arguments, str], Answer]
 class RequestDesk:
     """Answers what consoles and commands have filed."""
 
-    def __init__(self, database: Database, places: Places, clock: Clock, log: Log, *, slots: float) -> None:
+    def __init__(
+        self,
+        database: Database,
+        places: Places,
+        clock: Clock,
+        log: Log,
+        dataset_handlers: Mapping[str, Handler],
+        *,
+        slots: float,
+    ) -> None:
         self._database = database
         self._places = places
         self._clock = clock
@@ -42,8 +50,8 @@ class RequestDesk:
             "run.relaunch": self._relaunch,
             "run.stop": self._stop_runs,
             "run.classify": self._classify,
-            "dataset.prepare": self._prepare,
             "experiment.assign": self._assign,
+            **dataset_handlers,
         }
 
     def step(self) -> None:
@@ -168,24 +176,6 @@ class RequestDesk:
         for run_id in chosen:
             transitions.classified(self._database, run_id, kind, note=note, by=by, now=self._clock.now())
         return Answer(f"{_runs(len(chosen))} classified as {kind}")
-
-    def _prepare(self, arguments: Arguments, _by: str) -> Answer:
-        chosen = arguments.texts("competition_ids")
-        edition = launching.edition_named(arguments.text("edition", "v1"))
-        raw_dir = arguments.text("raw_dir", "")
-        arguments.done()
-        now = self._clock.now()
-        data_dir = self._places.data_dir
-        asked = 0
-        for competition_id in chosen:
-            if not raw_dir and preparation.is_ready(competition_id, edition, data_dir):
-                preparation.note_prepared(self._database, competition_id, edition, now=now)
-                continue
-            wanted = preparation.plan(competition_id, edition, data_dir, raw_dir=raw_dir)
-            preparation.request(self._database, wanted, now=now)
-            asked += 1
-        there = len(chosen) - asked
-        return Answer(f"{asked} datasets requested" + (f", {there} are prepared already" if there else ""))
 
     def _assign(self, arguments: Arguments, _by: str) -> Answer:
         experiment = arguments.text("experiment_id")

@@ -17,11 +17,15 @@ class Settings:
     Attributes:
         cpus: processor slots that live runs may take together.
         dataset_workers: datasets that are prepared at once.
+        download_workers: datasets that are downloaded at once.
+        keep_free_gb: how much of the data directory's disk datasets must leave free.
         grading_workers: submissions that are graded at once.
     """
 
     cpus: float
     dataset_workers: int = 2
+    download_workers: int = 3
+    keep_free_gb: float = 1.0
     grading_workers: int = 2
 
 

@@ -1,6 +1,17 @@
 """Worker processes: tasks that may crash, run out of memory or never end, each in a child with limits."""
 
 from engine.workers.pool import Ended, Progressed, WorkerPool
-from engine.workers.tasks import GradeTask, Limits, PrepareTask, Task
+from engine.workers.tasks import FetchTask, GradeTask, Limits, PrepareTask, PruneTask, Task, VerifyTask
 
-__all__ = ["Ended", "GradeTask", "Limits", "PrepareTask", "Progressed", "Task", "WorkerPool"]
+__all__ = [
+    "Ended",
+    "FetchTask",
+    "GradeTask",
+    "Limits",
+    "PrepareTask",
+    "Progressed",
+    "PruneTask",
+    "Task",
+    "VerifyTask",
+    "WorkerPool",
+]

@@ -66,9 +66,17 @@ class Nursery:
                         return
                     *lines, pending = (pending + data).split(b"\n")
                     for line in lines:
-                        self._fork(Job.from_line(json.loads(line)))
+                        self._obey(json.loads(line))
                 self._reap()
                 self._kill_overdue()
+
+    def _obey(self, line: dict[str, Any]) -> None:
+        if "cancel" in line:
+            for pid, child in self._children.items():
+                if child.job.number == line["cancel"]:
+                    os.kill(pid, signal.SIGKILL)
+        else:
+            self._fork(Job.from_line(line))
 
     def _patience(self) -> float | None:
         ends = [child.give_up for child in self._children.values() if child.give_up is not None]
@@ -104,7 +112,8 @@ class Nursery:
         try:
             outcome: dict[str, Any] = {"value": work.do(job.task, tell)}
         except Problem as problem:
-            outcome = {"problem": {"what": problem.what, "why": problem.why, "next_step": problem.next_step}}
+            told = {"what": problem.what, "why": problem.why, "next_step": problem.next_step}
+            outcome = {"problem": told, "kind": type(problem).__name__}
         except BaseException:  # noqa: BLE001 - a task must not end its worker without a word
             outcome = {"traceback": traceback.format_exc()}
         files.write_json(Path(job.result), outcome, durable=False)

@@ -40,6 +40,7 @@ class Ended:
     Attributes:
         value: its result; None when there is none.
         problem: why there is none.
+        kind: the name of the problem's own class, by which those who can do something about it know it.
         traceback: what the log should hold of an unexpected error.
         blameless: it ended because something else was killed; it may simply be started again.
     """
@@ -47,6 +48,7 @@ class Ended:
     number: int
     value: dict[str, Any] | None = None
     problem: Problem | None = None
+    kind: str = ""
     traceback: str = ""
     blameless: bool = False
 
@@ -78,6 +80,12 @@ class WorkerPool:
         with suppress(BrokenPipeError):  # it has just died, which `poll` finds out and tells of every job
             self._nursery.stdin.write(json.dumps(job.to_line()).encode() + b"\n")
         return job.number
+
+    def cancel(self, number: int) -> None:
+        """End a task; it is heard of as one whose process died, unless it ended by itself just before."""
+        if number in self._jobs and self._nursery is not None and self._nursery.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._nursery.stdin.write(json.dumps({"cancel": number}).encode() + b"\n")
 
     def fileno(self) -> int | None:
         """The descriptor that becomes readable when there is news; None while there are no workers."""
@@ -149,7 +157,7 @@ class WorkerPool:
             problem: Problem = EnvironmentProblem("the task failed", last, "See engine.log.")
             return Ended(job.number, problem=problem, traceback=outcome["traceback"])
         if "problem" in outcome:
-            return Ended(job.number, problem=DataProblem(**outcome["problem"]))
+            return Ended(job.number, problem=DataProblem(**outcome["problem"]), kind=outcome["kind"])
         return Ended(job.number, value=outcome["value"])
 
 

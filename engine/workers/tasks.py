@@ -27,16 +27,50 @@ class GradeTask:
 
 
 @dataclass(frozen=True)
-class PrepareTask:
-    """Prepare one dataset from `source`: `demo`, a raw folder, or empty for what lies in the data directory.
+class FetchTask:
+    """Download one competition's zip; the value is empty.
 
-    The value is a `Prepared`.
+    Attributes:
+        keep_free: bytes that are to stay free on the disk.
+    """
+
+    competition_id: str
+    data_dir: str
+    keep_free: int = 0
+
+
+@dataclass(frozen=True)
+class PrepareTask:
+    """Prepare one dataset; the value is a `Prepared`.
+
+    Attributes:
+        options: the options it was asked for with, in their own text form.
+        keep_free: bytes that are to stay free on the disk.
     """
 
     competition_id: str
     data_dir: str
     edition: Edition
-    source: str
+    options: str
+    keep_free: int = 0
+
+
+@dataclass(frozen=True)
+class VerifyTask:
+    """Compare a prepared dataset with what is known of it; the value is a `Verified`."""
+
+    competition_id: str
+    data_dir: str
+    edition: Edition
+
+
+@dataclass(frozen=True)
+class PruneTask:
+    """Remove what was told of one competition from the disk; the value is a `Pruned`."""
+
+    competition_id: str
+    data_dir: str
+    what: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -46,9 +80,30 @@ class Prepared:
     bytes_on_disk: int
 
 
-Task = GradeTask | PrepareTask
+@dataclass(frozen=True)
+class Verified:
+    """What verifying a dataset gave: how many sums were compared, and what differs."""
 
-_KINDS: dict[str, type[Task]] = {"grade": GradeTask, "prepare": PrepareTask}
+    compared: int
+    differs: str
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What pruning gave back."""
+
+    bytes: int
+
+
+Task = GradeTask | FetchTask | PrepareTask | VerifyTask | PruneTask
+
+_KINDS: dict[str, type[Task]] = {
+    "grade": GradeTask,
+    "fetch": FetchTask,
+    "prepare": PrepareTask,
+    "verify": VerifyTask,
+    "prune": PruneTask,
+}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import stat
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engine.workers.tasks import GradeTask, Prepared, PrepareTask, Task
+from engine.workers.tasks import (
+    FetchTask,
+    GradeTask,
+    Prepared,
+    PrepareTask,
+    Pruned,
+    PruneTask,
+    Task,
+    Verified,
+    VerifyTask,
+)
 
-DEMO = "demo"
-
-# Called with the name of the step, what is being done, how many items are done and how many there are.
-Tell = Callable[[str, str, int, int], None]
+if TYPE_CHECKING:
+    from engine.datasets.telling import TellStep
 
 
 def preload() -> None:
@@ -27,13 +36,23 @@ def preload() -> None:
     pd.DataFrame({"a": np.arange(2)}).to_csv()
 
 
-def do(task: Task, tell: Tell) -> dict[str, Any]:
+def do(task: Task, tell: TellStep) -> dict[str, Any]:
     """Do a task and return its value.
 
     Raises:
         Problem: it can't be done, for a reason that a person can mend.
     """
-    return _grade(task) if isinstance(task, GradeTask) else asdict(_prepare(task, tell))
+    match task:
+        case GradeTask():
+            return _grade(task)
+        case FetchTask():
+            return _fetch(task, tell)
+        case PrepareTask():
+            return asdict(_prepare(task, tell))
+        case VerifyTask():
+            return asdict(_verify(task, tell))
+        case PruneTask():
+            return asdict(_prune(task))
 
 
 def _grade(task: GradeTask) -> dict[str, Any]:
@@ -49,25 +68,76 @@ def _grade(task: GradeTask) -> dict[str, Any]:
     return report.to_dict(extended=True)
 
 
-def _prepare(task: PrepareTask, tell: Tell) -> Prepared:
-    from engine.preparing import prepare
+def _fetch(task: FetchTask, tell: TellStep) -> dict[str, Any]:
+    from competitions import registry
+    from engine.claims import claimed
+    from engine.datasets import sources
+    from engine.datasets.telling import seldom
+    from engine.layout import dataset_folder
 
-    raw: Path | None = Path(task.source) if task.source else None
-    if task.source == DEMO:
+    competition = registry.get(task.competition_id)
+    folder = dataset_folder(competition, task.data_dir)
+    _let_the_group_in(task.data_dir)
+    folder.root.mkdir(parents=True, exist_ok=True)
+    with claimed(folder.claim, competition.id):
+        sources.fetch(competition, folder, keep_free=task.keep_free, tell=seldom(tell))
+    return {}
+
+
+def _prepare(task: PrepareTask, tell: TellStep) -> Prepared:
+    from engine.datasets.options import DEMO, Options
+    from engine.datasets.telling import seldom
+    from engine.preparing import prepare
+    from engine.space import size_on_disk
+
+    options = Options.from_text(task.options)
+    _let_the_group_in(task.data_dir)
+    raw: Path | None = Path(options.source) if options.source else None
+    if options.source == DEMO:
         raw = _generate(task, tell)
-    tell("prepare", "", 0, 0)
     prepared = prepare(
         task.competition_id,
         data_dir=task.data_dir,
         raw=raw,
         edition=task.edition,
-        progress=lambda what, done, total: tell("prepare", what, done, total),
+        verify=options.verify,
+        keep_raw=options.keep_raw,
+        discard_zip=options.discard_zip,
+        descriptions=options.descriptions,
+        keep_free=task.keep_free,
+        tell=seldom(tell),
     )
-    tell("checksum", "", 0, 0)
-    return Prepared(sum(path.stat().st_size for path in prepared.rglob("*") if path.is_file()))
+    return Prepared(size_on_disk(prepared))
 
 
-def _generate(task: PrepareTask, tell: Tell) -> Path:
+def _verify(task: VerifyTask, tell: TellStep) -> Verified:
+    from competitions import registry
+    from engine.datasets.verifying import verify
+    from engine.layout import dataset_folder
+
+    competition = registry.get(task.competition_id)
+    tell("checksum", "verifying", 0, 0)
+    found = verify(competition, dataset_folder(competition, task.data_dir, task.edition))
+    return Verified(len(found.sums), found.differs)
+
+
+def _prune(task: PruneTask) -> Pruned:
+    from competitions import registry
+    from engine.datasets.pruning import prune
+
+    return Pruned(prune(registry.get(task.competition_id), Path(task.data_dir), task.what))
+
+
+def _let_the_group_in(data_dir: str) -> None:
+    """Let those who share the data directory read what is made, and go on with it if they may write there."""
+    folder = Path(data_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    shared = folder.stat().st_mode & (stat.S_ISGID | stat.S_IWGRP)
+    mask = os.umask(0o022)
+    os.umask(mask & ~(stat.S_IRWXG if shared else stat.S_IRGRP | stat.S_IXGRP))
+
+
+def _generate(task: PrepareTask, tell: TellStep) -> Path:
     """Make the demo's raw data where downloaded ones would lie; the demo has a data directory of its own."""
     from engine.demo import generate
 

@@ -18,9 +18,9 @@ import pytest
 
 from competitions import registry
 from engine import grade_submission, layout, prepare_competition, preparing
+from engine.claims import Claimed, claimed
 from engine.layout import dataset_folder, is_prepared
-from foundation.locks import FileLock
-from foundation.problems import DataProblem, StateProblem, UsageProblem
+from foundation.problems import DataProblem, EnvironmentProblem, UsageProblem
 from tests.conformance.trees import VECTORS, Vector
 
 ID = "spaceship-titanic"
@@ -120,7 +120,7 @@ def test_a_missing_raw_file_is_named_and_nothing_is_left(tmp_path: Path, raw: Pa
     with pytest.raises(DataProblem, match=r"train\.csv is missing"):
         prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
     assert not (tmp_path / "data" / ID / "prepared").exists()
-    assert [path.name for path in (tmp_path / "data" / ID).iterdir()] == [".prepared.lock"]
+    assert [path.name for path in (tmp_path / "data" / ID).iterdir()] == []
 
 
 KILLED = """
@@ -152,7 +152,7 @@ def test_a_kill_leaves_nothing_that_the_next_run_does_not_resolve(
     assert list((data / ID).glob(".prepared.*.partial"))
     prepared = prepare_competition(ID, data_dir=data, raw=raw)
     assert is_prepared(registry.get(ID), dataset_folder(registry.get(ID), data))
-    assert sorted(path.name for path in prepared.parent.iterdir()) == [".prepared.lock", "prepared"]
+    assert sorted(path.name for path in prepared.parent.iterdir()) == ["prepared"]
 
 
 def test_a_kill_between_two_renames_loses_no_finished_work(tmp_path: Path, raw: Path) -> None:
@@ -168,10 +168,8 @@ def test_a_kill_between_two_renames_loses_no_finished_work(tmp_path: Path, raw: 
 def test_one_dataset_is_prepared_by_one_process(tmp_path: Path, raw: Path) -> None:
     folder = dataset_folder(registry.get(ID), tmp_path / "data")
     folder.root.mkdir(parents=True)
-    with FileLock(folder.lock) as lock:
-        assert lock.acquire()
-        with pytest.raises(StateProblem, match="another process"):
-            prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
+    with claimed(folder.claim, ID), pytest.raises(Claimed, match="another process"):
+        prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
 
 
 def test_kaggles_zip_is_used_where_it_lies(tmp_path: Path, raw: Path) -> None:
@@ -185,7 +183,7 @@ def test_kaggles_zip_is_used_where_it_lies(tmp_path: Path, raw: Path) -> None:
         prepare_competition(ID, data_dir=tmp_path / "data")
     prepared = prepare_competition(ID, data_dir=tmp_path / "data", verify=False)
     assert (prepared / "private" / "test.csv").is_file()
-    assert sorted(path.name for path in folder.iterdir()) == [".prepared.lock", "prepared", f"{ID}.zip"]
+    assert sorted(path.name for path in folder.iterdir()) == ["prepared", f"{ID}.zip"]
 
 
 def test_an_extracted_raw_folder_is_used_where_it_lies(tmp_path: Path, raw: Path) -> None:
@@ -208,7 +206,7 @@ def test_real_data_must_have_the_known_checksums(tmp_path: Path, raw: Path) -> N
 
 
 def test_without_raw_data_the_next_step_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DataProblem, match=f"no raw data.*\n.*kaggle.com/c/{ID}/rules"):
+    with pytest.raises(EnvironmentProblem, match=r"no credentials were found\n.*kaggle\.com"):
         prepare_competition(ID, data_dir=tmp_path / "data")
     with pytest.raises(DataProblem, match="was not found"):
         prepare_competition(ID, data_dir=tmp_path / "data", raw=tmp_path / "nowhere")

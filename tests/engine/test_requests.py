@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from engine.control import Answer, RefusedRequest
+from engine.datasets import DatasetDesk, Room
+from engine.datasets.requests import DatasetRequests
 from engine.places import Places
 from engine.runs import protocol
 from engine.supervisor.requests import RequestDesk
+from engine.workers import WorkerPool
 from foundation.clock import SystemClock
 from state import database, datasets, events, experiments, requests, runs, sweeps, transitions
 from state.database import Database
@@ -30,7 +33,12 @@ class Desk:
         self.places = places
         self.state = database.open_for_writing(places.state_dir)
         self.errors: list[str] = []
-        self._desk = RequestDesk(self.state, places, SystemClock(), self._log, slots=4)
+        clock = SystemClock()
+        pool = WorkerPool(places.state_dir / "work")
+        room = Room(downloads=1, preparations=1)
+        dataset_desk = DatasetDesk(self.state, pool, clock, data_dir=places.data_dir, room=room)
+        asked = DatasetRequests(self.state, dataset_desk, places.data_dir, clock)
+        self._desk = RequestDesk(self.state, places, clock, self._log, asked.handlers, slots=4)
 
     def _log(self, text: str, error: BaseException | None) -> None:
         self.errors.append(f"{text}: {error!r}")

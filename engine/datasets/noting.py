@@ -1,0 +1,143 @@
+"""Keeping in the state how far each dataset is: every change of it has a name here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.datasets.sources import CHECK, CHECKSUM, DOWNLOAD, EXTRACT, VERIFY
+from engine.space import gigabytes
+from engine.workers import Ended, Progressed
+from foundation.clock import Clock
+from state import datasets, events
+from state.database import Database
+from state.datasets import Progress
+from state.events import Happening
+from state.records import Dataset, DatasetState, DatasetStep, StepState
+
+_IN_BYTES = frozenset({DOWNLOAD, VERIFY, EXTRACT})
+
+
+class Notebook:
+    """Writes into the state what happens to datasets."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def working(self, dataset: Dataset) -> None:
+        """It is being worked on."""
+        self._set_state(dataset, DatasetState.WORKING)
+
+    def progress(self, dataset: Dataset, before: str, news: Progressed) -> None:
+        """A step has come so far; the one before it is done."""
+        with self._database.transaction():
+            if before and news.step != before:
+                self._finish(dataset, before)
+            total = news.total or None
+            unit = "" if total is None else "bytes" if news.step in _IN_BYTES else "items"
+            self._set_step(dataset, news.step, Progress(StepState.WORKING, news.done, total, unit, news.what))
+
+    def fetched(self, dataset: Dataset, steps: Iterable[str]) -> None:
+        """Its zip is there; it waits to be prepared."""
+        with self._database.transaction():
+            for step in steps:
+                self._finish(dataset, step)
+            self._set_state(dataset, DatasetState.WAITING)
+
+    def prepared(self, dataset: Dataset, bytes_on_disk: int | None) -> None:
+        """It is there."""
+        with self._database.transaction():
+            for step in self._steps(dataset):
+                if step.state is not StepState.SKIPPED:
+                    self._finish(dataset, step.name)
+            datasets.set_state(
+                self._database,
+                dataset.competition_id,
+                dataset.edition,
+                DatasetState.PREPARED,
+                now=self._clock.now(),
+                bytes_on_disk=bytes_on_disk,
+            )
+
+    def failed(self, dataset: Dataset, step: str, news: Ended, state: DatasetState) -> None:
+        """It can't be prepared as things are."""
+        assert news.problem is not None
+        with self._database.transaction():
+            self._set_step(dataset, step, Progress(StepState.FAILED, note=news.problem.what))
+            self._set_state(dataset, state, str(news.problem).replace("\n", " "))
+
+    def put_back(self, dataset: Dataset, why: str = "") -> None:
+        """It waits again, what was downloaded stays done."""
+        with self._database.transaction():
+            for step in self._steps(dataset):
+                kept = step.name in (CHECK, DOWNLOAD) and step.state is StepState.DONE
+                if step.state is not StepState.SKIPPED and not kept:
+                    self._set_step(dataset, step.name, Progress(StepState.WAITING))
+            self._set_state(dataset, DatasetState.WAITING, why)
+
+    def stopped(self, dataset: Dataset) -> None:
+        """Nobody works on it any more, because somebody said so."""
+        with self._database.transaction():
+            self.put_back(dataset)
+            self._set_state(dataset, DatasetState.ABSENT)
+
+    def gone(self, dataset: Dataset) -> None:
+        """It was prepared and is no longer on the disk."""
+        with self._database.transaction():
+            for step in self._steps(dataset):
+                self._set_step(dataset, step.name, Progress(StepState.WAITING))
+            self._set_state(dataset, DatasetState.ABSENT)
+
+    def pruned(self, competition_id: str, news: Ended) -> None:
+        """Parts of it were removed from the disk, or could not be."""
+        if news.value is None:
+            text = f"not pruned: {news.problem}".replace("\n", " ")
+        else:
+            text = f"pruned, {gigabytes(int(news.value['bytes']))} given back"
+        happening = Happening(self._clock.now(), "dataset.pruned", text, competition_id=competition_id)
+        events.append(self._database, happening)
+
+    def verified(self, dataset: Dataset, news: Ended) -> None:
+        """It was compared with what is known of it."""
+        if news.value is None:
+            assert news.problem is not None
+            differs = str(news.problem).replace("\n", " ")
+        else:
+            differs = str(news.value["differs"])
+        now = self._clock.now()
+        told = differs or f"{news.value['compared'] if news.value else 0} tables are as they should be"
+        with self._database.transaction():
+            datasets.set_problem(self._database, dataset.competition_id, dataset.edition, differs, now=now)
+            self._set_step(dataset, CHECKSUM, Progress(StepState.DONE, note=told))
+            happening = Happening(
+                now,
+                "dataset.verified",
+                f"edition {dataset.edition}: {told}",
+                competition_id=dataset.competition_id,
+            )
+            events.append(self._database, happening)
+
+    def _finish(self, dataset: Dataset, name: str) -> None:
+        """A step is done, and with it all that there was to do in it."""
+        for step in self._steps(dataset):
+            if step.name == name:
+                total = step.total or step.done
+                self._set_step(dataset, name, Progress(StepState.DONE, total, step.total, step.unit))
+
+    def _steps(self, dataset: Dataset) -> list[DatasetStep]:
+        return datasets.steps(self._database, dataset.competition_id, dataset.edition)
+
+    def _set_state(self, dataset: Dataset, state: DatasetState, problem: str = "") -> None:
+        datasets.set_state(
+            self._database,
+            dataset.competition_id,
+            dataset.edition,
+            state,
+            now=self._clock.now(),
+            problem=problem,
+        )
+
+    def _set_step(self, dataset: Dataset, name: str, progress: Progress) -> None:
+        datasets.set_step(
+            self._database, dataset.competition_id, dataset.edition, name, progress, now=self._clock.now()
+        )

@@ -1,0 +1,93 @@
+"""Giving disk space back: what a dataset takes and for what, and removing chosen parts of it."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from competitions.model import Competition
+from engine.claims import claimed
+from engine.layout import DatasetFolder, dataset_folder
+from engine.space import size_on_disk
+from foundation.files import PARTIAL_SUFFIX
+from foundation.problems import UsageProblem
+
+ZIP, RAW, PARTIAL, PREPARED, CORRECTED = PARTS = ("zip", "raw", "partial", "prepared", "prepared-corrected")
+_TRASH = ".trash."
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of what a competition takes on the disk."""
+
+    competition_id: str
+    name: str
+    paths: tuple[Path, ...]
+    bytes: int
+    changed: float
+
+
+def parts_of(competition: Competition, data_dir: Path) -> tuple[Part, ...]:
+    """What a competition takes on the disk, part by part; what is not there is left out."""
+    folder = dataset_folder(competition, data_dir)
+    if not folder.root.is_dir():
+        return ()
+    found = ((name, _paths(folder, name)) for name in PARTS)
+    return tuple(_part(competition.id, name, paths) for name, paths in found if paths)
+
+
+def prune(competition: Competition, data_dir: Path, names: Sequence[str]) -> int:
+    """Remove parts of a competition's data, and return how many bytes that gave back.
+
+    Raises:
+        UsageProblem: there is no such part.
+        Claimed: somebody works on the dataset.
+    """
+    unknown = sorted(set(names) - set(PARTS))
+    if unknown:
+        raise UsageProblem(f"a dataset has no part '{unknown[0]}'", "", f"Known are: {', '.join(PARTS)}.")
+    folder = dataset_folder(competition, data_dir)
+    if not folder.root.is_dir():
+        return 0
+    with claimed(folder.claim, competition.id):
+        parts = [part for part in parts_of(competition, data_dir) if part.name in names]
+        _remove(folder, [path for part in parts for path in part.paths])
+        _remove(folder, folder.root.glob(f"{_TRASH}*"))
+    return sum(part.bytes for part in parts)
+
+
+def _remove(folder: DatasetFolder, paths: Iterable[Path]) -> None:
+    """Remove as a whole: a kill leaves rubbish under another name, never half a dataset."""
+    for path in paths:
+        rubbish = path
+        if not path.name.startswith(_TRASH):
+            rubbish = folder.root / f"{_TRASH}{secrets.token_hex(4)}"
+            path.rename(rubbish)
+        if rubbish.is_dir():
+            shutil.rmtree(rubbish)
+        else:
+            rubbish.unlink()
+
+
+def _paths(folder: DatasetFolder, name: str) -> tuple[Path, ...]:
+    match name:
+        case "zip":
+            return () if folder.consuming.exists() else folder.zips()
+        case "raw":
+            wanted: Iterable[Path] = (folder.raw,)
+        case "partial":
+            wanted = [*folder.root.glob(f"*{PARTIAL_SUFFIX}"), *folder.root.glob(f"*{PARTIAL_SUFFIX}.json")]
+            wanted += [*folder.root.glob(f"{_TRASH}*"), folder.whole_raw, folder.consuming]
+            if folder.consuming.exists():
+                wanted += folder.zips()
+        case _:
+            wanted = (folder.root / name,)
+    return tuple(path for path in wanted if path.exists())
+
+
+def _part(competition_id: str, name: str, paths: tuple[Path, ...]) -> Part:
+    size = sum(size_on_disk(path) if path.is_dir() else path.lstat().st_size for path in paths)
+    return Part(competition_id, name, paths, size, max(path.lstat().st_mtime for path in paths))

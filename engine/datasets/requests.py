@@ -1,0 +1,138 @@
+"""What consoles and commands may ask about datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from competitions.model import Edition
+from engine.control.answers import Answer
+from engine.datasets import planning
+from engine.datasets.desk import DatasetDesk
+from engine.datasets.options import Options
+from engine.runs.launching import edition_named
+from engine.supervisor.arguments import Arguments
+from foundation.clock import Clock
+from foundation.problems import UsageProblem
+from state import datasets, runs, sweeps
+from state.database import Database
+from state.records import Dataset, DatasetState
+
+_BUSY = (DatasetState.WAITING, DatasetState.WORKING)
+_STEP_APART = 1e-6
+
+
+class DatasetRequests:
+    """Answers requests about datasets; called within the transaction of the answer."""
+
+    def __init__(self, database: Database, desk: DatasetDesk, data_dir: Path, clock: Clock) -> None:
+        self._database = database
+        self._desk = desk
+        self._data_dir = data_dir
+        self._clock = clock
+
+    @property
+    def handlers(self) -> dict[str, Callable[[Arguments, str], Answer]]:
+        """What is answered here, by the names of the requests."""
+        return {
+            "dataset.prepare": self.prepare,
+            "dataset.stop": self.stop,
+            "dataset.verify": self.verify,
+            "dataset.prune": self.prune,
+            "dataset.refresh": self.refresh,
+        }
+
+    def prepare(self, arguments: Arguments, _by: str) -> Answer:
+        """Put datasets in the queue in the order given; those that are prepared are left alone."""
+        chosen, edition = self._chosen(arguments)
+        raw_dir = arguments.text("raw_dir", "")
+        again = arguments.flag("again", False)
+        options = Options(
+            verify=False if arguments.flag("skip_verification", False) else None,
+            keep_raw=arguments.flag("keep_raw", False),
+            discard_zip=arguments.flag("discard_zip", False),
+            descriptions=arguments.flag("descriptions", False),
+        )
+        arguments.done()
+        now = self._clock.now()
+        asked = 0
+        for number, competition_id in enumerate(chosen):
+            if not (raw_dir or again) and planning.is_ready(competition_id, edition, self._data_dir):
+                planning.note_prepared(self._database, competition_id, edition, now=now)
+                continue
+            wanted = planning.plan(competition_id, edition, self._data_dir, raw_dir=raw_dir, options=options)
+            planning.request(self._database, wanted, now=now + number * _STEP_APART)
+            self._desk.forget(competition_id, edition)
+            asked += 1
+        there = len(chosen) - asked
+        return Answer(f"{asked} datasets requested" + (f", {there} are prepared already" if there else ""))
+
+    def stop(self, arguments: Arguments, _by: str) -> Answer:
+        """Stop preparing datasets; what is downloaded stays and is gone on with when they are asked for again."""
+        chosen, edition = self._chosen(arguments)
+        arguments.done()
+        busy = [found for found in self._known(chosen, edition) if found.state in _BUSY]
+        if not busy:
+            raise UsageProblem("nothing of that is being prepared")
+        for dataset in busy:
+            self._desk.stop(dataset)
+        return Answer(f"{_datasets(len(busy))} told to stop")
+
+    def verify(self, arguments: Arguments, _by: str) -> Answer:
+        """Compare prepared datasets with what is known of them."""
+        chosen, edition = self._chosen(arguments)
+        arguments.done()
+        for competition_id in chosen:
+            if not planning.is_ready(competition_id, edition, self._data_dir):
+                raise UsageProblem(f"{competition_id} is not prepared", "", "Prepare it first.")
+            planning.note_prepared(self._database, competition_id, edition, now=self._clock.now())
+        known = self._known(chosen, edition)
+        for dataset in known:
+            self._desk.verify(dataset)
+        return Answer(f"{_datasets(len(known))} being verified")
+
+    def prune(self, arguments: Arguments, _by: str) -> Answer:
+        """Remove parts of datasets from the disk."""
+        chosen, edition = self._chosen(arguments)
+        parts = arguments.texts("parts")
+        arguments.done()
+        for competition_id in chosen:
+            dataset = datasets.find(self._database, competition_id, edition)
+            if dataset is not None and dataset.state in _BUSY:
+                raise UsageProblem(f"{competition_id} is being prepared", "", "Stop that first.")
+            user = sweep_in_need_of(self._database, competition_id)
+            if user is not None:
+                raise UsageProblem(
+                    f"{competition_id} can't be pruned", f"sweep {user} has runs of it that have not ended"
+                )
+        for competition_id in chosen:
+            self._desk.prune(competition_id, parts)
+        return Answer(f"{_datasets(len(chosen))} being pruned")
+
+    def refresh(self, arguments: Arguments, _by: str) -> Answer:
+        """Look again what of the datasets lies on the disk."""
+        arguments.done()
+        self._desk.refresh()
+        return Answer("the datasets are as the disk says")
+
+    @staticmethod
+    def _chosen(arguments: Arguments) -> tuple[tuple[str, ...], Edition]:
+        return arguments.texts("competition_ids"), edition_named(arguments.text("edition", "v1"))
+
+    def _known(self, chosen: tuple[str, ...], edition: Edition) -> list[Dataset]:
+        found = (datasets.find(self._database, competition_id, edition) for competition_id in chosen)
+        return [dataset for dataset in found if dataset is not None]
+
+
+def sweep_in_need_of(database: Database, competition_id: str) -> str | None:
+    """A sweep with runs on a competition that have not ended; None: its data may go."""
+    for sweep in sweeps.all_sweeps(database):
+        if competition_id in sweep.spec.competitions:
+            of_it = [run for run in runs.of_sweep(database, sweep.id) if run.competition_id == competition_id]
+            if not all(run.has_ended for run in of_it):
+                return sweep.id
+    return None
+
+
+def _datasets(count: int) -> str:
+    return "1 dataset is" if count == 1 else f"{count} datasets are"

@@ -1,0 +1,109 @@
+"""MD5 sums: of Kaggle's zip and of prepared tables, compared with those that are known."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from competitions.model import Checksums, Competition
+from engine.datasets.telling import Tell
+from foundation.files import write_json
+from foundation.problems import DataProblem
+
+_TABLES = (".csv", ".json", ".jsonl", ".parquet", ".bson")
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class _Note:
+    """A zip's sum, and by what to see that it is still the same file."""
+
+    md5: str
+    size: int
+    changed: int
+
+
+def md5_of(path: Path, tell: Tell | None = None) -> str:
+    """The MD5 of a file, which is what the known checksums are."""
+    digest = hashlib.md5(usedforsecurity=False)
+    total, done = path.stat().st_size, 0
+    with path.open("rb", buffering=0) as stream:
+        while chunk := stream.read(_BLOCK):
+            digest.update(chunk)
+            done += len(chunk)
+            if tell is not None:
+                tell(path.name, done, total)
+    return digest.hexdigest()
+
+
+def note_md5(path: Path, md5: str) -> None:
+    """Keep the sum of a zip that was taken while it was downloaded."""
+    found = path.stat()
+    write_json(_note_of(path), asdict(_Note(md5, found.st_size, found.st_mtime_ns)), durable=False)
+
+
+def zip_md5(path: Path, tell: Tell) -> str:
+    """The MD5 of a zip, read only if it is not known since the download."""
+    found = path.stat()
+    try:
+        note = _Note(**json.loads(_note_of(path).read_bytes()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return md5_of(path, tell)
+    return note.md5 if (note.size, note.changed) == (found.st_size, found.st_mtime_ns) else md5_of(path, tell)
+
+
+def forget_md5(path: Path) -> None:
+    """Remove the note of a zip that is gone."""
+    _note_of(path).unlink(missing_ok=True)
+
+
+def checksums_of(prepared: Path) -> Checksums:
+    """MD5 of the tables that lie directly in `public/` and `private/`, those for which sums are known."""
+    return Checksums(None, _sums(prepared / "public"), _sums(prepared / "private"))
+
+
+def expect_zip(competition: Competition, path: Path, tell: Tell) -> None:
+    """Compare Kaggle's zip with the known checksum, if there is one.
+
+    Raises:
+        DataProblem: it differs.
+    """
+    if competition.checksums.zip is not None:
+        _expect(competition, path.name, competition.checksums.zip, zip_md5(path, tell), path)
+
+
+def compare_checksums(competition: Competition, found: Checksums) -> None:
+    """Compare prepared tables with the known checksums.
+
+    Raises:
+        DataProblem: one is missing or differs, by name, with both sums.
+    """
+    sides = (
+        ("public", competition.checksums.public, found.public),
+        ("private", competition.checksums.private, found.private),
+    )
+    for side, expected, actual in sides:
+        for name, md5 in expected.items():
+            _expect(competition, f"{side}/{name}", md5, actual.get(name, "no such file"))
+
+
+def _expect(competition: Competition, name: str, expected: str, found: str, path: Path | None = None) -> None:
+    if found != expected:
+        again = f" or remove {path} to download it again" if path is not None else ""
+        raise DataProblem(
+            f"{competition.id}: {name} is not as known",
+            f"expected MD5 {expected}, found {found}",
+            "Kaggle's data may have changed or the copy is damaged: prepare without verification to use it all"
+            f" the same{again}.",
+        )
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    paths = sorted(path for path in folder.iterdir() if path.suffix in _TABLES and path.is_file())
+    return {path.name: md5_of(path) for path in paths}
+
+
+def _note_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.md5.json")
