@@ -23,7 +23,7 @@ def spec_to_json(spec: SweepSpec) -> str:
 
 def spec_from_json(text: str) -> SweepSpec:
     """Read back what `spec_to_json` wrote; fields that are newer than the text keep their defaults."""
-    values = {
+    values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in json.loads(text).items()
     }
     return SweepSpec(**values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foundation.problems import UsageProblem
 from state.database import Database
-from state.lifecycle import LIVE
+from state.lifecycle import LIVE, FailureClass
 from state.records import Attempt, Run
 from state.rows import read_all, read_as
 
@@ -112,6 +112,18 @@ def next_ready(database: Database, sweep_id: str, edition: str, *, limit: int) -
             " (SELECT competition_id FROM datasets WHERE edition = ? AND state = 'prepared')"
             " ORDER BY position LIMIT ?",
             (sweep_id, edition, limit),
+        ),
+    )
+
+
+def failed(database: Database, sweep_id: str, kind: FailureClass) -> list[Run]:
+    """Read the runs of a sweep that failed in some way, first to fail first."""
+    return read_all(
+        Run,
+        database.rows(
+            "SELECT * FROM runs WHERE state = 'failed' AND sweep_id = ? AND failure_class = ?"
+            " ORDER BY ended_at",
+            (sweep_id, kind),
         ),
     )
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from engine.gpus.leases import lease
 
 _TOLERANCE = 1e-9
 
@@ -12,8 +15,10 @@ class Demand:
     """What one sweep would start if it could.
 
     Attributes:
-        ready: numbers of its runs that could start now, in the order in which they shall.
         live: how many of its runs are live.
+        ready: numbers of its runs that could start now, in the order in which they shall.
+        gpus: devices that a run takes; -1 for all.
+        gpu_share: what part of each device.
     """
 
     sweep_id: str
@@ -22,16 +27,29 @@ class Demand:
     cpus: float
     live: int
     ready: tuple[int, ...]
+    gpus: int = 0
+    gpu_share: float = 1.0
 
 
-def choose(demands: list[Demand], *, free_cpus: float, at_most: int) -> list[int]:
+@dataclass(frozen=True)
+class Choice:
+    """A run to start, with the devices that it gets."""
+
+    run_id: int
+    gpu_uuids: tuple[str, ...] = ()
+
+
+def choose(
+    demands: list[Demand], *, free_cpus: float, free_gpus: Mapping[str, float], at_most: int
+) -> list[Choice]:
     """Choose the runs to start, in order.
 
     The highest priority goes first; among equals each next slot goes to the sweep with the smallest
     part of its own concurrency in use, so that none waits for another to end. A sweep of lower
     priority gets only what those above it leave.
     """
-    chosen: list[int] = []
+    chosen: list[Choice] = []
+    left = dict(free_gpus)
     taken = dict.fromkeys((demand.sweep_id for demand in demands), 0)
     while len(chosen) < at_most:
         able = [
@@ -46,7 +64,11 @@ def choose(demands: list[Demand], *, free_cpus: float, at_most: int) -> list[int
         if first.cpus > free_cpus + _TOLERANCE:
             # What is next waits for its slots: letting smaller ones slip by would starve it for ever.
             break
-        chosen.append(first.ready[taken[first.sweep_id]])
+        devices = lease(left, first.gpus, first.gpu_share)
+        if devices is None:
+            break
+        left |= {uuid: left[uuid] - first.gpu_share for uuid in devices}
+        chosen.append(Choice(first.ready[taken[first.sweep_id]], devices))
         taken[first.sweep_id] += 1
         free_cpus -= first.cpus
     return chosen

@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable
 
 from engine.agents import required_secrets
+from engine.gpus import GpuPool, lease
 from engine.places import Places
 from engine.runs import launching, protocol, runtime
+from engine.runs.protocol import Order
 from engine.runs.redaction import Redaction
 from engine.runs.scheduling import Demand, choose
 from foundation.clock import Clock
-from foundation.problems import Problem
+from foundation.problems import EnvironmentProblem, Problem
 from state import runs, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, RunState, SweepState
@@ -33,6 +35,7 @@ class Starter:
         clock: Clock,
         log: Log,
         redaction: Redaction,
+        gpus: GpuPool,
         *,
         slots: float,
     ) -> None:
@@ -41,17 +44,22 @@ class Starter:
         self._clock = clock
         self._log = log
         self._redaction = redaction
+        self._gpus = gpus
         self._slots = slots
         self.slots_used = 0.0
 
     def recover(self) -> None:
         """After a start: what was recorded but never handed over is handed over now."""
+        waiting: list[tuple[Sweep, Run, Attempt]] = []
         for attempt in runs.live_attempts(self._database):
             run = runs.get(self._database, attempt.run_id)
             sweep = sweeps.get(self._database, run.sweep_id)
             self._learn_secrets(sweep)
             if run.state is not RunState.GRADING:
-                self._hand_over(sweep, run, attempt)
+                self._hold_gpus(sweep, attempt)
+                waiting.append((sweep, run, attempt))
+        for sweep, run, attempt in waiting:
+            self._hand_over(sweep, run, attempt, self._gpus_again(sweep, attempt))
 
     def step(self) -> None:
         """Start what may start now."""
@@ -61,9 +69,10 @@ class Starter:
         active = {sweep.id: sweep for sweep in everything if sweep.state is SweepState.ACTIVE}
         demands = [self._demand(sweep, live.get(sweep.id, 0)) for sweep in active.values()]
         free = self._slots - self.slots_used
-        for run_id in choose(demands, free_cpus=free, at_most=_AT_MOST_A_STEP):
-            run = runs.get(self._database, run_id)
-            self._start(active[run.sweep_id], run)
+        free_gpus = self._free_gpus() if any(demand.gpus for demand in demands) else {}
+        for choice in choose(demands, free_cpus=free, free_gpus=free_gpus, at_most=_AT_MOST_A_STEP):
+            run = runs.get(self._database, choice.run_id)
+            self._start(active[run.sweep_id], run, choice.gpu_uuids)
 
     def _demand(self, sweep: Sweep, live: int) -> Demand:
         room = min(max(0, sweep.concurrency - live), _AT_MOST_A_STEP)
@@ -75,9 +84,33 @@ class Starter:
             sweep.spec.cpus,
             live,
             tuple(run.id for run in ready),
+            sweep.spec.gpus,
+            1 / sweep.spec.runs_per_gpu,
         )
 
-    def _start(self, sweep: Sweep, run: Run) -> None:
+    def _free_gpus(self) -> dict[str, float]:
+        return self._gpus.free({attempt.id for attempt in runs.live_attempts(self._database)})
+
+    def _hold_gpus(self, sweep: Sweep, attempt: Attempt) -> None:
+        """After a start: what a live attempt was given stands in its order."""
+        order = self._order(attempt)
+        if order is not None:
+            self._gpus.hold(attempt.id, order.gpu_uuids, 1 / sweep.spec.runs_per_gpu)
+
+    def _gpus_again(self, sweep: Sweep, attempt: Attempt) -> tuple[str, ...]:
+        """The devices of a live attempt; one that has no order yet is given some now."""
+        order = self._order(attempt)
+        if order is not None or not sweep.spec.gpus:
+            return order.gpu_uuids if order is not None else ()
+        share = 1 / sweep.spec.runs_per_gpu
+        devices = lease(self._free_gpus(), sweep.spec.gpus, share) or ()
+        self._gpus.hold(attempt.id, devices, share)
+        return devices
+
+    def _order(self, attempt: Attempt) -> Order | None:
+        return protocol.read_if_there(self._places.state_dir / attempt.directory / protocol.ORDER, Order)
+
+    def _start(self, sweep: Sweep, run: Run, gpu_uuids: tuple[str, ...]) -> None:
         try:
             kind = runtime.resolve(sweep.spec.runtime)
         except Problem as problem:
@@ -89,12 +122,15 @@ class Starter:
             self._database, run.id, directory=directory, runtime=kind, now=self._clock.now()
         )
         self._learn_secrets(sweep)
-        self._hand_over(sweep, run, attempt)
+        self._gpus.hold(attempt.id, gpu_uuids, 1 / sweep.spec.runs_per_gpu)
+        self._hand_over(sweep, run, attempt, gpu_uuids)
 
-    def _hand_over(self, sweep: Sweep, run: Run, attempt: Attempt) -> None:
+    def _hand_over(self, sweep: Sweep, run: Run, attempt: Attempt, gpu_uuids: tuple[str, ...]) -> None:
         """Hand over, or fail the run and pause its sweep: the next ones would meet the same."""
         try:
-            launching.hand_over(self._places.state_dir, sweep.spec, run, attempt)
+            if sweep.spec.gpus and not gpu_uuids:
+                raise EnvironmentProblem("its GPUs are not free any more", "others hold them")
+            launching.hand_over(self._places.state_dir, sweep.spec, run, attempt, gpu_uuids)
         except Exception as error:  # noqa: BLE001 - whatever it is, the run must not stay starting for ever
             self._log(f"run {run.id} can't be handed over", error)
             text = f"it can't be started: {error}".replace("\n", " ")

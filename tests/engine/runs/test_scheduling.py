@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.runs.scheduling import Demand, choose
+from engine.runs.scheduling import Choice, Demand
+from engine.runs.scheduling import choose as choose_runs
 
 
 def demand(
     name: str, ready: range, *, concurrency: int = 9, live: int = 0, priority: int = 0, cpus: float = 1.0
 ) -> Demand:
     return Demand(name, priority, concurrency, cpus, live, tuple(ready))
+
+
+def choose(demands: list[Demand], *, free_cpus: float, at_most: int) -> list[int]:
+    """Choose where no run takes a GPU."""
+    chosen = choose_runs(demands, free_cpus=free_cpus, free_gpus={}, at_most=at_most)
+    return [choice.run_id for choice in chosen]
 
 
 def test_a_sweep_starts_its_runs_in_their_order_up_to_its_concurrency() -> None:
@@ -73,3 +82,23 @@ def test_no_choice_ever_oversteps_a_bound(wanted: list[Demand], free: float, at_
         assert not mine or one.live + len(mine) <= one.concurrency
         used += one.cpus * len(mine)
     assert not chosen or used <= free + 1e-6
+
+
+def test_gpus_are_leased_with_the_slots_and_bound_what_starts() -> None:
+    wants = replace(demand("a", range(4)), gpus=1)
+    chosen = choose_runs([wants], free_cpus=9, free_gpus={"GPU-a": 1.0, "GPU-b": 1.0}, at_most=9)
+    assert chosen == [Choice(0, ("GPU-a",)), Choice(1, ("GPU-b",))]
+
+
+def test_several_runs_share_a_gpu_only_if_the_operator_says_so() -> None:
+    sharing = replace(demand("a", range(4)), gpus=1, gpu_share=0.5)
+    chosen = choose_runs([sharing], free_cpus=9, free_gpus={"GPU-a": 1.0, "GPU-b": 0.5}, at_most=9)
+    assert [choice.gpu_uuids for choice in chosen] == [("GPU-b",), ("GPU-a",), ("GPU-a",)]
+
+
+def test_all_gpus_are_waited_for() -> None:
+    everything = replace(demand("a", range(1)), gpus=-1)
+    assert choose_runs([everything], free_cpus=9, free_gpus={"GPU-a": 1.0, "GPU-b": 0.5}, at_most=9) == []
+    assert choose_runs([everything], free_cpus=9, free_gpus={}, at_most=9) == []
+    chosen = choose_runs([everything], free_cpus=9, free_gpus={"GPU-a": 1.0, "GPU-b": 1.0}, at_most=9)
+    assert chosen == [Choice(0, ("GPU-a", "GPU-b"))]
