@@ -36,9 +36,10 @@ def _divide_rows(job: Preparation, name: str, plays: dict[str, pd.Series]) -> No
 def grade(case: Grading) -> float:
     """Matthews correlation; edition v1 takes other whole numbers for further classes."""
     checks.columns_present(case.submission, ["contact_id", TARGET])
-    rows = checks.matched_rows(case.submission, case.answers, "contact_id")
+    answers = case.read_answers(columns=("contact_id", TARGET))
+    rows = checks.matched_rows(case.submission, answers, "contact_id")
     predicted = checks.whole_numbers(case.submission, TARGET)
     if case.corrected and not ((predicted == 0) | (predicted == 1)).all():
         row = int(((predicted != 0) & (predicted != 1)).argmax())
         raise InvalidSubmission(f"Row {row + 1}: {TARGET} {predicted[row]:.15g} is neither 0 nor 1.")
-    return matthews_correlation(checks.whole_numbers(case.answers, TARGET), predicted[rows])
+    return matthews_correlation(checks.whole_numbers(answers, TARGET), predicted[rows])

@@ -8,6 +8,7 @@ import pandas as pd
 from competitions.kit import checks, former_floats, labelled_table, placing, splits, tables
 from competitions.kit.metrics.directions import great_circle
 from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
 
 TIME = "UnixTimeMillis"
 PLACE = ["LatitudeDegrees", "LongitudeDegrees"]
@@ -30,6 +31,12 @@ def prepare(job: Preparation) -> None:
         placing.place_trees(job, folders, part, left_out=left_out)
     placing.place_tree(job, job.source("metadata"), job.public / "metadata")
     tracks = [_track(job, path) for drive in test for path in sorted((source / drive).glob(f"*/{TRUTH}"))]
+    if not tracks:
+        raise DataProblem(
+            f"{job.competition.id}: {source} is incomplete",
+            f"none of the drives to hold out has a {TRUTH}",
+            "Download the competition's data again.",
+        )
     answers = pd.concat(tracks)
     tables.write_csv(answers, job.private / "test.csv")
     sample = tables.filled(answers, dict(zip(PLACE, (37.904611315634504, -86.48107806249548), strict=True)))

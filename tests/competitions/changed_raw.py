@@ -1,12 +1,15 @@
-"""Datasets prepared from raw data of the conformance vectors after a change, for defects the vectors don't show."""
+"""Raw data of the conformance vectors after a change, and what preparing them gives or says."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from competitions.model import Edition
 from engine import prepare_competition
+from foundation.problems import DataProblem
 from tests.conformance.trees import VECTORS, Vector
 
 
@@ -20,3 +23,17 @@ def prepared_after(
     return prepare_competition(
         competition_id, data_dir=folder / "data", raw=raw, edition=edition, parameters=vector.parameters
     )
+
+
+def refused(competition_id: str, raw: Path, folder: Path, edition: Edition = "v1") -> str:
+    """What the preparation says of raw data that it refuses; it must have left no dataset."""
+    with pytest.raises(DataProblem) as caught:
+        prepare_competition(
+            competition_id,
+            data_dir=folder / "data",
+            raw=raw,
+            edition=edition,
+            parameters=Vector(VECTORS / competition_id).parameters,
+        )
+    assert not list((folder / "data").rglob("prepared*"))
+    return str(caught.value)

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from competitions.model import Edition
-from engine import prepare_competition
-from foundation.problems import DataProblem
+from tests.competitions.changed_raw import refused
 from tests.conformance.trees import VECTORS, Vector
 
 TABLES = {
@@ -46,21 +45,6 @@ IMAGES = {
     "seti-breakthrough-listen": "train/*/*.npy",
     "siim-isic-melanoma-classification": "train/*.dcm",
 }
-
-
-def refused(competition_id: str, raw: Path, folder: Path, edition: Edition = "v1") -> str:
-    """What the preparation says; it must have left no dataset."""
-    vector = Vector(VECTORS / competition_id)
-    with pytest.raises(DataProblem) as caught:
-        prepare_competition(
-            competition_id,
-            data_dir=folder / "data",
-            raw=raw,
-            edition=edition,
-            parameters=vector.parameters,
-        )
-    assert not list((folder / "data").rglob("prepared*"))
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(("competition_id", "name"), TABLES.items())

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import prepare_competition
-from foundation.problems import DataProblem
+from tests.competitions.changed_raw import refused
 from tests.conformance.trees import VECTORS, Vector
 
 CONTRAILS = "google-research-identify-contrails-reduce-global-warming"
@@ -53,19 +52,6 @@ FILES = [
     (CONTRAILS, "train/*/band_12.npy", ""),
     (CONTRAILS, "validation", "validation"),
 ]
-
-
-def refused(competition_id: str, raw: Path, folder: Path) -> str:
-    """What the preparation says; it must have left no dataset."""
-    with pytest.raises(DataProblem) as caught:
-        prepare_competition(
-            competition_id,
-            data_dir=folder / "data",
-            raw=raw,
-            parameters=Vector(VECTORS / competition_id).parameters,
-        )
-    assert not list((folder / "data").rglob("prepared*"))
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(("competition_id", "name"), TABLES)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 Labels = npt.NDArray[Any]
 
@@ -69,7 +70,7 @@ def quadratic_weighted_kappa(
 
 def matthews_correlation(truth: Labels, predicted: Labels) -> float:
     """The correlation of true and predicted classes, for any number of them; 0 if one side has one class only."""
-    classes, codes = np.unique(np.concatenate([truth, predicted]), return_inverse=True)
+    codes, classes = pd.factorize(np.concatenate([truth, predicted]))
     true_codes, predicted_codes = codes[: len(truth)], codes[len(truth) :]
     # Python's whole numbers, because products of four counts go beyond 64 bits
     rows, hits = len(truth), int((true_codes == predicted_codes).sum())

@@ -7,14 +7,31 @@ import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float64]
 
+_STEEP = 0.999
+_LARGE = 1000.0
+
 
 def angles_between(azimuth: tuple[Numbers, Numbers], zenith: tuple[Numbers, Numbers]) -> Numbers:
     """Per row the angle between two directions, all in radians."""
     (azimuth_a, azimuth_b), (zenith_a, zenith_b) = azimuth, zenith
-    flat = np.cos(azimuth_a) * np.cos(azimuth_b) + np.sin(azimuth_a) * np.sin(azimuth_b)
-    cosine = np.sin(zenith_a) * np.sin(zenith_b) * flat + np.cos(zenith_a) * np.cos(zenith_b)
+    # sums and differences of angles need three cosines where the scalar product needs eight functions
+    flat = np.cos(azimuth_a - azimuth_b)
+    near, far = np.cos(zenith_a - zenith_b), np.cos(zenith_a + zenith_b)
+    cosine = ((near - far) * flat + near + far) / 2
+    # but where the arc cosine is steep, or a sum loses digits, their last bits would be other ones
+    exact = np.abs(cosine) > _STEEP
+    for angle in (azimuth_a, azimuth_b, zenith_a, zenith_b):
+        exact |= np.abs(angle) > _LARGE
+    rows = np.flatnonzero(exact)
+    cosine[rows] = _scalar_products(azimuth_a[rows], azimuth_b[rows], zenith_a[rows], zenith_b[rows])
     angles: Numbers = np.arccos(np.clip(cosine, -1, 1))
     return angles
+
+
+def _scalar_products(azimuth_a: Numbers, azimuth_b: Numbers, zenith_a: Numbers, zenith_b: Numbers) -> Numbers:
+    flat = np.cos(azimuth_a) * np.cos(azimuth_b) + np.sin(azimuth_a) * np.sin(azimuth_b)
+    products: Numbers = np.sin(zenith_a) * np.sin(zenith_b) * flat + np.cos(zenith_a) * np.cos(zenith_b)
+    return products
 
 
 def great_circle(
