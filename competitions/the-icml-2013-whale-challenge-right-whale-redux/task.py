@@ -1,6 +1,7 @@
 """Right Whale Redux: recordings divided by date from zip to zip, scored by ROC AUC."""
 
 import re
+from pathlib import PurePosixPath
 
 import pandas as pd
 
@@ -15,7 +16,8 @@ NUMBER = re.compile(r"TRAIN\d+")
 def prepare(job: Preparation) -> None:
     """Hold out the last two of four dates; clips are numbered anew in the order of their names."""
     source = job.source("train2.zip")
-    members = {name.rpartition("/")[2]: name for name in archives.files_in(source) if name.endswith(".aif")}
+    clips = [name for name in archives.files_in(source) if PurePosixPath(name).match("train2/*.aif")]
+    members = {PurePosixPath(name).name: name for name in clips}
     days = sorted({name.partition("_")[0] for name in members})
     if len(days) != DAYS or not all(map(NUMBER.search, members)):
         raise DataProblem(

@@ -11,15 +11,26 @@ Counts = npt.NDArray[np.int64]
 def inversions(ranks: Counts, sizes: Counts) -> int:
     """The pairs inside each sequence whose first member has the higher rank, over all sequences.
 
-    The members of a sequence have the ranks from 0 on, each once, so that ranks can be told apart
-    bit by bit: two that agree in all higher bits are the wrong way round when the first one has
-    the bit. That is one pass over everything per bit, whatever the sequences' lengths.
+    The members of a sequence have the ranks from 0 on, each once.
 
     Args:
         ranks: the true rank of each member in the order predicted, sequence after sequence.
         sizes: how many members each sequence has.
     """
-    bits = int(ranks.max(initial=0)).bit_length()
+    bits = np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64)
+    member_bits = np.repeat(bits, sizes)
+    return sum(
+        _inversions(ranks[member_bits == count], sizes[bits == count], count)
+        for count in np.unique(bits).tolist()
+    )
+
+
+def _inversions(ranks: Counts, sizes: Counts, bits: int) -> int:
+    """The inversions of sequences whose ranks have so many bits.
+
+    Of two ranks that agree in all higher bits those are the wrong way round of which the first has
+    the next bit and the second has not: one pass over everything per bit.
+    """
     keys = np.repeat(np.arange(len(sizes)) << bits, sizes) | ranks
     if keys.max(initial=0) <= np.iinfo(np.int32).max:
         keys = keys.astype(np.int32)  # half the memory to go through
