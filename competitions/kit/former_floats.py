@@ -17,11 +17,12 @@ from competitions.kit import tables
 
 _DIGITS = 17
 _EXACT = 15  # digits without an exponent always gave the nearest double, which a table has already
-_PLAIN = r"\s*([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?\s*"
 _GREATEST = 308  # the largest power of ten that a double holds
 _FAR = 10_000  # every power of ten beyond it gives the same
+_ZERO, _NINE, _POINT, _MINUS = b"09.-"
 
 Numbers = npt.NDArray[np.float64]
+Powers = npt.NDArray[np.int64]
 
 
 def restored(table: pd.DataFrame, path: Path) -> pd.DataFrame:
@@ -35,35 +36,37 @@ def restored(table: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 
 def _former(texts: pd.Series[Any], nearest: Numbers) -> Numbers:
+    with_power = texts.str.contains("e", case=False, regex=False).to_numpy()
+    uncertain = with_power | (texts.str.len() > _EXACT).to_numpy()
+    rows = np.flatnonzero(uncertain & np.isfinite(nearest))
+    cells = texts.iloc[rows].to_numpy(dtype=object)
+    powers = np.zeros(len(rows), dtype=np.int64)
+    for place in np.flatnonzero(with_power[rows]):
+        cells[place], _, power = cells[place].lower().partition("e")
+        powers[place] = min(max(int(power), -_FAR), _FAR)
     values = nearest.copy()
-    uncertain = (texts.str.len() > _EXACT) | texts.str.contains("e", case=False, regex=False)
-    long = np.flatnonzero(uncertain.to_numpy() & np.isfinite(nearest))
-    parts = texts.iloc[long].str.extract(f"^{_PLAIN}$").fillna("").to_numpy(dtype=object)
-    digits = parts[:, 1] + parts[:, 2]
-    plain = digits != ""
-    long, parts, digits = long[plain], parts[plain], digits[plain]
-    values[long] = _scaled(_summed(digits), _exponents(parts)) * np.where(parts[:, 0] == "-", -1.0, 1.0)
+    values[rows] = _read(cells.astype("S"), powers)
     return values
 
 
-def _summed(digits: npt.NDArray[Any]) -> Numbers:
-    """The first digits of each number, added up one after the other in doubles."""
-    letters = digits.astype(f"U{_DIGITS}").view(np.uint32).reshape(len(digits), _DIGITS).astype(np.int64)
-    sums = np.zeros(len(digits))
-    for place in range(_DIGITS):
-        column = letters[:, place]
-        sums = np.where(column > 0, sums * 10.0 + (column - ord("0")), sums)
-    return sums
+def _read(cells: npt.NDArray[np.bytes_], powers: Powers) -> Numbers:
+    """The numbers that decimals stand for, each to be scaled by a power of ten, one digit of all at a time."""
+    letters = cells.view(np.uint8).reshape(len(cells), cells.itemsize).T
+    sums, exponents = np.zeros(len(cells)), powers.copy()
+    taken = np.zeros(len(cells), dtype=np.int8)
+    in_decimals = np.zeros(len(cells), dtype=np.bool_)
+    for column in np.ascontiguousarray(letters):
+        is_digit = (column >= _ZERO) & (column <= _NINE)
+        counts = is_digit & (taken < _DIGITS)
+        sums = np.where(counts, sums * 10.0 + (column.astype(np.float64) - _ZERO), sums)
+        taken += counts
+        exponents -= counts & in_decimals
+        exponents += is_digit & ~counts & ~in_decimals
+        in_decimals |= column == _POINT
+    return np.where((letters == _MINUS).any(axis=0), -1.0, 1.0) * _scaled(sums, exponents)
 
 
-def _exponents(parts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The power of ten by which the sum of digits is to be scaled."""
-    whole, decimal = (np.array([len(cell) for cell in parts[:, column]], dtype=np.int64) for column in (1, 2))
-    told = np.array([float(cell or 0) for cell in parts[:, 3]]).clip(-_FAR, _FAR).astype(np.int64)
-    return told + np.maximum(whole - _DIGITS, 0) - np.minimum(decimal, np.maximum(_DIGITS - whole, 0))
-
-
-def _scaled(sums: Numbers, exponents: npt.NDArray[np.int64]) -> Numbers:
+def _scaled(sums: Numbers, exponents: Powers) -> Numbers:
     powers = np.array([float(f"1e{power}") for power in range(_GREATEST + 1)])
     far = np.clip(-_GREATEST - exponents, 0, _GREATEST)
     near = np.clip(np.abs(exponents), 0, _GREATEST)
