@@ -9,11 +9,14 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
 from typing import IO
 
+import numpy as np
+
+from competitions.kit import zipdirectory
 from competitions.kit.zipwriter import ZipWriter
 from competitions.task import Preparation, Progress
 from foundation.problems import DataProblem
@@ -22,6 +25,7 @@ _WORKERS = 4
 _BATCH = 256
 _MAX_RATIO = 1100  # deflate cannot do better than 1032:1, so a member that claims more lies
 _BLOCK = 1 << 20
+_FILE_TYPE = 0o170000  # of a Unix mode
 
 
 @contextmanager
@@ -31,9 +35,14 @@ def opened(path: Path) -> Iterator[zipfile.ZipFile]:
     Raises:
         DataProblem: it is no zip, or is damaged.
     """
+    with _problems_told(path), zipfile.ZipFile(path) as archive:
+        yield archive
+
+
+@contextmanager
+def _problems_told(path: Path) -> Iterator[None]:
     try:
-        with zipfile.ZipFile(path) as archive:
-            yield archive
+        yield
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise DataProblem(
             f"{path} cannot be read as a zip", str(error), "Download the competition's data again."
@@ -42,21 +51,28 @@ def opened(path: Path) -> Iterator[zipfile.ZipFile]:
 
 def files_in(path: Path) -> list[str]:
     """The names of the members of a zip that are files, in its own order."""
-    return [name for name, info in _directory(path).items() if not info.is_dir()]
+    return [name for name in _directory(path).rows if not name.endswith("/")]
 
 
-def _directory(path: Path) -> Mapping[str, zipfile.ZipInfo]:
+@dataclass(frozen=True)
+class _Directory:
+    """The members of a zip, and the row of each name; the last one where a name stands twice."""
+
+    members: zipdirectory.Members
+    rows: Mapping[str, int]
+
+
+def _directory(path: Path) -> _Directory:
     found = path.stat()
     return _read_directory(path, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-@lru_cache(
-    maxsize=1
-)  # a task asks several times for the archive it works on; reading it is half of repacking it
-def _read_directory(path: Path, inode: int, size: int, changed: int) -> Mapping[str, zipfile.ZipInfo]:
+@lru_cache(maxsize=1)  # a task asks several times for the archive it works on
+def _read_directory(path: Path, inode: int, size: int, changed: int) -> _Directory:
     del inode, size, changed  # they tell one state of the file from another
-    with opened(path) as archive:
-        return MappingProxyType(_by_name(archive))
+    with _problems_told(path):
+        members = zipdirectory.read(path)
+    return _Directory(members, dict(zip(members.names, range(len(members)), strict=True)))
 
 
 def _by_name(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
@@ -143,14 +159,28 @@ def repack(job: Preparation, path: Path, target: Path, names: Mapping[str, str] 
     """
     renamed = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
     target.parent.mkdir(parents=True, exist_ok=True)
+    members, targets = _chosen(path, renamed)
+    with ZipWriter(target) as writer:
+        writer.add_compressed(path, members, targets, job.progress)
+
+
+def _chosen(path: Path, renamed: Mapping[str, str]) -> tuple[zipdirectory.Members, list[str]]:
+    """Members by their place in the zip, and their new names."""
     directory = _directory(path)
-    with path.open("rb", _BLOCK) as source, ZipWriter(target) as writer:
-        infos = [(_regular(directory, path, name), new) for name, new in renamed.items()]
-        infos.sort(key=lambda pair: pair[0].header_offset)  # reads the source from front to back
-        for done, (info, new) in enumerate(infos, start=1):
-            writer.add_compressed(source, info, new)
-            if done % _BATCH == 0 or done == len(infos):
-                job.progress(target.name, done, len(infos))
+    missing = next((name for name in renamed if name not in directory.rows), None)
+    if missing is not None:
+        raise _incomplete(path, missing)
+    rows = np.fromiter(map(directory.rows.__getitem__, renamed), dtype=np.intp, count=len(renamed))
+    order = np.argsort(directory.members.offsets[rows], kind="stable")
+    members = directory.members.at(rows[order])
+    for problem, flags in (
+        (_link, (members.attributes >> 16 & _FILE_TYPE) == stat.S_IFLNK),
+        (_bomb, members.sizes > _MAX_RATIO * members.packed + 1024),
+    ):
+        if flags.any():
+            raise problem(path, members.names[int(flags.argmax())])
+    targets = list(renamed.values())
+    return members, [targets[place] for place in order.tolist()]
 
 
 @contextmanager
@@ -166,17 +196,28 @@ def new_member(target: Path, name: str, *, compressed: bool = True) -> Iterator[
 
 
 def _regular(directory: Mapping[str, zipfile.ZipInfo], path: Path, name: str) -> zipfile.ZipInfo:
-    try:
-        info = directory[name]
-    except KeyError as error:
-        raise DataProblem(
-            f"{path} is incomplete", f"it holds no {name}", "Download the competition's data again."
-        ) from error
+    if name not in directory:
+        raise _incomplete(path, name)
+    info = directory[name]
     if stat.S_ISLNK(info.external_attr >> 16):
-        raise DataProblem(f"{path} was not taken", f"its member {name} is a link")
+        raise _link(path, name)
     if info.file_size > _MAX_RATIO * info.compress_size + 1024:
-        raise DataProblem(f"{path} was not taken", f"its member {name} claims to inflate beyond all measure")
+        raise _bomb(path, name)
     return info
+
+
+def _incomplete(path: Path, name: str) -> DataProblem:
+    return DataProblem(
+        f"{path} is incomplete", f"it holds no {name}", "Download the competition's data again."
+    )
+
+
+def _link(path: Path, name: str) -> DataProblem:
+    return DataProblem(f"{path} was not taken", f"its member {name} is a link")
+
+
+def _bomb(path: Path, name: str) -> DataProblem:
+    return DataProblem(f"{path} was not taken", f"its member {name} claims to inflate beyond all measure")
 
 
 def safe_path(name: str) -> Path:

@@ -2,49 +2,63 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import struct
-import zipfile
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
+import numpy as np
+import numpy.typing as npt
+
+from competitions.kit.zipdirectory import Members
+from competitions.task import Progress
 from foundation.problems import DataProblem
 
-_LOCAL = struct.Struct("<4s5H3I2H")
-_CENTRAL = struct.Struct("<4s6H3I5H2I")
+_LOCAL = np.dtype(
+    [
+        *(("signature", "<u4"), ("version", "<u2"), ("flags", "<u2"), ("method", "<u2"), ("stamp", "<u4")),
+        *(("crc", "<u4"), ("packed", "<u4"), ("size", "<u4"), ("name", "<u2"), ("extra", "<u2")),
+    ]
+)
+_CENTRAL = np.dtype(
+    [
+        *(("signature", "<u4"), ("made", "<u2"), ("version", "<u2"), ("flags", "<u2"), ("method", "<u2")),
+        *(("stamp", "<u4"), ("crc", "<u4"), ("packed", "<u4"), ("size", "<u4"), ("name", "<u2")),
+        *(("extra", "<u2"), ("comment", "<u2"), ("disk", "<u2"), ("inner", "<u2"), ("attributes", "<u4")),
+        ("offset", "<u4"),
+    ]
+)
+_LOCAL_SIGNATURE, _CENTRAL_SIGNATURE = 0x04034B50, 0x02014B50
 _END = struct.Struct("<4s4H2IH")
 _END64 = struct.Struct("<4sQ2H2I4Q")
+_EXTRA_HEAD = struct.Struct("<2H")
 _LOCATOR64 = struct.Struct("<4sIQI")
 
 _U16 = 0xFFFF
 _U32 = 0xFFFFFFFF
 _UTF8 = 0x800
 _ENCRYPTED = 0x1
-_UNIX = 3
+_UNIX = 3 << 8
 _MODE = 0o100644 << 16
-_BLOCK = 1 << 20
+_PLAIN, _WIDE = 20, 45  # versions of the format: deflate, sizes of 64 bits
+_STRETCH = 4 << 20  # bytes read at a time
+_GAP = 64 << 10  # bytes of unwanted members that are rather read than jumped over
+_HEADER = 1 << 10  # bytes that a local header with its name hardly ever exceeds
+_PIECES = 1000  # the system takes 1024 at a time
 
-
-@dataclass(frozen=True)
-class _Entry:
-    name: bytes
-    flags: int
-    method: int
-    stamp: tuple[int, int]
-    crc: int
-    packed: int
-    size: int
-    offset: int
+_Numbers = npt.NDArray[np.int64]
 
 
 class ZipWriter:
     """A zip being written; its directory is written when the block is left without an error."""
 
     def __init__(self, path: Path) -> None:
-        self._stream = path.open("xb", _BLOCK)
-        self._entries: list[_Entry] = []
+        self._stream = path.open("xb", buffering=0)
+        self._directory: list[bytes] = []
+        self._count = 0
 
     def __enter__(self) -> Self:
         return self
@@ -58,106 +72,179 @@ class ZipWriter:
         finally:
             self._stream.close()
 
-    def add_compressed(self, source: IO[bytes], info: zipfile.ZipInfo, name: str) -> None:
-        """Append a member of the zip opened as `source` under a new name, its packed bytes unchanged."""
-        if info.flag_bits & _ENCRYPTED:
-            raise DataProblem(f"Archive member {info.filename!r} was not taken", "it is encrypted")
-        encoded = name.encode()
-        entry = _Entry(
-            name=encoded,
-            flags=0 if encoded.isascii() else _UTF8,
-            method=info.compress_type,
-            stamp=_dos_stamp(info.date_time),
-            crc=info.CRC,
-            packed=info.compress_size,
-            size=info.file_size,
-            offset=self._stream.tell(),
-        )
-        self._stream.write(_local_header(entry))
-        _seek_to_data(source, info)
-        left = info.compress_size
+    def add_compressed(self, source: Path, members: Members, names: Sequence[str], tell: Progress) -> None:
+        """Append members of the zip at `source` under new names, their packed bytes unchanged.
+
+        Args:
+            source: the zip that the members are of.
+            members: what to append, by their place in the source, from front to back.
+            names: the new name of each.
+            tell: the progress hook.
+
+        Raises:
+            DataProblem: a member is encrypted, cut short or not where the source says.
+        """
+        encrypted = members.flags & _ENCRYPTED != 0
+        if encrypted.any():
+            name = members.names[int(encrypted.argmax())]
+            raise DataProblem(f"Archive member {name!r} was not taken", "it is encrypted")
+        if not len(members):
+            return
+        encoded = [name.encode() for name in names]
+        heads, tails = _local_headers(members, encoded)
+        lengths = _LOCAL.itemsize + _lengths(tails) + members.packed
+        offsets = self._stream.tell() + np.cumsum(lengths) - lengths
+        file_name = Path(self._stream.name).name
+        with source.open("rb", buffering=0) as taken:
+            for first, end in _batches(members):
+                batch = slice(first, end)
+                self._copy(taken.fileno(), members.at(batch), heads[batch], tails[batch])
+                tell(file_name, end, len(members))
+        heads, tails = _central_headers(members, encoded, offsets)
+        self._directory += itertools.chain.from_iterable(zip(heads, tails, strict=True))
+        self._count += len(members)
+
+    def _copy(self, source: int, members: Members, heads: list[bytes], tails: list[bytes]) -> None:
+        first = int(members.offsets[0])
+        length = int(members.offsets[-1] + members.packed[-1]) - first + _HEADER
+        data = os.pread(source, min(length, 2 * _STRETCH), first)
+        starts = _data_starts(data, members.offsets - first, members.names)
+        ends = starts + members.packed
+        cut = ends[:-1] > len(data)
+        if cut.any():
+            raise _cut_short(members.names[int(cut.argmax())])
+        view = memoryview(data)
+        packed = map(view.__getitem__, map(slice, starts.tolist(), ends.tolist()))
+        self._write_pieces(list(itertools.chain.from_iterable(zip(heads, tails, packed, strict=True))))
+        # only the last member of a batch can reach beyond what was read
+        self._copy_rest(source, first + len(data), first + int(ends[-1]), members.names[-1])
+
+    def _write_pieces(self, pieces: list[bytes | memoryview]) -> None:
+        for start in range(0, len(pieces), _PIECES):
+            group = pieces[start : start + _PIECES]
+            written = os.writev(self._stream.fileno(), group)
+            if written < sum(map(len, group)):  # a disk that becomes full takes a part before it refuses
+                self._write_all(b"".join(group)[written:])
+
+    def _write_all(self, content: bytes) -> None:
+        left = memoryview(content)
         while left:
-            block = source.read(min(left, _BLOCK))
+            left = left[os.write(self._stream.fileno(), left) :]
+
+    def _copy_rest(self, source: int, start: int, stop: int, name: str) -> None:
+        while start < stop:
+            block = os.pread(source, min(stop - start, _STRETCH), start)
             if not block:
-                raise DataProblem(f"Archive member {info.filename!r} is cut short", "the zip is incomplete")
-            self._stream.write(block)
-            left -= len(block)
-        self._entries.append(entry)
+                raise _cut_short(name)
+            self._write_all(block)
+            start += len(block)
 
     def _write_directory(self) -> None:
         start = self._stream.tell()
-        for entry in self._entries:
-            self._stream.write(_central_header(entry))
+        self._write_all(b"".join(self._directory))
         end = self._stream.tell()
-        count, size = len(self._entries), end - start
+        count, size = self._count, end - start
+        tail = b""
         if count >= _U16 or size >= _U32 or start >= _U32:
-            self._stream.write(
-                _END64.pack(b"PK\6\6", _END64.size - 12, 45, 45, 0, 0, count, count, size, start)
-            )
-            self._stream.write(_LOCATOR64.pack(b"PK\6\7", 0, end, 1))
+            tail += _END64.pack(
+                b"PK\6\6", _END64.size - 12, _WIDE, _WIDE, 0, 0, count, count, size, start
+            ) + _LOCATOR64.pack(b"PK\6\7", 0, end, 1)
         count, size, start = min(count, _U16), min(size, _U32), min(start, _U32)
-        self._stream.write(_END.pack(b"PK\5\6", 0, 0, count, count, size, start, 0))
+        self._write_all(tail + _END.pack(b"PK\5\6", 0, 0, count, count, size, start, 0))
 
 
-def _seek_to_data(source: IO[bytes], info: zipfile.ZipInfo) -> None:
-    source.seek(info.header_offset)
-    header = source.read(_LOCAL.size)
-    if len(header) < _LOCAL.size or header[:4] != b"PK\3\4":
-        raise DataProblem(f"Archive member {info.filename!r} is not where the zip says", "the zip is damaged")
-    name_length, extra_length = struct.unpack("<2H", header[-4:])
-    source.seek(name_length + extra_length, os.SEEK_CUR)
+def _batches(members: Members) -> Iterator[tuple[int, int]]:
+    """First and end of runs of members that lie close together, each run a few megabytes of the source."""
+    reached = members.offsets + members.packed + _HEADER
+    stretches = members.offsets // _STRETCH
+    apart = (members.offsets[1:] - reached[:-1] > _GAP) | (stretches[1:] != stretches[:-1])
+    edges = [0, *(np.flatnonzero(apart) + 1).tolist(), len(members)]
+    return itertools.pairwise(edges)
 
 
-def _local_header(entry: _Entry) -> bytes:
-    big = entry.packed >= _U32 or entry.size >= _U32
-    extra = struct.pack("<2H2Q", 1, 16, entry.size, entry.packed) if big else b""
-    packed, size = (_U32, _U32) if big else (entry.packed, entry.size)
-    return (
-        _LOCAL.pack(
-            b"PK\3\4",
-            45 if big else 20,
-            entry.flags,
-            entry.method,
-            *entry.stamp,
-            entry.crc,
-            packed,
-            size,
-            len(entry.name),
-            len(extra),
-        )
-        + entry.name
-        + extra
-    )
+def _data_starts(data: bytes, headers: _Numbers, names: Sequence[str]) -> _Numbers:
+    """Where the packed bytes begin, by the local headers at these places."""
+    cut = headers + _LOCAL.itemsize > len(data)
+    if cut.any():
+        raise _cut_short(names[int(cut.argmax())])
+    letters = np.frombuffer(data, dtype=np.uint8)
+    found = {name: _gathered(letters, headers, name) for name in ("signature", "name", "extra")}
+    wrong = found["signature"] != _LOCAL_SIGNATURE
+    if wrong.any():
+        name = names[int(wrong.argmax())]
+        raise DataProblem(f"Archive member {name!r} is not where the zip says", "the zip is damaged")
+    starts: _Numbers = headers + _LOCAL.itemsize + found["name"] + found["extra"]
+    return starts
 
 
-def _central_header(entry: _Entry) -> bytes:
-    wide = [value for value in (entry.size, entry.packed, entry.offset) if value >= _U32]
-    extra = struct.pack(f"<2H{len(wide)}Q", 1, 8 * len(wide), *wide) if wide else b""
-    version = 45 if wide else 20
-    return (
-        _CENTRAL.pack(
-            b"PK\1\2",
-            version | _UNIX << 8,
-            version,
-            entry.flags,
-            entry.method,
-            *entry.stamp,
-            entry.crc,
-            min(entry.packed, _U32),
-            min(entry.size, _U32),
-            len(entry.name),
-            len(extra),
-            0,
-            0,
-            0,
-            _MODE,
-            min(entry.offset, _U32),
-        )
-        + entry.name
-        + extra
-    )
+def _gathered(letters: npt.NDArray[np.uint8], headers: _Numbers, field: str) -> _Numbers:
+    kind, start = _LOCAL.fields[field][:2]  # type: ignore[index]  # a structured type has fields
+    values = np.zeros(len(headers), dtype=np.int64)
+    for place in range(kind.itemsize):
+        values |= letters[headers + (start + place)].astype(np.int64) << 8 * place
+    return values
 
 
-def _dos_stamp(moment: tuple[int, int, int, int, int, int]) -> tuple[int, int]:
-    year, month, day, hour, minute, second = moment
-    return hour << 11 | minute << 5 | second // 2, (year - 1980) << 9 | month << 5 | day
+def _cut_short(name: str) -> DataProblem:
+    return DataProblem(f"Archive member {name!r} is cut short", "the zip is incomplete")
+
+
+def _local_headers(members: Members, names: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    wide = np.maximum(members.packed, members.sizes) >= _U32
+    records = np.zeros(len(members), dtype=_LOCAL)
+    records["signature"] = _LOCAL_SIGNATURE
+    records["version"] = np.where(wide, _WIDE, _PLAIN)
+    records["packed"] = np.where(wide, _U32, members.packed)
+    records["size"] = np.where(wide, _U32, members.sizes)
+    records["extra"] = np.where(wide, _EXTRA_HEAD.size + 16, 0)
+    extras = {
+        row: _extra(int(members.sizes[row]), int(members.packed[row]))
+        for row in np.flatnonzero(wide).tolist()
+    }
+    return _rows(records, members, names, extras)
+
+
+def _central_headers(
+    members: Members, names: list[bytes], offsets: _Numbers
+) -> tuple[list[bytes], list[bytes]]:
+    fields = {"size": members.sizes, "packed": members.packed, "offset": offsets}
+    wide = np.column_stack([values >= _U32 for values in fields.values()])
+    records = np.zeros(len(members), dtype=_CENTRAL)
+    records["signature"] = _CENTRAL_SIGNATURE
+    records["version"] = np.where(wide.any(axis=1), _WIDE, _PLAIN)
+    records["made"] = records["version"] | _UNIX
+    for field, values in fields.items():
+        records[field] = np.minimum(values, _U32)
+    records["extra"] = np.where(wide.any(axis=1), _EXTRA_HEAD.size + 8 * wide.sum(axis=1), 0)
+    records["attributes"] = _MODE
+    extras = {
+        row: _extra(*(int(values[row]) for values in fields.values() if values[row] >= _U32))
+        for row in np.flatnonzero(wide.any(axis=1)).tolist()
+    }
+    return _rows(records, members, names, extras)
+
+
+def _extra(*numbers: int) -> bytes:
+    return _EXTRA_HEAD.pack(1, 8 * len(numbers)) + struct.pack(f"<{len(numbers)}Q", *numbers)
+
+
+def _rows(
+    records: npt.NDArray[np.void], members: Members, names: list[bytes], extras: dict[int, bytes]
+) -> tuple[list[bytes], list[bytes]]:
+    """The fixed part of each header, and its name with what follows that."""
+    records["flags"] = 0 if b"".join(names).isascii() else [_flags(name) for name in names]
+    records["method"] = members.methods
+    records["stamp"] = members.stamps
+    records["crc"] = members.crcs
+    records["name"] = _lengths(names)
+    content, size = records.tobytes(), records.dtype.itemsize
+    heads = [content[start : start + size] for start in range(0, len(content), size)]
+    return heads, [name + extras[row] if row in extras else name for row, name in enumerate(names)]
+
+
+def _flags(name: bytes) -> int:
+    return 0 if name.isascii() else _UTF8
+
+
+def _lengths(texts: list[bytes]) -> _Numbers:
+    return np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from competitions.kit import archives
+from competitions.kit import archives, zipdirectory
 from competitions.kit.zipwriter import ZipWriter
+from competitions.task import silent
 from foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 
@@ -78,9 +79,9 @@ def test_more_members_than_a_plain_zip_can_count_are_written(make_job: MakeJob, 
 def test_a_member_beyond_four_gigabytes_keeps_its_offset(tmp_path: Path) -> None:
     source = make_zip(tmp_path / "s.zip", {"a": NOISE})
     target = tmp_path / "t.zip"
-    with zipfile.ZipFile(source) as given, source.open("rb") as stream, ZipWriter(target) as writer:
+    with ZipWriter(target) as writer:
         writer._stream.seek(5 << 30)  # a hole stands for five gigabytes of members
-        writer.add_compressed(stream, given.getinfo("a"), "a")
+        writer.add_compressed(source, zipdirectory.read(source), ["a"], silent)
     with zipfile.ZipFile(target) as made:
         assert made.read("a") == NOISE
 
