@@ -107,6 +107,8 @@ class Competition:
         classes: the names of the classes, where the competition fixes a list of them.
         excluded: why edition corrected leaves this competition out, or None.
         needs: libraries beyond pandas and numpy that its task imports.
+        hosts: who held it and what else it is known by; an obfuscated description names none of them.
+        renamings: what an obfuscated description says instead of a phrase.
         folder: where its description and task lie.
     """
 
@@ -130,6 +132,8 @@ class Competition:
     excluded: str | None
     size_gb: float | None
     needs: tuple[str, ...]
+    hosts: tuple[str, ...]
+    renamings: Mapping[str, str]
     folder: Path
 
     @property

@@ -34,7 +34,7 @@ def _competition(facts: dict[str, Any], folder: Path) -> Competition:
     if facts["id"] != folder.name:
         raise DataProblem(f"{folder}/competition.toml", f"its id {facts['id']!r} is not the folder's name")
     metric, files, thresholds = facts["metric"], facts["files"], facts["thresholds"]
-    checksums = facts.get("checksums", {})
+    checksums, obfuscation = facts.get("checksums", {}), facts.get("obfuscation", {})
     return Competition(
         id=facts["id"],
         name=facts["name"],
@@ -70,6 +70,8 @@ def _competition(facts: dict[str, Any], folder: Path) -> Competition:
         excluded=facts.get("excluded"),
         size_gb=facts.get("size_gb"),
         needs=tuple(facts.get("needs", ())),
+        hosts=tuple(obfuscation.get("hosts", ())),
+        renamings=_frozen(obfuscation.get("renamings", {})),
         folder=folder,
     )
 

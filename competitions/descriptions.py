@@ -1,0 +1,116 @@
+"""The text from which an agent works, for one edition, as it stands or obfuscated; Kaggle's own text is the engine's.
+
+A description.md may hold passages for one edition only, set off by lines that Markdown does not show:
+
+    <!-- edition v1 -->
+    The photographs are missing.
+    <!-- edition corrected -->
+    The photographs are in `images/`.
+    <!-- end -->
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from competitions.model import EDITIONS, Competition, Edition
+from foundation.problems import DataProblem
+
+_MARK = re.compile(r"<!--\s*(?:edition\s+(?P<edition>\w+)|(?P<end>end))\s*-->\s*")
+_CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
+_TOLD_BY_ALL = ("Kaggle", "MLE-bench", "prize", "prizes")
+_MONEY = re.compile(r"(?:\$\s?|USD\s)\d")
+
+
+def has_description(competition: Competition) -> bool:
+    """Whether a description is written for the competition."""
+    return competition.description_path.is_file()
+
+
+def description(competition: Competition, edition: Edition) -> str:
+    """The competition's description as it holds for an edition.
+
+    Raises:
+        DataProblem: there is none, or its passages are not set off as they should be.
+    """
+    path = competition.description_path
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, UnicodeDecodeError) as error:
+        raise DataProblem(f"{path} cannot be read", str(error)) from error
+    try:
+        return "".join(_lines_for(edition, text))
+    except ValueError as error:
+        raise DataProblem(f"{path} is not well formed", str(error)) from error
+
+
+def _lines_for(edition: Edition, text: str) -> Iterator[str]:
+    inside: str | None = None
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        mark = _MARK.fullmatch(line)
+        if mark is None:
+            if inside in (None, edition):
+                yield line
+        elif mark["end"]:
+            if inside is None:
+                raise ValueError(f"line {number} ends a passage that did not begin")
+            inside = None
+        else:
+            inside = mark["edition"]
+            if inside not in EDITIONS:
+                raise ValueError(
+                    f"line {number} names an edition {inside!r}; there are {', '.join(EDITIONS)}"
+                )
+    if inside is not None:
+        raise ValueError(f"the passage for edition {inside} does not end")
+
+
+def obfuscated_description(competition: Competition, edition: Edition) -> str:
+    """The description without what tells which competition it is: no name, no host, no prize.
+
+    Names of files and columns stay, because the data have them, and so does all that is in code.
+
+    Raises:
+        DataProblem: there is no description, or something would still tell the competition.
+    """
+    title, _, body = description(competition, edition).partition("\n")
+    if not title.startswith("# "):
+        raise DataProblem(
+            f"{competition.description_path} does not begin with a title", f"but with {title!r}"
+        )
+    for found, instead in competition.renamings.items():
+        body = _outside_code(body, _phrase(found), instead)
+    text = f"# A machine learning problem: {_kind(competition)}\n{body}"
+    if left := telling_words(competition, text):
+        raise DataProblem(
+            f"The obfuscated description of {competition.id} would still tell what it is",
+            f"it holds {', '.join(map(repr, left))}",
+            f"Rename them in {competition.folder / 'competition.toml'}, section [obfuscation.renamings].",
+        )
+    return text
+
+
+def telling_words(competition: Competition, text: str) -> tuple[str, ...]:
+    """What in a text, code left out, tells the competition's name, its host, or what it was worth."""
+    prose = _CODE.sub("`", text)
+    parts = (part for part in re.split(r" - |: ", competition.name) if " " in part)
+    names = dict.fromkeys((competition.id, competition.name, *parts, *competition.hosts, *_TOLD_BY_ALL))
+    found = [name for name in names if _phrase(name).search(prose)]
+    return (*found, *(match.group() for match in _MONEY.finditer(prose)))
+
+
+def _phrase(words: str) -> re.Pattern[str]:
+    """Words as they may stand in running text: broken over lines, with dashes or in other case."""
+    pieces = (re.escape(piece) for piece in re.split(r"[\s_-]+", words))
+    return re.compile(r"(?<!\w)" + r"[\s_-]+".join(pieces) + r"(?!\w)", re.IGNORECASE)
+
+
+def _outside_code(text: str, pattern: re.Pattern[str], instead: str) -> str:
+    prose_and_code = _CODE.split(text)  # code at the odd places
+    prose_and_code[::2] = [pattern.sub(lambda _: instead, prose) for prose in prose_and_code[::2]]
+    return "".join(prose_and_code)
+
+
+def _kind(competition: Competition) -> str:
+    return re.sub(r"\s*\(.*\)", "", competition.category).lower()
