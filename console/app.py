@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 from textual.app import App
@@ -193,6 +194,11 @@ class ConsoleApp(App[str]):
         harmless = "\n".join(plain_lines(text))
         self.notify(harmless, severity="error" if bad else "information", markup=False, timeout=8)
 
+    def copy_path(self, path: Path) -> None:
+        """Copy where something lies to the terminal's clipboard."""
+        self.copy_to_clipboard("\n".join(plain_lines(str(path))))
+        self.say(f"copied {path}")
+
     def ask(self, kind: str, arguments: dict[str, Any]) -> None:
         """Ask the engine for a change, in a thread, and tell its answer."""
         if self._refused():
@@ -300,7 +306,7 @@ class ConsoleApp(App[str]):
             beat = int(self.now() // self.screen.redraw_every())
             if beat != self._drawn_in:
                 self._drawn_in = beat
-                self.screen.draw()
+                self.screen.beat()
 
     def _refresh_frame(self) -> None:
         for screen in self.screen_stack:

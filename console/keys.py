@@ -11,7 +11,20 @@ from textual.binding import Binding, BindingType
 from foundation.problems import UsageProblem
 
 Context = Literal[
-    "app", "list", "matrix", "log", "overview", "sweep", "run", "data", "grade", "board", "welcome", "confirm"
+    "app",
+    "list",
+    "matrix",
+    "log",
+    "file",
+    "overview",
+    "sweep",
+    "run",
+    "data",
+    "grade",
+    "board",
+    "welcome",
+    "confirm",
+    "classify",
 ]
 
 
@@ -112,7 +125,9 @@ TABLE: tuple[Key, ...] = (
     Key("run.previous", ("shift+tab",), "previous_pane", "previous pane", "The pane before"),
     Key("run.relaunch", ("r",), "relaunch", "relaunch", "Relaunch this run", 5, changes=True),
     Key("run.stop", ("s",), "stop", "stop", "Stop this run", 6, changes=True),
-    Key("run.copy", ("y",), "copy", "copy", "Copy the path of the run's directory"),
+    Key("run.copy", ("Y",), "copy", "copy path", "Copy the path of the run's directory"),
+    Key("run.open", ("enter",), "open", "open", "Open the file or snapshot under the cursor"),
+    Key("run.classify", ("c",), "classify", "class", "Correct the class of a failure", changes=True),
     Key("run.back", ("escape",), "back", "back", "Back to where you came from", 7),
     # Log
     Key("log.down", ("down", "j"), "scroll_lines(1)", "down", "One line down"),
@@ -124,11 +139,22 @@ TABLE: tuple[Key, ...] = (
     Key("log.left", ("left",), "sideways(-20)", "left", "To the left"),
     Key("log.right", ("right",), "sideways(20)", "right", "To the right"),
     Key("log.wrap", ("w",), "wrap", "wrap", "Wrap long lines, or cut them", 4),
-    Key("log.search", ("slash",), "search", "search", "Search for a regular expression", 2),
+    Key("log.search", ("slash",), "ask('search')", "search", "Search for a regular expression", 2),
+    Key("log.filter", ("ampersand",), "ask('filter')", "only", "Show only lines with a regular expression"),
     Key("log.next", ("n",), "hit(1)", "next", "To the next hit"),
     Key("log.previous", ("N",), "hit(-1)", "previous", "To the previous hit"),
     Key("log.next_error", ("e",), "error(1)", "next error", "To the next line that looks like an error"),
     Key("log.previous_error", ("E",), "error(-1)", "previous error", "To the previous such line"),
+    Key("log.numbers", ("number_sign",), "numbers", "numbers", "Number the lines"),
+    Key("log.times", ("t",), "times", "times", "Tell when each line was printed"),
+    Key("log.moment", ("at", "T"), "ask('time')", "to a time", "To a time of day, or so far into the run"),
+    Key("log.mark", ("m",), "mark", "mark", "Begin a selection at the page's top, or give it up"),
+    Key("log.copy", ("y",), "copy", "copy", "Copy the selection, or the page, to the clipboard"),
+    Key("log.save", ("S",), "ask('save')", "save", "Save the selection, or the page, to a file"),
+    Key("log.pager", ("o",), "pager", "pager", "Open the log in $PAGER"),
+    # File
+    Key("file.back", ("escape",), "back", "back", "Back to the run", 1),
+    Key("file.copy", ("Y",), "copy", "copy path", "Copy the path of the file"),
     # Datasets
     Key(
         "data.prepare", ("p",), "prepare", "prepare", "Prepare the dataset under the cursor", 1, changes=True
@@ -157,12 +183,19 @@ TABLE: tuple[Key, ...] = (
         "confirm.choose", ("tab", "left", "right", "shift+tab"), "choose", "other", "Choose the other answer"
     ),
     Key("confirm.take", ("enter",), "take", "take", "Take what is chosen, which is no at first"),
+    # Correcting a class
+    Key("classify.down", ("down", "tab"), "choose(1)", "next", "The next class"),
+    Key("classify.up", ("up", "shift+tab"), "choose(-1)", "previous", "The class before"),
+    Key("classify.leave", ("escape",), "leave", "leave", "Leave everything as it was"),
 )
 
 _SHOWN = {
     "question_mark": "?",
     "colon": ":",
     "slash": "/",
+    "ampersand": "&",
+    "number_sign": "#",
+    "at": "@",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
     "space": "space",

@@ -63,6 +63,33 @@ def spread(left: Pieces, right: Pieces, width: int) -> Pieces:
     return (*left, (" " * (room - width_of(left)), "text"), *right)
 
 
+def spread_fitting(lefts: Sequence[Pieces], rights: Sequence[Pieces], width: int) -> Pieces:
+    """Put pieces to both ends of a line in the longest forms that fit; forms are given longest first.
+
+    The left end is shortened before the right one; only where even the shortest forms are too long is cut.
+    """
+    for right in rights:
+        for left in lefts:
+            if width_of(left) + width_of(right) < width:
+                return spread(left, right, width)
+    return spread(lefts[-1], rights[-1], width)
+
+
+def fitting(forms: Sequence[Pieces], width: int) -> Pieces:
+    """The longest form of a line that fits a width; the last one is cut if need be."""
+    return next((form for form in forms if width_of(form) <= width), cut(forms[-1], width))
+
+
+def joined(groups: Iterable[Pieces], between: Piece, width: int) -> Pieces:
+    """Put groups of pieces beside one another as far as they fit; one that does not is left out as a whole."""
+    made: Pieces = ()
+    for group in groups:
+        longer = (*made, between, *group) if made else group
+        if width_of(longer) <= width:
+            made = longer
+    return made
+
+
 def cut(pieces: Pieces, width: int) -> Pieces:
     """Leave out what goes beyond a width."""
     kept: list[Piece] = []

@@ -23,6 +23,7 @@ class Signs:
     marked: str = "●"
     cursor: str = "▎"
     rule: str = "─"
+    level: str = "┄"
     dot: str = "·"
     ellipsis: str = "…"
     plus_minus: str = "±"
@@ -48,6 +49,7 @@ ASCII = Signs(
     marked="@",
     cursor="|",
     rule="-",
+    level="-",
     dot="-",
     ellipsis="~",
     plus_minus="+/-",

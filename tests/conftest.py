@@ -23,6 +23,8 @@ _ALSO_FOREIGN = (
     "TMUX",
     "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS",
 )
+# Where pytest-textual-snapshot gathers what differs: it tells its own tests by the environment.
+_OF_THE_TESTS = ("TEXTUAL_SNAPSHOT_TEMPDIR",)
 _PATIENCE_WITH_LEFTOVERS = 20.0
 
 
@@ -32,7 +34,7 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
-            if name.startswith(_FOREIGN) or name in _ALSO_FOREIGN:
+            if (name.startswith(_FOREIGN) or name in _ALSO_FOREIGN) and name not in _OF_THE_TESTS:
                 patch.delenv(name)
         patch.setenv("HOME", str(home))
         patch.setenv("TERM", "xterm-256color")

@@ -21,6 +21,7 @@ from environment.runlog import LogPart, log_parts
 LONGEST_LINE = 1 << 16
 _BLOCK = 1 << 16
 _SEARCH_BLOCK = 1 << 18
+_COUNT_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,9 @@ class _Stretch:
 class LogFile:
     """A log, opened; `refresh` finds what was added since."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, parts_of: Callable[[Path], tuple[LogPart, ...]] = log_parts) -> None:
         self.path = path
+        self._parts_of = parts_of
         self._open: dict[Path, int] = {}
         self._stretches: tuple[_Stretch, ...] = ()
         self._starts: tuple[int, ...] = ()
@@ -69,7 +71,7 @@ class LogFile:
     def refresh(self) -> bool:
         """Look how long the log is now; tell whether that has changed."""
         before = [(stretch.start, stretch.end) for stretch in self._stretches]
-        parts = log_parts(self.path) if self.path.parent.is_dir() else ()
+        parts = self._parts_of(self.path) if self.path.parent.is_dir() else ()
         self._close_all_but({part.path for part in parts})
         found = [stretch for part in parts if (stretch := self._opened(part)) is not None]
         self._stretches = tuple(stretch for stretch in found if stretch.end > stretch.start)
@@ -166,6 +168,30 @@ class LogFile:
             upper = lower
         return None
 
+    def blocks(self, start: int, end: int) -> Iterator[bytes]:
+        """Read what is kept between two positions, block by block; what was cut is passed over."""
+        return (block for _position, block in self._blocks(start, end, _COUNT_BLOCK))
+
+    def matching(
+        self, pattern: re.Pattern[bytes], start: int, count: int, *, wanted: Callable[[], bool]
+    ) -> list[LogLine]:
+        """Find the next `count` lines at or behind `start` in which the pattern is."""
+        found: list[LogLine] = []
+        while len(found) < count and (line := self.search(pattern, start, wanted=wanted)) is not None:
+            found.append(line)
+            start = line.end
+        return found
+
+    def matching_back(
+        self, pattern: re.Pattern[bytes], end: int, count: int, *, wanted: Callable[[], bool]
+    ) -> list[LogLine]:
+        """Find the last `count` lines before `end` in which the pattern is, in their order."""
+        found: list[LogLine] = []
+        while len(found) < count and (line := self.search_back(pattern, end, wanted=wanted)) is not None:
+            found.append(line)
+            end = line.start
+        return found[::-1]
+
     def _line_from(self, position: int) -> LogLine | None:
         stretch = self._stretch_at(position)
         if stretch is None:
@@ -232,6 +258,15 @@ class LogFile:
     def _close_all_but(self, kept: set[Path]) -> None:
         for path in [path for path in self._open if path not in kept]:
             os.close(self._open.pop(path))
+
+
+def one_part(path: Path) -> tuple[LogPart, ...]:
+    """The whole of a file that no warden writes, whatever lies beside it; nothing unless it is a regular one."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return ()
+    return (LogPart(path, 0, status.st_size),) if stat.S_ISREG(status.st_mode) else ()
 
 
 def _open_regular(path: Path) -> int | None:

@@ -6,16 +6,24 @@ import logging
 import queue
 import re
 import threading
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from console.model.logfile import LogFile, LogLine
+from console.model.logfile import LogFile
+from console.model.logplace import LogPlace, Page
+from environment.runlog import LogPart, log_parts
 
 log = logging.getLogger(__name__)
 
+__all__ = ["ERRORS", "LogPager", "Page"]
+
 # At most this often a growing log is shown anew, however fast it grows.
 LOOK_EVERY_SECONDS = 0.25
+_COUNT_SECONDS = 0.02
+# A search through more than this may take long enough to say so.
+_LARGE = 1 << 28
 ERRORS = re.compile(
     rb"\w(?:Error|Exception)\b"
     rb"|(?i:\b(?:error|exception|traceback|fatal|failed|out of memory|oom|killed|segmentation fault)\b)"
@@ -23,49 +31,30 @@ ERRORS = re.compile(
 
 
 @dataclass(frozen=True)
-class Page:
-    """What is to be shown, and where in the log that is.
-
-    Attributes:
-        following: the page stays at the end while the log grows.
-        behind: lines that were added below since following stopped.
-        share: how far down the page's end is, between 0 and 1.
-        hit: where the line begins that a search found.
-        note: what came of the last command, for people.
-    """
-
-    lines: tuple[LogLine, ...] = ()
-    following: bool = True
-    behind: int = 0
-    share: float = 1.0
-    size: int = 0
-    exists: bool = False
-    hit: int | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class _Command:
-    does: Callable[[], None]
+    does: Callable[[LogFile], None]
+    long: bool = False
 
 
 class LogPager:
     """Keeps a place in a log; every method returns at once, pages come by `deliver` from its thread."""
 
-    def __init__(self, path: Path, deliver: Callable[[Page], None], *, height: int = 50) -> None:
+    def __init__(
+        self,
+        path: Path,
+        deliver: Callable[[Page], None],
+        *,
+        height: int = 50,
+        parts_of: Callable[[Path], tuple[LogPart, ...]] = log_parts,
+    ) -> None:
         self._path = path
+        self._parts_of = parts_of
         self._deliver = deliver
-        self._height = height
         self._commands: queue.SimpleQueue[_Command | None] = queue.SimpleQueue()
         self._file: LogFile | None = None
-        self._following = True
-        self._top = 0
-        self._counted_to = 0
-        self._behind = 0
-        self._pattern: re.Pattern[bytes] | None = None
-        self._hit: int | None = None
-        self._note = ""
+        self._place = LogPlace(height, self._still_wanted)
         self._shown: Page | None = None
+        self._told_at = float("-inf")
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._work, name="log-pager", daemon=True)
 
@@ -80,42 +69,58 @@ class LogPager:
 
     def resize(self, height: int) -> None:
         """Show pages of another height."""
-        self._put(lambda: self._set_height(height))
+        self._put(lambda _file: self._place.resize(height))
 
     def move(self, lines: int) -> None:
         """Go down by lines, or up by a negative number."""
-        self._put(lambda: self._move(lines))
+        self._put(lambda file: self._place.move(file, lines))
 
     def top(self) -> None:
         """Go to the beginning."""
-        self._put(self._to_top)
+        self._put(self._place.to_top)
 
     def follow(self) -> None:
         """Go to the end and stay there."""
-        self._put(self._to_end)
+        self._put(lambda _file: self._place.to_end())
+
+    def to_moment(self, text: str) -> None:
+        """Go to what was printed at a moment that a person typed."""
+        self._put(lambda file: self._place.to_moment(file, text))
 
     def search(self, pattern: re.Pattern[bytes] | None, *, back: bool = False) -> None:
         """Go to the next line with a pattern, or with the last one searched for."""
-        self._put(lambda: self._search(pattern, back=back))
+        self._put(lambda file: self._place.search(file, pattern, back=back), long=True)
 
-    def _put(self, does: Callable[[], None]) -> None:
-        self._commands.put(_Command(does))
+    def only_lines_with(self, pattern: re.Pattern[bytes] | None) -> None:
+        """Leave out all lines without a pattern; None shows them all again."""
+        self._put(lambda _file: self._place.only_lines_with(pattern), long=True)
+
+    def with_numbers(self, wanted: bool) -> None:
+        """Tell the lines' numbers or not."""
+        self._put(lambda _file: self._place.with_numbers(wanted))
+
+    def with_times(self, wanted: bool) -> None:
+        """Tell when lines were printed or not."""
+        self._put(lambda _file: self._place.with_times(wanted))
+
+    def mark(self) -> None:
+        """Begin a selection at the top of the page, or give one up."""
+        self._put(lambda _file: self._place.set_mark())
+
+    def take_selection(self, take: Callable[[bytes], None]) -> None:
+        """Hand over, in the pager's thread, what is between the mark or the page's top and the page's end."""
+        self._put(lambda file: take(self._place.selected(file)))
+
+    def _put(self, does: Callable[[LogFile], None], *, long: bool = False) -> None:
+        self._commands.put(_Command(does, long))
 
     def _work(self) -> None:
         while not self._ended.is_set():
-            try:
-                command = self._commands.get(timeout=LOOK_EVERY_SECONDS)
-                moved = command is not None
-            except queue.Empty:
-                command, moved = None, False
+            command = self._next()
             if self._ended.is_set():
                 break
             try:
-                grown = self._refresh()
-                if command is not None:
-                    command.does()
-                if moved or grown or self._shown is None:
-                    self._show()
+                self._step(command)
             except OSError as error:
                 self._let_go()
                 self._tell(Page(note=f"the log can't be read: {error.strerror or error}"))
@@ -126,109 +131,47 @@ class LogPager:
                 self._tell(Page(note="the log can't be shown; see console.log"))
         self._let_go()
 
-    def _refresh(self) -> bool:
+    def _step(self, command: _Command | None) -> None:
+        before = None if self._file is None else self._file.end
+        file = self._refreshed()
+        counting = self._place.is_counting(file)
+        if command is not None:
+            if command.long and file.end > _LARGE and self._shown is not None:
+                self._tell(replace(self._shown, note="searching"))
+            command.does(file)
+        elif counting:
+            self._place.count_on(file, _COUNT_SECONDS)
+            if self._place.is_counting(file) and time.monotonic() - self._told_at < LOOK_EVERY_SECONDS:
+                return
+        elif file.end == before and self._shown is not None:
+            return
+        self._tell(self._place.page(file))
+
+    def _next(self) -> _Command | None:
+        """Wait for a command, or for the time to look again; while there is something to count, hardly."""
+        counting = self._file is not None and self._place.is_counting(self._file)
+        try:
+            return self._commands.get(timeout=0.001 if counting else LOOK_EVERY_SECONDS)
+        except queue.Empty:
+            return None
+
+    def _refreshed(self) -> LogFile:
         if self._file is None:
-            self._file = LogFile(self._path)
-            self._counted_to = self._file.end
-            return True
-        return self._file.refresh()
+            self._file = LogFile(self._path, self._parts_of)
+        else:
+            self._file.refresh()
+        return self._file
 
     def _let_go(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
 
-    def _show(self) -> None:
-        file = self._opened()
-        if self._following:
-            lines = file.backward(file.end, self._height)
-            self._top = lines[0].start if lines else file.begin
-            self._behind, self._counted_to = 0, file.end
-        else:
-            self._top = max(self._top, file.begin)
-            lines = file.forward(self._top, self._height)
-            self._behind += file.count_lines(self._counted_to, file.end)
-            self._counted_to = max(self._counted_to, file.end)
-        length = file.end - file.begin
-        shown_to = (lines[-1].end if lines else file.end) - file.begin
-        self._tell(
-            Page(
-                lines=tuple(lines),
-                following=self._following,
-                behind=self._behind,
-                share=shown_to / length if length else 1.0,
-                size=file.end,
-                exists=file.end > 0,
-                hit=self._hit,
-                note=self._note,
-            )
-        )
-
     def _tell(self, page: Page) -> None:
+        self._told_at = time.monotonic()
         if page != self._shown:
             self._shown = page
             self._deliver(page)
-
-    def _opened(self) -> LogFile:
-        assert self._file is not None  # every command comes after a refresh
-        return self._file
-
-    def _set_height(self, height: int) -> None:
-        self._height = max(1, height)
-
-    def _move(self, lines: int) -> None:
-        file, self._note = self._opened(), ""
-        if lines < 0:
-            before = file.backward(self._top, -lines)
-            if before:
-                self._detach()
-                self._top = before[0].start
-        elif not self._following:
-            ahead = file.forward(self._top, lines + self._height)
-            if len(ahead) < lines + self._height:
-                self._to_end()
-            else:
-                self._top = ahead[lines].start
-
-    def _to_top(self) -> None:
-        self._note = ""
-        self._detach()
-        self._top = self._opened().begin
-
-    def _to_end(self) -> None:
-        self._following, self._note = True, ""
-
-    def _detach(self) -> None:
-        if self._following:
-            self._following, self._behind, self._counted_to = False, 0, self._opened().end
-
-    def _search(self, pattern: re.Pattern[bytes] | None, *, back: bool) -> None:
-        file = self._opened()
-        self._pattern = pattern or self._pattern
-        if self._pattern is None:
-            self._note = "nothing to search for yet: / begins"
-            return
-        start = self._search_from(back=back)
-        if back:
-            found = file.search_back(self._pattern, start, wanted=self._still_wanted)
-        else:
-            found = file.search(self._pattern, start, wanted=self._still_wanted)
-        if found is None:
-            stopped = not self._still_wanted()
-            self._note = "search stopped" if stopped else f"no {'earlier' if back else 'further'} hit"
-            return
-        self._note = ""
-        self._detach()
-        self._hit = found.start
-        # A few lines above the hit tell what led to it.
-        above = file.backward(found.start, min(5, self._height // 3))
-        self._top = above[0].start if above else found.start
-
-    def _search_from(self, *, back: bool) -> int:
-        file = self._opened()
-        if self._hit is not None and not self._following:
-            return self._hit if back else file.forward(self._hit, 1)[0].end
-        return file.end if back or self._following else self._top
 
     def _still_wanted(self) -> bool:
         return self._commands.empty() and not self._ended.is_set()

@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 LOOK_EVERY_SECONDS = 0.5
 ENGINE_EVERY_SECONDS = 2.0
+# Trouble that passes by itself is not told: an engine that creates, migrates or replaces the state is done by then.
+TROUBLE_PASSES_SECONDS = 2.0
 
 
 class Health(StrEnum):
@@ -86,6 +88,7 @@ class Reader:
         self._condition = Condition()
         self._engine_seen_at = float("-inf")
         self._busy_since: float | None = None
+        self._trouble_since: float | None = None
         # A daemon: a read that a stalled mount never answers must not keep the console from ending.
         self._thread = threading.Thread(target=self._work, name="state-reader", daemon=True)
 
@@ -131,13 +134,11 @@ class Reader:
             try:
                 self._look()
             except Problem as problem:
-                self._let_go()
-                self._tell(Condition(Health.BAD, problem))
+                self._trouble(problem)
             except Exception as error:
                 # Whatever it is, the console must go on and say so; the log keeps the traceback.
                 log.exception("reading the state")
-                self._let_go()
-                self._tell(Condition(Health.BAD, Problem("the state could not be read", repr(error)[:200])))
+                self._trouble(Problem("the state could not be read", repr(error)[:200]))
             self._busy_since = None
             self._wake.wait(LOOK_EVERY_SECONDS)
             self._wake.clear()
@@ -181,7 +182,16 @@ class Reader:
             self._database.close()
         self._database, self._file, self._version = None, None, None
 
+    def _trouble(self, problem: Problem) -> None:
+        self._let_go()
+        since, known = self._trouble_since, self._condition.health is Health.BAD
+        self._trouble_since = time.monotonic() if since is None else since
+        if known or time.monotonic() - self._trouble_since >= TROUBLE_PASSES_SECONDS:
+            self._tell(Condition(Health.BAD, problem))
+
     def _tell(self, condition: Condition) -> None:
+        if condition.health is not Health.BAD:
+            self._trouble_since = None
         if not condition.tells_the_same(self._condition):
             self._condition = condition
             self._on_condition(condition)

@@ -101,6 +101,16 @@ def elapsed_within(seconds: float, limit_seconds: float) -> str:
     return f"{whole // 60}m{whole % 60:02d}"
 
 
+def took(seconds: float) -> str:
+    """How long something that has ended took, in the two units that matter: `0.4 s`, `9 s`, `3m05`, `2h10`."""
+    if seconds < 1:
+        return f"{max(0.0, seconds):.1f} s"
+    if seconds < 60:
+        return f"{int(seconds)} s"
+    whole = int(seconds)
+    return f"{whole // 60}m{whole % 60:02d}" if whole < 3600 else f"{whole // 3600}h{whole % 3600 // 60:02d}"
+
+
 def is_short(limit_seconds: float) -> bool:
     """Whether seconds matter under a limit."""
     return limit_seconds < 3600

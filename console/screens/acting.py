@@ -1,4 +1,4 @@
-"""Relaunching and stopping runs from any screen: which can be, what is asked first, what the engine is told."""
+"""Relaunching, stopping and classifying runs from any screen: what can be, what is asked first, what is told."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from console.model import wording
+from console.screens.classify import ClassifyScreen, Verdict
 from console.screens.confirm import ConfirmScreen
-from console.screens.sweep_lines import relaunch_question, stop_question
-from state.lifecycle import RunState
+from console.screens.questions import classify_question, relaunch_question, stop_question
+from state.lifecycle import FailureClass, RunState
 from state.records import Run
 from state.transitions import is_reroll
 
@@ -41,3 +42,21 @@ def stop(app: ConsoleApp, found: Sequence[Run]) -> None:
     lines = stop_question(going, min(app.size.width - 12, _QUESTION_WIDTH))
     ask = partial(app.ask, "run.stop", {"run_ids": [run.id for run in going]})
     app.confirm(ConfirmScreen(f"Stop {wording.plural(len(going), 'run')}?", lines, "yes, stop"), ask)
+
+
+def classify(app: ConsoleApp, found: Sequence[Run]) -> None:
+    """Let the class of the failed ones among these runs be corrected."""
+    failed = [run for run in found if run.state is RunState.FAILED]
+    if not failed:
+        app.say("only runs that have failed have a class")
+        return
+    lines = classify_question(failed, min(app.size.width - 12, _QUESTION_WIDTH))
+
+    def ask(verdict: Verdict | None) -> None:
+        if verdict is not None:
+            wanted = {"class": verdict.kind.value, "note": verdict.note}
+            app.ask("run.classify", {"run_ids": [run.id for run in failed]} | wanted)
+
+    title = f"What did {wording.plural(len(failed), 'run')} fail of?"
+    current = failed[0].failure_class or FailureClass.UNKNOWN
+    app.push_screen(ClassifyScreen(title, lines, current), ask)

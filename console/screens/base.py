@@ -85,6 +85,10 @@ class ConsoleScreen(Screen[None]):
         if self.is_whole():
             self.redraw()
 
+    def beat(self) -> None:
+        """A while has passed, as long as `redraw_every` says."""
+        self.draw()
+
     def is_whole(self) -> bool:
         """Whether everything that `redraw` draws on is there."""
         return bool(self.query("#footer"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from console.model import wording
-from console.painting import Line, Piece, Pieces, cut, fit, foreign
+from console.painting import Line, Piece, Pieces, cut, fit, fitting, foreign, width_of
 from console.signs import Signs
 from console.theme import Role
 from engine.scoreboard import COLUMNS, Row, Standing
@@ -85,7 +85,8 @@ def _line(row: Row, width: int, signs: Signs) -> Line:
         pieces.append(_cell(row.columns[column], cell, own=own, signs=signs))
     pieces.append((fit(_hours(row.hours), 5, right=True), "dim"))
     pieces.append((fit(row.date if date else "", date, right=True), "dim"))
-    pieces += [("  ", "text"), *_seeds(row)]
+    left = width - width_of(pieces) - 2
+    pieces += [("  ", "text"), *fitting([_seeds(row, words) for words in (2, 1, 0)], left)]
     return Line(cut(tuple(pieces), width), key=(row.table, row.name, row.llms, row.date), selectable=True)
 
 
@@ -103,7 +104,7 @@ def _cell(standing: Standing, width: int, *, own: bool, signs: Signs) -> tuple[s
     return fit(precise if width >= 12 else f"{standing.cell.mean:.1f}", width, right=True), "text"
 
 
-def _seeds(row: Row) -> Pieces:
+def _seeds(row: Row, words: int) -> Pieces:
     if row.table != "own":
         return (("published" if row.table == "main" else "additional", "faint"),)
     if row.conflict:
@@ -112,10 +113,10 @@ def _seeds(row: Row) -> Pieces:
     if row.demo:
         pieces.append(("demo ", "warn"))
     pieces.append((f"{row.seeds_done} of {row.seeds_planned}", "dim"))
-    if row.running:
+    if row.running and words >= 2:
         pieces.append((", running", "running"))
-    if row.rerolled:
-        pieces.append((f", {row.rerolled} re-rolled", "warn"))
+    if row.rerolled and words >= 1:
+        pieces.append((f", {row.rerolled} re-rolled" if words >= 2 else f" +{row.rerolled}", "warn"))
     return tuple(pieces)
 
 
@@ -131,6 +132,10 @@ def own_summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, 
             earned = f"{standing.cell.mean:.1f} {signs.plus_minus}{standing.cell.sem:.1f} %"
         demo: Pieces = (("  demo, not comparable", "warn"),) if row.demo else ()
         head: Piece = (f" {foreign(row.name, 20)} ", "strong")
-        middle: Piece = (f"any medal on its own {wording.plural(standing.of, 'competition')}: ", "dim")
-        made.append(cut((head, middle, (earned, "text"), *demo), width))
+        covered = wording.plural(standing.of, "competition")
+        forms: list[Pieces] = [
+            (head, (f"any medal on its own {covered}: ", "dim"), (earned, "text"), *demo),
+            (head, (f"medal on its own {standing.of}: ", "dim"), (earned, "text"), *demo),
+        ]
+        made.append(fitting(forms, width))
     return tuple(made[:4])

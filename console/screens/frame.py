@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from console.keys import Context, Key, KeyTable, shown
 from console.model import wording
 from console.model.reader import Condition, Health
-from console.painting import Pieces, cut, foreign, spread, width_of
+from console.painting import Pieces, cut, foreign, spread, spread_fitting, width_of
 from console.sanitize import plain
 from console.signs import Signs
 from console.theme import Role
@@ -17,7 +17,9 @@ from engine.control import EngineStatus
 STALLED_SECONDS = 3.0
 # The engine writes its status every other second; with this age it hangs.
 SILENT_SECONDS = 20.0
-_LOW_DISK_SHARE = 0.05
+# Below this share of a disk, a person has to look.
+LOW_DISK_SHARE = 0.05
+_FIRST_TITLES = 6
 
 SCREENS: tuple[tuple[str, str, str], ...] = (
     ("overview", "1", "Overview"),
@@ -44,20 +46,29 @@ class Situation:
 
 def top_line(found: Situation, mode: str, width: int) -> Pieces:
     """Where you are, and whether all is well."""
-    right = (*_health(found, width), ("   ", "text"), (wording.clock(found.now), "text"), (" ", "text"))
-    wide = width >= 110
-    left: list[tuple[str, Role]] = [(" ", "text")]
-    for name, key, title in SCREENS:
+    clock: Pieces = (("   ", "text"), (wording.clock(found.now), "text"), (" ", "text"))
+    return spread_fitting(
+        [_places(mode, titles) for titles in (len(SCREENS), _FIRST_TITLES, 0)],
+        [(*_health(found, words), *clock) for words in (3, 2, 1, 0)],
+        width,
+    )
+
+
+def _places(mode: str, titles: int) -> Pieces:
+    """The digits of the screens, the first ones with their titles."""
+    pieces: list[tuple[str, Role]] = [(" ", "text")]
+    for place, (name, key, title) in enumerate(SCREENS):
         if name == mode:
-            left += [(key, "accent"), (f" {title}", "strong"), ("  ", "text")]
-        elif wide:
-            left += [(key, "dim"), (f" {title}", "dim"), ("  ", "text")]
+            pieces += [(key, "accent"), (f" {title}", "strong"), ("  ", "text")]
+        elif place < titles:
+            pieces += [(key, "dim"), (f" {title}", "dim"), ("  ", "text")]
         else:
-            left += [(key, "dim"), (" ", "text")]
-    return spread(tuple(left), right, width)
+            pieces += [(key, "dim"), (" ", "text")]
+    return tuple(pieces)
 
 
-def _health(found: Situation, width: int) -> Pieces:
+def _health(found: Situation, words: int) -> Pieces:
+    """How all is, in `words` of detail: 0 only what is wrong, 3 everything."""
     engine, dot = found.engine, f" {found.signs.dot} "
     pieces: list[tuple[str, Role]] = []
     if found.readonly:
@@ -72,13 +83,14 @@ def _health(found: Situation, width: int) -> Pieces:
     silent = engine.heartbeat_at is not None and found.now - engine.heartbeat_at > SILENT_SECONDS
     pieces += [("engine silent", "warn") if silent else ("engine ok", "good"), (dot, "faint")]
     pieces += [(f"{engine.live} running", "running" if engine.live else "dim")]
-    if width >= 100 and engine.queued:
+    if words >= 3 and engine.queued:
         pieces += [(dot, "faint"), (f"{engine.queued:,} queued", "dim")]
     free, total = engine.state_disk_free, engine.state_disk_total
     if free is not None and total:
-        low = free < _LOW_DISK_SHARE * total
-        text = f"disk {wording.size(free)} free" if width >= 100 else f"disk {wording.size(free)}"
-        pieces += [(dot, "faint"), (text, "bad" if low else "dim")]
+        low = free < LOW_DISK_SHARE * total
+        if low or words >= 1:
+            text = f"disk {wording.size(free)} free" if words >= 2 else f"disk {wording.size(free)}"
+            pieces += [(dot, "faint"), (text, "bad" if low else "dim")]
     return tuple(pieces)
 
 

@@ -21,6 +21,7 @@ _TITLES: dict[Context, str] = {
     "list": "In lists",
     "matrix": "In the matrix",
     "log": "In a log",
+    "file": "File",
     "overview": "Overview",
     "sweep": "Sweep",
     "run": "Run",
@@ -29,6 +30,7 @@ _TITLES: dict[Context, str] = {
     "board": "Board",
     "welcome": "Welcome",
     "confirm": "Confirmation",
+    "classify": "Correcting a class",
 }
 
 

@@ -45,12 +45,12 @@ def ruler(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tu
     total = sum(len(text) for text, _ in pieces)
     place = _place(score, values, ticks, total - len(end), cuts)
     role = medal_role(cuts, score)
-    text = wording.score(score, 9)
-    below = max(0, min(place - len(text) // 2, width - len(text)))
+    text, told = wording.score(score, 9), f"    {distances(cuts, score)}"
+    below = max(0, min(place - len(text) // 2, width - len(text) - len(told)))
     return (
         tuple(pieces),
         ((" " * place, "text"), (signs.pointer, role)),
-        ((" " * below, "text"), (text, role), (f"    {distances(cuts, score)}", "dim")),
+        ((" " * below, "text"), (text, role), (told, "dim")),
     )
 
 

@@ -1,29 +1,33 @@
-"""The run screen: one run's log, attempts, submissions, files and configuration."""
+"""The run screen: one run's log, attempts, submissions, resources, files and configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from textual.containers import Container
 from textual.widget import Widget
 
 from console.keys import Context, bindings
-from console.model import files
+from console.model import run_details
+from console.model.files import MOST_ENTRIES
+from console.model.run_details import Listing, Usage
 from console.model.run_facts import RunFacts, run_facts
 from console.painting import Line
-from console.screens import acting, run_lines
+from console.screens import acting, run_config, run_curves, run_lines
 from console.screens.base import ConsoleScreen
+from console.screens.file import FileScreen
 from console.widgets.line_list import LineList
-from console.widgets.log_view import LogView
+from console.widgets.log_pane import LogPane
 from console.widgets.painted import Painted
-from console.widgets.prompt import Prompt
+from engine.runs.protocol import Order
 from state.database import Database
 
 
 class RunScreen(ConsoleScreen):
-    """Facts at the top, one of five panes below."""
+    """Facts at the top, one of six panes below."""
 
     CONTEXTS = ("run", "log")
     MODE = "sweep"
@@ -35,27 +39,21 @@ class RunScreen(ConsoleScreen):
         self._run_id = run_id
         self._pane = pane
         self._facts: RunFacts | None = None
-        self._files: tuple[files.Entry, ...] = ()
-        self._files_note = ""
+        self._listing: Listing = ((), False)
+        self._usage: Usage | None = None
+        self._order: Order | None = None
 
     def body(self) -> Iterable[Widget]:
         """Header, names of the panes, the log or a list."""
         yield Painted(id="header")
         yield Painted(id="panes")
         with Container(id="body"):
-            yield LogView(id="log")
+            yield LogPane(id="log")
             yield LineList(id="list")
-        yield Painted(id="log-status")
-        yield Prompt("/", "a regular expression; small letters match large ones too", id="search")
 
     def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
         """The facts of this run."""
-        return {
-            "facts": (
-                lambda database: run_facts(database, self._run_id),
-                self._take,
-            )
-        }
+        return {"facts": (lambda database: run_facts(database, self._run_id), self._take)}
 
     def contexts(self) -> tuple[Context, ...]:
         """The log has keys that a list has not."""
@@ -65,9 +63,19 @@ class RunScreen(ConsoleScreen):
         """Open on the wanted pane."""
         self._show_pane(self._pane)
 
+    def is_whole(self) -> bool:
+        """The view is made after its pane."""
+        return super().is_whole() and bool(self.query("LogView"))
+
     def redraw_every(self) -> float:
         """A run of minutes is watched by the second."""
         return self.seconds_between(self._facts.sweep.spec.time_limit_seconds if self._facts else None)
+
+    def beat(self) -> None:
+        """Draw again, and measure again what grows."""
+        super().beat()
+        if self._pane == "resources" and self._facts is not None and self._facts.run.is_live:
+            self._fetch()
 
     def redraw(self) -> None:
         """Draw the facts and the pane as they are now."""
@@ -79,28 +87,29 @@ class RunScreen(ConsoleScreen):
         self.query_one("#header", Painted).show(*header)
         self.query_one("#panes", Painted).show(run_lines.panes(self._pane, width, self.app.signs))
         if self._pane == "log":
-            self._draw_log_status()
+            self.query_one(LogPane).draw_status()
         else:
             self.query_one("#list", LineList).show(self._lines(facts))
 
-    def on_log_view_told(self) -> None:
-        """Tell where the log view is."""
-        self._draw_log_status()
+    def on_line_list_opened(self) -> None:
+        """Open the file or snapshot under the cursor."""
+        self.action_open()
 
-    def on_log_view_search_wanted(self) -> None:
-        """Let a search be typed."""
-        self.query_one(Prompt).open("")
-
-    def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Search."""
-        log = self.query_one(LogView)
-        log.focus()
-        if message.value and (wrong := log.search(message.value)):
-            self.app.say(wrong, bad=True)
-
-    def on_prompt_left(self) -> None:
-        """Search for nothing."""
-        self.query_one(LogView).focus()
+    def action_open(self) -> None:
+        """Open the file or snapshot under the cursor."""
+        facts, key = self._facts, self.query_one("#list", LineList).key
+        if facts is None:
+            return
+        if self._pane == "files" and isinstance(key, str):
+            kind = next((entry.kind for entry in self._listing[0] if entry.path == key), "")
+            if kind == "file":
+                self.app.push_screen(FileScreen(Path(key)))
+            else:
+                self.app.say(f"a {kind} can't be opened" if kind else "that file is gone")
+        elif self._pane == "submissions":
+            for each in facts.submissions:
+                if each.id == key:
+                    self.app.push_screen(FileScreen(facts.state_dir / each.path))
 
     def action_next_pane(self) -> None:
         """Show the next pane."""
@@ -120,11 +129,15 @@ class RunScreen(ConsoleScreen):
         if self._facts is not None:
             acting.stop(self.app, [self._facts.run])
 
+    def action_classify(self) -> None:
+        """Correct the class of this run's failure."""
+        if self._facts is not None:
+            acting.classify(self.app, [self._facts.run])
+
     def action_copy(self) -> None:
         """Copy the path of the run's directory to the terminal's clipboard."""
         if self._facts is not None and self._facts.directory is not None:
-            self.app.copy_to_clipboard(str(self._facts.directory))
-            self.app.say(f"copied {self._facts.directory}")
+            self.app.copy_path(self._facts.directory)
 
     def action_back(self) -> None:
         """Go back to where one came from."""
@@ -136,41 +149,60 @@ class RunScreen(ConsoleScreen):
 
     def _show_pane(self, pane: str) -> None:
         self._pane = pane
-        log, lines = self.query_one(LogView), self.query_one("#list", LineList)
+        log, lines = self.query_one(LogPane), self.query_one("#list", LineList)
         log.display = pane == "log"
         lines.display = pane != "log"
-        self.query_one("#log-status").display = pane == "log"
-        (log if pane == "log" else lines).focus()
-        if pane == "files":
-            self._list_files()
+        (log.view if pane == "log" else lines).focus()
+        self._fetch()
         lines.scroll_to(y=0, animate=False)
         self.redraw()
         self.refresh_frame()
 
     def _take(self, facts: RunFacts) -> None:
+        other = self._facts is None or self._facts.directory != facts.directory
         self._facts = facts
-        self.query_one(LogView).show(facts.log)
+        self.query_one(LogPane).view.show(facts.log)
+        if other:
+            self._usage, self._order = None, None
+            self._fetch()
         self.redraw()
 
     def _lines(self, facts: RunFacts) -> list[Line]:
-        width = self.query_one("#list").scrollable_content_region.width or self.size.width
+        shown = self.query_one("#list", LineList)
+        width = shown.scrollable_content_region.width or self.size.width
+        height, now, signs = shown.size.height, self.app.now(), self.app.signs
         if self._pane == "timeline":
             return run_lines.timeline(facts, width)
         if self._pane == "submissions":
-            return run_lines.submissions(facts, width, self.app.signs)
+            drawn = run_curves.score_chart(facts, width - 2, max(5, min(14, height // 2 - 3)), now, signs)
+            return [*drawn, *run_lines.submissions(facts, width, signs)]
+        if self._pane == "resources":
+            return run_curves.resources(facts, self._usage, width - 2, height, now, signs)
         if self._pane == "files":
-            return run_lines.files(self._files, self._files_note, width)
-        return run_lines.config(facts, width)
+            entries, more = self._listing
+            note = f"only the first {MOST_ENTRIES} are shown" if more else ""
+            return run_lines.files(entries, note, width)
+        return run_config.config(facts, self._order, width)
 
-    def _list_files(self) -> None:
-        if self._facts is not None and self._facts.directory is not None:
-            self.app.in_thread(partial(files.listing, self._facts.directory), self._take_files)
+    def _fetch(self) -> None:
+        """Read in a thread what the pane shows from files."""
+        work: dict[str, tuple[Callable[[RunFacts], Any], Callable[[Any], None]]] = {
+            "files": (run_details.files_of, self._take_listing),
+            "resources": (run_details.usage_of, self._take_usage),
+            "config": (run_details.order_of, self._take_order),
+        }
+        if self._facts is not None and self._pane in work:
+            read, take = work[self._pane]
+            self.app.in_thread(partial(read, self._facts), take)
 
-    def _take_files(self, found: tuple[tuple[files.Entry, ...], bool]) -> None:
-        self._files, more = found
-        self._files_note = f"only the first {files.MOST_ENTRIES} are shown" if more else ""
+    def _take_listing(self, found: Listing) -> None:
+        self._listing = found
         self.draw()
 
-    def _draw_log_status(self) -> None:
-        if self.is_whole():
-            self.query_one("#log-status", Painted).show(self.query_one(LogView).status(self.size.width))
+    def _take_usage(self, found: Usage) -> None:
+        self._usage = found
+        self.draw()
+
+    def _take_order(self, found: Order | None) -> None:
+        self._order = found
+        self.draw()

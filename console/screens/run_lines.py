@@ -7,34 +7,40 @@ from collections.abc import Sequence
 from console.model import wording
 from console.model.files import Entry
 from console.model.run_facts import RunFacts
-from console.painting import Line, Piece, Pieces, bar, cut, fit, foreign, spread
+from console.painting import (
+    Line,
+    Piece,
+    Pieces,
+    bar,
+    cut,
+    fit,
+    foreign,
+    joined,
+    spread_fitting,
+    width_of,
+)
 from console.screens.ruler import ruler
 from console.screens.run_cell import draw_run, outcome_role, outcome_sign, state_role
 from console.signs import Signs
 from state.lifecycle import Outcome
 from state.records import Attempt, Submission
 
-PANES = ("log", "timeline", "submissions", "files", "config")
+PANES = ("log", "timeline", "submissions", "resources", "files", "config")
 
 
 def header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Pieces, ...]:
     """Which run this is, how it is, and what it would get."""
     run, dot = facts.run, _dot(signs)
-    place: list[Piece] = [
-        (" ", "text"),
-        (foreign(run.competition_id, 60).rstrip(), "strong"),
-        dot,
-        (f"seed {run.seed}", "text"),
-    ]
-    if run.attempts:
-        place += [dot, (f"attempt {run.attempts}", "dim")]
-    place += [dot, (foreign(run.sweep_id, 30).rstrip(), "dim")]
+    state = [_state(facts, now, signs, with_bar=width >= 100), _state(facts, now, signs, with_bar=False)]
+    name = foreign(run.competition_id, max(12, min(60, width - 10 - width_of(state[1])))).rstrip()
+    place: list[Pieces] = [((f" {name}", "strong"),), ((f"seed {run.seed}", "text"),)]
     if run.rerolls:
-        place += [dot, (f"re-rolled {run.rerolls}{signs.times}", "warn")]
-    lines = [
-        spread(tuple(place), _state(facts, width, now, signs), width),
-        cut(_standing(facts, now, signs), width),
-    ]
+        place.append(((f"re-rolled {run.rerolls}{signs.times}", "warn"),))
+    if run.attempts:
+        place.append(((f"attempt {run.attempts}", "dim"),))
+    place.append(((foreign(run.sweep_id, 30).rstrip(), "dim"),))
+    room = width - width_of(state[1]) - 1
+    lines = [spread_fitting([joined(place, dot, room)], state, width), _standing(facts, now, signs, width)]
     if run.failure_class is not None:
         lines.append(_failure(facts, width))
     return tuple(lines)
@@ -53,50 +59,52 @@ def panes(current: str, width: int, signs: Signs) -> Pieces:
     return (*pieces, (rule, "faint"))
 
 
-def _state(facts: RunFacts, width: int, now: float, signs: Signs) -> Pieces:
+def _state(facts: RunFacts, now: float, signs: Signs, *, with_bar: bool) -> Pieces:
     run, limit = facts.run, facts.sweep.spec.time_limit_seconds
     drawn = draw_run(run, signs, now, limit)
     word = wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
     if run.started_at is None:
         return ((f"{drawn.sign} {word} ", state_role(run)),)
     took = (run.ended_at or now) - run.started_at
+    told = f"took {wording.took(took)} of {wording.limit(limit)}" if run.ended_at else ""
     pieces: list[Piece] = [
         (f"{drawn.sign} {word} ", state_role(run)),
-        (wording.of_limit(took, limit), "text"),
+        (told or wording.of_limit(took, limit), "text"),
         (" ", "text"),
     ]
-    if run.is_live and width >= 100:
+    if run.is_live and with_bar:
         full, empty = bar(took / limit, 20, signs)
         pieces += [(full, "running"), (empty, "faint"), (" ", "text")]
     return tuple(pieces)
 
 
-def _standing(facts: RunFacts, now: float, signs: Signs) -> Pieces:
-    run, dot = facts.run, _dot(signs)
-    pieces: list[Piece] = [(" ", "text")]
+def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
+    run = facts.run
+    stands: list[Piece] = [(" ", "text")]
     if run.standing is None:
-        pieces.append(("nothing graded yet", "dim"))
+        stands.append(("nothing graded yet", "dim"))
     else:
-        pieces += [
+        stands += [
             ("now " if run.is_live else "", "dim"),
             (wording.OUTCOME_WORDS[run.standing], outcome_role(run.standing)),
         ]
     if run.score is not None:
-        pieces.append((f" {wording.score(run.score, 9)}", "text"))
+        stands.append((f" {wording.score(run.score, 9)}", "text"))
+    groups: list[Pieces] = [tuple(stands)]
+    if facts.attempt is not None and facts.attempt.isolated is False:
+        groups.append((("not isolated", "warn"),))
     if facts.competition is not None:
         cuts = facts.competition.thresholds
-        pieces.append(
-            (f" (bronze {wording.score(cuts.bronze, 8)}, median {wording.score(cuts.median, 8)})", "dim")
-        )
-    if facts.submissions:
-        valid = sum(each.valid is True for each in facts.submissions)
-        pieces += [dot, (f"{valid} valid of {wording.plural(len(facts.submissions), 'submission')}", "dim")]
+        bronze, median = wording.score(cuts.bronze, 8), wording.score(cuts.median, 8)
+        groups.append(((f"bronze {bronze}, median {median}", "dim"),))
     if run.is_live and run.last_activity_at is not None:
         quiet = wording.age(now - run.last_activity_at)
-        pieces += [dot, ("last change " + ("now" if quiet == "now" else f"{quiet} ago"), "dim")]
-    if facts.attempt is not None and facts.attempt.isolated is False:
-        pieces += [dot, ("not isolated", "warn")]
-    return tuple(pieces)
+        groups.append((("last change " + ("now" if quiet == "now" else f"{quiet} ago"), "dim"),))
+    if facts.submissions:
+        valid = sum(each.valid is True for each in facts.submissions)
+        told = f"{valid} valid of {wording.plural(len(facts.submissions), 'submission')}"
+        groups.append(((told, "dim"),))
+    return joined(groups, _dot(signs), width)
 
 
 def _failure(facts: RunFacts, width: int) -> Pieces:
@@ -214,38 +222,3 @@ def files(entries: Sequence[Entry], note: str, width: int) -> list[Line]:
         )
         lines.append(Line(cut(pieces, width), key=entry.path, selectable=True))
     return [*lines, Line(((f"  {note}", "dim"),))] if note else lines
-
-
-def config(facts: RunFacts, width: int) -> list[Line]:
-    """What the operator asked for, and where things are."""
-    spec, attempt = facts.sweep.spec, facts.attempt
-    isolation = {None: wording.UNKNOWN, True: "isolated", False: "not isolated: trusted agents only"}
-    rows = [
-        ("agent", spec.agent_id),
-        ("agent version", facts.sweep.agent_version),
-        ("edition", spec.edition),
-        ("time limit", wording.limit(spec.time_limit_seconds)),
-        ("runtime", attempt.runtime if attempt else spec.runtime),
-        ("isolation", isolation[attempt.isolated if attempt else None]),
-        ("network", spec.network),
-        ("processors", f"{spec.cpus:g}"),
-        ("memory", wording.size(spec.memory_bytes) if spec.memory_bytes else "not limited"),
-        ("GPUs", str(spec.gpus)),
-        ("directory", str(facts.directory) if attempt else wording.UNKNOWN),
-    ]
-    if facts.competition is not None:
-        rows.append(
-            ("metric", f"{facts.competition.metric.name}, {wording.better(facts.competition.thresholds)}")
-        )
-        rows += [
-            ("known defect", text)
-            for text in facts.competition.defects_in("corrected" if spec.edition == "corrected" else "v1")
-        ]
-    return [
-        Line(
-            ((f"  {name:<16}", "dim"), (foreign(value, max(10, width - 20)).rstrip(), "text")),
-            key=(name, place),
-            selectable=True,
-        )
-        for place, (name, value) in enumerate(rows)
-    ]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from console.model import wording
 from console.model.filters import Filter
 from console.model.sweep_board import BoardRow, Group, SweepBoard
-from console.painting import Line, Piece, Pieces, cut, fit, foreign, spread
+from console.painting import Line, Piece, Pieces, cut, fit, foreign, spread, spread_fitting
 from console.screens.run_cell import cell_pieces, draw_run, state_role
 from console.signs import Signs
 from engine.scoreboard import Cell
@@ -53,33 +51,59 @@ def header(board: SweepBoard, view: View) -> tuple[Pieces, ...]:
         f"edition {spec.edition}",
         f"at most {sweep.concurrency} at once",
     ]
-    left: list[Piece] = [(" ", "text"), (foreign(sweep.id, 40).rstrip(), "strong")]
+    name: list[Piece] = [(" ", "text"), (foreign(sweep.id, 40).rstrip(), "strong")]
     if sweep.state is not SweepState.ACTIVE:
         sign = signs.paused if sweep.state is SweepState.PAUSED else signs.stopped
-        left.append((f"  {sign} {sweep.state}", "warn"))
+        name.append((f"  {sign} {sweep.state}", "warn"))
     place = board.all_sweeps.index(sweep.id) + 1
     others: Pieces = (
         ((f"sweep {place} of {len(board.all_sweeps)} ", "dim"),) if len(board.all_sweeps) > 1 else ()
     )
-    agent = foreign(spec.agent_id, 30).rstrip()
-    left += [(dot, "faint"), (agent, "text"), (dot, "faint"), (dot.join(facts), "dim")]
-    earned: Pieces = (("any medal ", "dim"), (_cell(board.any_medal, signs), "strong"), (" ", "text"))
-    second: Pieces = ((" ", "text"), *counts_pieces(board.counts, signs, short=view.width < 100))
-    return spread(tuple(left), others, view.width), spread(second, earned, view.width)
+    agent: Pieces = ((dot, "faint"), (foreign(spec.agent_id, 30).rstrip(), "text"), (dot, "faint"))
+    lefts: list[Pieces] = [(*name, *agent, (dot.join(facts[:count]), "dim")) for count in (4, 3, 2, 1)]
+    cell = _cell(board.any_medal, signs)
+    earned: list[Pieces] = [
+        (("any medal ", "dim"), (cell, "strong"), (" ", "text")),
+        (("medal ", "dim"), (cell, "strong"), (" ", "text")),
+    ]
+    counts: list[Pieces] = [((" ", "text"), *counts_pieces(board.counts, signs, words)) for words in _COUNTS]
+    return (
+        spread_fitting([*lefts, tuple(name)], [others, ()], view.width),
+        spread_fitting(counts, earned, view.width),
+    )
 
 
-def counts_pieces(counts: SweepCounts, signs: Signs, *, short: bool = False) -> Pieces:
+@dataclass(frozen=True)
+class _Words:
+    """How counts are named where there is less and less room."""
+
+    running: str
+    queued: str
+    finished: str
+    failed: str
+    infrastructure: str
+    stopped: str
+
+
+_COUNTS = (
+    _Words(" running", " queued", " finished", " failed", " infrastructure", " stopped"),
+    _Words(" running", " queued", " done", " failed", " infra", " stopped"),
+    _Words("", "", "", "", " infra", ""),
+)
+
+
+def counts_pieces(counts: SweepCounts, signs: Signs, words: _Words = _COUNTS[0]) -> Pieces:
     """How many runs are where, each with its sign."""
     pieces: list[Piece] = [
-        (f"{signs.running} {counts.live} running", "running" if counts.live else "dim"),
-        (f"   {signs.queued} {counts.queued} queued", "dim"),
-        (f"   {signs.done} {counts.finished} finished", "good" if counts.finished else "dim"),
-        (f"   {signs.failed} {counts.failed} failed", "bad" if counts.failed else "dim"),
+        (f"{signs.running} {counts.live}{words.running}", "running" if counts.live else "dim"),
+        (f"   {signs.queued} {counts.queued}{words.queued}", "dim"),
+        (f"   {signs.done} {counts.finished}{words.finished}", "good" if counts.finished else "dim"),
+        (f"   {signs.failed} {counts.failed}{words.failed}", "bad" if counts.failed else "dim"),
     ]
     if counts.infrastructure:
-        pieces.append((f" ({counts.infrastructure} {'infra' if short else 'infrastructure'})", "dim"))
+        pieces.append((f" ({counts.infrastructure}{words.infrastructure})", "dim"))
     if counts.stopped:
-        pieces.append((f"   {signs.stopped} {counts.stopped} stopped", "dim"))
+        pieces.append((f"   {signs.stopped} {counts.stopped}{words.stopped}", "dim"))
     return tuple(pieces)
 
 
@@ -267,45 +291,3 @@ def _flat_row(run: Run, row: BoardRow, view: View) -> Line:
         (foreign(what, max(0, view.width - _flat_name(view.width) - 72)), "dim"),
     )
     return Line(cut(pieces, view.width), key=run.id, selectable=True)
-
-
-_REROLL_WARNING = (
-    "Another chance for these seeds makes the result look better than one try would have been."
-    " They count as re-rolled, and the exported row says so."
-)
-
-
-def relaunch_question(found: Sequence[Run], rerolls: Sequence[Run], width: int) -> tuple[Pieces, ...]:
-    """What a relaunch touches, told apart by what it does to the statistics."""
-    free = [run for run in found if run not in rerolls]
-    lines: list[Pieces] = []
-    if free:
-        lines += [
-            ((f"{wording.plural(len(free), 'run')} lost to infrastructure or never started", "strong"),)
-        ]
-        lines += _named(free, width)
-        lines += [(("Launching them again changes no statistics.", "dim"),)]
-    if rerolls:
-        lines += [()] if lines else []
-        lines += [((f"{wording.plural(len(rerolls), 'run')} ended by the agent's own doing", "warn"),)]
-        lines += _named(rerolls, width)
-        lines += [((text, "warn"),) for text in textwrap.wrap(_REROLL_WARNING, max(20, width - 4))]
-    return tuple(lines)
-
-
-def stop_question(found: Sequence[Run], width: int) -> tuple[Pieces, ...]:
-    """What stopping touches."""
-    live = sum(run.is_live for run in found)
-    lines: list[Pieces] = [((f"{wording.plural(len(found), 'run')}, {live} of them running", "strong"),)]
-    return (*lines, *_named(found, width), (("Their agents are ended; what they have left is kept.", "dim"),))
-
-
-def _named(found: Sequence[Run], width: int) -> list[Pieces]:
-    lines: list[Pieces] = []
-    for run in found[:8]:
-        why = wording.FAILURE_WORDS[run.failure_class] if run.failure_class else run.outcome or run.state
-        name = foreign(run.competition_id, min(46, width - 34))
-        lines.append(((f"  {name} seed {run.seed}  ", "text"), (why.replace("_", " "), "dim")))
-    if len(found) > 8:
-        lines.append(((f"  and {len(found) - 8} more", "dim"),))
-    return lines

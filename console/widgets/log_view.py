@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from rich.segment import Segment
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
 from console.keys import bindings
+from console.log_drawing import WIDEST, LogDrawing
 from console.model import wording
+from console.model.logfile import one_part
 from console.model.logpager import ERRORS, LogPager, Page
-from console.painting import Piece, Pieces, foreign, span_segments, spread
-from console.sanitize import spans
+from console.painting import Piece, Pieces, foreign, spread
+from console.syntax import Highlighter
+from environment.runlog import LogPart, log_parts
 
 if TYPE_CHECKING:
     from console.app import ConsoleApp
 
-# A line's first cells; the rest is counted in a mark and can be reached sideways.
-_WIDEST = 4000
 _WHEEL_LINES = 3
+
+Asking = Literal["search", "filter", "time", "save"]
 
 
 class LogView(Widget, can_focus=True, inherit_bindings=False):
     """A pager; it opens at the end and follows."""
 
+    DEFAULT_CSS = "LogView { height: 1fr; width: 1fr; }"
     BINDINGS = bindings("log")
     app: ConsoleApp
 
@@ -46,8 +49,20 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             return isinstance(message, LogView.Paged) and message.path == self.path
 
     @dataclass
-    class SearchWanted(Message):
-        """A search is to be typed."""
+    class Asked(Message):
+        """Something is to be typed."""
+
+        what: Asking
+
+    @dataclass
+    class CopyWanted(Message):
+        """What is selected is to be copied."""
+
+    @dataclass
+    class PagerWanted(Message):
+        """The log is to be opened in the operator's own pager."""
+
+        path: Path
 
     @dataclass
     class Told(Message):
@@ -60,53 +75,96 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._page = Page()
         self._wrap = False
         self._left = 0
+        self._numbers = False
+        self._times = False
         self._pattern: re.Pattern[bytes] | None = None
+        self._highlighter: Highlighter | None = None
         self._rows: tuple[Strip, ...] = ()
 
     def show(self, path: Path | None) -> None:
         """Show a log from its end, or none."""
-        if path == self._path:
-            return
+        if path != self._path:
+            self._open(path, None, log_parts)
+
+    def show_file(self, path: Path, highlighter: Highlighter | None) -> None:
+        """Show a file that is no log, from its beginning."""
+        self._open(path, highlighter, one_part)
+        self.action_top()
+
+    def _open(
+        self,
+        path: Path | None,
+        highlighter: Highlighter | None,
+        parts_of: Callable[[Path], tuple[LogPart, ...]],
+    ) -> None:
         self._stop()
-        self._path, self._page, self._left = path, Page(), 0
+        self._path, self._page, self._left, self._highlighter = path, Page(), 0, highlighter
         if path is not None and self.is_attached:
-            self._pager = LogPager(path, self._deliver, height=max(1, self.size.height))
+            height = max(1, self.size.height)
+            self._pager = LogPager(path, self._deliver, height=height, parts_of=parts_of)
+            self._pager.with_numbers(self._numbers)
+            self._pager.with_times(self._times)
             self._pager.start()
         self._draw()
 
     def search(self, text: str) -> str:
         """Look for a regular expression from here on; returns what is wrong with it, if anything."""
-        flags = re.MULTILINE | (0 if any(letter.isupper() for letter in text) else re.IGNORECASE)
-        try:
-            self._pattern = re.compile(text.encode(), flags)
-        except re.error as error:
-            return f"that is no regular expression: {error}"
-        if self._pager is not None and text:
-            self._pager.search(self._pattern)
-        return ""
+        pattern, wrong = _compiled(text)
+        if pattern is not None and self._pager is not None:
+            self._pattern = pattern
+            self._pager.search(pattern)
+        return wrong
+
+    def only_lines_with(self, text: str) -> str:
+        """Leave out lines without a regular expression, none at all without one; returns what is wrong with it."""
+        pattern, wrong = _compiled(text)
+        if self._pager is not None and not wrong:
+            self._pattern = pattern or self._pattern
+            self._pager.only_lines_with(pattern)
+        return wrong
+
+    def to_moment(self, text: str) -> None:
+        """Go to what was printed at a moment."""
+        if self._pager is not None:
+            self._times = True
+            self._pager.to_moment(text)
+
+    def take_selection(self, take: Callable[[bytes], None]) -> None:
+        """Hand over what is selected, in the pager's thread."""
+        if self._pager is not None:
+            self._pager.take_selection(take)
 
     def status(self, width: int) -> Pieces:
         """Where the view is, and whether it follows."""
         page = self._page
-        if self._path is None:
+        if self._path is None or (not page.exists and not page.note):
             return ((" nothing has been printed yet", "dim"),)
-        left: Pieces = (
-            ((" ", "text"), (foreign(page.note, max(10, width - 44)).rstrip(), "warn")) if page.note else ()
-        )
-        if not page.exists and not page.note:
-            return ((" nothing has been printed yet", "dim"),)
-        size: Piece = (f"{wording.size(page.size)}  ", "dim")
-        wrap: Pieces = (("wrap  ", "dim"),) if self._wrap else ()
-        aside: Pieces = ((f"from column {self._left + 1}  ", "dim"),) if self._left else ()
+        left: list[Piece] = [(" ", "text")]
+        if page.note:
+            left.append((foreign(page.note, max(10, width - 50)).rstrip() + "  ", "warn"))
+        if page.hits is not None:
+            left.append((self._hits(page), "accent"))
+        right: list[Piece] = []
+        if page.filtered:
+            right.append(("only lines with a hit  ", "accent"))
+        if self._left:
+            right.append((f"from column {self._left + 1}  ", "dim"))
+        if self._wrap:
+            right.append(("wrap  ", "dim"))
+        right.append((f"{wording.size(page.size)}  ", "dim"))
         if page.following:
-            return spread(left, (*aside, *wrap, size, ("following ", "good")), width)
-        new = f", +{wording.plural(page.behind, 'line')}" if page.behind else ""
-        down = self.app.signs.down
-        return spread(
-            left,
-            (*aside, *wrap, size, (f"{page.share:.0%}  ", "dim"), (f"paused{new} {down} ", "warn")),
-            width,
-        )
+            right.append(("following ", "good"))
+        else:
+            new = f", +{wording.plural(page.behind, 'line')}" if page.behind else ""
+            right += [(f"{page.share:.0%}  ", "dim"), (f"paused{new} {self.app.signs.down} ", "warn")]
+        return spread(tuple(left), tuple(right), width)
+
+    @staticmethod
+    def _hits(page: Page) -> str:
+        total = f"{page.hits:,}{'+' if page.counting else ''}"
+        if page.hit_number is None:
+            return wording.plural(page.hits or 0, "hit") if not page.counting else f"{total} hits"
+        return f"hit {page.hit_number:,} of {total}"
 
     def on_unmount(self) -> None:
         """Let go of the log."""
@@ -159,7 +217,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
     def action_sideways(self, cells: int) -> None:
         """Look further to the right or left of long lines."""
         if not self._wrap:
-            self._left = min(max(0, self._left + cells), _WIDEST - 20)
+            self._left = min(max(0, self._left + cells), WIDEST - 20)
             self._draw()
 
     def action_wrap(self) -> None:
@@ -167,9 +225,35 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._wrap, self._left = not self._wrap, 0
         self._draw()
 
-    def action_search(self) -> None:
-        """Let a search be typed."""
-        self.post_message(self.SearchWanted())
+    def action_numbers(self) -> None:
+        """Tell the lines' numbers or not."""
+        self._numbers = not self._numbers
+        if self._pager is not None:
+            self._pager.with_numbers(self._numbers)
+
+    def action_times(self) -> None:
+        """Tell when lines were printed or not."""
+        self._times = not self._times
+        if self._pager is not None:
+            self._pager.with_times(self._times)
+
+    def action_mark(self) -> None:
+        """Begin a selection here, or give one up."""
+        if self._pager is not None:
+            self._pager.mark()
+
+    def action_ask(self, what: Asking) -> None:
+        """Let something be typed."""
+        self.post_message(self.Asked(what))
+
+    def action_copy(self) -> None:
+        """Let what is selected be copied."""
+        self.post_message(self.CopyWanted())
+
+    def action_pager(self) -> None:
+        """Open the log in the operator's own pager."""
+        if self._path is not None:
+            self.post_message(self.PagerWanted(self._path))
 
     def action_hit(self, direction: int) -> None:
         """Go to the next hit."""
@@ -194,47 +278,21 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         width, height = self.size
         if not width or not height:
             return
-        rows = [row for line in self._page.lines for row in self._rows_of(line.text, line.start, width)]
+        drawing = LogDrawing(
+            self.app.palette, self.app.signs, self._wrap, self._left, self._pattern, self._highlighter
+        )
+        rows = drawing.rows(self._page, width)
         before, shown = self._rows, rows[-height:] if self._page.following else rows[:height]
         self._rows = tuple(shown)
         if before != self._rows:
             self.refresh()
         self.post_message(self.Told())
 
-    def _rows_of(self, text: str, start: int, width: int) -> Iterator[Strip]:
-        base = self.app.palette.base
-        text = text.removesuffix("\r")
-        hit = self._pattern is not None and self._pattern.search(text.encode()) is not None
-        sign = Segment(
-            self.app.signs.cursor if start == self._page.hit else " ", base + self.app.palette.style("accent")
-        )
-        room = width - 1
-        drawn = Strip(self._segments(text, room))
-        if hit:
-            drawn = drawn.apply_style(self.app.palette.style("strong"))
-        if not self._wrap:
-            part = drawn.crop(self._left, self._left + room) if self._left else drawn
-            yield Strip([sign, *part]).adjust_cell_length(width, base)
-            return
-        for place in range(0, max(1, drawn.cell_length), room):
-            part = drawn.crop(place, place + room)
-            yield Strip([sign if not place else Segment(" ", base), *part]).adjust_cell_length(width, base)
 
-    def _segments(self, text: str, room: int) -> list[Segment]:
-        limit = _WIDEST if self._wrap or self._left else room
-        segments = span_segments(spans(text, limit=limit), self.app.palette)
-        if self._pattern is None:
-            return segments
-        return [piece for segment in segments for piece in self._with_hits(segment)]
-
-    def _with_hits(self, segment: Segment) -> Iterator[Segment]:
-        style = (segment.style or self.app.palette.base) + self.app.palette.style("hit")
-        content, place = segment.text.encode(), 0
-        assert self._pattern is not None  # asked only while something is searched for
-        for found in self._pattern.finditer(content):
-            if found.end() == found.start():
-                continue
-            yield Segment(content[place : found.start()].decode("utf-8", "replace"), segment.style)
-            yield Segment(content[found.start() : found.end()].decode("utf-8", "replace"), style)
-            place = found.end()
-        yield Segment(content[place:].decode("utf-8", "replace"), segment.style)
+def _compiled(text: str) -> tuple[re.Pattern[bytes] | None, str]:
+    """The expression that is meant, and what is wrong with it; small letters match large ones too."""
+    flags = re.MULTILINE | (0 if any(letter.isupper() for letter in text) else re.IGNORECASE)
+    try:
+        return (re.compile(text.encode(), flags) if text else None), ""
+    except re.error as error:
+        return None, f"that is no regular expression: {error}"

@@ -11,8 +11,10 @@ from console.app import ConsoleApp
 from console.config import read_settings
 from console.keys import TABLE, Key, KeyTable, rebound, shown
 from console.screens.board import BoardScreen
+from console.screens.classify import ClassifyScreen
 from console.screens.confirm import ConfirmScreen
 from console.screens.data import DataScreen
+from console.screens.file import FileScreen
 from console.screens.grade import GradeScreen
 from console.screens.overview import OverviewScreen
 from console.screens.run import RunScreen
@@ -35,6 +37,8 @@ HOLDERS: dict[str, type[DOMNode]] = {
     "board": BoardScreen,
     "welcome": WelcomeScreen,
     "confirm": ConfirmScreen,
+    "classify": ClassifyScreen,
+    "file": FileScreen,
 }
 
 

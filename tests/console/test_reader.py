@@ -6,6 +6,7 @@ import queue
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -56,6 +57,7 @@ class Watched:
 @pytest.fixture
 def watched(places: Places, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     monkeypatch.setattr(reader_module, "LOOK_EVERY_SECONDS", 0.02)
+    monkeypatch.setattr(reader_module, "TROUBLE_PASSES_SECONDS", 0.05)
     made = Watched(places, lambda _places: None)
     yield made
     made.reader.stop()
@@ -98,6 +100,21 @@ def test_a_damaged_state_is_told_and_a_mended_one_read(places: Places, watched: 
     (places.state_dir / "new").write_bytes(good)
     (places.state_dir / "new").replace(places.state_dir / DATABASE_NAME)
     watched.condition(Health.GOOD)
+
+
+def test_a_state_that_is_just_being_made_is_no_trouble(
+    places: Places, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader_module, "TROUBLE_PASSES_SECONDS", PATIENCE)
+    watched.condition(Health.ABSENT)
+    places.state_dir.mkdir(parents=True)
+    (places.state_dir / DATABASE_NAME).touch()
+    give_up = time.monotonic() + PATIENCE
+    while watched.reader._trouble_since is None:
+        assert time.monotonic() < give_up, "the empty state was never looked at"
+        time.sleep(0.01)
+    worlds.paused(places).database.close()
+    assert watched.conditions.get(timeout=PATIENCE).health is Health.GOOD
 
 
 def test_a_newer_state_is_told(places: Places, watched: Watched) -> None:

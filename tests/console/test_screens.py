@@ -407,10 +407,10 @@ async def test_every_pane_shows_its_facts(opened: OpenDesk, asked: list[Any]) ->
         await desk.sees("LOW")
         await desk.press("f", "enter")
         await desk.sees("infrastructure  GPU lost")
-        for seen in ("events", "no submission yet", "run.log", "aide-o3"):
+        for seen in ("events", "no submission yet", "nothing has been measured yet", "run.log", "aide-o3"):
             await desk.press("tab")
             await desk.sees(seen)
-        await desk.press("y")
+        await desk.press("Y")
         await desk.sees("copied")
         await desk.press("r")
         await desk.sees("changes no statistics")
@@ -468,20 +468,18 @@ def graded(monkeypatch: pytest.MonkeyPatch) -> Callable[[Report], list[GradeRequ
 
 
 async def test_grading_shows_where_the_score_falls(
-    opened: OpenDesk, tmp_path: Path, graded: Callable[[Report], list[GradeRequest]]
+    opened: OpenDesk,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    graded: Callable[[Report], list[GradeRequest]],
 ) -> None:
     requests = graded(report())
     (tmp_path / "sub.csv").write_text("id\n")
+    monkeypatch.chdir(tmp_path)
     async with opened(screen="grade") as desk:
         await desk.press(*"spook", "enter")
         await desk.sees("multi-class log loss, lower is better")
-        await desk.press(
-            *[
-                {"/": "slash", ".": "full_stop", "-": "minus", "_": "underscore"}.get(x, x)
-                for x in str(tmp_path)
-            ]
-        )
-        await desk.press("slash", "s", "u")
+        await desk.press("s", "u")
         await desk.until(lambda: desk.app.screen.query_one("#path")._suggestion != "")
         await desk.press("tab", "enter")
         await desk.sees("0.28411", "B  bronze", "0.0097 better than bronze needs", "better ◄")

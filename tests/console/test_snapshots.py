@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,24 +36,16 @@ CASES: dict[str, tuple[Make | None, str, tuple[str, ...], Palette, bool]] = {
     "sweep_all": (worlds.large, "sweep", (), DARK, False),
     "sweep_relaunch": (worlds.busy, "sweep:aide-o3-lite", ("a", "r"), DARK, False),
     "run_log": (worlds.busy, "run:48", (), DARK, False),
-    "run_submissions": (worlds.busy, "run:48", ("tab", "tab"), DARK, False),
+    "run_submissions": (worlds.busy, "run:81", ("tab", "tab"), DARK, False),
+    "run_resources": (worlds.busy, "run:81", ("tab", "tab", "tab"), DARK, False),
+    "run_resources_ascii": (worlds.busy, "run:81", ("tab", "tab", "tab"), MONOCHROME, True),
+    "run_config": (worlds.busy, "run:48", ("shift+tab",), DARK, False),
     "data": (worlds.busy, "data", (), DARK, False),
     "grade": (worlds.busy, "grade", ("s", "p", "o", "o"), DARK, False),
     "board": (worlds.demo, "board", (), DARK, False),
     "help": (worlds.busy, "sweep:aide-o3-lite", ("question_mark",), DARK, False),
     "hostile": (worlds.hostile, "sweep", ("right",), DARK, False),
 }
-
-
-@pytest.fixture(scope="session")
-def report_folder() -> str:
-    """Where the plugin gathers differences: it says so in the environment, which every test finds cleaned."""
-    return os.environ["TEXTUAL_SNAPSHOT_TEMPDIR"]
-
-
-@pytest.fixture(autouse=True)
-def _reported(report_folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TEXTUAL_SNAPSHOT_TEMPDIR", report_folder)
 
 
 @pytest.fixture
@@ -90,6 +81,13 @@ def test_a_screen_looks_as_it_did(
             if all(shown.lines for shown in app.screen.query(LineList) if shown.display):
                 break
         await pilot.press(*keys)
-        await pilot.pause(0.4)
+        before = ""
+        for _step in range(PATIENCE_STEPS):
+            # Still when nothing has been drawn for two looks of a log's pager.
+            await pilot.pause(0.15)
+            now = "".join(strip.text for strip in app.screen._compositor.render_strips())
+            if now == before:
+                break
+            before = now
 
     assert snap_compare(app, terminal_size=size, run_before=settle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from engine.runs import protocol
 from state import datasets, experiments, runs, submissions, sweeps, transitions
 from state.database import Database, open_for_writing
 from state.lifecycle import FailureClass, Outcome, SweepState
-from state.records import DatasetState, Grade, StepState, SweepSpec
+from state.records import DatasetState, Grade, StepState, SweepSpec, UsageSample
+from state.samples import Samples
 from state.transitions import Exit, Failure
 
 # 2026-03-14 03:14:00 UTC
@@ -156,6 +158,29 @@ class World:
             self.database, competition, "v1", DatasetState.PREPARED, now=NOW - 30 * HOUR, bytes_on_disk=size
         )
 
+    def usage(self, sweep_id: str) -> None:
+        """What the live runs of a sweep have used, every quarter of an hour."""
+        samples = Samples(self.places.state_dir, writable=True)
+        for run in runs.of_sweep(self.database, sweep_id):
+            attempt = runs.latest_attempt(self.database, run.id)
+            if attempt is None or not run.is_live or attempt.started_at is None:
+                continue
+            count = int((NOW - attempt.started_at) / 900)
+            samples.add(
+                [
+                    UsageSample(
+                        attempt.id,
+                        attempt.started_at + 900 * step,
+                        80.0 + 60 * math.sin(step / 4),
+                        int(2e9 + 1.5e8 * step + 4e8 * (step % 7 == 0)),
+                        int(5e8 + 6e7 * step),
+                        12 + step % 3,
+                    )
+                    for step in range(count)
+                ]
+            )
+        samples.close()
+
     def engine(self, *, live: int = 0, queued: int = 0) -> None:
         publish(
             self.places,
@@ -216,6 +241,7 @@ def busy(places: Places) -> World:
         now=NOW - 5,
     )
     world.engine(live=8, queued=41)
+    world.usage("aide-o3-lite")
     return world
 
 
@@ -228,8 +254,11 @@ def _fill(world: World, sweep_id: str, competitions: tuple[str, ...]) -> None:
             if seed == 3 and place > 4:
                 if place < 8:
                     attempt = world.launch(run, ago=(21 - place) * HOUR + 120)
-                    world.snapshot(attempt, 1, cuts.median, Outcome.BELOW_MEDIAN, ago=5 * HOUR)
-                    world.snapshot(attempt, 2, cuts.silver, Outcome.SILVER, ago=70 * 60)
+                    world.snapshot(attempt, 1, cuts.median, Outcome.BELOW_MEDIAN, ago=12 * HOUR)
+                    world.snapshot(attempt, 2, None, Outcome.INVALID, ago=10 * HOUR, message="no id column")
+                    between = (cuts.bronze + cuts.median) / 2
+                    world.snapshot(attempt, 3, between, Outcome.ABOVE_MEDIAN, ago=6 * HOUR)
+                    world.snapshot(attempt, 4, cuts.silver, Outcome.SILVER, ago=70 * 60)
                 elif place == 8:
                     world.launch(run, ago=22.5 * HOUR)
                 continue

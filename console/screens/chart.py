@@ -1,0 +1,125 @@
+"""Curves over time: a scale on the left, marks such as cut-offs as rules across, hours below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from console.braille import Canvas
+from console.model import wording
+from console.painting import Piece, Pieces
+from console.signs import Signs
+from console.theme import Role
+
+_SCALE = 11
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A value that is drawn as a rule across, with its name."""
+
+    value: float
+    name: str
+    role: Role
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points over time, and how they are drawn.
+
+    Attributes:
+        points: seconds and values, in order of time.
+        span: from when to when the chart goes.
+        steps: a value holds until the next one, instead of a straight line between them.
+        upside_down: smaller values are drawn higher.
+        floor: a value that the scale always shows.
+    """
+
+    points: Sequence[tuple[float, float]]
+    span: tuple[float, float]
+    role: Role
+    number: Callable[[float], str]
+    marks: Sequence[Mark] = ()
+    steps: bool = False
+    upside_down: bool = False
+    floor: float | None = None
+
+
+def chart(curve: Curve, width: int, height: int, signs: Signs, *, ascii_only: bool) -> list[Pieces]:
+    """The curve in exactly `height` lines and a line of time below; no points make no chart."""
+    if not curve.points or width < _SCALE + 10 or height < 2:
+        return []
+    low, high = _range(curve)
+    room = width - _SCALE - 2
+    canvas = Canvas(room, height)
+    placed = [(_share(at, *curve.span), _up(value, low, high, curve)) for at, value in curve.points]
+    _draw(canvas, placed, steps=curve.steps)
+    rules = {min(height - 1, int((1 - _up(m.value, low, high, curve)) * height)): m for m in curve.marks}
+    top, bottom = (low, high) if curve.upside_down else (high, low)
+    lines: list[Pieces] = []
+    for place, row in enumerate(canvas.rows(ascii_only=ascii_only)):
+        rule = rules.get(place)
+        scale = {0: curve.number(top), height - 1: curve.number(bottom)}.get(place, "")
+        if rule is not None:
+            scale = rule.name
+        head: list[Piece] = [
+            (f"{scale[:_SCALE]:>{_SCALE}} ", rule.role if rule is not None else "dim"),
+            ("|" if ascii_only else "┤" if scale else "│", "faint"),
+        ]
+        lines.append((*head, *_row(row, rule, curve.role, signs)))
+    lines.append(_time_line(curve.span, room))
+    return lines
+
+
+def _draw(canvas: Canvas, placed: Sequence[tuple[float, float]], *, steps: bool) -> None:
+    before = placed[0]
+    canvas.dot(*before)
+    for point in placed[1:]:
+        corner = (point[0], before[1]) if steps else before
+        if steps:
+            canvas.line(before, corner)
+        canvas.line(corner, point)
+        before = point
+
+
+def _row(row: str, rule: Mark | None, role: Role, signs: Signs) -> Pieces:
+    """A row of the canvas; where it is empty, a rule shows through."""
+    if rule is None:
+        return ((row, role),)
+    pieces: list[Piece] = []
+    for cell in row:
+        piece: Piece = (signs.level, rule.role) if cell == " " else (cell, role)
+        if pieces and pieces[-1][1] == piece[1]:
+            pieces[-1] = (pieces[-1][0] + piece[0], piece[1])
+        else:
+            pieces.append(piece)
+    return tuple(pieces)
+
+
+def _range(curve: Curve) -> tuple[float, float]:
+    """What the scale shows: all marks, and the values unless they are far off these."""
+    values = [value for _at, value in curve.points]
+    marked = [mark.value for mark in curve.marks]
+    if marked:
+        spread = max(marked) - min(marked) or abs(marked[0]) or 1.0
+        near = [v for v in values if min(marked) - 3 * spread <= v <= max(marked) + 3 * spread]
+        values = near + marked
+    if curve.floor is not None:
+        values.append(curve.floor)
+    low, high = min(values), max(values)
+    # A curve that never changes is drawn in the middle.
+    return (low, high) if high > low else (low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2)
+
+
+def _up(value: float, low: float, high: float, curve: Curve) -> float:
+    share = min(1.0, max(0.0, (value - low) / (high - low)))
+    return 1 - share if curve.upside_down else share
+
+
+def _share(at: float, begin: float, end: float) -> float:
+    return (at - begin) / (end - begin) if end > begin else 0.0
+
+
+def _time_line(span: tuple[float, float], room: int) -> Pieces:
+    begin, end = "0", wording.span(span[1] - span[0])
+    return ((" " * (_SCALE + 2) + begin + " " * max(1, room - len(begin) - len(end)) + end, "dim"),)

@@ -1,0 +1,93 @@
+"""Correcting a failure's class by hand: which class is right, and a note that is kept with the attempt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from console.keys import bindings
+from console.model import wording
+from console.painting import Pieces
+from console.widgets.painted import Painted
+from state.lifecycle import FailureClass
+
+if TYPE_CHECKING:
+    from console.app import ConsoleApp
+
+_MEANS = {
+    FailureClass.INFRASTRUCTURE: "not the agent's fault; relaunching is free",
+    FailureClass.TIMEOUT: "the time ran out before a valid submission",
+    FailureClass.MEMORY: "the agent used more memory than it may",
+    FailureClass.CRASH: "the agent's own program failed",
+    FailureClass.UNKNOWN: "nobody knows yet",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The class that is right, and why."""
+
+    kind: FailureClass
+    note: str
+
+
+class ClassifyScreen(ModalScreen[Verdict | None]):
+    """A choice and a note; Esc leaves everything as it was."""
+
+    BINDINGS = bindings("classify")
+    app: ConsoleApp
+
+    def __init__(self, title: str, lines: tuple[Pieces, ...], current: FailureClass) -> None:
+        super().__init__()
+        self._title = title
+        self._lines = lines
+        self._chosen = list(FailureClass).index(current)
+
+    def compose(self) -> ComposeResult:
+        """One box."""
+        with Vertical(id="box") as box:
+            box.border_title = self._title
+            box.border_subtitle = "up and down choose, Enter takes, Esc leaves it"
+            yield Painted(id="question")
+            field = Input(placeholder="why (kept with the attempt)", id="note")
+            field.cursor_blink = False
+            yield field
+
+    def on_mount(self) -> None:
+        """Ask."""
+        self.query_one(Input).focus()
+        self._draw()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Take it."""
+        event.stop()
+        self.dismiss(Verdict(list(FailureClass)[self._chosen], event.value.strip()))
+
+    def action_choose(self, step: int) -> None:
+        """Choose another class."""
+        self._chosen = (self._chosen + step) % len(FailureClass)
+        self._draw()
+
+    def action_leave(self) -> None:
+        """Leave everything as it was."""
+        self.dismiss(None)
+
+    def _draw(self) -> None:
+        sign = self.app.signs.cursor
+        choices: list[Pieces] = [
+            (
+                (f"{sign if place == self._chosen else ' '} ", "accent"),
+                (
+                    f"{wording.FAILURE_LETTERS[kind]} {wording.FAILURE_WORDS[kind]:<16}",
+                    "strong" if place == self._chosen else "text",
+                ),
+                (_MEANS[kind], "dim"),
+            )
+            for place, kind in enumerate(FailureClass)
+        ]
+        self.query_one("#question", Painted).show(*self._lines, (), *choices, ())
