@@ -1,12 +1,11 @@
 """Predicting Molecular Properties: a split of whole molecules, scored by the mean log error per coupling type."""
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import checks, labelled_table, placing, splits, tables
 from competitions.kit.metrics.regression import mean_log_error
-from competitions.task import Grading, InvalidSubmission, Preparation
+from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
 MOLECULE, TARGET = "molecule_name", "scalar_coupling_constant"
@@ -52,18 +51,9 @@ def grade(case: Grading) -> float:
         rows = np.arange(len(answers))
         given = checks.matched_rows(case.submission, answers, "id")
     else:
-        given = np.arange(len(case.submission))
-        rows = np.asarray(pd.Index(answers["id"]).get_indexer(pd.Index(case.submission["id"])))
-        _expect_all(rows, len(answers))
+        rows = checks.rows_asked_for(case.submission, answers, "id")
+        given = np.arange(len(rows))
     predicted = checks.numbers(case.submission, TARGET)[given]
     errors = np.abs(checks.numbers(answers, TARGET)[rows] - predicted)
     types = pd.factorize(answers["type"])[0][rows]
     return mean_log_error(errors, types, floor=FLOOR if case.corrected else 0.0)
-
-
-def _expect_all(rows: npt.NDArray[np.intp], count: int) -> None:
-    if (rows < 0).any():
-        raise InvalidSubmission(f"Row {int(np.argmax(rows < 0)) + 1}: its id is not among those of test.csv.")
-    missing = count - len(np.unique(rows))
-    if missing:
-        raise InvalidSubmission(f"{missing} ids of test.csv have no row.")
