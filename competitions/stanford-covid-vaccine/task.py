@@ -10,6 +10,7 @@ from foundation.problems import DataProblem
 
 ID = "id_seqpos"
 TARGETS = ["reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C"]
+TOLD = ["id", "sequence", "seq_length", "seq_scored"]
 SCORED = ["reactivity", "deg_Mg_pH10", "deg_Mg_50C"]
 LETTERS = 6  # two molecules are alike when they share half of their stretches of so many bases
 ALIKE = 0.5
@@ -17,9 +18,15 @@ ALIKE = 0.5
 
 def prepare(job: Preparation) -> None:
     """Hold out molecules of good quality; edition corrected keeps similar ones together."""
-    molecules = _read(job, "train.json")
+    molecules = _read(job, "train.json", [*TOLD, "SN_filter", *TARGETS])
     count = int(job.number("test_size") * len(molecules))
     clean = (molecules["SN_filter"] > 0).to_numpy()
+    if not 0 < count <= clean.sum():
+        raise DataProblem(
+            f"{job.source('train.json')} is incomplete",
+            f"of its {len(molecules)} molecules {clean.sum()} are of good quality, and {count} are to be held out",
+            "Download the competition's data again.",
+        )
     if job.corrected:
         alike = similarity.groups(molecules["sequence"].tolist(), letters=LETTERS, share=ALIKE)
         train_rows, test_rows = _whole_groups(alike, clean, count, job.integer("seed"))
@@ -32,20 +39,24 @@ def prepare(job: Preparation) -> None:
     tables.write_csv(answers, job.private / "test.csv", float_format="%.10f")
     sample = tables.filled(answers[[ID, *TARGETS]], dict.fromkeys(TARGETS, 0.0))
     tables.write_csv(sample, job.public / "sample_submission.csv", float_format="%.10f")
-    told = list(_read(job, "test.json").columns)
+    told = list(_read(job, "test.json", TOLD).columns)
     for part, name in ((train, "train.json"), (test[told], "test.json")):
         numbered = part.assign(index=np.arange(len(part)))
         (job.public / name).write_bytes(records.lines_of(numbered))
 
 
-def _read(job: Preparation, name: str) -> pd.DataFrame:
+def _read(job: Preparation, name: str, needs: list[str]) -> pd.DataFrame:
     path = job.source(name)
     try:
-        return records.table_of(path.read_bytes())
-    except ValueError as error:
+        table = records.table_of(path.read_bytes())
+        table[needs]  # a key that no line has is told
+    except (ValueError, KeyError) as error:
         raise DataProblem(
-            f"{path} cannot be read as JSON lines", str(error), "Download the competition's data again."
+            f"{path} cannot be read as JSON lines of molecules",
+            str(error),
+            "Download the competition's data again.",
         ) from error
+    return table
 
 
 def _whole_groups(

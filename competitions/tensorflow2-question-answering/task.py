@@ -34,8 +34,7 @@ def prepare(job: Preparation) -> None:
             train, test = split.of(block)
             for part, target in ((train, train_file), (test[KEYS], test_file), (test, answers_file)):
                 target.write(records.lines_of(part))
-            for id_, annotations in zip(test[ID], test["annotations"], strict=True):
-                gold += _gold_rows(id_, annotations[0])
+            gold += _gold_rows(source, test)
             job.progress(source.name, done * BLOCK, done * BLOCK)
     rows = pd.DataFrame(gold, columns=[ID, TARGET])
     tables.write_csv(rows, job.private / "gold_submission.csv")
@@ -47,22 +46,34 @@ def _blocks(source: Path) -> Iterator[pd.DataFrame]:
         while lines := b"".join(islice(stream, BLOCK)):
             try:
                 block = records.table_of(lines)
-                yield block.assign(**{ID: block[ID].map(str)})
+                block[[*KEYS, "annotations"]]  # a key that no line has is told
             except (ValueError, KeyError) as error:
-                raise DataProblem(
-                    f"{source} cannot be read as JSON lines",
-                    str(error),
-                    "Download the competition's data again.",
-                ) from error
+                raise _damaged(source, str(error)) from error
+            yield block.assign(**{ID: block[ID].map(str)})
 
 
-def _gold_rows(id_: str, annotation: dict[str, Any]) -> list[tuple[str, str]]:
-    spans = _short_answers(annotation)
-    first = next(iter(spans), "")
-    if annotation["yes_no_answer"] != "NONE":
-        first = annotation["yes_no_answer"]
-    long = next(iter(_long_answers(annotation)), "")
-    return [(f"{id_}_short", _written(first)), (f"{id_}_long", _written(long))]
+def _damaged(source: Path, why: str) -> DataProblem:
+    return DataProblem(
+        f"{source} cannot be read as JSON lines of questions", why, "Download the competition's data again."
+    )
+
+
+def _gold_rows(source: Path, part: pd.DataFrame) -> list[tuple[str, str]]:
+    rows = []
+    for id_, annotations in zip(part[ID], part["annotations"], strict=True):
+        try:
+            rows += [
+                (f"{id_}_short", _written(_first_short(annotations[0]))),
+                (f"{id_}_long", _written(next(iter(_long_answers(annotations[0])), ""))),
+            ]
+        except (LookupError, TypeError) as error:
+            raise _damaged(source, f"sample {id_} has other annotations than known") from error
+    return rows
+
+
+def _first_short(annotation: dict[str, Any]) -> Answer:
+    answers = _short_answers(annotation)
+    return annotation["yes_no_answer"] if annotation["yes_no_answer"] in answers else next(iter(answers), "")
 
 
 def _written(answer: Answer) -> str:

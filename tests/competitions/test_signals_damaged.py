@@ -125,3 +125,29 @@ def test_windows_of_other_lengths_than_labels_are_refused(tmp_path: Path) -> Non
     raw = unpacked("ml2021spring-hw2", tmp_path)
     np.save(raw / "timit_11/timit_11/train_label_11.npy", np.array(["1"]))
     assert "train_label_11.npy" in refused("ml2021spring-hw2", raw, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("competition_id", "name", "key"),
+    [
+        ("stanford-covid-vaccine", "train.json", "SN_filter"),
+        ("stanford-covid-vaccine", "train.json", "deg_50C"),
+        ("stanford-covid-vaccine", "test.json", "seq_length"),
+        ("tensorflow2-question-answering", "simplified-nq-train.jsonl", "example_id"),
+        ("tensorflow2-question-answering", "simplified-nq-train.jsonl", "annotations"),
+        ("tensorflow2-question-answering", "simplified-nq-train.jsonl", "question_text"),
+        ("tensorflow2-question-answering", "simplified-nq-train.jsonl", "long_answer"),
+        ("tensorflow2-question-answering", "simplified-nq-train.jsonl", "short_answers"),
+    ],
+)
+def test_records_without_a_key_are_named(competition_id: str, name: str, key: str, tmp_path: Path) -> None:
+    raw = unpacked(competition_id, tmp_path)
+    (raw / name).write_text((raw / name).read_text().replace(f'"{key}"', '"gone"'))
+    assert name in refused(competition_id, raw, tmp_path)
+
+
+def test_too_few_molecules_of_good_quality_are_told(tmp_path: Path) -> None:
+    raw = unpacked("stanford-covid-vaccine", tmp_path)
+    text = (raw / "train.json").read_text()
+    (raw / "train.json").write_text(text.replace('"SN_filter": 1.0', '"SN_filter": 0.0'))
+    assert "0 are of good quality" in refused("stanford-covid-vaccine", raw, tmp_path)
