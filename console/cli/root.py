@@ -22,8 +22,8 @@ class Root(LazyGroup):
         "sweep": Entry("console.cli.sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
         "runs": Entry("console.cli.runs", "List, follow, relaunch, stop and classify single runs."),
         "images": Entry("console.cli.images", "Build, list and check container images."),
-        "prepare": Entry("console.cli.prepare", "Prepare datasets from Kaggle's raw data."),
-        "datasets": Entry("console.cli.datasets", "List the datasets and how far they are."),
+        "prepare": Entry("console.cli.prepare", "Prepare datasets: download, verify, extract, split."),
+        "datasets": Entry("console.cli.datasets", "List, check, verify, stop and prune datasets."),
         "competitions": Entry("console.cli.competitions", "Show the benchmark's competitions and defects."),
         "grade-sample": Entry("console.cli.grade_sample", "Grade one submission file."),
         "grade": Entry("console.cli.grade", "Grade many submissions, listed in a JSONL file."),
@@ -32,6 +32,17 @@ class Root(LazyGroup):
         ),
         "validate": Entry("console.cli.validate", "Tell whether a submission is valid, without its score."),
         "scoreboard": Entry("console.cli.scoreboard", "Show own experiments beside the published rows."),
+        "aggregate": Entry(
+            "console.cli.aggregate", "Aggregate runs, grading reports or a table of outcomes."
+        ),
+        "compare": Entry("console.cli.compare", "Compare two experiments by competition."),
+        "export": Entry(
+            "console.cli.export", "Export a row, a bundle to hand in, run groups of MLE-bench, or plots."
+        ),
+        "import": Entry(
+            "console.cli.import_", "Import reports of MLE-bench onto the scoreboard, or newer published rows."
+        ),
+        "dev": Entry("console.cli.dev", "Keep the benchmark's own facts up to date."),
         "completion": Entry("console.cli.completion", "Print the completion script for a shell."),
     }
 

@@ -31,25 +31,27 @@ class Sorting(StrEnum):
 @app.command()
 def scoreboard(
     context: typer.Context,
-    pad: Annotated[bool, typer.Option("--pad", help="Count missing and failed runs as no medal.")] = False,
+    pad: Annotated[bool, typer.Option("--pad", help="Count missing and lost runs as no medal.")] = False,
     split: Annotated[
         list[str] | None, typer.Option(metavar="NAME|FILE", help="A further column; repeatable.")
     ] = None,
     sort: Annotated[Sorting, typer.Option(help="The column to sort the published rows by.")] = Sorting.ALL,
-    own_only: Annotated[bool, typer.Option("--own", help="Leave out the published rows.")] = False,
+    own_only: Annotated[bool, typer.Option("--own", help="Only own and imported experiments.")] = False,
     json: Json = False,
 ) -> None:
     """Show own experiments beside the published rows: any-medal % as mean ± SEM over seeds."""
     from competitions import registry
-    from engine.scoreboard import own_rows, published_rows
+    from engine.scoreboard import imported_rows, own_rows, published_rows
     from state import database
 
+    state_dir = places_of(context).state_dir
+    extra = {name: registry.read_split(name) for name in split or []}
     own: tuple[Row, ...] = ()
-    if database.exists(places_of(context).state_dir):
+    if database.exists(state_dir):
         with reading_state(context) as opened:
-            extra = {name: registry.read_split(name) for name in split or []}
             own = own_rows(opened, pad_missing=pad, user_splits=extra)
-    published = () if own_only else published_rows()
+    own += imported_rows(state_dir, pad_missing=pad, user_splits=extra)
+    published = () if own_only else published_rows(state_dir)
     ranked = sorted(published, key=lambda row: (row.table != "main", -_mean(row.columns[sort])))
     if json:
         say_json([asdict(row) for row in (*own, *ranked)])
@@ -121,12 +123,14 @@ def _hours(hours: float | None) -> str:
 
 
 def _seeds(row: Row) -> str:
-    return f"{row.seeds_done} of {row.seeds_planned}{', running' if row.running else ''}"
+    planned = "" if row.seeds_planned is None else f" of {row.seeds_planned}"
+    return f"{row.seeds_done}{planned}{', running' if row.running else ''}"
 
 
 def _marks(row: Row) -> str:
     marks: Mapping[str, Any] = {
         "demo: synthetic data, not a result": row.demo,
+        "imported": row.table == "imported",
         "padded": row.padded,
         f"{row.rerolled} re-rolled": row.rerolled,
         "additional table": row.table == "additional",

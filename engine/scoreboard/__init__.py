@@ -12,7 +12,7 @@ from engine.scoreboard.experiments import find_evidence, own_evidence
 from engine.scoreboard.model import COLUMNS, Cell, Measure, Result, Row, Standing
 from engine.scoreboard.published import published_rows
 from engine.scoreboard.row_text import RowFormat, row_text
-from engine.scoreboard.rows import own_rows, row_of
+from engine.scoreboard.rows import imported_rows, own_rows, row_of
 
 __all__ = [
     "COLUMNS",
@@ -34,6 +34,7 @@ __all__ = [
     "compare",
     "disclose",
     "find_evidence",
+    "imported_rows",
     "own_evidence",
     "own_rows",
     "published_rows",

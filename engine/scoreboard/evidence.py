@@ -61,6 +61,7 @@ class Trial:
         seconds: how long the agent worked.
         failure: the class of its failure, empty where it did not fail.
         text: why there is no score, empty where there is one.
+        decided_at: when that was known, in seconds since the epoch.
         run_id: our own run; None for what was imported.
     """
 
@@ -73,6 +74,7 @@ class Trial:
     failure: str = ""
     text: str = ""
     rerolls: int = 0
+    decided_at: float | None = None
     run_id: int | None = None
 
     def has(self, measure: Measure) -> bool:

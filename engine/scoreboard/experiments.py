@@ -77,6 +77,7 @@ def trial_of(run: Run) -> Trial:
         failure=run.failure_class or "",
         text=_why(run),
         rerolls=run.rerolls,
+        decided_at=run.ended_at,
         run_id=run.id,
     )
 

@@ -1,37 +1,107 @@
-"""The published rows that come with this project; it reads them and judges nothing."""
+"""The published rows: those that come with this project, or a newer table that a person gave; it judges nothing."""
 
 from __future__ import annotations
 
 import csv
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 from competitions.registry import splits
 from engine.scoreboard.model import COLUMNS, Cell, Row, Standing
+from foundation.files import write_text
+from foundation.problems import DataProblem
+
+# Where a newer table is kept, below the state directory.
+PUBLISHED_NAME = "published.csv"
+
+_TABLES = ("main", "additional")
+_PLAIN = (
+    "table",
+    "agent",
+    "llms",
+    "hours",
+    "date",
+    "source_available",
+    "reports_available",
+    "padded_missing_seeds",
+    "note",
+)
+
+
+def published_rows(state_dir: Path | None = None) -> tuple[Row, ...]:
+    """Read the published leaderboard: the newer table of a state directory, or the one that comes along.
+
+    Raises:
+        DataProblem: the newer table is not as it should be.
+    """
+    newer = None if state_dir is None else state_dir / PUBLISHED_NAME
+    if newer is None or not newer.is_file():
+        return _built_in()
+    return _parse(_text_of(newer), str(newer))
+
+
+def update_published(state_dir: Path, source: Path) -> tuple[Row, ...]:
+    """Let a newer table take the place of the one that comes along; it is kept only if it can be read.
+
+    Raises:
+        DataProblem: it is not as it should be, or can't be kept.
+    """
+    text = _text_of(source)
+    rows = _parse(text, str(source))
+    try:
+        state_dir.mkdir(parents=True, exist_ok=True)
+        write_text(state_dir / PUBLISHED_NAME, text)
+    except OSError as error:
+        raise DataProblem(f"{state_dir} can't be written", error.strerror or str(error)) from error
+    return rows
 
 
 @cache
-def published_rows() -> tuple[Row, ...]:
-    """Read the published leaderboard, main table first, best first within each table."""
-    text = files("engine.scoreboard").joinpath("published.csv").read_text(encoding="utf-8")
+def _built_in() -> tuple[Row, ...]:
+    text = files("engine.scoreboard").joinpath(PUBLISHED_NAME).read_text(encoding="utf-8")
+    return _parse(text, PUBLISHED_NAME)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataProblem(f"{path} can't be read", str(error)) from error
+
+
+def _parse(text: str, name: str) -> tuple[Row, ...]:
+    reader = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
+    needed = {*_PLAIN, *(f"{column}_{part}" for column in COLUMNS for part in ("mean", "sem"))}
+    lacking = sorted(needed - set(reader.fieldnames or ()))
+    if lacking:
+        raise DataProblem(f"{name} is no table of published rows", f"it has no column {', '.join(lacking)}")
     sizes = {column: len(splits()[split]) for column, split in COLUMNS.items()}
-    return tuple(_row(entry, sizes) for entry in csv.DictReader(text.splitlines()))
+    rows = []
+    for number, entry in enumerate(reader, start=1):
+        try:
+            rows.append(_row(entry, sizes))
+        except (ValueError, TypeError) as error:
+            raise DataProblem(f"{name}, row {number}, is not as it should be", str(error)) from error
+    if not rows:
+        raise DataProblem(f"{name} holds no row")
+    return tuple(rows)
 
 
 def _row(entry: dict[str, str], sizes: dict[str, int]) -> Row:
+    if entry["table"] not in _TABLES:
+        raise ValueError(f"table is '{entry['table']}', not one of {', '.join(_TABLES)}")
     return Row(
         table="main" if entry["table"] == "main" else "additional",
         name=entry["agent"],
         agent=entry["agent"],
         llms=entry["llms"],
         columns={
-            column: Standing(
-                Cell(float(entry[f"{column}_mean"]), float(entry[f"{column}_sem"]), None), size, size
-            )
+            column: Standing(_cell(entry[f"{column}_mean"], entry[f"{column}_sem"]), size, size)
             for column, size in sizes.items()
         },
         own=None,
-        hours=float(entry["hours"]),
+        hours=float(entry["hours"]) if entry["hours"] else None,
         date=entry["date"],
         edition="v1",
         padded=entry["padded_missing_seeds"] == "yes",
@@ -39,3 +109,8 @@ def _row(entry: dict[str, str], sizes: dict[str, int]) -> Row:
         reports_available=entry["reports_available"] == "yes",
         note=entry["note"],
     )
+
+
+def _cell(mean: str, sem: str) -> Cell | None:
+    """A published cell; a row may lack a column."""
+    return Cell(float(mean), float(sem), None) if mean else None

@@ -87,9 +87,10 @@ def _mark(available: bool | None) -> str:
 
 
 def _extra(row: Row) -> tuple[tuple[str, str], ...]:
-    """The columns beyond the published ones: user-made splits, and exactly what the row has runs of."""
+    """The columns beyond the published ones: user-made splits, and exactly what a partial row has runs of."""
     made = [(name, _cell(standing)) for name, standing in row.columns.items() if name not in COLUMNS]
-    if row.own is not None and row.own.cell is not None:
+    whole = all(standing.cell is not None for standing in row.columns.values())
+    if row.own is not None and row.own.cell is not None and not whole:
         made.append((f"Its own {row.own.of} competitions (%)", str(row.own.cell)))
     return tuple(made)
 

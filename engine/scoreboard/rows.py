@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 from competitions import registry
 from engine.scoreboard.aggregation import aggregate, complete_seeds
 from engine.scoreboard.evidence import Evidence
 from engine.scoreboard.experiments import own_evidence
+from engine.scoreboard.imports import imported_evidence
 from engine.scoreboard.model import COLUMNS, Measure, Result, Row, Standing
 from state.database import Database
 
@@ -32,6 +34,23 @@ def own_rows(
     )
 
 
+def imported_rows(
+    state_dir: Path,
+    *,
+    pad_missing: bool = False,
+    user_splits: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[Row, ...]:
+    """Make a row of every imported experiment, by name; see `own_rows`.
+
+    Raises:
+        DataProblem: an import has been damaged.
+    """
+    return tuple(
+        row_of(evidence, pad_missing=pad_missing, user_splits=user_splits)
+        for evidence in imported_evidence(state_dir)
+    )
+
+
 def row_of(
     evidence: Evidence,
     *,
@@ -48,17 +67,20 @@ def row_of(
     def standing(members: Sequence[str]) -> Standing:
         return standing_on(results, members, covered, pad_missing=pad_missing)
 
+    own = standing(covered)
     return Row(
         table=evidence.table,
         name=evidence.name,
         agent=evidence.conditions.agent,
         llms=evidence.llms,
         columns={column: standing(members) for column, members in columns.items()},
-        own=standing(covered),
+        own=own,
         hours=evidence.limit_hours,
-        date=datetime.fromtimestamp(evidence.created_at, UTC).date().isoformat(),
+        date=datetime.fromtimestamp(evidence.created_at, UTC).date().isoformat()
+        if evidence.created_at
+        else "",
         edition=evidence.conditions.edition,
-        seeds_done=complete_seeds(evidence.results(pad_missing=pad_missing), covered),
+        seeds_done=own.cell.n if own.cell else complete_seeds(evidence.results(pad_missing=False), covered),
         seeds_planned=evidence.planned_seeds,
         running=evidence.running,
         demo=evidence.is_demo,

@@ -1,5 +1,12 @@
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
 from competitions.registry import splits
 from engine.scoreboard import COLUMNS, published_rows
+from engine.scoreboard.published import PUBLISHED_NAME, update_published
+from foundation.problems import DataProblem
 
 
 def test_published_rows_are_complete_and_ordered_best_first() -> None:
@@ -32,3 +39,34 @@ def test_footnotes_come_with_the_rows() -> None:
     assert noted["Disarray"] == "test-set feedback"
     padded = {row.name for row in published_rows() if row.padded}
     assert "Operand ensemble" in padded
+
+
+def test_a_newer_table_takes_the_place_of_the_one_that_comes_along(tmp_path: Path) -> None:
+    built_in = files("engine.scoreboard").joinpath(PUBLISHED_NAME).read_text(encoding="utf-8")
+    newer = tmp_path / "newer.csv"
+    head, first, *_ = built_in.splitlines()
+    newer.write_text(
+        f"{head}\n{first.replace('Famou-Agent 2.0', 'Newcomer')}\nmain,Partial,x,50,1,,,,,,,,2027-01-01,no,no,no,\n"
+    )
+    update_published(tmp_path / "state", newer)
+    rows = published_rows(tmp_path / "state")
+    assert [row.name for row in rows] == ["Newcomer", "Partial"]
+    assert (rows[1].columns["medium"].cell, rows[1].hours) == (None, None)
+    assert published_rows(tmp_path)[0].name == "Famou-Agent 2.0"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("table,agent", "agent", "no column table"),
+        ("80.3,", "much,", "row 1, is not as it should be"),
+        ("main,Famou", "top,Famou", "table is 'top'"),
+    ],
+)
+def test_a_table_that_cannot_be_read_replaces_nothing(tmp_path: Path, old: str, new: str, said: str) -> None:
+    built_in = files("engine.scoreboard").joinpath(PUBLISHED_NAME).read_text(encoding="utf-8")
+    newer = tmp_path / "newer.csv"
+    newer.write_text(built_in.replace(old, new, 1))
+    with pytest.raises(DataProblem, match=said):
+        update_published(tmp_path, newer)
+    assert not (tmp_path / PUBLISHED_NAME).exists()

@@ -1,0 +1,186 @@
+"""`export`: a row as text, a bundle to hand in, run groups of MLE-bench, plots."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from console.cli.clipboard import copy
+from console.cli.invocation import reading_state
+from console.cli.lazy import new_group
+from console.cli.output import complain, say
+from console.cli.sources import ExperimentId, Pad, Source, disclosure_for, evidence_for, write_file
+from foundation.problems import DataProblem, UsageProblem
+
+if TYPE_CHECKING:
+    from engine.scoreboard import Evidence, Row
+
+app = new_group("Export a row, a bundle to hand in, run groups of MLE-bench, or plots.")
+
+
+class Form(StrEnum):
+    """What `--format` takes."""
+
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    JSON = "json"
+    LATEX = "latex"
+
+
+AgentName = Annotated[str, typer.Option("--agent", metavar="NAME", help="The agent's name in the row.")]
+Llms = Annotated[str, typer.Option("--llms", metavar="NAMES", help="The models that it used.")]
+SourceCode = Annotated[
+    bool | None, typer.Option("--source-code/--no-source-code", help="Whether the agent's code is public.")
+]
+ReportsPublic = Annotated[
+    bool | None, typer.Option("--reports/--no-reports", help="Whether the grading reports are public.")
+]
+Splits = Annotated[
+    list[str] | None, typer.Option("--split", metavar="NAME|FILE", help="A further column; repeatable.")
+]
+
+
+@app.command("row")
+def export_row(
+    context: typer.Context,
+    source: Source,
+    form: Annotated[Form, typer.Option("--format", help="As what to write it.")] = Form.MARKDOWN,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it to a file.")
+    ] = None,
+    to_clipboard: Annotated[
+        bool, typer.Option("--copy", help="Copy it to the terminal's clipboard.")
+    ] = False,
+    experiment_id: ExperimentId = None,
+    pad: Pad = False,
+    split: Splits = None,
+    agent: AgentName = "",
+    llms: Llms = "",
+    source_code: SourceCode = None,
+    reports: ReportsPublic = None,
+) -> None:
+    """Write a row with the leaderboard's headings, and with it everything that must be told."""
+    from engine.scoreboard import RowFormat, row_text
+
+    evidence = _labelled(context, source, experiment_id, agent, llms)
+    row = _row(evidence, pad=pad, splits=split, source_code=source_code, reports=reports)
+    disclosure = disclosure_for(context, evidence, row)
+    form_of = {
+        Form.MARKDOWN: RowFormat.MARKDOWN,
+        Form.CSV: RowFormat.CSV,
+        Form.JSON: RowFormat.JSON,
+        Form.LATEX: RowFormat.LATEX,
+    }
+    text = row_text(row, disclosure, form_of[form])
+    if row.conflict:
+        complain(f"{row.name} makes no row: {row.conflict}")
+    if to_clipboard:
+        copy(text)
+    if output is not None:
+        write_file(output, text)
+    elif not to_clipboard:
+        say(text.rstrip("\n"))
+    if row.conflict:
+        raise typer.Exit(UsageProblem.exit_code)
+
+
+@app.command("bundle")
+def export_bundle(
+    context: typer.Context,
+    source: Source,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The new folder.")],
+    experiment_id: ExperimentId = None,
+    pad: Pad = False,
+    with_files: Annotated[
+        bool, typer.Option("--with-files", help="Also submissions, logs and code of own runs.")
+    ] = False,
+    agent: AgentName = "",
+    llms: Llms = "",
+    source_code: SourceCode = None,
+    reports: ReportsPublic = True,
+) -> None:
+    """Write reports by seed, their mapping, the row and a manifest with checksums into a new folder."""
+    from engine.scoreboard.bundle import write_bundle
+    from engine.scoreboard.provenance import files_of
+
+    evidence = _labelled(context, source, experiment_id, agent, llms)
+    row = _row(evidence, pad=pad, splits=None, source_code=source_code, reports=reports)
+    disclosure = disclosure_for(context, evidence, row)
+    if with_files:
+        if evidence.table != "own":
+            raise UsageProblem(f"there are no files of {evidence.name} here", "it was imported as reports")
+        with reading_state(context) as database:
+            manifest = write_bundle(
+                folder,
+                evidence,
+                row,
+                disclosure,
+                now=time.time(),
+                locate=lambda trial: files_of(database, trial),
+            )
+    else:
+        manifest = write_bundle(folder, evidence, row, disclosure, now=time.time())
+    say(f"written to {manifest.parent}; its runs folder is what MLE-bench's aggregation reads")
+
+
+@app.command("runs")
+def export_runs(
+    context: typer.Context,
+    source: Source,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The new folder of run groups.")],
+    experiment_id: ExperimentId = None,
+    pad: Pad = False,
+) -> None:
+    """Write own runs as MLE-bench's run groups: one a seed, with submissions, logs, code and reports."""
+    from engine.scoreboard.bundle import counted_trials, write_runs
+    from engine.scoreboard.provenance import files_of
+
+    evidence = evidence_for(context, [source], experiment_id)
+    if evidence.table != "own":
+        raise UsageProblem(f"there are no runs of {evidence.name} here", "it was imported as reports")
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageProblem(f"{folder} is not empty", "", "Name a new folder.")
+    counted = counted_trials(evidence, pad_missing=pad)
+    if not counted:
+        raise DataProblem(f"{evidence.name} has no result to export")
+    with reading_state(context) as database:
+        try:
+            write_runs(
+                folder, evidence, counted, now=time.time(), locate=lambda trial: files_of(database, trial)
+            )
+        except OSError as error:
+            raise DataProblem(f"{folder} can't be written", error.strerror or str(error)) from error
+    say(f"{len(counted)} runs in {max(one.seed for one in counted)} run groups in {folder}")
+
+
+def _labelled(
+    context: typer.Context, source: str, experiment_id: str | None, agent: str, llms: str
+) -> Evidence:
+    from engine.scoreboard.sources import renamed
+
+    return renamed(evidence_for(context, [source], experiment_id), agent=agent, llms=llms)
+
+
+def _row(
+    evidence: Evidence,
+    *,
+    pad: bool,
+    splits: list[str] | None,
+    source_code: bool | None,
+    reports: bool | None,
+) -> Row:
+    from dataclasses import replace
+
+    from competitions import registry
+    from engine.scoreboard import row_of
+
+    row = row_of(
+        evidence,
+        pad_missing=pad,
+        user_splits={name: registry.read_split(name) for name in splits or []},
+    )
+    return replace(row, source_available=source_code, reports_available=reports)

@@ -1,0 +1,162 @@
+"""From reports and runs to rows, bundles and comparisons, by command."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.places import Places
+from state import database as state_database
+from state import experiments
+from state.database import Database
+from state.lifecycle import Outcome
+from tests.console.cli.conftest import Cli
+from tests.engine.scoreboard.worlds import SPEC, finish, sweep
+
+OPERAND = Path(__file__).parents[2] / "engine/scoreboard/operand_row.csv"
+PUBLISHED = ["63.64 ± 0.00", "33.33 ± 0.88", "20.00 ± 0.00", "39.56 ± 0.44"]
+
+
+@pytest.fixture
+def world(places: Places) -> Iterator[Database]:
+    """Two sweeps of two editions that were put into one experiment, and one that stands alone."""
+    places.state_dir.mkdir()
+    database = state_database.open_for_writing(places.state_dir)
+    for name, spec, outcome in (
+        ("first", SPEC, Outcome.GOLD),
+        ("second", replace(SPEC, edition="corrected"), Outcome.GOLD),
+        ("alone", replace(SPEC, seeds=2), Outcome.BELOW_MEDIAN),
+    ):
+        for run in sweep(database, name, spec):
+            finish(database, run, outcome, score=0.0)
+    for name in ("first", "second"):
+        experiments.assign(database, "mixed", name, now=4.0)
+    yield database
+    database.close()
+
+
+def test_a_published_row_is_reproduced_by_one_command(cli: Cli) -> None:
+    told = cli("aggregate", OPERAND, "--pad-missing").out
+    assert [cell for cell in PUBLISHED if cell in told] == PUBLISHED
+    lines = cli("aggregate", OPERAND, "--pad-missing", "--json").document()["lines"]
+    (low, *_rest) = lines
+    assert low["measures"]["any_medal"]["seeds"] == 3
+    assert low["measures"]["any_medal"]["interval_95"] == pytest.approx([63.636363, 63.636363])
+
+
+def test_a_split_that_is_not_covered_is_refused_without_padding(cli: Cli) -> None:
+    refused = cli("aggregate", OPERAND, "--split", "high")
+    assert refused.code == 3
+    assert "fewer than 1 results" in refused.err
+    assert cli("aggregate", OPERAND, "--split", "low", "--num-seeds", "1").code == 0
+
+
+def test_a_users_split_works_as_the_built_in_ones(cli: Cli, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.txt"
+    mine.write_text("# two\nherbarium-2020-fgvc7\naptos2019-blindness-detection\n")
+    (line,) = cli("aggregate", OPERAND, "--split", mine, "--json").document()["lines"]
+    assert line["measures"]["any_medal"] == {
+        "mean": 50.0,
+        "sem": 0.0,
+        "seeds": 3,
+        "interval_95": [50.0, 50.0],
+    }
+    exported = cli("export", "row", OPERAND, "--pad", "--split", mine).out
+    assert str(mine) in exported.splitlines()[0]
+
+
+def test_a_row_can_be_taken_apart(cli: Cli) -> None:
+    assert "Seq->Seq" in cli("aggregate", OPERAND, "--pad", "--by", "category").out
+    told = cli("aggregate", OPERAND, "--by", "competition", "--split", "low").out
+    assert len(told.splitlines()) == 2 + 22
+
+
+def test_editions_are_not_mixed_and_it_is_said_what_differs(
+    cli: Cli, world: Database, tmp_path: Path
+) -> None:
+    for command in (("aggregate", "mixed"), ("export", "bundle", "mixed", tmp_path / "bundle")):
+        refused = cli(*command)
+        assert refused.code == 2
+        assert "mixed editions: corrected, v1" in refused.err
+    exported = cli("export", "row", "mixed")
+    assert exported.code == 2
+    assert "No numbers: mixed editions: corrected, v1" in exported.out
+    assert cli("compare", "first", "second").code == 2
+
+
+def test_a_row_is_exported_in_every_form(cli: Cli, tmp_path: Path) -> None:
+    flags = ("--pad", "--agent", "Operand | ensemble", "--llms", "gpt_5", "--source-code", "--no-reports")
+    markdown = cli("export", "row", OPERAND, *flags).out.splitlines()
+    cells = [cell.strip() for cell in markdown[2].replace(r"\|", "/").strip("|").split("|")]
+    assert cells == ["Operand / ensemble (operand_row)", "gpt_5", *PUBLISHED, "", "", "✓", "X"]
+    assert "padding" in "\n".join(markdown)
+    (row,) = csv.DictReader(
+        line
+        for line in cli("export", "row", OPERAND, *flags, "--format", "csv").out.splitlines()
+        if not line.startswith("#")
+    )
+    assert (row["all_mean"], row["all_sem"], row["padded_missing_seeds"]) == ("39.56", "0.44", "yes")
+    document = json.loads(cli("export", "row", OPERAND, *flags, "--format", "json").out)
+    assert document["columns"]["all"]["measures"]["gold"]["mean"] == pytest.approx(11.5555555)
+    assert document["disclosure"]["edition"] == "v1"
+    latex = cli("export", "row", OPERAND, *flags, "--format", "latex").out
+    assert r"gpt\_5 & 63.64 $\pm$ 0.00" in latex
+    target = tmp_path / "row.md"
+    written = cli("export", "row", OPERAND, *flags, "--output", target)
+    assert written.out == f"written to {target}\n"
+    assert target.read_text().splitlines()[:3] == markdown[:3]
+
+
+def test_what_goes_wrong_while_writing_is_told(cli: Cli, tmp_path: Path) -> None:
+    failed = cli("export", "row", OPERAND, "--pad", "--output", tmp_path / "no" / "row.md")
+    assert failed.code == 3
+    assert "can't be written: No such file or directory" in failed.err
+
+
+def test_own_runs_go_out_as_run_groups_and_come_back_as_an_import(
+    cli: Cli, world: Database, tmp_path: Path
+) -> None:
+    folder = tmp_path / "runs"
+    assert cli("export", "runs", "alone", folder).out.startswith("2 runs in 2 run groups")
+    assert cli("export", "runs", "alone", folder).code == 2
+    assert cli("import", "reports", "back", folder, "--agent", "dummy", "--hours", "2").code == 0
+    rows = {row["name"]: row for row in cli("scoreboard", "--own", "--json").document()}
+    assert rows["back"]["table"] == "imported"
+    assert rows["back"]["own"] == rows["alone"]["own"]
+    assert "imported" in cli("scoreboard", "--own").out
+    assert cli("import", "remove", "back").code == 0
+    assert cli("import", "remove", "back").code == 2
+
+
+def test_a_bundle_is_made_and_read_again(cli: Cli, world: Database, tmp_path: Path) -> None:
+    assert cli("export", "bundle", "alone", tmp_path / "bundle", "--with-files").code == 0
+    assert cli("aggregate", tmp_path / "bundle", "--by", "competition").code == 0
+    (tmp_path / "bundle" / "row.md").write_text("changed")
+    assert "row.md" in cli("aggregate", tmp_path / "bundle").err
+
+
+def test_a_newer_table_of_published_rows_is_shown(cli: Cli, tmp_path: Path) -> None:
+    text = cli("scoreboard", "--json").document()
+    assert len(text) == 30
+    newer = tmp_path / "newer.csv"
+    newer.write_text(
+        "table,agent,llms,low_mean,low_sem,medium_mean,medium_sem,high_mean,high_sem,all_mean,all_sem,hours,date,"
+        "source_available,reports_available,padded_missing_seeds,note\n"
+        "main,Newcomer,x,99,0,99,0,99,0,99,0,24,2027-01-01,yes,yes,no,\n"
+    )
+    assert "1 published rows" in cli("import", "published", newer).out
+    assert [row["name"] for row in cli("scoreboard", "--json").document()] == ["Newcomer"]
+
+
+def test_two_experiments_are_compared(cli: Cli, world: Database) -> None:
+    told = cli("compare", "first", "alone").out
+    assert "leaf-classification" in told
+    assert "+100.0" in told
+    found = cli("compare", "first", "alone", "--json").document()
+    assert found["overall"]["p_value"] == 1.0
+    assert cli("compare", "first", "alone", "--measure", "fame").code == 2

@@ -1,0 +1,153 @@
+"""What is handed in gives the same row to whoever reads it by MLE-bench's rules, and shows any change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from competitions.registry import splits
+from engine.scoreboard import COLUMNS, Evidence, disclose, find_evidence, row_of
+from engine.scoreboard.bundle import MANIFEST, RUNS, verify_bundle, write_bundle
+from engine.scoreboard.provenance import files_of, provenance_of
+from engine.scoreboard.sources import find_source
+from foundation.problems import DataProblem, UsageProblem
+from state import database as state_database
+from state import runs
+from state.database import Database
+from state.lifecycle import FailureClass, Outcome
+from tests.engine.scoreboard.independent import read_row
+from tests.engine.scoreboard.worlds import SPEC, fail, finish, sweep
+
+OPERAND = Path(__file__).parent / "operand_row.csv"
+SPLITS = {column: list(splits()[split]) for column, split in COLUMNS.items()}
+
+
+def bundle(evidence: Evidence, folder: Path, *, pad: bool) -> Path:
+    row = row_of(evidence, pad_missing=pad)
+    return write_bundle(folder, evidence, row, disclose(evidence, row), now=1e9).parent
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    (tmp_path / "state").mkdir()
+    opened = state_database.open_for_writing(tmp_path / "state")
+    yield opened
+    opened.close()
+
+
+def test_a_published_row_survives_the_bundle_read_by_the_rules_alone(tmp_path: Path) -> None:
+    folder = bundle(find_source([OPERAND]), tmp_path / "bundle", pad=True)
+    read = read_row(folder / RUNS, "operand_row", SPLITS, pad=True)
+    assert read == {
+        "low": ("63.64 ± 0.00", 3),
+        "medium": ("33.33 ± 0.88", 3),
+        "high": ("20.00 ± 0.00", 3),
+        "all": ("39.56 ± 0.44", 3),
+    }
+    assert (
+        row_of(find_source([folder]), pad_missing=True).columns
+        == row_of(find_source([OPERAND]), pad_missing=True).columns
+    )
+
+
+@pytest.mark.parametrize("pad", [False, True])
+def test_own_runs_with_all_endings_give_the_same_row_through_the_bundle(
+    database: Database, tmp_path: Path, pad: bool
+) -> None:
+    """A seed lost in the middle, a crash and an invalid file must not shift what counts as which seed."""
+    members = ("leaf-classification", "spooky-author-identification")
+    endings = [Outcome.GOLD, Outcome.INVALID, None, Outcome.NO_SUBMISSION, Outcome.BRONZE, FailureClass.CRASH]
+    for run, ending in zip(
+        sweep(database, "mine", replace(SPEC, competitions=members, seeds=3)), endings, strict=True
+    ):
+        if isinstance(ending, Outcome):
+            finish(database, run, ending)
+        else:
+            fail(database, run, ending or FailureClass.INFRASTRUCTURE)
+    evidence = find_evidence(database, "mine")
+    folder = bundle(evidence, tmp_path / "bundle", pad=pad)
+    (cell, seeds) = read_row(folder / RUNS, "mine", {"own": list(members)}, pad=pad)["own"]
+    own = row_of(evidence, pad_missing=pad).own
+    assert own is not None
+    assert (str(own.cell), own.cell.n if own.cell else 0) == (cell, seeds)
+    assert seeds == (3 if pad else 2)
+
+
+def test_a_changed_added_or_missing_file_is_named(tmp_path: Path) -> None:
+    folder = bundle(find_source([OPERAND]), tmp_path / "bundle", pad=True)
+    assert verify_bundle(folder)["experiment_id"] == "operand_row"
+    row = folder / "row.md"
+    text = row.read_text()
+    row.write_text(text.replace("63.64", "73.64"))
+    with pytest.raises(DataProblem, match=r"row\.md"):
+        verify_bundle(folder)
+    row.write_text(text)
+    (folder / "more").touch()
+    with pytest.raises(DataProblem, match="more"):
+        find_source([folder])
+    (folder / MANIFEST).write_text("{}")
+    with pytest.raises(DataProblem, match="is no bundle"):
+        verify_bundle(folder)
+
+
+def test_a_bundle_replaces_nothing_and_a_conflict_is_not_handed_in(tmp_path: Path) -> None:
+    evidence = find_source([OPERAND])
+    folder = bundle(evidence, tmp_path / "bundle", pad=True)
+    with pytest.raises(UsageProblem, match="exists"):
+        bundle(evidence, folder, pad=True)
+    with pytest.raises(UsageProblem, match="mixed editions"):
+        bundle(replace(evidence, conflict="mixed editions: corrected, v1"), tmp_path / "other", pad=True)
+    assert not (tmp_path / "other").exists()
+
+
+def test_files_of_own_runs_come_along_and_an_agents_links_do_not(database: Database, tmp_path: Path) -> None:
+    (run,) = sweep(database, "mine", SPEC)
+    finish(database, run, Outcome.GOLD, score=0.0)
+    attempt = runs.latest_attempt(database, run.id)
+    assert attempt is not None
+    state_dir = database.path.parent
+    folder = state_dir / attempt.directory
+    for name in ("output/run.log", "logs/agent.log", "code/deep/train.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    (state_dir / "1.csv").write_text("id\n1\n")
+    secret = tmp_path / "secret"
+    secret.write_text("answers")
+    (folder / "logs" / "link").symlink_to(secret)
+    (folder / "code" / "linked").symlink_to(tmp_path, target_is_directory=True)
+    evidence = find_evidence(database, "mine")
+    row = row_of(evidence)
+    write_bundle(
+        tmp_path / "bundle",
+        evidence,
+        row,
+        disclose(evidence, row),
+        now=1e9,
+        locate=lambda trial: files_of(database, trial),
+    )
+    (group,) = (tmp_path / "bundle" / RUNS).glob("*_run-group_dummy")
+    metadata = json.loads((group / "metadata.json").read_text())
+    ((run_id, told),) = metadata["runs"].items()
+    assert (told, run_id.partition("_")[0]) == ({"success": True}, "leaf-classification")
+    found = {str(path.relative_to(group / run_id)) for path in (group / run_id).rglob("*") if path.is_file()}
+    assert found == {"run.log", "logs/agent.log", "code/deep/train.py", "submission/submission.csv"}
+    verify_bundle(tmp_path / "bundle")
+
+
+def test_images_and_isolation_are_told_as_the_runner_reported_them(database: Database) -> None:
+    told, silent = sweep(database, "mine", replace(SPEC, seeds=2))
+    for run in (told, silent):
+        finish(database, run, Outcome.GOLD, score=0.0)
+    attempt = runs.latest_attempt(database, told.id)
+    assert attempt is not None
+    folder = database.path.parent / attempt.directory
+    folder.mkdir(parents=True)
+    line = {"kind": "started", "at": 1.0, "isolated": True, "image": "sha256:abc"}
+    (folder / "events.jsonl").write_text(json.dumps(line) + "\n")
+    evidence = find_evidence(database, "mine")
+    found = provenance_of(database, evidence)
+    assert (found.images, found.isolated) == (("sha256:abc",), (2, 2))

@@ -1,0 +1,189 @@
+"""Reports of MLE-bench, tables of outcomes and names lead to evidence; what can't be meant is refused by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.rungroups import MAPPING_NAME, write_mapping
+from engine.scoreboard import Measure, imported_rows, row_of
+from engine.scoreboard.breakdown import by_category, by_competition, by_split, measures_on
+from engine.scoreboard.grading_reports import About
+from engine.scoreboard.imports import import_names, import_reports, imported_evidence, remove_import
+from engine.scoreboard.sources import find_source
+from foundation.problems import DataProblem, UsageProblem
+
+OPERAND = Path(__file__).parent / "operand_row.csv"
+LEAF, SPOOKY = "leaf-classification", "spooky-author-identification"
+
+
+def report(competition_id: str, medal: str = "", **fields: Any) -> dict[str, Any]:
+    flags = {f"{kind}_medal": kind == medal for kind in ("gold", "silver", "bronze")}
+    return {
+        "competition_id": competition_id,
+        "score": 0.5,
+        **flags,
+        "any_medal": bool(medal),
+        "above_median": bool(medal),
+        "submission_exists": True,
+        "valid_submission": True,
+        "created_at": "2024-10-08T12:00:00",
+        "submission_path": "x",
+    } | fields
+
+
+def write_report(runs_dir: Path, group: str, *reports: dict[str, Any], stamp: str = "2024-10-08") -> Path:
+    path = runs_dir / group / f"{stamp}_grading_report.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"competition_reports": list(reports)}))
+    return path
+
+
+@pytest.fixture
+def runs_dir(tmp_path: Path) -> Path:
+    """Two experiments; the first has two groups, the earlier of which was graded twice."""
+    folder = tmp_path / "runs"
+    write_report(folder, "2_b", report(SPOOKY), report(LEAF, "gold"))
+    write_report(folder, "1_a", report(LEAF, "gold"), report(SPOOKY, "gold"), stamp="2024-10-07")
+    write_report(folder, "1_a", report(SPOOKY), report(LEAF))
+    write_report(folder, "3_c", report(LEAF, "bronze"))
+    write_mapping(folder / MAPPING_NAME, [("one", "2_b"), ("one", "1_a"), ("two", "3_c"), ("none", "4_d")])
+    return folder
+
+
+def test_an_experiments_newest_reports_count_in_the_order_of_their_paths(runs_dir: Path) -> None:
+    found = find_source([runs_dir], experiment_id="one")
+    leaf = [trial.has(Measure.GOLD) for trial in found.trials if trial.competition_id == LEAF]
+    assert leaf == [False, True]
+    assert row_of(found).own is not None
+    assert str(measures_on(found, [LEAF, SPOOKY])[Measure.ANY_MEDAL]) == "25.00 ± 25.00"
+
+
+def test_which_experiment_is_asked_for_by_name(runs_dir: Path) -> None:
+    with pytest.raises(UsageProblem, match="several experiments"):
+        find_source([runs_dir])
+    with pytest.raises(UsageProblem, match="no experiment 'three'"):
+        find_source([runs_dir], experiment_id="three")
+    with pytest.raises(DataProblem, match="run groups of none have no report: 4_d"):
+        find_source([runs_dir], experiment_id="none")
+
+
+def test_reports_can_be_named_one_by_one_and_metadata_among_them_is_passed_over(runs_dir: Path) -> None:
+    metadata = runs_dir / "3_c" / "metadata.json"
+    metadata.write_text("{}")
+    found = find_source([metadata, *(runs_dir / "3_c").glob("*report.json"), runs_dir / "2_b"])
+    assert [trial.competition_id for trial in found.trials] == [LEAF, SPOOKY, LEAF]
+
+
+def test_reports_of_two_editions_make_no_row_and_it_is_said_why(tmp_path: Path) -> None:
+    write_report(tmp_path, "a", report(LEAF, "gold"))
+    write_report(tmp_path, "b", report(LEAF, "gold", edition="corrected"))
+    found = find_source([tmp_path / "a", tmp_path / "b"])
+    assert found.conflict == "mixed editions: corrected, v1"
+    row = row_of(found)
+    assert row.own is not None
+    assert row.own.cell is None
+    with pytest.raises(UsageProblem, match="mixed editions: corrected, v1"):
+        measures_on(found, [LEAF])
+
+
+def test_what_no_competition_of_ours_is_left_out_and_told(tmp_path: Path) -> None:
+    path = write_report(tmp_path, "a", report(LEAF, "gold"), report("titanic"))
+    found = find_source([path])
+    assert found.competitions == (LEAF,)
+    assert "titanic" in found.note
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"competition_reports": 5}', '{"competition_reports": [{}]}'])
+def test_what_is_no_report_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x_grading_report.json"
+    path.write_text(text)
+    with pytest.raises(DataProblem, match="x_grading_report"):
+        find_source([path])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("competition_id,seed\n", "no column gold_medal"),
+        ("competition_id,seed,gold_medal,silver_medal,bronze_medal\nx,one,1,0,0\n", "line 2"),
+    ],
+)
+def test_a_broken_table_of_outcomes_is_named(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "outcomes.csv"
+    path.write_text(text)
+    with pytest.raises(DataProblem, match=said):
+        find_source([path])
+
+
+def test_nothing_that_can_be_meant_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match="no experiment, import or file 'mine'"):
+        find_source(["mine"], state_dir=tmp_path)
+    with pytest.raises(DataProblem, match="holds no grading report"):
+        find_source([tmp_path])
+
+
+def test_an_import_stands_on_the_scoreboard_until_it_is_removed(tmp_path: Path) -> None:
+    about = About("operand", agent="Operand ensemble", llms="gpt-5", hours=24)
+    import_reports(tmp_path, [OPERAND], about)
+    (row,) = imported_rows(tmp_path, pad_missing=True)
+    assert (row.table, row.agent, row.llms, row.hours) == ("imported", "Operand ensemble", "gpt-5", 24)
+    assert str(row.columns["all"].cell) == "39.56 ± 0.44"
+    assert find_source(["operand"], state_dir=tmp_path) == imported_evidence(tmp_path)[0]
+    with pytest.raises(UsageProblem, match="already"):
+        import_reports(tmp_path, [OPERAND], about)
+    import_reports(tmp_path, [OPERAND], about, replace=True)
+    remove_import(tmp_path, "operand")
+    assert import_names(tmp_path) == ()
+    with pytest.raises(UsageProblem):
+        remove_import(tmp_path, "operand")
+
+
+def test_imported_reports_keep_their_order_whatever_they_are_called(tmp_path: Path) -> None:
+    first = write_report(tmp_path, "1", report(LEAF, "gold"), stamp="z")
+    second = write_report(tmp_path, "2", report(LEAF), stamp="a")
+    import_reports(tmp_path / "state", [second, first], About("x"))
+    (found,) = imported_evidence(tmp_path / "state")
+    assert [trial.has(Measure.GOLD) for trial in found.trials] == [True, False]
+
+
+@pytest.mark.parametrize("name", ["../x", ".hidden", "", "a/b", "x" * 101])
+def test_a_name_that_is_a_path_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageProblem, match="can't be a name"):
+        import_reports(tmp_path, [OPERAND], About(name))
+
+
+def test_a_broken_import_is_not_kept(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text("{")
+    with pytest.raises(DataProblem):
+        import_reports(tmp_path, [bad], About("bad"))
+    assert import_names(tmp_path) == ()
+
+
+def test_a_row_is_taken_apart_by_split_category_and_competition() -> None:
+    found = find_source([OPERAND])
+    splits = {group.name: group for group in by_split(found, pad_missing=True)}
+    assert str(splits["all"].measures[Measure.ANY_MEDAL]) == "39.56 ± 0.44"
+    assert (len(splits["all"].competitions), splits["all"].of) == (53, 75)
+    assert {group.name: bool(group.measures) for group in by_split(found)} == {
+        "low": True,
+        "medium": False,
+        "high": False,
+        "all": False,
+    }
+    categories = {group.name: group for group in by_category(found, pad_missing=True)}
+    assert str(categories["Seq->Seq"].measures[Measure.ANY_MEDAL]) == "100.00 ± 0.00"
+    assert sum(len(group.competitions) for group in categories.values()) == 53
+    lines = {line.competition_id: line for line in by_competition(found)}
+    assert [trial.score for trial in lines["aptos2019-blindness-detection"].trials] == [
+        0.84804,
+        0.9039,
+        0.83737,
+    ]
+    assert lines["aptos2019-blindness-detection"].measures[Measure.ABOVE_MEDIAN].mean == pytest.approx(
+        100 / 3
+    )
