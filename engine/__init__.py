@@ -21,6 +21,7 @@ def prepare_competition(
     edition: Edition = "v1",
     parameters: Mapping[str, Parameter] | None = None,
     verify: bool | None = None,
+    descriptions: str = "ours",
 ) -> Path:
     """Prepare a competition's dataset and return its `prepared` folder.
 
@@ -31,6 +32,7 @@ def prepare_competition(
         edition: `v1` reproduces MLE-bench to the byte, `corrected` mends its defects.
         parameters: replaces numbers that the competition fixes for the real data.
         verify: whether to compare with the known checksums; by default only what comes from Kaggle's zip.
+        descriptions: whose text the agent finds beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
 
     Raises:
         Problem: unknown competition, raw data missing, damaged or not as known.
@@ -38,7 +40,13 @@ def prepare_competition(
     from engine.preparing import prepare
 
     return prepare(
-        competition_id, data_dir=data_dir, raw=raw, edition=edition, parameters=parameters, verify=verify
+        competition_id,
+        data_dir=data_dir,
+        raw=raw,
+        edition=edition,
+        parameters=parameters,
+        verify=verify,
+        descriptions=descriptions,
     )
 
 

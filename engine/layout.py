@@ -109,6 +109,11 @@ def _holds_something(folder: Path) -> bool:
     return folder.is_dir() and any(folder.iterdir())
 
 
+def descriptions_of(folder: DatasetFolder) -> str:
+    """Whose description lies beside a prepared dataset; `unknown` for one that MLE-bench prepared."""
+    return str((prepared_with(folder) or {}).get("descriptions", "unknown"))
+
+
 def prepared_with(folder: DatasetFolder) -> dict[str, object] | None:
     """What the marker says of how the dataset was prepared; None for one without a marker."""
     try:

@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from competitions.model import Competition, Edition, Parameter
+from competitions.model import Edition, Parameter
 from competitions.registry import get, load_task
 from competitions.task import Preparation, merge_parameters, refuse_excluded
 from engine.claims import claimed
 from engine.datasets import sources
+from engine.datasets.descriptions import OURS, check_choice, chosen_description
 from engine.datasets.sources import Raw
 from engine.datasets.sums import checksums_of, compare_checksums
 from engine.datasets.telling import TellStep, quiet
@@ -32,7 +33,7 @@ def prepare(
     verify: bool | None = None,
     keep_raw: bool = False,
     discard_zip: bool = False,
-    descriptions: bool = False,
+    descriptions: str = OURS,
     keep_free: int = 0,
     tell: TellStep = quiet,
 ) -> Path:
@@ -47,7 +48,7 @@ def prepare(
         verify: compare with the known checksums.
         keep_raw: leave what was extracted in `raw/`.
         discard_zip: give the zip's space back while it is extracted.
-        descriptions: put Kaggle's own description beside the data instead of ours.
+        descriptions: whose text the agent finds beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
         keep_free: bytes that are to stay free on the disk.
         tell: told how far each step is; what it raises cancels the preparation.
     """
@@ -56,10 +57,12 @@ def prepare(
     load_task(competition)  # before a download of hours: without a task there is nothing to prepare
     folder = dataset_folder(competition, data_dir, edition)
     merged = merge_parameters(competition, parameters)
+    descriptions = check_choice(descriptions)
     if verify is None:
         verify = raw is None and not parameters
     folder.root.mkdir(parents=True, exist_ok=True)
     with claimed(folder.claim, competition.id), telling_full_disks(folder.root), _workspace(folder) as work:
+        text = chosen_description(competition, edition, descriptions)  # what cannot be had is told at once
         if raw is not None:
             source = sources.given_folder(Path(raw))
         else:
@@ -87,7 +90,7 @@ def prepare(
         )
         _run(job)
         tell(sources.CHECKSUM, "", 0, 0)
-        _seal(job, work / "prepared", verify, _description(competition) if descriptions else None)
+        _seal(job, work / "prepared", verify, descriptions, text)
         _put_in_place(work, folder)
         _let_go(source, folder, keep_raw)
     return folder.prepared
@@ -99,16 +102,14 @@ def _run(job: Preparation) -> None:
     load_task(job.competition).prepare(job)
 
 
-def _seal(job: Preparation, prepared: Path, verify: bool, description: str | None) -> None:
+def _seal(job: Preparation, prepared: Path, verify: bool, descriptions: str, text: str | None) -> None:
     """Add what is not the task's business, the marker last."""
     competition = job.competition
     found = checksums_of(prepared)
     if verify and job.edition == "v1":  # the known sums are those of what MLE-bench makes
         compare_checksums(competition, found)
-    if description is not None:
-        (job.public / "description.md").write_text(description, encoding="utf-8")
-    elif competition.description_path.is_file():
-        shutil.copyfile(competition.description_path, job.public / "description.md")
+    if text is not None:
+        (job.public / "description.md").write_text(text, encoding="utf-8")
     write_json(
         prepared / MARKER,
         {
@@ -116,18 +117,12 @@ def _seal(job: Preparation, prepared: Path, verify: bool, description: str | Non
             "edition": job.edition,
             "parameters": dict(job.parameters),
             "verified": verify,
+            "descriptions": descriptions,
             "prepared_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "public": dict(found.public),
             "private": dict(found.private),
         },
     )
-
-
-def _description(competition: Competition) -> str:
-    # Kaggle's client is slow to import and only needed when this is asked for.
-    from engine.datasets.descriptions import kaggles_description
-
-    return kaggles_description(competition)
 
 
 def _let_go(source: Raw, folder: DatasetFolder, keep_raw: bool) -> None:

@@ -1,13 +1,54 @@
-"""A competition's description as Kaggle shows it, for those who want the original text beside the data."""
+"""Which text an agent finds beside the data: ours, ours obfuscated, Kaggle's own, or one from a folder."""
 
 from __future__ import annotations
 
-from competitions.model import Competition
-from engine.kaggle.client import Kaggle
-from foundation.problems import DataProblem
+from pathlib import Path
+
+from competitions import descriptions
+from competitions.model import Competition, Edition
+from foundation.problems import DataProblem, UsageProblem
+
+OURS = "ours"
+OBFUSCATED = "obfuscated"
+KAGGLE = "kaggle"
 
 # What an agent needs of the site; not the rules, prizes, timelines and winners.
 _PAGES = ("overview", "abstract", "description", "evaluation", "data-description", "data description")
+
+
+def check_choice(choice: str) -> str:
+    """Take a choice of description for what it is: one of the names, or a folder, whose path is made absolute.
+
+    Raises:
+        UsageProblem: it is neither.
+    """
+    if choice in (OURS, OBFUSCATED, KAGGLE):
+        return choice
+    folder = Path(choice).expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageProblem(
+            f"Descriptions {choice!r} are not known",
+            "there is no such folder",
+            f"Say {OURS}, {OBFUSCATED}, {KAGGLE}, or name a folder that holds <competition id>/description.md.",
+        )
+    return str(folder)
+
+
+def chosen_description(competition: Competition, edition: Edition, choice: str) -> str | None:
+    """The text for one competition; None where ours is wanted and none is written.
+
+    Raises:
+        Problem: it cannot be had.
+    """
+    choice = check_choice(choice)
+    if choice == KAGGLE:
+        return kaggles_description(competition)
+    if choice == OBFUSCATED:
+        return descriptions.obfuscated_description(competition, edition)
+    if choice == OURS:
+        written = descriptions.has_description(competition)
+        return descriptions.description(competition, edition) if written else None
+    return _from_folder(competition, Path(choice))
 
 
 def kaggles_description(competition: Competition) -> str:
@@ -16,6 +57,9 @@ def kaggles_description(competition: Competition) -> str:
     Raises:
         Problem: Kaggle refuses, can't be reached, or has no description.
     """
+    # Kaggle's client is slow to import and only needed when this is asked for.
+    from engine.kaggle.client import Kaggle
+
     with Kaggle() as kaggle:
         pages = {page.name.lower(): page for page in kaggle.pages(competition.id)}
     parts = [f"## {pages[name].name}\n\n{pages[name].text.strip()}\n" for name in _PAGES if name in pages]
@@ -23,6 +67,21 @@ def kaggles_description(competition: Competition) -> str:
         raise DataProblem(
             f"{competition.id}: Kaggle shows no description",
             f"its pages are {', '.join(sorted(pages)) or 'none'}",
-            "Leave out --descriptions.",
+            f"Take --descriptions {OURS}.",
         )
     return f"# {competition.name}\n\n" + "\n".join(parts)
+
+
+def _from_folder(competition: Competition, folder: Path) -> str:
+    places = (folder / competition.id / "description.md", folder / f"{competition.id}.md")
+    for path in places:
+        if path.is_file():
+            try:
+                return path.read_text(encoding="utf-8")
+            except UnicodeDecodeError as error:
+                raise DataProblem(f"{path} is not UTF-8 text", str(error)) from error
+    raise DataProblem(
+        f"{competition.id} has no description in {folder}",
+        f"neither {places[0].relative_to(folder)} nor {places[1].name} is there",
+        f"Put it there, or take --descriptions {OURS}.",
+    )

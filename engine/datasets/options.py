@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from engine.datasets.descriptions import OURS
+
 DEMO = "demo"
 
 
@@ -17,14 +19,14 @@ class Options:
         verify: compare with the known checksums; None: where they hold, which is for Kaggle's own zip.
         keep_raw: leave what was extracted in `raw/`.
         discard_zip: give the zip's space back while it is extracted.
-        descriptions: put Kaggle's own description beside the data.
+        descriptions: whose text the agent finds beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
     """
 
     source: str = ""
     verify: bool | None = None
     keep_raw: bool = False
     discard_zip: bool = False
-    descriptions: bool = False
+    descriptions: str = OURS
 
     def to_text(self) -> str:
         """Write them for keeping."""

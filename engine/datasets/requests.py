@@ -8,6 +8,7 @@ from pathlib import Path
 from competitions.model import Edition
 from engine.control.answers import Answer
 from engine.datasets import planning
+from engine.datasets.descriptions import OURS, check_choice
 from engine.datasets.desk import DatasetDesk
 from engine.datasets.options import Options
 from engine.runs.launching import edition_named
@@ -51,7 +52,7 @@ class DatasetRequests:
             verify=False if arguments.flag("skip_verification", False) else None,
             keep_raw=arguments.flag("keep_raw", False),
             discard_zip=arguments.flag("discard_zip", False),
-            descriptions=arguments.flag("descriptions", False),
+            descriptions=check_choice(arguments.text("descriptions", OURS)),
         )
         arguments.done()
         now = self._clock.now()

@@ -22,6 +22,7 @@ from competitions.judging import Judgement
 from competitions.model import Edition, Parameter
 from competitions.registry import get
 from engine.grading.report import Report, make_report
+from engine.layout import dataset_folder, descriptions_of
 from foundation import problems
 from foundation.problems import Problem
 
@@ -88,7 +89,9 @@ def grade_in_child(request: GradeRequest) -> Report:
             return _read_answer(answer)
         judgement = _judge_death(process.returncode, told)
     submission = None if request.submission_path is None else Path(request.submission_path)
-    return make_report(competition, judgement, submission, request.edition, datetime.now(UTC).isoformat())
+    folder = dataset_folder(competition, request.data_dir, request.edition)
+    now = datetime.now(UTC).isoformat()
+    return make_report(competition, judgement, submission, request.edition, now, descriptions_of(folder))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

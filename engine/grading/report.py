@@ -15,7 +15,7 @@ SCORE_DECIMALS = 5
 ReportOutcome = Literal[Outcome, "not_prepared"]
 
 # This project's own fields that may stand in a report file; `detail` may tell of answers and never does.
-_TOLD_FIELDS = ("edition", "outcome", "message", "defects")
+_TOLD_FIELDS = ("edition", "outcome", "message", "defects", "descriptions")
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Report:
         message: why there is no score, in words meant for the submission's author.
         detail: a traceback for the engine's log when the grader failed; never shown to an agent.
         defects: the known defects of this competition that this edition does not mend.
+        descriptions: whose text the agent had: `ours`, `obfuscated`, `kaggle`, a folder, or `unknown`.
     """
 
     competition_id: str
@@ -53,6 +54,7 @@ class Report:
     message: str = ""
     detail: str = ""
     defects: tuple[str, ...] = ()
+    descriptions: str = "unknown"
 
     @property
     def medal(self) -> Medal | None:
@@ -95,7 +97,12 @@ class Verdict:
 
 
 def make_report(
-    competition: Competition, judgement: Judgement, submission: Path | None, edition: Edition, created_at: str
+    competition: Competition,
+    judgement: Judgement,
+    submission: Path | None,
+    edition: Edition,
+    created_at: str,
+    descriptions: str = "unknown",
 ) -> Report:
     """Put a judgement beside the medal cut-offs."""
     score = None if judgement.score is None else round(judgement.score, SCORE_DECIMALS)
@@ -123,4 +130,5 @@ def make_report(
         message=judgement.message,
         detail=judgement.detail,
         defects=competition.defects_in(edition),
+        descriptions=descriptions,
     )

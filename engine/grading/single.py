@@ -10,7 +10,7 @@ from competitions.judging import judge
 from competitions.model import Edition, Parameter
 from competitions.registry import get
 from engine.grading.report import Report, make_report
-from engine.layout import can_grade, dataset_folder
+from engine.layout import can_grade, dataset_folder, descriptions_of
 from foundation.problems import DataProblem
 
 
@@ -59,4 +59,5 @@ def grade(
         answers=given,
         follow_links=follow_links,
     )
-    return make_report(competition, judgement, submission, edition, datetime.now(UTC).isoformat())
+    now = datetime.now(UTC).isoformat()
+    return make_report(competition, judgement, submission, edition, now, descriptions_of(folder))
