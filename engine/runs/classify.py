@@ -105,6 +105,10 @@ def classify(ended: Exit, last_lines: str) -> Verdict:
 def _without_submission(ended: Exit, last_lines: str) -> Verdict:
     if ended.reason == "deadline":
         return Failure(FailureClass.TIMEOUT, "its time was up before it had a submission", _tail(last_lines))
+    if ended.reason == "idle":
+        return Failure(FailureClass.TIMEOUT, f"ended for being idle: {ended.problem}", _tail(last_lines))
+    if ended.reason == "disk":
+        return Failure(FailureClass.CRASH, f"ended for its disk use: {ended.problem}", _tail(last_lines))
     if _ended_well(ended):
         return NoSubmission()
     how = _how(ended)

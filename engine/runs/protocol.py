@@ -17,6 +17,7 @@ VERSION = 1
 
 ORDER = "run.json"
 STOP = "stop.json"
+LIMIT = "limit.json"
 # What the agent's main process writes lies apart, because a container gets that folder alone.
 OUTPUT = "output"
 CLAIM = f"{OUTPUT}/claim"
@@ -114,6 +115,20 @@ class Stop:
 
 
 @dataclass(frozen=True)
+class Limited:
+    """limit.json: the runner wants the attempt to end, because it went over a limit.
+
+    Attributes:
+        kind: `idle` or `disk`, which becomes the reason of its end.
+        problem: the limit and what was measured, in words.
+    """
+
+    kind: str
+    problem: str
+    at: float
+
+
+@dataclass(frozen=True)
 class Started:
     """started.json: the agent's process is there.
 
@@ -158,7 +173,8 @@ class Exit:
     """exit.json: how the attempt ended, written when everything that it left has been gathered.
 
     Attributes:
-        reason: `exited`, `deadline`, `stopped`, or `lost` when nobody saw how it ended.
+        reason: `exited`, `deadline`, `stopped`, `idle` or `disk` when it was ended for that, or `lost` when
+            nobody saw how it ended.
         oom_kills: processes that the kernel killed for memory on this host meanwhile.
         submission_sequence: the snapshot that is the final submission; None when there is none.
         problem: what went wrong around the agent, in words; empty when nothing did.
@@ -183,10 +199,10 @@ class Handed:
     directory: str
 
 
-Record = TypeVar("Record", Order, Stop, Started, AgentEnd, Exit, Handed)
+Record = TypeVar("Record", Order, Stop, Limited, Started, AgentEnd, Exit, Handed)
 
 
-def write(path: Path, record: Order | Stop | Started | AgentEnd | Exit | Handed) -> None:
+def write(path: Path, record: Order | Stop | Limited | Started | AgentEnd | Exit | Handed) -> None:
     """Put a record in its place in one step."""
     files.write_json(path, asdict(record))
 
@@ -224,6 +240,11 @@ def read_if_there(path: Path, kind: type[Record]) -> Record | None:
 def attempt_folder(sweep_id: str, competition_id: str, seed: int, attempt: int) -> str:
     """Where an attempt lies, relative to the state directory."""
     return f"runs/{sweep_id}/{competition_id}/seed-{seed}/attempt-{attempt}"
+
+
+def was_asked_to_end(attempt: Path) -> bool:
+    """Whether somebody, or a limit, wants the attempt to end."""
+    return (attempt / STOP).exists() or (attempt / LIMIT).exists()
 
 
 def make_folders(attempt: Path) -> None:

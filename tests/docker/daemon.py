@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from engine.images import connect
+from engine.runs.runner import processes
 from engine.runs.runner.docker.host import LABEL_STATE
 from foundation.problems import Problem
 from tests.engine.harness import eventually
 
 _PID_FILE = Path("/var/run/docker.pid")
+_CONTAINERD_PID_FILE = Path("/var/run/docker/containerd/containerd.pid")
 
 
 def kill_and_restart_the_daemon() -> None:
@@ -24,15 +26,19 @@ def kill_and_restart_the_daemon() -> None:
         pytest.fail(f"this test kills dockerd: it must run as root, beside no other container ({foreign})")
     pid = int(_PID_FILE.read_text())
     command = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+    # Its own containerd dies with it; a daemon that takes a dead one for living waits for it in vain.
+    helpers = [child.pid for child in processes.look().children.get(pid, ())]
     os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not Path(f"/proc/{pid}").exists() or _is_zombie(pid))
-    _PID_FILE.unlink(missing_ok=True)
-    with Path("/tmp/mlebench-test-dockerd.log").open("ab") as log:
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+    eventually(lambda: all(_is_gone(one) for one in (pid, *helpers)))
+    for file in (_PID_FILE, _CONTAINERD_PID_FILE):
+        file.unlink(missing_ok=True)
+    start = '"$@" >>/tmp/mlebench-test-dockerd.log 2>&1 </dev/null &'
+    # Through a shell that ends at once, so that the daemon is nobody's child.
+    subprocess.run(["setsid", "sh", "-c", start, "sh", *command], check=True)
     eventually(_answers)
 
 
-def _is_zombie(pid: int) -> bool:
+def _is_gone(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
     except FileNotFoundError:

@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 from engine.runs import jsonlines, protocol, reports, secrets
-from engine.runs.protocol import AgentEnd, Exit, Order, Started
+from engine.runs.protocol import AgentEnd, Exit, Limited, Order, Started
 from engine.runs.reports import (
     AgentEnded,
     AgentStarted,
@@ -21,6 +21,7 @@ from engine.runs.reports import (
     SubmissionTaken,
 )
 from engine.runs.runner import processes
+from engine.runs.runner.limits import LimitWatch
 from engine.runs.runner.sandbox import Sandbox, Sight
 from engine.runs.runner.submissions import SubmissionWatch
 from engine.runs.runner.usage import UsageMeter
@@ -62,6 +63,7 @@ class RunnerAttempt:
         self._started: Started | None = None
         self._root: int | None = None
         self._overdue = False
+        self._limits = LimitWatch(folder, self._order)
         self.meter = UsageMeter(folder)
         self.stage = Stage.DONE if (folder / protocol.EXIT).exists() else Stage.NEW
 
@@ -105,7 +107,7 @@ class RunnerAttempt:
             self.stage = Stage.RUNNING
             self._root = self._sandbox.root_process()
             self._report_started(self._started)
-        if (self.folder / protocol.STOP).exists():
+        if protocol.was_asked_to_end(self.folder):
             self._sandbox.stop()
         elif self._is_overdue(self._started):
             self._overdue = True
@@ -142,6 +144,9 @@ class RunnerAttempt:
 
     def _exit(self, ending: AgentEnd | None, started: Started | None, now: float) -> Exit:
         sequence, problem = self._final_submission(started, now)
+        limited = protocol.read_if_there(self.folder / protocol.LIMIT, Limited)
+        if limited is not None and (ending is None or ending.reason == "stopped"):
+            ending = AgentEnd(limited.kind, None, None, now, now, problem=limited.problem)
         started_at = started.at if started else None
         if ending is None:
             reason, text = self._how_lost()
@@ -201,3 +206,6 @@ class RunnerAttempt:
                 with_disk=with_disk,
             )
             jsonlines.append(self.folder / protocol.USAGE, [asdict(found)])
+            over = self._limits.look(found, self._clock.monotonic())
+            if over is not None and not (self.folder / protocol.LIMIT).exists():
+                protocol.write(self.folder / protocol.LIMIT, over)

@@ -152,11 +152,3 @@ class DockerHost:
             )
             for one in found
         ]
-
-    def leftovers(self, live: set[int]) -> list[Container]:
-        """Containers of attempts that nobody looks after any more, but for those that were to be kept.
-
-        Raises:
-            Unreachable: the daemon does not answer.
-        """
-        return [one for one in self._all() if one.attempt_id not in live and not one.kept]

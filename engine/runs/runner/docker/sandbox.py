@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,26 +82,29 @@ class DockerSandbox:
         self._signal("SIGKILL")
 
     def ending(self) -> AgentEnd | None:
-        """What the main process has told, with what the daemon knows beyond that."""
+        """What the main process has told; else what the daemon knows, kept before the container is removed."""
         told = protocol.read_if_there(self._attempt / protocol.ENDING, AgentEnd)
-        if told is not None and told.reason != "stopped":
+        asked = protocol.was_asked_to_end(self._attempt)
+        if told is not None and (told.reason != "stopped" or asked):
             return told
-        if told is not None and (self._attempt / protocol.STOP).exists():
-            return told
+        if told is not None:
+            return replace(told, reason="lost", problem="its container was stopped from outside")
         seen = self._inspect()
-        if seen is None:
-            return told if told is None else _lost(told.ended_at, "its container was stopped from outside")
-        state = seen["State"]
+        if seen is None or (asked and not seen["State"]["OOMKilled"]):
+            return None
+        found = self._as_the_daemon_saw_it(seen["State"])
+        protocol.write(self._attempt / protocol.ENDING, found)
+        return found
+
+    def _as_the_daemon_saw_it(self, state: dict[str, Any]) -> AgentEnd:
         now = time.time()
         if not (self._attempt / protocol.CLAIM).exists():
             why = " ".join(str(state["Error"]).split()) or f"its main process ended with {state['ExitCode']}"
             return AgentEnd("unstarted", None, None, now, now, problem=f"its container did not start: {why}")
         if state["OOMKilled"]:
             return AgentEnd("exited", None, _SIGKILL, now, now, oom_kills=1)
-        if (self._attempt / protocol.STOP).exists():
-            return None
         how = "killed" if state["ExitCode"] == _KILLED else f"ended with {state['ExitCode']}"
-        return _lost(now, f"its container was {how} from outside")
+        return AgentEnd("lost", None, None, now, now, problem=f"its container was {how} from outside")
 
     def clear(self) -> bool:
         """Containers leave nothing running, but those beside the agent's run on: end them."""
@@ -230,7 +234,3 @@ class DockerSandbox:
                 log = self._host.client().logs(container, tail=3).decode("utf-8", "replace")
                 raise EnvironmentProblem("the validation server did not start", " ".join(log.split()))
             time.sleep(_READY_LOOK_SECONDS)
-
-
-def _lost(at: float, problem: str) -> AgentEnd:
-    return AgentEnd("lost", None, None, at, at, problem=problem)

@@ -1,0 +1,131 @@
+"""AIDE, the real package, in a container: from a model's scripted answers to a graded submission."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engine.agents import find_agents, own_agents_folder
+from engine.images import build, connect, recipes_for
+from engine.runs import protocol
+from engine.runs.runner.docker.creating import ensure_open_network
+from state.lifecycle import Outcome
+from tests.docker.conftest import SETTINGS
+from tests.docker.harness import DockerHarness
+from tests.docker.test_isolation_in_containers import gateway
+
+KEY = "sk-a-key-for-the-scripted-model"
+BROKEN = "raise RuntimeError('a first try that fails')"
+WORKING = """
+import pandas
+sample = pandas.read_csv("input/sample_submission.csv")
+sample.to_csv("working/submission.csv", index=False)
+print("accuracy 0.5")
+"""
+
+
+class ScriptedModel:
+    """Speaks as much of OpenAI's chat API as AIDE uses: programs, then reviews of how they ran."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.keys: set[str] = set()
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append(request)
+        prompt = request["messages"][0]["content"]
+        if not request.get("tools"):
+            programs = sum(not one.get("tools") for one in self.asked)
+            code = BROKEN if programs == 1 else WORKING
+            return {"role": "assistant", "content": f"A plan in a sentence.\n```python\n{code}\n```\n"}
+        failed = "a first try that fails" in prompt.rpartition("Execution output")[2]
+        review = {"is_bug": failed, "summary": "seen", "metric": 0.5, "lower_is_better": False}
+        call = {"name": "submit_review", "arguments": json.dumps(review)}
+        return {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "call", "type": "function", "function": call}],
+        }
+
+
+@contextmanager
+def serving(model: ScriptedModel, address: str) -> Iterator[int]:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            content = self.rfile.read(int(self.headers["Content-Length"]))
+            model.keys.add(self.headers["Authorization"])
+            message = model.answer(json.loads(content))
+            body = {
+                "id": "answer",
+                "object": "chat.completion",
+                "created": 1,
+                "model": "scripted",
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+            }
+            answer = json.dumps(body).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer((address, 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def aide_image(images: None) -> None:
+    """AIDE's image with the package and what it imports, without torch."""
+    (recipe,) = recipes_for(["aide"], find_agents([own_agents_folder()]).agents)
+    small = replace(recipe, arguments=(*recipe.arguments, ("AIDE_DEPENDENCIES", "imported")))
+    build(connect(), small, SETTINGS, lambda _line: None)
+
+
+def test_aide_writes_programs_runs_them_and_hands_in_the_best(
+    docker: DockerHarness, aide_image: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = docker.agents_dir / "aide"
+    shutil.copytree(own_agents_folder() / "aide", own)
+    text = (own / "config.yaml").read_text().replace("agent.steps: 500", "agent.steps: 2")
+    (own / "config.yaml").write_text(text)
+    ensure_open_network(connect())
+    address, model = gateway(), ScriptedModel()
+    with serving(model, address) as port:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://{address}:{port}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("MODEL_NAME", "scripted")
+        docker.start()
+        docker.launch(
+            "aide/own-server",
+            network="models",
+            allowed_hosts=[f"{address}:{port}"],
+            time_limit_seconds=240,
+            cpus=1,
+        )
+        (run,) = docker.ended()
+    assert run.outcome is Outcome.BELOW_MEDIAN, docker.log(run)
+    assert "2 steps, 1 of them worked" in docker.log(run)
+    folder = docker.folder(run)
+    assert "working/submission.csv" in (folder / protocol.CODE / "solution.py").read_text()
+    assert (folder / protocol.CODE / "journal" / "journal.json").is_file()
+    assert model.keys == {f"Bearer {KEY}"}
+    assert "Spaceship" in model.asked[0]["messages"][0]["content"]
+    docker.until_clean()
