@@ -93,6 +93,7 @@ class Evidence:
         planned_seeds: how many were asked for; None: not told.
         created_at: of the newest part, in seconds since the epoch.
         sweep_ids: the sweeps it is made of; empty for what was imported.
+        gpus: how many GPUs one run had to itself, a part of one where runs share; None: not known.
     """
 
     table: Table
@@ -106,6 +107,7 @@ class Evidence:
     note: str = ""
     llms: str = ""
     sweep_ids: tuple[str, ...] = ()
+    gpus: float | None = None
 
     @property
     def competitions(self) -> tuple[str, ...]:

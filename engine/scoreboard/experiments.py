@@ -87,21 +87,27 @@ def _earned(run: Run) -> frozenset[Measure] | None:
         return None if run.failure_class is FailureClass.INFRASTRUCTURE else frozenset()
     if run.state is not RunState.FINISHED or run.outcome is None:
         return None
-    if run.outcome is Outcome.NO_SUBMISSION:
+    return earned_by(run.competition_id, run.outcome, run.score)
+
+
+def earned_by(competition_id: str, outcome: Outcome, score: float | None) -> frozenset[Measure]:
+    """What an outcome counts for.
+
+    A medal is not always above the median: in herbarium-2020 the cut-off of bronze is the median, and a
+    tie with it is not above.
+    """
+    if outcome is Outcome.NO_SUBMISSION:
         return frozenset()
-    if run.outcome is Outcome.INVALID:
+    if outcome is Outcome.INVALID:
         return frozenset({Measure.SUBMISSION})
     earned = {Measure.SUBMISSION, Measure.VALID}
-    if run.outcome in MEDALS:
-        earned |= {Measure(run.outcome.value), Measure.ANY_MEDAL}
-    if run.outcome is Outcome.ABOVE_MEDIAN or (run.outcome in MEDALS and _is_above_median(run)):
+    if outcome in MEDALS:
+        earned |= {Measure(outcome.value), Measure.ANY_MEDAL}
+    if outcome is Outcome.ABOVE_MEDIAN or (
+        outcome in MEDALS and registry.get(competition_id).thresholds.above_median(score)
+    ):
         earned.add(Measure.ABOVE_MEDIAN)
     return frozenset(earned)
-
-
-def _is_above_median(run: Run) -> bool:
-    """Of a medal: in herbarium-2020 the cut-off of bronze is the median, and a tie with it is not above."""
-    return registry.get(run.competition_id).thresholds.above_median(run.score)
 
 
 def _why(run: Run) -> str:
@@ -144,6 +150,7 @@ def _gather(entry: _Entry, runs_of: list[list[Run]]) -> Evidence:
         conflict="; ".join(conflicts),
         note=entry.note,
         sweep_ids=tuple(sweep.id for sweep in entry.sweeps),
+        gpus=None if newest.spec.gpus < 0 else newest.spec.gpus / max(1, newest.spec.runs_per_gpu),
     )
 
 

@@ -8,28 +8,10 @@ from fractions import Fraction
 
 import pytest
 
-from engine.scoreboard import Conditions, Evidence, Measure, Trial, compare
+from engine.scoreboard import compare
 from engine.scoreboard.comparison import permutation_p_value
 from foundation.problems import DataProblem, UsageProblem
-
-MEDAL = frozenset({Measure.SUBMISSION, Measure.VALID, Measure.BRONZE, Measure.ANY_MEDAL})
-NOTHING: frozenset[Measure] = frozenset()
-LEAF, SPOOKY, CACTUS = (
-    "leaf-classification",
-    "spooky-author-identification",
-    "aerial-cactus-identification",
-)
-
-
-def evidence(name: str, outcomes: dict[str, str], **conditions: str) -> Evidence:
-    """Evidence from a sign for each seed: `+` a medal, `-` none, `.` a run that counts for nothing."""
-    earned = {"+": MEDAL, "-": NOTHING, ".": None}
-    trials = tuple(
-        Trial(competition, seed, earned[sign], score=0.5 if sign == "+" else None)
-        for competition, signs in outcomes.items()
-        for seed, sign in enumerate(signs, start=1)
-    )
-    return Evidence("own", name, Conditions(**({"edition": "v1"} | conditions)), trials, 0.0)
+from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
 
 
 def by_enumeration(values: list[Fraction]) -> float:
