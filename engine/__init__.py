@@ -1,16 +1,26 @@
-"""What does the work, with no screen; the three functions here are the stable interface for programs."""
+"""What does the work, with no screen; the functions here are the stable interface for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from competitions.model import Edition, Parameter
     from engine.grading.report import Report, Verdict
+    from engine.scoreboard import Cell, Measure, Row
 
-__all__ = ["grade_submission", "prepare_competition", "validate_submission"]
+__all__ = [
+    "aggregate",
+    "grade_submission",
+    "leaderboard_row",
+    "prepare_competition",
+    "results_frame",
+    "validate_submission",
+]
 
 
 def prepare_competition(
@@ -101,3 +111,88 @@ def validate_submission(
         answers=answers,
     )
     return Verdict(report.valid_submission, report.message, report.score, report.medal)
+
+
+def aggregate(
+    *sources: Path | str,
+    split: str | Path | Sequence[str] = "split75",
+    pad_missing: bool = False,
+    seeds: int = -1,
+    experiment_id: str | None = None,
+    state_dir: Path | str | None = None,
+) -> Mapping[Measure, Cell]:
+    """Aggregate runs or reports over a split by MLE-bench's rules: every measure as mean and SEM over seeds.
+
+    Args:
+        sources: grading reports, a table of outcomes, a runs folder, a bundle, or the name of an experiment.
+        split: a split's name, a file of ids, or the ids.
+        pad_missing: count what is missing as no medal instead of dropping incomplete seeds.
+        seeds: how many seeds to take; all of them by default.
+        experiment_id: which experiment of a runs folder.
+        state_dir: where names of experiments are looked up; the user's own, if not given.
+
+    Raises:
+        Problem: nothing is meant by a source, conditions are mixed, or results are missing.
+    """
+    from competitions.registry import get, read_split
+    from engine.scoreboard.breakdown import measures_on
+    from engine.scoreboard.sources import find_source
+
+    members = read_split(split) if isinstance(split, str | Path) else tuple(get(name).id for name in split)
+    evidence = find_source(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id)
+    return measures_on(evidence, members, pad_missing=pad_missing, seeds=seeds)
+
+
+def leaderboard_row(
+    *sources: Path | str,
+    pad_missing: bool = False,
+    agent: str = "",
+    llms: str = "",
+    hours: float | None = None,
+    experiment_id: str | None = None,
+    state_dir: Path | str | None = None,
+) -> Row:
+    """Make a row of the leaderboard: a standing for each column, and the facts beside them.
+
+    Args:
+        sources: as in `aggregate`.
+        pad_missing: count what is missing as no medal instead of dropping incomplete seeds.
+        agent: the agent's name in the row.
+        llms: the models that it used.
+        hours: the time limit of its runs, where the source does not tell.
+        experiment_id: which experiment of a runs folder.
+        state_dir: where names of experiments are looked up; the user's own, if not given.
+
+    Raises:
+        Problem: nothing is meant by a source, or it can't be read. Mixed conditions are in `row.conflict`.
+    """
+    from engine.scoreboard import row_of
+    from engine.scoreboard.sources import find_source, renamed
+
+    evidence = find_source(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id)
+    return row_of(renamed(evidence, agent=agent, llms=llms, hours=hours), pad_missing=pad_missing)
+
+
+def results_frame(
+    *sources: Path | str, experiment_id: str | None = None, state_dir: Path | str | None = None
+) -> pd.DataFrame:
+    """Make a data frame for notebooks: one line for each seed of each competition, in the order in which they count.
+
+    Args:
+        sources: as in `aggregate`.
+        experiment_id: which experiment of a runs folder.
+        state_dir: where names of experiments are looked up; the user's own, if not given.
+
+    Raises:
+        Problem: nothing is meant by a source, or it can't be read.
+    """
+    from engine.scoreboard.frames import trials_frame
+    from engine.scoreboard.sources import find_source
+
+    return trials_frame(find_source(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id))
+
+
+def _state_dir(given: Path | str | None) -> Path:
+    from engine.places import find_places
+
+    return find_places(state_dir=None if given is None else Path(given)).state_dir

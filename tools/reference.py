@@ -10,8 +10,10 @@ from typing import Any
 from console.cli.outermost import PROGRAM, root_command
 from console.keys import TABLE
 from engine.control import Answer, EngineStatus
+from engine.grading.batch import SubmissionLine
 from engine.grading.report import Report
-from engine.scoreboard import Row
+from engine.scoreboard import Comparison, Difference, Duel, Row, Side
+from engine.scoreboard.insight import Detectable, Effort, EndingsOfSplit, Flag, PassAtK, Stability, TimePoint
 from engine.scoreboard.model import Standing
 from state.records import Attempt, Event, Run, Submission, Sweep, SweepCounts, SweepSpec
 
@@ -70,6 +72,19 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
         "a list of rows; `columns` holds by name, and `own` for the row's own competitions, how it stands",
         (Row, Standing),
     ),
+    (
+        "aggregate",
+        "one object with `name`, `edition`, `padded`, and `lines` with `name`, `runs_of` and `measures`; a measure"
+        " has `mean`, `sem`, `seeds`, `interval_95`",
+        (),
+    ),
+    ("compare", "one object; p-values are exact", (Comparison, Difference, Duel, Side)),
+    (
+        "insight",
+        "one object with `name`, `pass_at_k`, `shorter_limits`, `endings`, `stability`, `effort`, `flags`",
+        (PassAtK, TimePoint, EndingsOfSplit, Stability, Detectable, Effort, Flag),
+    ),
+    ("make-submission", "the lines of the list", (SubmissionLine,)),
 )
 
 

@@ -157,6 +157,39 @@ def export_runs(
     say(f"{len(counted)} runs in {max(one.seed for one in counted)} run groups in {folder}")
 
 
+@app.command("plots")
+def export_plots(
+    context: typer.Context,
+    source: Source,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the files are written.")],
+    form: Annotated[
+        str, typer.Option("--format", metavar="svg|png|pdf", help="png and pdf need the extra 'plots'.")
+    ] = "svg",
+    experiment_id: ExperimentId = None,
+    pad: Pad = False,
+) -> None:
+    """Draw every plot that there are numbers for into files."""
+    from engine.scoreboard.insight import curves_of
+    from engine.scoreboard.pictures import picture
+    from engine.scoreboard.plots import plots_of
+
+    evidence = evidence_for(context, [source], experiment_id)
+    if evidence.conflict:
+        raise UsageProblem(f"{evidence.name} makes no plots", evidence.conflict)
+    if evidence.table == "own":
+        with reading_state(context) as database:
+            plots = plots_of(evidence, curves=curves_of(database, evidence), pad_missing=pad)
+    else:
+        plots = plots_of(evidence, pad_missing=pad)
+    drawn = [(plot.key, picture(plot, form)) for plot in plots]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataProblem(f"{folder} can't be made", error.strerror or str(error)) from error
+    for key, content in drawn:
+        write_file(folder / f"{key}.{form}", content)
+
+
 def _labelled(
     context: typer.Context, source: str, experiment_id: str | None, agent: str, llms: str
 ) -> Evidence:

@@ -36,6 +36,8 @@ class Root(LazyGroup):
             "console.cli.aggregate", "Aggregate runs, grading reports or a table of outcomes."
         ),
         "compare": Entry("console.cli.compare", "Compare two experiments by competition."),
+        "insight": Entry("console.cli.insight", "Tell what lies behind a row."),
+        "report": Entry("console.cli.report", "Write one self-contained HTML page of an experiment."),
         "export": Entry(
             "console.cli.export", "Export a row, a bundle to hand in, run groups of MLE-bench, or plots."
         ),

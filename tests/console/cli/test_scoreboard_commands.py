@@ -160,3 +160,31 @@ def test_two_experiments_are_compared(cli: Cli, world: Database) -> None:
     found = cli("compare", "first", "alone", "--json").document()
     assert found["overall"]["p_value"] == 1.0
     assert cli("compare", "first", "alone", "--measure", "fame").code == 2
+
+
+def test_what_lies_behind_a_row_is_told(cli: Cli, world: Database) -> None:
+    told = cli("insight", OPERAND).out
+    assert "125 runs: 26 gold" in told
+    assert "1 of 38 competitions flip" in told
+    document = cli("insight", "alone", "--json").document()
+    assert [one["competitions"] for one in document["pass_at_k"]] == [1, 1]
+    assert [point["full"] for point in document["shorter_limits"]] == [False, True]
+    assert document["effort"]["gpu_hours"] == 0.0
+    assert cli("insight", "mixed", "--json").document()["shorter_limits"] == []
+
+
+def test_a_page_and_plots_are_written(cli: Cli, world: Database, places: Places, tmp_path: Path) -> None:
+    assert cli("report", "alone", "-o", tmp_path / "page.html").code == 0
+    assert (tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
+    assert cli("report", OPERAND, "--pad", "-o", tmp_path / "operand.html").code == 0
+    drawn = cli("export", "plots", "alone", tmp_path / "plots")
+    assert drawn.code == 0
+    assert {path.name for path in (tmp_path / "plots").iterdir()} == {
+        "categories.svg",
+        "time.svg",
+        "pass.svg",
+        "endings.svg",
+        "detectable.svg",
+    }
+    assert cli("export", "plots", "alone", tmp_path / "plots", "--format", "bmp").code == 2
+    assert cli("export", "plots", "mixed", tmp_path / "plots").code == 2

@@ -1,0 +1,61 @@
+"""`report`: one self-contained HTML page of an experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from console.cli.invocation import places_of, reading_state
+from console.cli.lazy import new_app
+from console.cli.sources import ExperimentId, Pad, Source, disclosure_for, evidence_for, write_file
+
+if TYPE_CHECKING:
+    from engine.scoreboard import Trial
+    from state.database import Database
+
+app = new_app()
+
+
+@app.command()
+def report(
+    context: typer.Context,
+    source: Source,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the page is written.")
+    ],
+    experiment_id: ExperimentId = None,
+    pad: Pad = False,
+) -> None:
+    """Write one self-contained HTML page of an experiment: tables, plots, every run."""
+    from engine.scoreboard import published_rows, row_of
+    from engine.scoreboard.insight import curves_of
+    from engine.scoreboard.page import page_of
+
+    evidence = evidence_for(context, [source], experiment_id)
+    row = row_of(evidence, pad_missing=pad)
+    disclosure = disclosure_for(context, evidence, row)
+    published = published_rows(places_of(context).state_dir)
+    if evidence.table == "own":
+        with reading_state(context) as database:
+            page = page_of(
+                evidence,
+                row,
+                disclosure,
+                curves=curves_of(database, evidence),
+                published=published,
+                find_log=lambda trial: _log_of(database, trial),
+            )
+    else:
+        page = page_of(evidence, row, disclosure, published=published)
+    write_file(output, page)
+
+
+def _log_of(database: Database, trial: Trial) -> Path | None:
+    from engine.runs import protocol
+    from engine.scoreboard.provenance import files_of
+
+    found = files_of(database, trial)
+    log = None if found is None else found[0] / protocol.LOG
+    return log if log is not None and log.is_file() else None

@@ -1,0 +1,246 @@
+"""One self-contained HTML page of an experiment: row, disclosure, tables, plots, every run. It loads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from engine.scoreboard.breakdown import Group, by_category, by_competition, by_split
+from engine.scoreboard.disclosure import Disclosure
+from engine.scoreboard.evidence import Evidence, Trial
+from engine.scoreboard.insight import (
+    Curve,
+    Flag,
+    effort_of,
+    ending_of,
+    flags_of,
+    pass_at_k,
+    stability_of,
+)
+from engine.scoreboard.model import COLUMNS, Cell, Measure, Row
+from engine.scoreboard.plots import plots_of
+from engine.scoreboard.svg import draw
+
+# Where the log of a trial lies; None where there is none.
+FindLog = Callable[[Trial], Path | None]
+
+_SHOWN = (
+    Measure.ANY_MEDAL,
+    Measure.GOLD,
+    Measure.SILVER,
+    Measure.BRONZE,
+    Measure.ABOVE_MEDIAN,
+    Measure.VALID,
+    Measure.SUBMISSION,
+)
+_BAD = frozenset({"invalid", "no submission", "timeout", "memory", "crash", "unknown", "infrastructure"})
+# Of what an agent wrote no more than this is shown.
+_LONGEST = 200
+
+
+def page_of(
+    evidence: Evidence,
+    row: Row,
+    disclosure: Disclosure,
+    *,
+    curves: Sequence[Curve] = (),
+    published: Sequence[Row] = (),
+    find_log: FindLog | None = None,
+) -> str:
+    """Write the page.
+
+    Args:
+        evidence: the experiment.
+        row: its row.
+        disclosure: what is told with it.
+        curves: graded submissions over time, where they are known.
+        published: rows to show beside it.
+        find_log: where the logs of its runs lie; they are linked, not copied.
+    """
+    title = escape(visible(row.name))
+    style = files("engine.scoreboard").joinpath("page.css").read_text(encoding="utf-8")
+    sections = (
+        _heading(row),
+        _section("Row", _row_table(row, published)),
+        _section(
+            "How it came about", _table((), [(name, visible(text)) for name, text in disclosure.facts()])
+        ),
+        _section("By split", _groups(by_split(evidence, pad_missing=row.padded))),
+        _plots(evidence, curves, row),
+        _section("By category", _groups(by_category(evidence, pad_missing=row.padded))),
+        _section("Beyond the row", _beyond(evidence)),
+        _section("Every run", _runs(evidence, find_log)),
+        _section("To be read with care", _flags(flags_of([evidence]))),
+    )
+    # Nothing may be loaded or run, whatever an agent got into a text.
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{style}</style></head>\n<body>{''.join(sections)}</body></html>\n"
+    )
+
+
+def visible(text: str) -> str:
+    """Text on one line with every control, invisible or direction-changing character written out."""
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in " ".join(text.split()))
+
+
+def _short(text: str) -> str:
+    shown = visible(text)
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+
+
+def _heading(row: Row) -> str:
+    about = [visible(row.agent), f"edition {row.edition}", row.date]
+    if row.hours is not None:
+        about.append(f"{row.hours:g} h")
+    parts = [
+        f"<h1>{escape(visible(row.name))}</h1><p class='about'>{escape(' · '.join(filter(None, about)))}</p>"
+    ]
+    warnings = {
+        "Synthetic data: a demo, not a result.": row.demo,
+        f"No numbers: {row.conflict}.": bool(row.conflict),
+        "Still running: only complete seeds are in the numbers.": row.running,
+        "Missing results are counted as no medal.": row.padded,
+    }
+    parts += [f"<p class='beware'>{escape(text)}</p>" for text, holds in warnings.items() if holds]
+    return "".join(parts)
+
+
+def _section(title: str, content: str) -> str:
+    return f"<h2>{escape(title)}</h2>\n<div class='wide'>{content}</div>\n" if content else ""
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: int = 0) -> str:
+    """A table of plain text; its last `numbers` columns are flush right."""
+    lines = []
+    if headings:
+        cells = (_cell("th", text, place, len(headings), numbers) for place, text in enumerate(headings))
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    for row in rows:
+        cells = (_cell("td", text, place, len(row), numbers) for place, text in enumerate(row))
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return f"<table>{''.join(lines)}</table>"
+
+
+def _cell(tag: str, text: str, place: int, width: int, numbers: int) -> str:
+    number = " class='number'" if place >= width - numbers else ""
+    return f"<{tag}{number}>{escape(text)}</{tag}>"
+
+
+def _row_table(row: Row, published: Sequence[Row]) -> str:
+    def line(one: Row) -> tuple[str, ...]:
+        cells = (one.columns[column].cell for column in COLUMNS)
+        name = f"▸ {visible(one.name)}" if one is row else visible(one.name)
+        return (name, visible(one.llms), *("-" if cell is None else str(cell) for cell in cells))
+
+    ranked = sorted(published, key=lambda one: -_mean(one))
+    mean = _mean(row)
+    better = [one for one in ranked if _mean(one) >= mean] if mean >= 0 else []
+    near = [*better[-3:], *[one for one in ranked if one not in better][: 3 if better or mean >= 0 else 5]]
+    shown = sorted([row, *near], key=lambda one: -_mean(one)) if not row.demo else [row]
+    return _table(("agent", "models", *(column for column in COLUMNS)), map(line, shown), numbers=4)
+
+
+def _mean(row: Row) -> float:
+    cell = row.columns["all"].cell
+    return -1.0 if cell is None else cell.mean
+
+
+def _groups(groups: Sequence[Group]) -> str:
+    names = [measure.value.replace("_", " ") for measure in _SHOWN]
+    lines = [
+        (
+            group.name,
+            f"{len(group.competitions)} of {group.of}",
+            _interval(group.measures),
+            *_measures(group.measures),
+        )
+        for group in groups
+        if group.competitions
+    ]
+    return (
+        _table(("", "competitions", "95 % interval", *names), lines, numbers=len(names) + 1) if lines else ""
+    )
+
+
+def _measures(measures: Mapping[Measure, Cell]) -> tuple[str, ...]:
+    return tuple(str(measures[measure]) if measures else "-" for measure in _SHOWN)
+
+
+def _interval(measures: Mapping[Measure, Cell]) -> str:
+    if not measures:
+        return "-"
+    low, high = measures[Measure.ANY_MEDAL].interval()
+    return f"{low:.1f} to {high:.1f}"
+
+
+def _plots(evidence: Evidence, curves: Sequence[Curve], row: Row) -> str:
+    if evidence.conflict:
+        return ""
+    drawn = [draw(plot) for plot in plots_of(evidence, curves=curves, pad_missing=row.padded)]
+    return f"<h2>Plots</h2><div class='plots'>{''.join(drawn)}</div>\n" if drawn else ""
+
+
+def _beyond(evidence: Evidence) -> str:
+    effort, stability = effort_of(evidence), stability_of(evidence)
+    facts = [
+        (f"at least one medal in {one.k} seeds", f"{one.percent:.1f} % of {one.competitions} competitions")
+        for one in pass_at_k(evidence)
+    ]
+    if stability is not None:
+        flipping = ", ".join(stability.flipping) or "none"
+        facts.append(
+            (f"flip between seeds, of {stability.competitions}", f"{len(stability.flipping)}: {flipping}")
+        )
+        facts.append(("standard deviation of one seed", f"{stability.seed_deviation:.2f} points"))
+        facts += [
+            (f"difference seen with {one.seeds} seeds each", f"{one.points:.1f} points")
+            for one in stability.detectable
+        ]
+    if effort.runs:
+        facts.append((f"hours of {effort.runs} runs", f"{effort.run_hours:.1f}"))
+    for name, hours in (
+        ("hours of runs for a medal", effort.run_hours_per_medal),
+        ("hours of GPUs for a medal", effort.gpu_hours_per_medal),
+    ):
+        if hours:
+            facts.append((name, f"{hours:.2f}"))
+    return _table((), facts)
+
+
+def _runs(evidence: Evidence, find_log: FindLog | None) -> str:
+    lines = by_competition(evidence)
+    most = max((len(line.trials) for line in lines), default=0)
+    heads = "".join(f"<th>seed {seed}</th>" for seed in range(1, most + 1))
+    rows, split = [], ""
+    for line in lines:
+        if line.complexity != split:
+            split = line.complexity
+            rows.append(f"<tr class='head'><td colspan='{most + 1}'>{escape(split)}</td></tr>")
+        cells = "".join(f"<td>{_run(trial, find_log)}</td>" for trial in line.trials)
+        rows.append(f"<tr><td>{escape(line.competition_id)}</td>{cells}</tr>")
+    return f"<table><tr><th>competition</th>{heads}</tr>{''.join(rows)}</table>" if rows else ""
+
+
+def _run(trial: Trial, find_log: FindLog | None) -> str:
+    ending = ending_of(trial)
+    kind = ending if ending in ("gold", "silver", "bronze") else "bad" if ending in _BAD else "plain"
+    score = "" if trial.score is None else f" {trial.score:g}"
+    log = find_log(trial) if find_log else None
+    link = f" <a href='{escape(log.absolute().as_uri())}'>log</a>" if log is not None else ""
+    reroll = " <small>re-rolled</small>" if trial.rerolls else ""
+    why = f"<br><small>{escape(_short(trial.text))}</small>" if trial.text and trial.text != ending else ""
+    return f"<b class='{kind}'>{escape(ending)}</b>{score}{reroll}{link}{why}"
+
+
+def _flags(flags: Sequence[Flag]) -> str:
+    return (
+        _table(("competition", "", ""), [(flag.competition_id, flag.kind, flag.text) for flag in flags])
+        if flags
+        else ""
+    )

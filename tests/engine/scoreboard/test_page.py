@@ -1,0 +1,133 @@
+"""The page of an experiment shows what is known, loads nothing, and lets no agent's text do anything."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from engine.scoreboard import Evidence, disclose, published_rows, row_of
+from engine.scoreboard.page import page_of, visible
+from engine.scoreboard.sources import find_source
+from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
+
+OPERAND = Path(__file__).parent / "operand_row.csv"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HOSTILE = (
+    "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\x1b]0;x\x07\u202e"
+)
+
+
+def page(found: Evidence, *, pad: bool = False, log: Path | None = None) -> str:
+    row = row_of(found, pad_missing=pad)
+    return page_of(found, row, disclose(found, row), published=published_rows(), find_log=lambda _trial: log)
+
+
+class Strict(HTMLParser):
+    """Collects the tags and what they would load, and sees that every tag that is opened is closed."""
+
+    VOID = frozenset({"meta", "br", "line", "circle", "polyline"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.links += [value or "" for name, value in attributes if name in ("src", "href")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+
+def parsed(text: str) -> Strict:
+    parser = Strict()
+    parser.feed(text)
+    parser.close()
+    assert parser.open == []
+    return parser
+
+
+def test_the_page_holds_row_tables_plots_and_every_run() -> None:
+    text = page(find_source([OPERAND]), pad=True)
+    for told in ("39.56 ± 0.44", "Operand ensemble", "Image Classification", "edition v1", "4.9454e+06"):
+        assert told in text
+    assert text.count("<svg") == 4
+    assert len(re.findall(r"<tr><td>[a-z0-9A-Z-]+</td><td><b class=", text)) == 53
+    assert parsed(text).links == []
+
+
+def test_what_is_no_result_says_so() -> None:
+    demo = page(evidence("e", {LEAF: "+", SPOOKY: "-"}, data="demo"))
+    assert "Synthetic data: a demo, not a result." in demo
+    assert "Famou-Agent" not in demo
+    found = replace(evidence("e", {LEAF: "+"}), conflict="mixed editions: corrected, v1")
+    assert "No numbers: mixed editions: corrected, v1." in page(found)
+
+
+def test_a_log_is_linked_by_a_path_that_a_browser_takes(tmp_path: Path) -> None:
+    log = tmp_path / "with space & 'quote'" / "run.log"
+    parser = parsed(page(evidence("e", {LEAF: "+"}), log=log))
+    assert parser.links == [log.as_uri()]
+
+
+def hostile() -> Evidence:
+    found = evidence(HOSTILE, {LEAF: "x", SPOOKY: "G+", CACTUS: "+-"}, agent=HOSTILE)
+    return replace(found, trials=tuple(replace(trial, text=HOSTILE) for trial in found.trials))
+
+
+def test_an_agents_text_is_only_text() -> None:
+    text = page(hostile())
+    parser = parsed(text)
+    assert not parser.tags & {"script", "img"}
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert visible("a\x1b\u202e\n b") == "a\\u001b\\u202e b"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+def test_a_real_browser_draws_the_page_and_runs_nothing(tmp_path: Path) -> None:
+    assert CHROMIUM is not None
+    target = tmp_path / "page.html"
+    target.write_text(page(hostile()), encoding="utf-8")
+    done = subprocess.run(
+        [
+            CHROMIUM,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--window-size=1250,1600",
+            f"--screenshot={tmp_path / 'page.png'}",
+            "--dump-dom",
+            target.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=True,
+        env=os.environ | {"HOME": str(tmp_path)},
+    )
+    title = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)
+    assert title is not None
+    assert title[1].startswith("&lt;script&gt;")
+    assert done.stdout.count("<svg") >= 3
+    picture = tmp_path / "page.png"
+    if picture.exists():  # some versions draw or dump, not both
+        assert picture.stat().st_size > 10_000
