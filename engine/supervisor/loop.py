@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from engine.datasets import DatasetDesk, Room
 from engine.datasets.requests import DatasetRequests
+from engine.gpus import GpuPool, nvidia_reader
 from engine.places import Places
 from engine.runs.intake import Intake
 from engine.runs.live_grading import LiveGrading
@@ -16,6 +17,7 @@ from engine.runs.redaction import Redaction
 from engine.supervisor.heartbeat import Heartbeat
 from engine.supervisor.keeper import RunnerKeeper
 from engine.supervisor.requests import RequestDesk
+from engine.supervisor.retrying import Retrier
 from engine.supervisor.settings import Settings
 from engine.supervisor.starting import Starter
 from engine.workers import WorkerPool
@@ -68,7 +70,9 @@ class Supervisor:
         self._datasets = DatasetDesk(database, pool, clock, data_dir=places.data_dir, room=room)
         asked = DatasetRequests(database, self._datasets, places.data_dir, clock)
         self._requests = RequestDesk(database, places, clock, log, asked.handlers, slots=settings.cpus)
-        self._starter = Starter(database, places, clock, log, redaction, slots=settings.cpus)
+        gpus = GpuPool(nvidia_reader(), clock)
+        self._starter = Starter(database, places, clock, log, redaction, gpus, slots=settings.cpus)
+        self._retrier = Retrier(database, clock)
         self._intake = Intake(database, samples, places.state_dir, clock, log, redaction)
         self._grading = LiveGrading(database, pool, places.state_dir, clock, at_once=settings.grading_workers)
         self._keeper = RunnerKeeper(places.state_dir, clock)
@@ -79,6 +83,7 @@ class Supervisor:
             _Timed("datasets", self._datasets.step, 0.3),
             _Timed("intake", self._intake.step, 0.25),
             _Timed("grading", self._grading.step, 0.25),
+            _Timed("retrying", self._retrier.step, 1.0),
             _Timed("starting", self._starter.step, 0.25),
             _Timed("runner", self._keeper.step, 0.25),
             _Timed("heartbeat", self._beat, 2.0),
