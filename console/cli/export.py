@@ -33,6 +33,11 @@ class Form(StrEnum):
 
 AgentName = Annotated[str, typer.Option("--agent", metavar="NAME", help="The agent's name in the row.")]
 Llms = Annotated[str, typer.Option("--llms", metavar="NAMES", help="The models that it used.")]
+Hours = Annotated[
+    float | None,
+    typer.Option("--hours", min=0, help="The time limit of its runs, where it is not known here."),
+]
+Date = Annotated[str, typer.Option("--date", metavar="DATE", help="The date in the row.")]
 SourceCode = Annotated[
     bool | None, typer.Option("--source-code/--no-source-code", help="Whether the agent's code is public.")
 ]
@@ -60,14 +65,16 @@ def export_row(
     split: Splits = None,
     agent: AgentName = "",
     llms: Llms = "",
+    hours: Hours = None,
+    date: Date = "",
     source_code: SourceCode = None,
     reports: ReportsPublic = None,
 ) -> None:
     """Write a row with the leaderboard's headings, and with it everything that must be told."""
     from engine.scoreboard import RowFormat, row_text
 
-    evidence = _labelled(context, source, experiment_id, agent, llms)
-    row = _row(evidence, pad=pad, splits=split, source_code=source_code, reports=reports)
+    evidence = _labelled(context, source, experiment_id, agent, llms, hours)
+    row = _row(evidence, pad=pad, splits=split, date=date, source_code=source_code, reports=reports)
     disclosure = disclosure_for(context, evidence, row)
     form_of = {
         Form.MARKDOWN: RowFormat.MARKDOWN,
@@ -100,6 +107,8 @@ def export_bundle(
     ] = False,
     agent: AgentName = "",
     llms: Llms = "",
+    hours: Hours = None,
+    date: Date = "",
     source_code: SourceCode = None,
     reports: ReportsPublic = True,
 ) -> None:
@@ -107,8 +116,8 @@ def export_bundle(
     from engine.scoreboard.bundle import write_bundle
     from engine.scoreboard.provenance import files_of
 
-    evidence = _labelled(context, source, experiment_id, agent, llms)
-    row = _row(evidence, pad=pad, splits=None, source_code=source_code, reports=reports)
+    evidence = _labelled(context, source, experiment_id, agent, llms, hours)
+    row = _row(evidence, pad=pad, splits=None, date=date, source_code=source_code, reports=reports)
     disclosure = disclosure_for(context, evidence, row)
     if with_files:
         if evidence.table != "own":
@@ -191,11 +200,16 @@ def export_plots(
 
 
 def _labelled(
-    context: typer.Context, source: str, experiment_id: str | None, agent: str, llms: str
+    context: typer.Context,
+    source: str,
+    experiment_id: str | None,
+    agent: str,
+    llms: str,
+    hours: float | None,
 ) -> Evidence:
     from engine.scoreboard.sources import renamed
 
-    return renamed(evidence_for(context, [source], experiment_id), agent=agent, llms=llms)
+    return renamed(evidence_for(context, [source], experiment_id), agent=agent, llms=llms, hours=hours)
 
 
 def _row(
@@ -203,6 +217,7 @@ def _row(
     *,
     pad: bool,
     splits: list[str] | None,
+    date: str,
     source_code: bool | None,
     reports: bool | None,
 ) -> Row:
@@ -216,4 +231,4 @@ def _row(
         pad_missing=pad,
         user_splits={name: registry.read_split(name) for name in splits or []},
     )
-    return replace(row, source_available=source_code, reports_available=reports)
+    return replace(row, date=date or row.date, source_available=source_code, reports_available=reports)

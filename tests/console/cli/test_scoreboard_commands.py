@@ -188,3 +188,10 @@ def test_a_page_and_plots_are_written(cli: Cli, world: Database, places: Places,
     }
     assert cli("export", "plots", "alone", tmp_path / "plots", "--format", "bmp").code == 2
     assert cli("export", "plots", "mixed", tmp_path / "plots").code == 2
+
+
+def test_the_row_in_the_readme_is_what_is_exported(cli: Cli) -> None:
+    flags = ("--agent", "Operand ensemble", "--llms", "gpt-5 (low verbosity/effort)", "--hours", "24")
+    more = ("--date", "2025-10-06", "--no-source-code", "--reports")
+    exported = cli("export", "row", OPERAND, "--pad", *flags, *more).out.splitlines()
+    assert "\n".join(exported[:3]) in (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
