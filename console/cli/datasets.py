@@ -1,8 +1,12 @@
-"""`datasets`: which datasets there are and how far they are."""
+"""`datasets`: which datasets there are, whether Kaggle lets us have them, what they take, and what may go."""
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,9 +14,20 @@ from console.cli.competitions import Split
 from console.cli.editions import EditionFlag, EditionName
 from console.cli.invocation import DataDir, Json, data_dir_of, places_of, reading_state
 from console.cli.lazy import new_group
-from console.cli.output import say, say_json, say_table
+from console.cli.output import bytes_text, complain, moment_text, say, say_json, say_table
+from foundation.problems import DataProblem, Problem, UsageProblem
 
-app = new_group("List the datasets and how far they are.")
+if TYPE_CHECKING:
+    from engine.datasets.pruning import Part
+    from state.records import Dataset
+
+app = new_group("List, check, verify, stop and prune datasets.")
+
+Ids = Annotated[
+    list[str] | None,
+    typer.Option("--competition-id", "-c", metavar="ID", help="A competition; repeatable."),
+]
+_DAY = 86_400.0
 
 
 @app.command("list")
@@ -26,17 +41,9 @@ def list_(
     """List the datasets: what lies in the data directory, and what the engine is doing about the rest."""
     from competitions import registry
     from engine.layout import dataset_folder, is_prepared
-    from state import database, datasets
 
-    places, base = places_of(context), data_dir_of(context, data_dir)
-    known = {}
-    if database.exists(places.state_dir):
-        with reading_state(context) as opened:
-            known = {
-                one.competition_id: one
-                for one in datasets.all_datasets(opened)
-                if one.edition == edition.value
-            }
+    base = data_dir_of(context, data_dir)
+    known = _known(context, edition) if base == places_of(context).data_dir else {}
     found: list[dict[str, Any]] = []
     for competition_id in registry.read_split(split) if split else registry.all_ids():
         competition = registry.get(competition_id)
@@ -48,8 +55,10 @@ def list_(
                 "competition_id": competition_id,
                 "edition": edition.value,
                 "state": "prepared" if prepared else engine.state.value if engine else "absent",
-                "problem": engine.problem if engine and not prepared else "",
+                "problem": engine.problem if engine else "",
                 "raw": folder.raw.is_dir() or bool(folder.zips()),
+                "size_gb": competition.size_gb,
+                "bytes_on_disk": engine.bytes_on_disk if engine and prepared else None,
                 "folder": str(folder.root),
             }
         )
@@ -57,10 +66,309 @@ def list_(
         say_json(found)
         return
     say_table(
-        ("competition", "state", "raw data", "problem"),
+        ("competition", "state", "raw data", "on disk", "of Kaggle's", "problem"),
         [
-            (one["competition_id"], one["state"], "yes" if one["raw"] else "no", one["problem"])
+            (
+                one["competition_id"],
+                one["state"],
+                "yes" if one["raw"] else "no",
+                bytes_text(one["bytes_on_disk"]),
+                "-" if one["size_gb"] is None else bytes_text(int(one["size_gb"] * 1e9)),
+                one["problem"],
+            )
             for one in found
         ],
+        right=("on disk", "of Kaggle's"),
+        limits={"problem": 120},
     )
     say(f"{sum(one['state'] == 'prepared' for one in found)} of {len(found)} prepared in {base}")
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    competition_id: Annotated[str, typer.Argument(metavar="ID", help="Which competition.")],
+    data_dir: DataDir = None,
+    edition: EditionFlag = EditionName.V1,
+    json: Json = False,
+) -> None:
+    """Show one dataset: its steps, what it takes on the disk part by part, and where."""
+    from competitions import registry
+    from engine.datasets.pruning import parts_of
+    from engine.layout import dataset_folder, is_prepared, prepared_with
+
+    competition = registry.get(competition_id)
+    base = data_dir_of(context, data_dir)
+    folder = dataset_folder(competition, base, edition.edition)
+    parts = parts_of(competition, base)
+    known = _known(context, edition).get(competition_id) if base == places_of(context).data_dir else None
+    steps = _steps(context, competition_id, edition) if known else []
+    prepared = is_prepared(competition, folder)
+    state = "prepared" if prepared else known.state.value if known else "absent"
+    if json:
+        say_json(
+            {
+                "competition_id": competition_id,
+                "edition": edition.value,
+                "state": state,
+                "problem": known.problem if known else "",
+                "folder": str(folder.root),
+                "rules_url": competition.rules_url,
+                "marker": prepared_with(folder),
+                "steps": [asdict(step) for step in steps],
+                "parts": [{"name": part.name, "bytes": part.bytes} for part in parts],
+            }
+        )
+        return
+    say(f"{competition_id}: {state}, edition {edition.value}")
+    if known and known.problem:
+        say(known.problem)
+    say(f"folder      {folder.root}")
+    say(f"rules       {competition.rules_url}")
+    marker = prepared_with(folder)
+    if prepared:
+        verified = "by MLE-bench" if marker is None else str(marker.get("prepared_at"))
+        checked = "" if marker is None else ", verified" if marker.get("verified") else ", not verified"
+        say(f"prepared    {verified}{checked}")
+    for part in parts:
+        say(f"{part.name:<18}  {bytes_text(part.bytes)}")
+    for step in steps:
+        amount = f"  {bytes_text(step.done)}" if step.unit == "bytes" and step.done else ""
+        say(f"step        {step.name}: {step.state}{amount}{f'  {step.note}' if step.note else ''}")
+
+
+@app.command()
+def verify(
+    context: typer.Context,
+    competition_id: Ids = None,
+    split: Split = "",
+    data_dir: DataDir = None,
+    edition: EditionFlag = EditionName.V1,
+    json: Json = False,
+) -> None:
+    """Compare prepared datasets with the known checksums and with what they were; nothing is changed."""
+    from competitions import registry
+    from engine.datasets.verifying import verify as verify_one
+    from engine.layout import dataset_folder, is_prepared
+
+    base = data_dir_of(context, data_dir)
+    chosen = _chosen(competition_id, split)
+    outcomes: list[dict[str, Any]] = []
+    for competition in map(registry.get, chosen):
+        folder = dataset_folder(competition, base, edition.edition)
+        if not competition_id and not is_prepared(competition, folder):
+            continue
+        found = verify_one(competition, folder)
+        known = sum(one.known is not None for one in found.sums)
+        outcomes.append(
+            {
+                "competition_id": competition.id,
+                "differs": found.differs,
+                "known": known,
+                "sums": [asdict(one) for one in found.sums],
+            }
+        )
+        if not json:
+            told = found.differs or f"as it should be: {len(found.sums)} tables, {known} with known sums"
+            (complain if found.differs else say)(f"{competition.id}: {told}")
+    if json:
+        say_json(outcomes)
+    if any(outcome["differs"] for outcome in outcomes):
+        raise typer.Exit(DataProblem.exit_code)
+
+
+@app.command()
+def rules(competition_id: Ids = None, split: Split = "", json: Json = False) -> None:
+    """Ask Kaggle which competitions' data we may download, and show where to accept the rules of the others."""
+    from competitions import registry
+    from engine.datasets.estimating import ask_access
+    from engine.kaggle.client import Kaggle
+
+    chosen = [registry.get(one) for one in _chosen(competition_id, split or "all")]
+    Kaggle()  # without credentials there is one thing to say, not one for every competition
+    found = ask_access(chosen)
+    if json:
+        say_json([asdict(one) for one in found])
+        return
+    said = {"open": "may be downloaded", "rules": "accept the rules", "gone": "no longer available"}
+    say_table(
+        ("competition", "access", "size", "where"),
+        [
+            (
+                one.competition_id,
+                said.get(one.state, one.problem),
+                bytes_text(one.bytes),
+                one.url if one.state == "rules" else "",
+            )
+            for one in found
+        ],
+        right=("size",),
+        limits={"access": 80},
+    )
+    say(f"{sum(one.state == 'open' for one in found)} of {len(found)} may be downloaded")
+
+
+@app.command()
+def stop(
+    context: typer.Context,
+    competition_id: Ids = None,
+    all_: Annotated[bool, typer.Option("--all", "-a", help="Everything that is being prepared.")] = False,
+    edition: EditionFlag = EditionName.V1,
+) -> None:
+    """Stop preparing datasets; what is downloaded stays and is gone on with another time."""
+    from engine.control import ask
+    from state.records import DatasetState
+
+    if bool(competition_id) == all_:
+        raise UsageProblem("what to stop is not clear", "", "Give one of -c ID, --all.")
+    busy = (DatasetState.WAITING, DatasetState.WORKING)
+    chosen = competition_id or [
+        name for name, dataset in _known(context, edition).items() if dataset.state in busy
+    ]
+    if not chosen:
+        say("nothing is being prepared")
+        return
+    wanted = {"competition_ids": chosen, "edition": edition.value}
+    say(ask(places_of(context), "dataset.stop", wanted).text)
+
+
+@app.command()
+def prune(
+    context: typer.Context,
+    competition_id: Ids = None,
+    split: Split = "",
+    older_than: Annotated[
+        float | None, typer.Option("--older-than", metavar="DAYS", help="Only what is older.")
+    ] = None,
+    sweep: Annotated[str, typer.Option("--sweep", metavar="ID", help="Only a sweep's competitions.")] = "",
+    everything: Annotated[
+        bool, typer.Option("--everything", help="Also prepared data, not only zips, raw and leftovers.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> None:
+    """Remove what need not be kept: lists it, asks, and removes; what sweeps still need stays."""
+    from competitions import registry
+    from engine.datasets import pruning
+
+    base = data_dir_of(context, data_dir)
+    chosen = _of_sweep(context, sweep) if sweep else _chosen(competition_id, split)
+    names = pruning.PARTS if everything else (pruning.ZIP, pruning.RAW, pruning.PARTIAL)
+    needed = _needed(context, chosen) if everything else {}
+    parts = [
+        part
+        for one in chosen
+        for part in pruning.parts_of(registry.get(one), base)
+        if part.name in names
+        and not (part.name in (pruning.PREPARED, pruning.CORRECTED) and one in needed)
+        and (older_than is None or time.time() - part.changed > older_than * _DAY)
+    ]
+    if not json:
+        _list_parts(parts, needed)
+    if not parts or not (yes or _confirmed(json)):
+        if json:
+            say_json({"removed": [], "bytes": 0})
+        return
+    problems = _remove(parts, base)
+    _tell_engine(context)
+    if json:
+        say_json({"removed": [(part.competition_id, part.name) for part in parts], "problems": problems})
+    if problems:
+        raise typer.Exit(DataProblem.exit_code)
+
+
+def _remove(parts: Sequence[Part], base: Path) -> list[str]:
+    from competitions import registry
+    from engine.datasets import pruning
+
+    problems = []
+    given_back = 0
+    for competition_id in dict.fromkeys(part.competition_id for part in parts):
+        names = [part.name for part in parts if part.competition_id == competition_id]
+        try:
+            given_back += pruning.prune(registry.get(competition_id), base, names)
+        except Problem as problem:
+            problems.append(str(problem))
+            complain(str(problem))
+    complain(f"{bytes_text(given_back)} given back")
+    return problems
+
+
+def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:
+    for competition_id, name in needed.items():
+        say(f"{competition_id}: its prepared data stay, sweep {name} has runs of it that have not ended")
+    if not parts:
+        say("there is nothing to remove")
+        return
+    say_table(
+        ("competition", "part", "size", "changed"),
+        [
+            (part.competition_id, part.name, bytes_text(part.bytes), moment_text(part.changed))
+            for part in parts
+        ],
+        right=("size",),
+    )
+    say(f"{len(parts)} parts, {bytes_text(sum(part.bytes for part in parts))}")
+
+
+def _confirmed(json: bool) -> bool:
+    if json:
+        raise UsageProblem("--json can't ask", "", "Add --yes.")
+    return typer.confirm("Remove them?", default=False)
+
+
+def _tell_engine(context: typer.Context) -> None:
+    """Let a running engine look again; one that starts later looks by itself."""
+    from engine.control import ask, status
+
+    places = places_of(context)
+    if status(places).running:
+        ask(places, "dataset.refresh", {})
+
+
+def _known(context: typer.Context, edition: EditionName) -> dict[str, Dataset]:
+    from state import database, datasets
+
+    if not database.exists(places_of(context).state_dir):
+        return {}
+    with reading_state(context) as opened:
+        return {
+            one.competition_id: one for one in datasets.all_datasets(opened) if one.edition == edition.value
+        }
+
+
+def _steps(context: typer.Context, competition_id: str, edition: EditionName) -> list[Any]:
+    from state import datasets
+
+    with reading_state(context) as opened:
+        return list(datasets.steps(opened, competition_id, edition.value))
+
+
+def _needed(context: typer.Context, chosen: Sequence[str]) -> dict[str, str]:
+    """Which competitions sweeps still need, and which sweep."""
+    from engine.datasets.requests import sweep_in_need_of
+    from state import database
+
+    if not database.exists(places_of(context).state_dir):
+        return {}
+    with reading_state(context) as opened:
+        found = ((one, sweep_in_need_of(opened, one)) for one in chosen)
+        return {one: name for one, name in found if name is not None}
+
+
+def _of_sweep(context: typer.Context, sweep_id: str) -> tuple[str, ...]:
+    from state import sweeps
+
+    with reading_state(context) as opened:
+        return sweeps.get(opened, sweep_id).spec.competitions
+
+
+def _chosen(named: list[str] | None, split: str) -> tuple[str, ...]:
+    from competitions import registry
+
+    if named and split:
+        raise UsageProblem("which competitions is not clear", "", "Give one of -c ID, --split.")
+    if named:
+        return tuple(registry.get(name).id for name in dict.fromkeys(named))
+    return registry.read_split(split) if split else registry.all_ids()

@@ -1,20 +1,47 @@
-"""`prepare`: prepare datasets here and now, with MLE-bench's flags; one failure stops none of the others."""
+"""`prepare`: have the engine prepare datasets, with MLE-bench's flags; one failure stops none of the others."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from console.cli.editions import EditionFlag, EditionName
-from console.cli.invocation import DataDir, Json, data_dir_of
+from console.cli.invocation import DataDir, Json, data_dir_of, places_of
 from console.cli.lazy import new_app
 from console.cli.output import complain, say, say_json
-from foundation.problems import DataProblem, Problem, UsageProblem
+from foundation.problems import DataProblem, UsageProblem
+
+if TYPE_CHECKING:
+    from console.cli.preparing import Seen
+    from engine.places import Places
 
 app = new_app()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one dataset."""
+
+    competition_id: str
+    state: str
+    problem: str
+    folder: Path
+
+    def to_document(self, edition: EditionName) -> dict[str, Any]:
+        """Write it for JSON."""
+        return {
+            "competition_id": self.competition_id,
+            "edition": edition.value,
+            "state": self.state,
+            "problem": self.problem,
+            "folder": str(self.folder),
+        }
 
 
 @app.command()
@@ -31,73 +58,167 @@ def prepare(
     ] = None,
     data_dir: DataDir = None,
     raw: Annotated[
-        Path | None, typer.Option("--raw", metavar="DIR", help="An extracted Kaggle folder, left untouched.")
+        Path | None,
+        typer.Option(
+            "--raw",
+            metavar="DIR",
+            help="An extracted Kaggle folder, or one that holds them by id; it is left untouched.",
+        ),
     ] = None,
     edition: EditionFlag = EditionName.V1,
+    keep_raw: Annotated[bool, typer.Option("--keep-raw", help="Leave what was extracted in raw/.")] = False,
+    discard_zip: Annotated[
+        bool,
+        typer.Option("--discard-zip", help="Give the zip's space back while it is extracted."),
+    ] = False,
     skip_verification: Annotated[
         bool, typer.Option("--skip-verification", help="Don't compare with the known checksums.")
     ] = False,
+    overwrite_checksums: Annotated[
+        bool, typer.Option("--overwrite-checksums", help="Take what is found for the known checksums.")
+    ] = False,
+    overwrite_leaderboard: Annotated[
+        bool, typer.Option("--overwrite-leaderboard", help="Refresh the medal cut-offs from Kaggle first.")
+    ] = False,
+    descriptions: Annotated[
+        str,
+        typer.Option(
+            "--descriptions",
+            metavar="ours|obfuscated|kaggle|DIR",
+            help="Whose description is put beside the data; DIR holds ID/description.md.",
+        ),
+    ] = "ours",
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="How many at once; config.toml has the usual.")
+    ] = None,
     again: Annotated[bool, typer.Option("--again", help="Also what is prepared already.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Tell what would be done and what it takes, and do nothing.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Prepare datasets from Kaggle's raw data that lie in the data directory or in --raw."""
+    """Prepare datasets: download, verify, extract, split.
+
+    Small ones come first, those that lie there or in --raw are not downloaded.
+
+    The engine does the work: an interrupted command leaves it at it, and the next one goes on watching.
+    """
     chosen = _chosen(competition_id or [], all_, lite, list_)
-    if raw is not None and len(chosen) != 1:
-        raise UsageProblem(
-            "--raw is the data of one competition", f"{len(chosen)} were chosen", "Give one -c ID."
-        )
     base = data_dir_of(context, data_dir)
-    outcomes = [
-        _prepare_one(
-            one, base, raw, edition, verify=False if skip_verification else None, again=again, quiet=json
-        )
-        for one in chosen
-    ]
-    failed = [outcome for outcome in outcomes if outcome["state"] == "failed"]
+    _check_raw(raw, chosen)
+    if dry_run:
+        from console.cli.prepare_estimate import tell_estimate
+
+        tell_estimate(chosen, base, edition, raw=raw, again=again, json=json)
+        return
+    if overwrite_leaderboard:
+        from engine.datasets.leaderboards import refresh_leaderboard
+
+        for one in chosen:
+            refresh_leaderboard(one, force=True)
+    wanted = {
+        "raw_dir": "" if raw is None else str(raw.absolute()),
+        "again": again or overwrite_checksums,
+        "skip_verification": skip_verification or overwrite_checksums,
+        "keep_raw": keep_raw,
+        "discard_zip": discard_zip,
+        "descriptions": _descriptions(descriptions),
+        "jobs": jobs,
+    }
+    outcomes = _prepare(places_of(context), base, chosen, edition, wanted, json)
+    if overwrite_checksums:
+        _take_checksums(outcomes, base)
+    failed = [outcome for outcome in outcomes if not outcome.state.endswith("prepared")]
     if json:
-        say_json(outcomes)
-    elif len(chosen) > 1:
-        say(f"{len(chosen) - len(failed)} of {len(chosen)} prepared")
+        say_json([outcome.to_document(edition) for outcome in outcomes])
+    elif len(outcomes) > 1:
+        say(f"{len(outcomes) - len(failed)} of {len(outcomes)} prepared in {base}")
     if failed:
         raise typer.Exit(DataProblem.exit_code)
 
 
-def _prepare_one(
-    competition_id: str,
+def _prepare(
+    places: Places,
     base: Path,
-    raw: Path | None,
+    chosen: Sequence[str],
     edition: EditionName,
-    *,
-    verify: bool | None,
-    again: bool,
-    quiet: bool,
-) -> dict[str, Any]:
+    wanted: dict[str, Any],
+    json: bool,
+) -> list[Outcome]:
     from competitions import registry
-    from engine import prepare_competition
     from engine.layout import dataset_folder, is_prepared
 
-    competition = registry.get(competition_id)
-    folder = dataset_folder(competition, base, edition.edition)
-    state, problem = "prepared", ""
-    if not again and is_prepared(competition, folder):
-        state = "was prepared"
-    else:
+    folders = {one: dataset_folder(registry.get(one), base, edition.edition) for one in chosen}
+    there = {one for one in chosen if not wanted["again"] and is_prepared(registry.get(one), folders[one])}
+    missing = sorted((one for one in chosen if one not in there), key=_size)
+    seen = _with_engine(places, base, missing, edition, wanted, json) if missing else ()
+    found = {one.dataset.competition_id: one.dataset for one in seen}
+    outcomes = []
+    for one in chosen:
+        state = "was prepared" if one in there else found[one].state.value
+        problem = "" if one in there else found[one].problem
+        outcomes.append(Outcome(one, state, problem, folders[one].prepared))
+        if one in there and not json:
+            say(f"{one}: was prepared in {folders[one].prepared}")
+    return outcomes
+
+
+def _with_engine(
+    places: Places,
+    base: Path,
+    missing: Sequence[str],
+    edition: EditionName,
+    wanted: dict[str, Any],
+    json: bool,
+) -> tuple[Seen, ...]:
+    from console.cli.engine_for import engine_for
+    from console.cli.preparing import Display, prepare_and_watch
+    from console.cli.preparing_display import Bars, PlainLines, Silent
+
+    with ExitStack() as stack:
+        used = stack.enter_context(engine_for(places, base))
+        display: Display = Silent() if json else PlainLines()
+        if not json and sys.stdout.isatty():
+            display = stack.enter_context(Bars())
         try:
-            prepare_competition(
-                competition_id, data_dir=base, raw=raw, edition=edition.edition, verify=verify
-            )
-        except Problem as error:
-            state, problem = "failed", str(error)
-            complain(problem)
-    if state != "failed" and not quiet:
-        say(f"{competition_id}: {state} in {folder.prepared}")
-    return {
-        "competition_id": competition_id,
-        "edition": edition.value,
-        "state": state,
-        "problem": problem,
-        "folder": str(folder.prepared),
-    }
+            return prepare_and_watch(used, missing, edition.value, wanted, display)
+        except KeyboardInterrupt:
+            if used is places:
+                complain("The engine goes on; 'mlebench-console datasets stop --all' stops it.")
+            raise
+
+
+def _take_checksums(outcomes: Sequence[Outcome], base: Path) -> None:
+    from engine.datasets.facts import take_checksums
+
+    for outcome in outcomes:
+        if outcome.state == "prepared":
+            take_checksums(outcome.competition_id, base)
+
+
+def _size(competition_id: str) -> tuple[float, str]:
+    from competitions import registry
+
+    size = registry.get(competition_id).size_gb
+    return (float("inf") if size is None else size, competition_id)
+
+
+def _descriptions(choice: str) -> str:
+    from engine.datasets.descriptions import check_choice
+
+    return check_choice(choice)  # a folder is named from here, which the engine does not know
+
+
+def _check_raw(raw: Path | None, chosen: Sequence[str]) -> None:
+    if raw is None or len(chosen) == 1:
+        return
+    missing = [one for one in chosen if not (raw / one).is_dir()]
+    if missing:
+        raise UsageProblem(
+            f"--raw {raw} holds no folder {missing[0]}",
+            f"{len(chosen)} competitions were chosen",
+            "Give a folder that holds one for each by its id, or a single -c ID.",
+        )
 
 
 def _chosen(named: Sequence[str], all_: bool, lite: bool, list_: Path | None) -> tuple[str, ...]:

@@ -6,18 +6,18 @@ Downloads and preparations wait in lanes of their own: one needs the network, th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.claims import Claimed
 from engine.datasets.noting import Notebook
-from engine.datasets.planning import is_ready, must_download
+from engine.datasets.planning import Lane, is_ready, next_lane
 from engine.datasets.sources import CHECK, DOWNLOAD, PREPARE
 from engine.kaggle.problems import NotAvailable
 from engine.runs.launching import edition_named
 from engine.space import DiskFull, free_bytes
 from engine.workers import (
+    CheckTask,
     Ended,
     FetchTask,
     Limits,
@@ -33,19 +33,12 @@ from state.database import Database
 from state.records import Dataset, DatasetState
 
 _BLAMELESS_TRIES = 3
+_CHECKS_AT_ONCE = 4
 _PROGRESS_SECONDS = 0.5
 _CLAIMED_SECONDS = 10.0
 _MORE_SPACE_BYTES = 1 << 20
 
 Key = tuple[str, str]
-
-
-class Lane(Enum):
-    """What a dataset waits for or is in."""
-
-    DOWNLOAD = "download"
-    PREPARE = "prepare"
-    VERIFY = "verify"
 
 
 @dataclass(frozen=True)
@@ -99,22 +92,33 @@ class DatasetDesk:
     def step(self) -> None:
         """Start what there is room for."""
         free = {
+            Lane.CHECK: _CHECKS_AT_ONCE - self._in_lane(Lane.CHECK),
             Lane.DOWNLOAD: self._room.downloads - self._in_lane(Lane.DOWNLOAD),
             Lane.PREPARE: self._room.preparations - self._in_lane(Lane.PREPARE),
         }
         if max(free.values()) <= 0:
             return
+        if self._in_lane(Lane.CHECK):
+            free[Lane.DOWNLOAD] = (
+                0  # whoever has to accept rules learns of all of them before the hours begin
+            )
         for dataset in datasets.in_state(self._database, DatasetState.WAITING):
             key = (dataset.competition_id, dataset.edition)
             if key in self._not_yet and self._not_yet[key]():
                 continue
             if self._others_did_it(dataset):
                 continue
-            lane = Lane.DOWNLOAD if must_download(dataset, self._data_dir) else Lane.PREPARE
+            lane = next_lane(self._database, dataset, self._data_dir)
+            if lane is Lane.CHECK:
+                free[Lane.DOWNLOAD] = 0
             if free[lane] > 0 and not self._is_busy(dataset.competition_id):
                 free[lane] -= 1
                 self._not_yet.pop(key, None)
                 self._start(dataset, lane)
+
+    def set_jobs(self, count: int) -> None:
+        """Change how much is done at once, until the engine ends."""
+        self._room = replace(self._room, downloads=count, preparations=count)
 
     def forget(self, competition_id: str, edition: str) -> None:
         """Somebody asks for a dataset anew: nothing that happened before keeps it waiting."""
@@ -195,8 +199,10 @@ class DatasetDesk:
     def _start(self, dataset: Dataset, lane: Lane) -> None:
         self._notes.working(dataset)
         data_dir, keep_free = str(self._data_dir), self._room.keep_free
-        task: FetchTask | PrepareTask
-        if lane is Lane.DOWNLOAD:
+        task: CheckTask | FetchTask | PrepareTask
+        if lane is Lane.CHECK:
+            task = CheckTask(dataset.competition_id)
+        elif lane is Lane.DOWNLOAD:
             task = FetchTask(dataset.competition_id, data_dir, keep_free)
         else:
             edition = edition_named(dataset.edition)
@@ -230,10 +236,12 @@ class DatasetDesk:
             self._wait(work, news)
         elif news.value is None:
             state = DatasetState.UNAVAILABLE if news.kind == NotAvailable.__name__ else DatasetState.FAILED
-            usual = CHECK if work.lane is Lane.DOWNLOAD else PREPARE
+            usual = {Lane.CHECK: CHECK, Lane.DOWNLOAD: DOWNLOAD}.get(work.lane, PREPARE)
             self._notes.failed(dataset, work.step or usual, news, state)
+        elif work.lane is Lane.CHECK:
+            self._notes.offered(dataset, news.value["bytes"])
         elif work.lane is Lane.DOWNLOAD:
-            self._notes.fetched(dataset, (CHECK, DOWNLOAD))
+            self._notes.fetched(dataset)
         else:
             self._notes.prepared(dataset, int(news.value["bytes_on_disk"]))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from engine.datasets.sources import CHECK, CHECKSUM, DOWNLOAD, EXTRACT, VERIFY
 from engine.space import gigabytes
 from engine.workers import Ended, Progressed
@@ -37,11 +35,17 @@ class Notebook:
             unit = "" if total is None else "bytes" if news.step in _IN_BYTES else "items"
             self._set_step(dataset, news.step, Progress(StepState.WORKING, news.done, total, unit, news.what))
 
-    def fetched(self, dataset: Dataset, steps: Iterable[str]) -> None:
+    def offered(self, dataset: Dataset, size: int | None) -> None:
+        """Kaggle offers it; it waits to be downloaded."""
+        with self._database.transaction():
+            self._finish(dataset, CHECK)
+            self._set_step(dataset, DOWNLOAD, Progress(StepState.WAITING, 0, size, "bytes" if size else ""))
+            self._set_state(dataset, DatasetState.WAITING)
+
+    def fetched(self, dataset: Dataset) -> None:
         """Its zip is there; it waits to be prepared."""
         with self._database.transaction():
-            for step in steps:
-                self._finish(dataset, step)
+            self._finish(dataset, DOWNLOAD)
             self._set_state(dataset, DatasetState.WAITING)
 
     def prepared(self, dataset: Dataset, bytes_on_disk: int | None) -> None:
@@ -72,7 +76,8 @@ class Notebook:
             for step in self._steps(dataset):
                 kept = step.name in (CHECK, DOWNLOAD) and step.state is StepState.DONE
                 if step.state is not StepState.SKIPPED and not kept:
-                    self._set_step(dataset, step.name, Progress(StepState.WAITING))
+                    waiting = Progress(StepState.WAITING, 0, step.total, step.unit)
+                    self._set_step(dataset, step.name, waiting)
             self._set_state(dataset, DatasetState.WAITING, why)
 
     def stopped(self, dataset: Dataset) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 
 from competitions import registry
@@ -114,8 +115,21 @@ def request(database: Database, wanted: Plan, *, now: float) -> None:
             datasets.set_step(database, wanted.competition_id, wanted.edition, step, skipped, now=now)
 
 
-def must_download(dataset: Dataset, data_dir: Path) -> bool:
-    """Whether a dataset that waits has to be downloaded before it can be prepared."""
+class Lane(Enum):
+    """What a dataset waits for, or is in: each has its own room."""
+
+    CHECK = "check"
+    DOWNLOAD = "download"
+    PREPARE = "prepare"
+    VERIFY = "verify"
+
+
+def next_lane(database: Database, dataset: Dataset, data_dir: Path) -> Lane:
+    """What is to be done next for a dataset that waits."""
     if Options.from_text(dataset.source).source:
-        return False
-    return needs_download(dataset_folder(registry.get(dataset.competition_id), data_dir))
+        return Lane.PREPARE
+    if not needs_download(dataset_folder(registry.get(dataset.competition_id), data_dir)):
+        return Lane.PREPARE
+    steps = datasets.steps(database, dataset.competition_id, dataset.edition)
+    checked = any(step.name == CHECK and step.state is StepState.DONE for step in steps)
+    return Lane.DOWNLOAD if checked else Lane.CHECK

@@ -14,7 +14,7 @@ from engine.datasets.options import Options
 from engine.runs.launching import edition_named
 from engine.supervisor.arguments import Arguments
 from foundation.clock import Clock
-from foundation.problems import UsageProblem
+from foundation.problems import DataProblem, Problem, UsageProblem
 from state import datasets, runs, sweeps
 from state.database import Database
 from state.records import Dataset, DatasetState
@@ -54,19 +54,37 @@ class DatasetRequests:
             discard_zip=arguments.flag("discard_zip", False),
             descriptions=check_choice(arguments.text("descriptions", OURS)),
         )
+        jobs = arguments.optional_integer("jobs")
+        keep_going = arguments.flag("keep_going", len(chosen) > 1)
         arguments.done()
+        if jobs is not None:
+            if jobs < 1:
+                raise UsageProblem(f"'jobs' must be at least 1, not {jobs}")
+            self._desk.set_jobs(jobs)
         now = self._clock.now()
-        asked = 0
+        asked = failed = 0
         for number, competition_id in enumerate(chosen):
             if not (raw_dir or again) and planning.is_ready(competition_id, edition, self._data_dir):
                 planning.note_prepared(self._database, competition_id, edition, now=now)
                 continue
-            wanted = planning.plan(competition_id, edition, self._data_dir, raw_dir=raw_dir, options=options)
+            try:
+                wanted = planning.plan(
+                    competition_id, edition, self._data_dir, raw_dir=raw_dir, options=options
+                )
+            except DataProblem as problem:
+                if not keep_going:
+                    raise
+                self._fail(competition_id, edition, problem)
+                failed += 1
+                continue
             planning.request(self._database, wanted, now=now + number * _STEP_APART)
             self._desk.forget(competition_id, edition)
             asked += 1
-        there = len(chosen) - asked
-        return Answer(f"{asked} datasets requested" + (f", {there} are prepared already" if there else ""))
+        there = len(chosen) - asked - failed
+        told = [f"{asked} datasets requested"]
+        told += [f"{there} are prepared already"] if there else []
+        told += [f"{failed} can't be"] if failed else []
+        return Answer(", ".join(told))
 
     def stop(self, arguments: Arguments, _by: str) -> Answer:
         """Stop preparing datasets; what is downloaded stays and is gone on with when they are asked for again."""
@@ -115,6 +133,17 @@ class DatasetRequests:
         arguments.done()
         self._desk.refresh()
         return Answer("the datasets are as the disk says")
+
+    def _fail(self, competition_id: str, edition: Edition, problem: Problem) -> None:
+        """One that can't even be begun keeps none of the others from it."""
+        datasets.set_state(
+            self._database,
+            competition_id,
+            edition,
+            DatasetState.FAILED,
+            now=self._clock.now(),
+            problem=str(problem).replace("\n", " "),
+        )
 
     @staticmethod
     def _chosen(arguments: Arguments) -> tuple[tuple[str, ...], Edition]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from competitions.model import Competition
 from engine.datasets import sums, unpacking
-from engine.datasets.telling import TellStep
+from engine.datasets.telling import TellStep, quiet
 from engine.layout import DatasetFolder
 from foundation.files import sync_directory, write_json
 from foundation.problems import DataProblem
@@ -51,6 +52,20 @@ def needs_download(folder: DatasetFolder) -> bool:
     return not (folder.zips() or folder.whole_raw.is_dir() or _holds_something(folder.raw))
 
 
+def check(competition: Competition, tell: TellStep = quiet) -> int | None:
+    """Find out whether Kaggle lets us download a competition's data, and how large they are.
+
+    Raises:
+        Problem: it does not, or it can't be reached.
+    """
+    # Kaggle's client is slow to import, and only needed for what it is asked.
+    from engine.kaggle.client import Kaggle
+
+    tell(CHECK, "", 0, 0)
+    with Kaggle(wait=_telling_wait(tell, lambda: (CHECK, 0, 0))) as kaggle:
+        return kaggle.data_size(competition.id)
+
+
 def fetch(competition: Competition, folder: DatasetFolder, *, keep_free: int = 0, tell: TellStep) -> None:
     """Download a competition's zip, unless something of its raw data is there already.
 
@@ -59,27 +74,31 @@ def fetch(competition: Competition, folder: DatasetFolder, *, keep_free: int = 0
     """
     if not needs_download(folder):
         return
-    # Kaggle's client is only needed for downloads, and slow to import.
+    # Kaggle's client is slow to import, and only needed for what it is asked.
     from engine.kaggle.client import Kaggle
     from engine.kaggle.download import download
-    from engine.kaggle.patience import sleep
 
-    step, done, total = CHECK, 0, 0
+    place = (DOWNLOAD, 0, 0)
 
-    def told(now_done: int, now_total: int) -> None:
-        nonlocal step, done, total
-        step, done, total = DOWNLOAD, now_done, now_total
+    def told(done: int, total: int) -> None:
+        nonlocal place
+        place = (DOWNLOAD, done, total)
         tell(DOWNLOAD, "", done, total)
 
-    def wait(seconds: float, why: str) -> None:
-        tell(step, f"waiting {seconds:.0f} s: {why}", done, total)
-        sleep(seconds, why)
-
-    tell(CHECK, "", 0, 0)
+    tell(DOWNLOAD, "", 0, 0)
     target = folder.zip(competition)
-    with Kaggle(wait=wait) as kaggle:
+    with Kaggle(wait=_telling_wait(tell, lambda: place)) as kaggle:
         found = download(kaggle, competition.id, target, keep_free=keep_free, tell=told)
     sums.note_md5(target, found.md5)
+
+
+def _telling_wait(tell: TellStep, place: Callable[[], tuple[str, int, int]]) -> Callable[[float, str], None]:
+    def wait(seconds: float, why: str) -> None:
+        step, done, total = place()
+        tell(step, f"waiting {seconds:.0f} s: {why}", done, total)
+        time.sleep(seconds)
+
+    return wait
 
 
 def extracted(

@@ -44,7 +44,7 @@ def note_md5(path: Path, md5: str) -> None:
     write_json(_note_of(path), asdict(_Note(md5, found.st_size, found.st_mtime_ns)), durable=False)
 
 
-def zip_md5(path: Path, tell: Tell) -> str:
+def zip_md5(path: Path, tell: Tell | None = None) -> str:
     """The MD5 of a zip, read only if it is not known since the download."""
     found = path.stat()
     try:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 30.0
 _SILENCE_SECONDS = 60.0
-_FILES_A_PAGE = 200
+_FILES_A_PAGE = _ROWS_A_PAGE = 200
 _BLOCK = 1 << 20
 _MOST_SAID = 200
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -49,6 +49,15 @@ class Page:
 
     name: str
     text: str
+
+
+@dataclass(frozen=True)
+class Team:
+    """One row of a leaderboard."""
+
+    id: int
+    name: str
+    score: str
 
 
 class Delivery:
@@ -226,19 +235,32 @@ class Kaggle:
         finally:
             delivery.close()
 
-    def leaderboard(self, competition_id: str) -> bytes:
-        """Download a competition's leaderboard as Kaggle packs it."""
-        from kagglesdk.competitions.types.competition_api_service import ApiDownloadLeaderboardRequest
+    def leaderboard(self, competition_id: str) -> tuple[Team, ...]:
+        """Read a competition's leaderboard, best first, as far as Kaggle gives it; the private one if it can be."""
+        from kagglesdk.competitions.types.competition_api_service import ApiGetLeaderboardRequest
 
-        request = ApiDownloadLeaderboardRequest()
+        found: list[Team] = []
+        token = ""
+        while True:
+            request = ApiGetLeaderboardRequest()
+            request.competition_name = competition_id
+            request.page_size = _ROWS_A_PAGE
+            if token:
+                request.page_token = token
+            answer = self._insist(partial(self._api.get_leaderboard, request), competition_id)
+            found += [Team(row.team_id, row.team_name or "", row.score or "") for row in answer.submissions]
+            token = answer.next_page_token or ""
+            if not token:
+                return tuple(found)
+
+    def team_count(self, competition_id: str) -> int | None:
+        """How many teams took part; None: Kaggle does not say."""
+        from kagglesdk.competitions.types.competition_api_service import ApiGetCompetitionRequest
+
+        request = ApiGetCompetitionRequest()
         request.competition_name = competition_id
-
-        def fetch() -> bytes:
-            response = self._api.download_leaderboard(request)
-            with response:
-                return bytes(response.content)
-
-        return self._insist(fetch, competition_id)
+        answer = self._insist(lambda: self._api.get_competition(request), competition_id)
+        return answer.team_count or None
 
     def data_size(self, competition_id: str) -> int | None:
         """Find out whether a competition's data may be downloaded and how large they are.

@@ -27,6 +27,13 @@ class GradeTask:
 
 
 @dataclass(frozen=True)
+class CheckTask:
+    """Ask Kaggle whether one competition's data may be downloaded; the value is an `Offered`."""
+
+    competition_id: str
+
+
+@dataclass(frozen=True)
 class FetchTask:
     """Download one competition's zip; the value is empty.
 
@@ -74,6 +81,13 @@ class PruneTask:
 
 
 @dataclass(frozen=True)
+class Offered:
+    """What Kaggle offers; its size where it is told."""
+
+    bytes: int | None
+
+
+@dataclass(frozen=True)
 class Prepared:
     """What preparing a dataset gave."""
 
@@ -95,10 +109,11 @@ class Pruned:
     bytes: int
 
 
-Task = GradeTask | FetchTask | PrepareTask | VerifyTask | PruneTask
+Task = GradeTask | CheckTask | FetchTask | PrepareTask | VerifyTask | PruneTask
 
 _KINDS: dict[str, type[Task]] = {
     "grade": GradeTask,
+    "check": CheckTask,
     "fetch": FetchTask,
     "prepare": PrepareTask,
     "verify": VerifyTask,

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.workers.tasks import (
+    CheckTask,
     FetchTask,
     GradeTask,
+    Offered,
     Prepared,
     PrepareTask,
     Pruned,
@@ -45,6 +47,8 @@ def do(task: Task, tell: TellStep) -> dict[str, Any]:
     match task:
         case GradeTask():
             return _grade(task)
+        case CheckTask():
+            return asdict(_check(task, tell))
         case FetchTask():
             return _fetch(task, tell)
         case PrepareTask():
@@ -66,6 +70,13 @@ def _grade(task: GradeTask) -> dict[str, Any]:
         follow_links=False,
     )
     return report.to_dict(extended=True)
+
+
+def _check(task: CheckTask, tell: TellStep) -> Offered:
+    from competitions import registry
+    from engine.datasets import sources
+
+    return Offered(sources.check(registry.get(task.competition_id), tell))
 
 
 def _fetch(task: FetchTask, tell: TellStep) -> dict[str, Any]:

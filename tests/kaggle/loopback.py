@@ -54,8 +54,8 @@ class Shelf:
     accepted: bool = True
     gone: bool = False
     pages: dict[str, str] = field(default_factory=dict)
-    leaderboard: bytes = b""
-    leaderboard_total: int | None = None
+    leaderboard: tuple[str, ...] = ()
+    one_page_only: bool = False
     faults: deque[Fault] = field(default_factory=deque)
     call_faults: deque[Fault] = field(default_factory=deque)
     direct: bool = False
@@ -194,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._deliver(self.kaggle.shelves[name])
 
     def _GetCompetition(self, name: str, shelf: Shelf, asked: dict[str, Any]) -> None:
-        self._json(200, {"ref": name, "userHasEntered": shelf.accepted})
+        self._json(200, {"ref": name, "teamCount": len(shelf.leaderboard)})
 
     def _ListDataFiles(self, name: str, shelf: Shelf, asked: dict[str, Any]) -> None:
         with zipfile.ZipFile(io.BytesIO(shelf.archive)) as archive:
@@ -208,11 +208,15 @@ class _Handler(BaseHTTPRequestHandler):
         pages = [{"name": name, "content": text} for name, text in shelf.pages.items()]
         self._json(200, {"pages": pages})
 
-    def _DownloadLeaderboard(self, name: str, shelf: Shelf, asked: dict[str, Any]) -> None:
-        target = io.BytesIO()
-        with zipfile.ZipFile(target, "w") as archive:
-            archive.writestr(f"{name}-publicleaderboard.csv", shelf.leaderboard)
-        self._bytes(200, target.getvalue(), "application/zip")
+    def _GetLeaderboard(self, name: str, shelf: Shelf, asked: dict[str, Any]) -> None:
+        start, size = int(asked.get("pageToken") or 0), int(asked.get("pageSize") or 20)
+        rows = [
+            {"teamId": number, "teamName": f"team {number}", "score": score}
+            for number, score in enumerate(shelf.leaderboard)
+        ]
+        more = start + size < len(rows) and not shelf.one_page_only
+        token = {"nextPageToken": str(start + size)} if more else {}
+        self._json(200, {"submissions": rows[start : start + size], **token})
 
     def _DownloadDataFiles(self, name: str, shelf: Shelf, asked: dict[str, Any]) -> None:
         if not shelf.accepted:

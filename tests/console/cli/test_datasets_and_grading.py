@@ -47,7 +47,7 @@ def test_one_failure_stops_none_of_the_others(cli: Cli, prepared: Vector, tmp_pa
     done = cli("prepare", "--list", names)
     assert done.code == 3
     assert "1 of 2 prepared" in done.out
-    assert "leaf-classification has no raw data" in done.err
+    assert "there are no raw data of leaf-classification" in done.err
 
 
 def test_a_grade_names_score_and_medal(cli: Cli, prepared: Vector) -> None:
@@ -124,7 +124,9 @@ def test_a_run_groups_submissions_are_listed_and_graded(cli: Cli, prepared: Vect
     perfect = submission(prepared, "perfect.csv").read_bytes()
     (group / handed_in / "submission" / "submission.csv").write_bytes(perfect)
     runs = {handed_in: {"success": True}, left_none: {"success": False}}
-    (group / "metadata.json").write_text(json.dumps({"run_group": group.name, "created_at": "", "runs": runs}))
+    (group / "metadata.json").write_text(
+        json.dumps({"run_group": group.name, "created_at": "", "runs": runs})
+    )
     listed = group / "submission.jsonl"
     made = cli("make-submission", "--metadata", group / "metadata.json", "--output", listed)
     assert made.out == f"2 runs, 1 with a submission, in {listed}\n"

@@ -1,0 +1,47 @@
+"""How fast something goes and when it will be done, from what was seen of it lately; nothing is guessed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+_WINDOW_SECONDS = 20.0
+_LEAST_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What a thing gains a second, and the seconds it needs yet; None where that can't be known."""
+
+    rate: float | None = None
+    eta: float | None = None
+
+
+class Rates:
+    """Remembers how far things were."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Hashable, deque[tuple[float, int]]] = {}
+
+    def see(self, key: Hashable, done: int, total: int | None, now: float) -> Pace:
+        """Take how far a thing is, and tell its pace; one that begins anew is measured anew."""
+        seen = self._seen.setdefault(key, deque())
+        if seen and done < seen[-1][1]:
+            seen.clear()
+        if not seen or now > seen[-1][0]:
+            seen.append((now, done))
+        while len(seen) > 2 and now - seen[1][0] >= _WINDOW_SECONDS:
+            seen.popleft()
+        since, before = seen[0]
+        if now - since < _LEAST_SECONDS:
+            return Pace()
+        rate = (done - before) / (now - since)
+        if rate <= 0:
+            return Pace(0.0)
+        return Pace(rate, None if total is None else max(0, total - done) / rate)
+
+    def forget_others(self, keys: set[Hashable]) -> None:
+        """Forget what is no longer going on."""
+        for key in set(self._seen) - keys:
+            del self._seen[key]

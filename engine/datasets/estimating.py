@@ -1,0 +1,126 @@
+"""What preparing datasets will take, told before anything is begun; Kaggle is asked where it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from competitions import registry
+from competitions.model import Competition, Edition
+from engine.datasets import sources, unpacking
+from engine.kaggle.credentials import find_credentials
+from engine.kaggle.problems import NotAvailable, RulesNotAccepted
+from engine.layout import dataset_folder, is_prepared
+from foundation.problems import Problem
+
+_ASK_AT_ONCE = 4
+# What a zip inflates to, where it is not there to be looked into: images and sounds hardly grow, tables do.
+_USUAL_GROWTH = 1.6
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one dataset takes.
+
+    Attributes:
+        to_do: `nothing`, `prepare`, `download`, or `refused` by Kaggle.
+        bytes: of the data as Kaggle packs them; None: unknown.
+        basis: where that is known from.
+        peak: how much it takes on the disk while it is prepared.
+    """
+
+    NOTHING: ClassVar[str] = "nothing"
+
+    competition_id: str
+    to_do: str
+    bytes: int | None
+    basis: str
+    peak: int | None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Whether Kaggle lets us have a competition's data.
+
+    Attributes:
+        state: `open`, `rules` to be accepted, `gone`, or `unknown`.
+    """
+
+    competition_id: str
+    state: str
+    bytes: int | None
+    url: str
+    problem: str = ""
+
+
+def estimate(
+    chosen: Sequence[str], data_dir: Path, edition: Edition, *, raw_given: bool, again: bool
+) -> list[Estimate]:
+    """Estimate what preparing the chosen competitions takes."""
+    missing: list[Competition] = []
+    found: dict[str, Estimate] = {}
+    for competition in map(registry.get, chosen):
+        folder = dataset_folder(competition, data_dir, edition)
+        zips = folder.zips()
+        if is_prepared(competition, folder) and not again:
+            found[competition.id] = Estimate(competition.id, Estimate.NOTHING, None, "is prepared", 0)
+        elif raw_given or (not zips and not sources.needs_download(folder)):
+            found[competition.id] = Estimate(competition.id, "prepare", _facts(competition), "facts", None)
+        elif zips:
+            size = zips[0].stat().st_size
+            inflated = unpacking.read_contents(zips[0]).bytes
+            found[competition.id] = Estimate(competition.id, "prepare", size, "its zip", inflated)
+        else:
+            missing.append(competition)
+    found |= {one.competition_id: one for one in _to_download(missing)}
+    return [found[competition_id] for competition_id in chosen]
+
+
+def ask_access(chosen: Sequence[Competition]) -> list[Access]:
+    """Ask Kaggle about several competitions at once."""
+    with ThreadPoolExecutor(_ASK_AT_ONCE) as pool:
+        return list(pool.map(_ask_one, chosen))
+
+
+def peak_bytes(estimates: Sequence[Estimate]) -> int:
+    """How much the disk must hold: all that stays, and what is needed in between."""
+    return sum(one.peak or 0 for one in estimates)
+
+
+def _ask_one(competition: Competition) -> Access:
+    try:
+        return Access(competition.id, "open", sources.check(competition), competition.rules_url)
+    except Problem as problem:
+        state = {RulesNotAccepted: "rules", NotAvailable: "gone"}.get(type(problem), "unknown")
+        text = f"{problem.what}: {problem.why}" if problem.why else problem.what
+        return Access(competition.id, state, None, competition.rules_url, text)
+
+
+def _to_download(missing: Sequence[Competition]) -> list[Estimate]:
+    if find_credentials() is None:
+        return [
+            _download(competition, _facts(competition), "facts", "no Kaggle credentials")
+            for competition in missing
+        ]
+    made = []
+    for competition, access in zip(missing, ask_access(missing), strict=True):
+        if access.state in ("rules", "gone"):
+            made.append(Estimate(competition.id, "refused", None, "Kaggle", 0, access.problem))
+        elif access.bytes is not None:
+            made.append(_download(competition, access.bytes, "Kaggle", ""))
+        else:
+            made.append(_download(competition, _facts(competition), "facts", access.problem))
+    return made
+
+
+def _download(competition: Competition, size: int | None, basis: str, problem: str) -> Estimate:
+    peak = None if size is None else int(size * (1 + _USUAL_GROWTH))
+    return Estimate(competition.id, "download", size, basis, peak, problem)
+
+
+def _facts(competition: Competition) -> int | None:
+    return None if competition.size_gb is None else int(competition.size_gb * 1e9)

@@ -1,0 +1,144 @@
+"""A competition's private leaderboard from Kaggle, and the medal cut-offs that follow from it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from competitions import registry
+from competitions.model import Competition, Thresholds
+from engine.datasets.facts import replace_table
+from engine.kaggle.client import Kaggle, Team
+from foundation.files import write_text
+from foundation.problems import DataProblem, EnvironmentProblem
+
+_LEAST_TEAMS = 2
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """What a leaderboard says, beside what was known.
+
+    Attributes:
+        changed: whether it was taken over.
+    """
+
+    competition_id: str
+    before: Thresholds
+    after: Thresholds
+    changed: bool
+
+
+def refresh_leaderboard(competition_id: str, *, force: bool = False) -> Refreshed:
+    """Download a leaderboard and take its cut-offs, unless one was downloaded before.
+
+    Args:
+        competition_id: which competition.
+        force: also where a leaderboard has been downloaded before.
+
+    Raises:
+        Problem: Kaggle refuses or can't be reached, or gives a part of the leaderboard only.
+    """
+    competition = registry.get(competition_id)
+    path = leaderboard_path(competition)
+    if path.exists() and not force:
+        return Refreshed(competition_id, competition.thresholds, competition.thresholds, changed=False)
+    with Kaggle() as kaggle:
+        teams, expected = kaggle.leaderboard(competition_id), kaggle.team_count(competition_id)
+    if expected is None or len(teams) < expected:
+        raise DataProblem(
+            f"the leaderboard of {competition_id} was not taken",
+            f"Kaggle gave {len(teams):,} of {'unknown' if expected is None else f'{expected:,}'} teams",
+            "The cut-offs stay as they are; take a leaderboard from Kaggle's Meta Kaggle dataset instead.",
+        )
+    after = thresholds_of(competition_id, scores_of(competition_id, teams))
+    before = competition.thresholds
+    if after.is_lower_better != before.is_lower_better:
+        raise DataProblem(
+            f"the leaderboard of {competition_id} was not taken",
+            "it is sorted the other way round than its metric",
+        )
+    _keep(path, teams)
+    values = {
+        "gold": after.gold,
+        "silver": after.silver,
+        "bronze": after.bronze,
+        "median": after.median,
+        "num_teams": len(teams),
+        "is_lower_better": after.is_lower_better,
+        "confidence": after.confidence,
+    }
+    replace_table(competition, "thresholds", values)
+    return Refreshed(competition_id, before, after, changed=True)
+
+
+def leaderboard_path(competition: Competition) -> Path:
+    """Where a downloaded leaderboard is kept."""
+    return competition.folder / "leaderboard.csv"
+
+
+def scores_of(competition_id: str, teams: Sequence[Team]) -> list[float]:
+    """The scores in the leaderboard's own order, best first.
+
+    Raises:
+        DataProblem: one of them is no number.
+    """
+    try:
+        scores = [float(team.score) for team in teams]
+    except ValueError as error:
+        raise DataProblem(f"the leaderboard of {competition_id} was not taken", str(error)) from error
+    if len(scores) < _LEAST_TEAMS or not all(map(math.isfinite, scores)):
+        raise DataProblem(f"the leaderboard of {competition_id} was not taken", "it holds too few scores")
+    return scores
+
+
+def thresholds_of(competition_id: str, scores: Sequence[float]) -> Thresholds:
+    """The cut-offs by MLE-bench's rules: positions by the number of teams, counted from the best.
+
+    Raises:
+        DataProblem: the scores are in no order.
+    """
+    lower = scores[0] < scores[-1]
+    ordered = sorted(scores, reverse=not lower)
+    if list(scores) != ordered:
+        raise DataProblem(f"the leaderboard of {competition_id} was not taken", "its scores are in no order")
+    gold, silver, bronze = medal_positions(len(ordered))
+    return Thresholds(
+        gold=ordered[gold - 1],
+        silver=ordered[silver - 1],
+        bronze=ordered[bronze - 1],
+        median=statistics.median(ordered),
+        num_teams=len(ordered),
+        is_lower_better=lower,
+        confidence="high",
+    )
+
+
+def medal_positions(teams: int) -> tuple[int, int, int]:
+    """The last place, counted from 1, that earns gold, silver, and bronze."""
+    if teams < 100:
+        return max(1, int(0.1 * teams)), max(1, int(0.2 * teams)), max(1, int(0.4 * teams))
+    if teams < 250:
+        return 10, max(1, int(0.2 * teams)), max(1, int(0.4 * teams))
+    gold = 10 + int(0.002 * teams)
+    if teams < 1000:
+        return gold, 50, 100
+    return gold, max(1, int(0.05 * teams)), max(1, int(0.1 * teams))
+
+
+def _keep(path: Path, teams: Sequence[Team]) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("teamId", "teamName", "score"))
+    writer.writerows((team.id, team.name, team.score) for team in teams)
+    try:
+        write_text(path, text.getvalue())
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"{path} can't be written", error.strerror or str(error), "Use a checkout of your own."
+        ) from error
