@@ -20,7 +20,7 @@ from competitions.kit import tables
 
 Positions = npt.NDArray[np.intp]
 
-_SMALL = 256 << 20  # bytes; below, a table takes less memory than it is worth to save
+_SMALL = 640 << 20  # bytes; below, a table takes less memory than it is worth to read it twice
 _SCAN = 8 << 20
 _BLOCK = 250_000  # rows parsed at a time
 _QUOTE, _NEWLINE = 34, 10
@@ -148,4 +148,4 @@ def write(blocks: Iterable[pd.DataFrame], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as stream:
         for number, block in enumerate(blocks):
-            block.to_csv(stream, index=False, lineterminator="\n", header=number == 0)
+            tables.write_csv(block, stream, header=number == 0)

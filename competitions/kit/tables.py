@@ -7,6 +7,7 @@ anything that knows a competition.
 from __future__ import annotations
 
 import csv
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,11 +15,15 @@ from typing import IO, Any
 
 import pandas as pd
 
+from competitions.kit import csv_text
+
 # What pandas takes for a missing cell, spelt out because it has no public name for it.
 NA_WORDS = (
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
     *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
+
+_SIGNIFICANT = re.compile(r"%\.([1-9]|1[0-5])g")  # formats of floats that need not be left to pandas
 
 
 def read_csv(
@@ -75,6 +80,7 @@ def write_csv(
     table: pd.DataFrame,
     target: Path | IO[bytes],
     *,
+    header: bool = True,
     separator: str = ",",
     quote_text: bool = False,
     float_format: str | None = None,
@@ -84,20 +90,41 @@ def write_csv(
     Args:
         table: what to write.
         target: a file to make, or an open one, such as a member of a zip.
+        header: whether the names of the columns come first.
         separator: what stands between cells.
         quote_text: quote the header and every cell that is no number, missing ones included.
         float_format: a `%` format for floats instead of their shortest form.
     """
     if isinstance(target, Path):
         target.parent.mkdir(parents=True, exist_ok=True)
-    table.to_csv(
-        target,
-        index=False,
-        lineterminator="\n",
-        sep=separator,
-        quoting=csv.QUOTE_NONNUMERIC if quote_text else csv.QUOTE_MINIMAL,
-        float_format=float_format,
-    )
+        with target.open("wb") as stream:
+            write_csv(
+                table,
+                stream,
+                header=header,
+                separator=separator,
+                quote_text=quote_text,
+                float_format=float_format,
+            )
+        return
+    common: dict[str, Any] = {
+        "index": False,
+        "lineterminator": "\n",
+        "sep": separator,
+        "quoting": csv.QUOTE_NONNUMERIC if quote_text else csv.QUOTE_MINIMAL,
+        "float_format": float_format,
+    }
+    significant = _SIGNIFICANT.fullmatch(float_format or "")
+    if separator != "," or quote_text or (float_format and not significant):
+        table.to_csv(target, header=header, **common)
+        return
+    if header:
+        table.iloc[:0].to_csv(target, **common)
+    for block in csv_text.blocks(table, significant=int(significant[1]) if significant else None):
+        if isinstance(block, bytes):
+            target.write(block)
+        else:
+            block.to_csv(target, header=False, **common)
 
 
 def one_hot(labels: pd.Series, classes: Sequence[str]) -> pd.DataFrame:

@@ -1,0 +1,121 @@
+"""Tables of plain columns as the CSV text that pandas writes for them, many rows at a time; it writes no files.
+
+Columns that are short in every row are built place by place (see `number_planes`), long texts as a list; what is
+neither whole number, decimal, boolean nor text is not for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit import number_planes
+from competitions.kit.number_planes import Planes
+
+_ROWS = 16_384  # at a time, so that a block stays in the processor's cache
+_NARROW = 40  # letters; longer texts are cheaper one by one
+_COMMA, _NEWLINE = ord(","), ord("\n")
+_UNKNOWN = ("\r", "\0")  # whether a return is quoted depends on the version of Python; 0 is no letter here
+
+_Cells = Planes | list[str]
+
+
+class _Unusual(Exception):
+    """A block holds something that is written by pandas only."""
+
+
+def blocks(table: pd.DataFrame, *, significant: int | None = None) -> Iterator[bytes | pd.DataFrame]:
+    """The rows of a table as CSV text, some at a time, without a header; unusual rows come as a table.
+
+    Args:
+        table: what to write.
+        significant: how many digits floats have, as with `%g`; by default they have their shortest form.
+    """
+    renderers = [_renderer(table.iloc[:, place], significant) for place in range(table.shape[1])]
+    known = [renderer for renderer in renderers if renderer is not None]
+    # an empty cell is quoted where it is the only one of its row
+    if len(known) < max(len(renderers), 2):
+        yield table
+        return
+    for start in range(0, len(table), _ROWS):
+        rows = slice(start, start + _ROWS)
+        try:
+            yield _joined([renderer(rows) for renderer in known])
+        except _Unusual:
+            yield table.iloc[rows]
+
+
+def _renderer(column: pd.Series[Any], significant: int | None) -> Callable[[slice], _Cells] | None:
+    kind = column.dtype
+    if isinstance(kind, pd.StringDtype):
+        texts = column.array
+        return lambda rows: _of_texts(texts[rows].to_numpy(dtype=object, na_value=""))
+    values = column.to_numpy()
+    if kind == np.float64:
+        return lambda rows: number_planes.of_decimals(values[rows], significant=significant)
+    if kind == np.bool_:
+        return lambda rows: number_planes.of_bools(values[rows])
+    if isinstance(kind, np.dtype) and kind.kind in "iu":
+        return lambda rows: number_planes.of_whole(values[rows])
+    return None
+
+
+def _of_texts(cells: npt.NDArray[Any]) -> _Cells:
+    texts: list[str] = cells.tolist()
+    joined = "".join(texts)
+    if any(letter in joined for letter in _UNKNOWN):
+        raise _Unusual
+    if '"' in joined or "," in joined or "\n" in joined:
+        return [_quoted(text) for text in texts]
+    if not joined.isascii() or len(joined) > _NARROW * len(texts):
+        return texts
+    lengths = np.fromiter(map(len, texts), dtype=np.intp, count=len(texts))
+    width = int(lengths.max(initial=0))
+    if width > _NARROW:
+        return texts
+    letters = np.frombuffer(joined.encode() + bytes(width), dtype=np.uint8)
+    if len(joined) == width * len(texts):
+        return letters[: len(joined)].reshape(len(texts), width).T
+    starts = np.cumsum(lengths) - lengths
+    planes = np.empty((width, len(texts)), dtype=np.uint8)
+    for place in range(width):
+        planes[place] = letters[starts + place] * (lengths > place)
+    return planes
+
+
+def _quoted(text: str) -> str:
+    if '"' in text or "," in text or "\n" in text:
+        return f'"{text.replace(chr(34), chr(34) * 2)}"'
+    return text
+
+
+def _joined(columns: list[_Cells]) -> bytes:
+    """The columns side by side: neighbours that are short as one piece, long texts in between."""
+    pieces: list[list[str]] = []
+    narrow: list[Planes] = []
+    for cells in columns:
+        if isinstance(cells, list):
+            if narrow:
+                pieces.append(_text(narrow).decode("ascii").split("\n")[:-1])
+            pieces.append(cells)
+            narrow = []
+        else:
+            narrow.append(cells)
+    if not pieces:
+        return _text(narrow)
+    if narrow:
+        pieces.append(_text(narrow).decode("ascii").split("\n")[:-1])
+    return "\n".join([*map(",".join, zip(*pieces, strict=True)), ""]).encode()
+
+
+def _text(columns: list[Planes]) -> bytes:
+    count = columns[0].shape[1]
+    ends = np.full((len(columns), 1, count), _COMMA, dtype=np.uint8)
+    ends[-1] = _NEWLINE
+    planes = np.concatenate([part for pair in zip(columns, ends, strict=True) for part in pair])
+    letters = np.ascontiguousarray(planes.T).ravel()
+    return letters[letters != 0].tobytes()
