@@ -55,7 +55,10 @@ def _say(found: Comparison, *, everything: bool) -> None:
     say()
     say_table(
         ("split", "competitions", "first", "second", "difference", "p", "decided by"),
-        [_difference_line(name, part) for name, part in found.by_column.items()],
+        [
+            *(_difference_line(name, part) for name, part in found.by_column.items()),
+            _difference_line("in common", found.overall),
+        ],
         right=("competitions", "first", "second", "difference", "p", "decided by"),
     )
     shown = found.duels if everything else found.deciding

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from competitions import registry
 from competitions.model import Edition
-from engine.scoreboard.evidence import Evidence
+from engine.scoreboard.evidence import Evidence, limit_text
 from engine.scoreboard.model import Row
 
 UNKNOWN = "not known"
@@ -68,7 +68,7 @@ class Disclosure:
                 "known defects that touch it",
                 _listed(tuple(dict.fromkeys(name for name, _ in self.defects))),
             ),
-            ("time limit", UNKNOWN if self.hours is None else f"{self.hours:g} h"),
+            ("time limit", UNKNOWN if self.hours is None else limit_text(self.hours)),
             ("hardware per run", self.hardware or UNKNOWN),
             ("network policy", self.network or UNKNOWN),
             ("isolated runs", UNKNOWN if self.isolated is None else _of(*self.isolated)),

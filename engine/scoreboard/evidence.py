@@ -38,6 +38,11 @@ _ASPECTS = {
 }
 
 
+def limit_text(hours: float) -> str:
+    """A time limit as text, in minutes where it is below an hour."""
+    return f"{hours:g} h" if hours >= 1 else f"{hours * 60:g} min"
+
+
 def differences(conditions: Iterable[Conditions], *, apart_from: Sequence[str] = ()) -> tuple[str, ...]:
     """Say in what respects conditions differ, one sentence each; what is not known differs from nothing."""
     found = tuple(conditions)

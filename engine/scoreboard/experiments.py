@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from competitions import registry
 from engine.scoreboard import evidence as evidence_module
-from engine.scoreboard.evidence import Conditions, Evidence, Trial, differences
+from engine.scoreboard.evidence import Conditions, Evidence, Trial, differences, limit_text
 from engine.scoreboard.model import Measure, Result
 from foundation.problems import UsageProblem
 from state import experiments, runs, sweeps
@@ -160,7 +160,7 @@ def conditions_of(sweep: Sweep) -> Conditions:
         edition=sweep.spec.edition,
         agent=sweep.spec.agent_id,
         agent_version=sweep.agent_version[:12],
-        hours=f"{sweep.spec.time_limit_seconds / 3600:g} h",
+        hours=limit_text(sweep.spec.time_limit_seconds / 3600),
         hardware=hardware_of(sweep.spec),
         network=sweep.spec.network,
         data="demo" if sweep.spec.demo else "real",

@@ -14,7 +14,7 @@ from typing import Any
 from competitions import registry
 from engine.grading.batch import REPORT_SUFFIX
 from engine.rungroups import MAPPING_NAME, read_mapping
-from engine.scoreboard.evidence import Conditions, Evidence, Trial, differences
+from engine.scoreboard.evidence import Conditions, Evidence, Trial, differences, limit_text
 from engine.scoreboard.model import Measure
 from foundation.problems import DataProblem, UsageProblem
 
@@ -171,7 +171,7 @@ def _evidence(reports: Sequence[Mapping[str, Any]], about: About) -> Evidence:
         Conditions(
             edition=edition,
             agent=about.agent or about.name,
-            hours="" if about.hours is None else f"{about.hours:g} h",
+            hours="" if about.hours is None else limit_text(about.hours),
             hardware=about.hardware,
             network=about.network,
         )

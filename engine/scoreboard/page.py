@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.scoreboard.breakdown import Group, by_category, by_competition, by_split
 from engine.scoreboard.disclosure import Disclosure
-from engine.scoreboard.evidence import Evidence, Trial
+from engine.scoreboard.evidence import Evidence, Trial, limit_text
 from engine.scoreboard.insight import (
     Curve,
     Flag,
@@ -97,7 +97,7 @@ def _short(text: str) -> str:
 def _heading(row: Row) -> str:
     about = [visible(row.agent), f"edition {row.edition}", row.date]
     if row.hours is not None:
-        about.append(f"{row.hours:g} h")
+        about.append(limit_text(row.hours))
     parts = [
         f"<h1>{escape(visible(row.name))}</h1><p class='about'>{escape(' · '.join(filter(None, about)))}</p>"
     ]
