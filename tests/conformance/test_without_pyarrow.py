@@ -1,0 +1,34 @@
+"""A default install has no pyarrow, and pandas then keeps texts in another way: bytes and scores must not change."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from competitions import registry
+
+_ROOT = Path(__file__).parents[2]
+_NEEDING_IT = "icecube-neutrinos-in-deep-ice"  # its tables are parquet files
+_WITHOUT = """
+import sys
+sys.modules["pyarrow"] = None
+import pandas as pd
+assert pd.Series(["a"]).dtype.storage == "python"
+import pytest
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.timeout(600)
+def test_files_and_scores_are_the_same_without_pyarrow() -> None:
+    count = 2 * (len(registry.all_ids()) - 1)
+    arguments = ["tests/conformance/test_vectors.py", "-q", "-p", "no:cacheprovider", "-k"]
+    chosen = f"(prepared_files or scores) and not {_NEEDING_IT}"
+    run = subprocess.run(
+        [sys.executable, "-c", _WITHOUT, *arguments, chosen], cwd=_ROOT, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout[-10_000:] + run.stderr
+    assert f"{count} passed" in run.stdout
