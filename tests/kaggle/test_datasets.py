@@ -1,0 +1,140 @@
+"""From Kaggle to prepared in one process: what is kept, what is discarded, what is verified and pruned."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from competitions import registry
+from competitions.model import Checksums
+from engine import preparing
+from engine.datasets import pruning
+from engine.datasets.estimating import ask_access, estimate, peak_bytes
+from engine.datasets.verifying import verify
+from engine.layout import dataset_folder, is_prepared
+from engine.preparing import prepare
+from foundation.problems import DataProblem, UsageProblem
+from tests.conformance.trees import VECTORS, Vector, describe
+from tests.kaggle.loopback import Loopback
+
+ID = "spooky-author-identification"
+
+
+def exact(prepared: Path) -> bool:
+    vector = Vector(VECTORS / ID)
+    return describe(prepared, vector.expected) == {
+        side: vector.expected[side] for side in ("public", "private")
+    }
+
+
+def names(data_dir: Path) -> set[str]:
+    return {path.name for path in (data_dir / ID).iterdir()}
+
+
+def test_a_zip_is_kept_unless_it_is_discarded_and_raw_goes_unless_it_is_kept(
+    loopback: Loopback, tmp_path: Path
+) -> None:
+    loopback.add(ID)
+    zip_files = {f"{ID}.zip", f".{ID}.zip.md5.json"}
+    for options, left in (
+        ({}, zip_files),
+        ({"keep_raw": True}, {"raw", *zip_files}),
+        ({"discard_zip": True}, set()),
+        ({"discard_zip": True, "keep_raw": True}, {"raw"}),
+    ):
+        data = tmp_path / "-".join(["data", *options])
+        assert exact(prepare(ID, data_dir=data, verify=False, **options))
+        assert names(data) == {"prepared", *left}
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from engine import preparing
+def die(*told): os.kill(os.getpid(), signal.SIGKILL)
+preparing._run = die
+preparing.prepare(sys.argv[1], data_dir=sys.argv[2], verify=False, discard_zip=True)
+"""
+
+
+def test_a_kill_after_the_zip_is_gone_needs_no_second_download(loopback: Loopback, tmp_path: Path) -> None:
+    loopback.add(ID)
+    killed = subprocess.run([sys.executable, "-c", KILLED, ID, str(tmp_path)], capture_output=True, text=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    asked = loopback.count("storage")
+    assert exact(prepare(ID, data_dir=tmp_path, verify=False))
+    assert loopback.count("storage") == asked
+    assert names(tmp_path) == {"prepared"}
+
+
+def test_half_a_raw_folder_is_not_taken_for_whole(loopback: Loopback, tmp_path: Path) -> None:
+    loopback.add(ID)
+    prepare(ID, data_dir=tmp_path, verify=False, keep_raw=True)
+    victim = next(path for path in sorted((tmp_path / ID / "raw").rglob("*")) if path.is_file())
+    victim.unlink()
+    assert exact(prepare(ID, data_dir=tmp_path, verify=False))
+
+
+def test_the_known_checksums_decide_about_zip_and_tables(
+    loopback: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = loopback.add(ID)
+    with pytest.raises(DataProblem, match=rf"{ID}\.zip is not as known: expected MD5 [0-9a-f]+, found"):
+        prepare(ID, data_dir=tmp_path)
+    assert not (tmp_path / ID / "prepared").exists()
+    folder = dataset_folder(registry.get(ID), tmp_path)
+    prepared = prepare(ID, data_dir=tmp_path, verify=False)
+    tables = {
+        path.name: hashlib.md5(path.read_bytes()).hexdigest() for path in (prepared / "private").glob("*.csv")
+    }
+    known = Checksums(hashlib.md5(shelf.archive).hexdigest(), {}, tables)
+    competition = dataclasses.replace(registry.get(ID), checksums=known)
+    monkeypatch.setattr(preparing, "get", lambda competition_id: competition)
+    assert exact(prepare(ID, data_dir=tmp_path))
+    assert verify(competition, folder).differs == ""
+    (prepared / "private" / "test.csv").write_text("id\n")
+    assert verify(competition, folder).differs == "changed since it was prepared: private/test.csv"
+    folder.marker.unlink()
+    assert verify(competition, folder).differs == "not as known: private/test.csv"
+
+
+def test_kaggles_own_description_is_put_beside_the_data_on_demand(loopback: Loopback, tmp_path: Path) -> None:
+    loopback.add(ID, pages={"rules": "Be nice.", "Evaluation": "Log loss.", "Description": "Who wrote it?"})
+    prepared = prepare(ID, data_dir=tmp_path, verify=False, descriptions="kaggle")
+    text = (prepared / "public" / "description.md").read_text()
+    assert text.index("Who wrote it?") < text.index("Log loss.")
+    assert "Be nice" not in text
+
+
+def test_access_and_size_are_told_before_anything_is_downloaded(loopback: Loopback, tmp_path: Path) -> None:
+    shelf = loopback.add(ID)
+    loopback.add("leaf-classification", accepted=False)
+    loopback.add("spaceship-titanic", gone=True)
+    asked = [registry.get(name) for name in (ID, "leaf-classification", "spaceship-titanic")]
+    assert [access.state for access in ask_access(asked)] == ["open", "rules", "gone"]
+    found = estimate([one.id for one in asked], tmp_path, "v1", raw_given=False, again=False)
+    assert [one.to_do for one in found] == ["download", "refused", "refused"]
+    assert found[0].bytes == len(shelf.archive)
+    assert peak_bytes(found) > len(shelf.archive)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_pruning_removes_what_was_named_and_nothing_else(loopback: Loopback, tmp_path: Path) -> None:
+    loopback.add(ID)
+    competition = registry.get(ID)
+    prepare(ID, data_dir=tmp_path, verify=False, keep_raw=True)
+    parts = {part.name: part.bytes for part in pruning.parts_of(competition, tmp_path)}
+    assert parts.keys() == {"zip", "raw", "prepared"}
+    assert pruning.prune(competition, tmp_path, ("zip", "raw")) == parts["zip"] + parts["raw"]
+    assert is_prepared(competition, dataset_folder(competition, tmp_path))
+    assert "raw" not in names(tmp_path)
+    with pytest.raises(UsageProblem, match="no part 'everything'"):
+        pruning.prune(competition, tmp_path, ("everything",))
+    pruning.prune(competition, tmp_path, pruning.PARTS)
+    assert pruning.parts_of(competition, tmp_path) == ()
