@@ -12,6 +12,8 @@ from foundation.problems import EnvironmentProblem
 if TYPE_CHECKING:
     from docker import APIClient
 
+_UNNAMED = "<none>:<none>"
+
 
 @dataclass(frozen=True)
 class Image:
@@ -71,5 +73,7 @@ def list_images(client: APIClient) -> list[Image]:
     """
     with telling("the images can't be listed"):
         found: list[dict[str, Any]] = client.images(filters={"label": LABEL})
-    names = sorted({tag.removesuffix(":latest") for one in found for tag in one.get("RepoTags") or ()})
+    names = sorted(
+        {tag.removesuffix(":latest") for one in found for tag in one.get("RepoTags") or () if tag != _UNNAMED}
+    )
     return [image for name in names if (image := find_image(client, name)) is not None]

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from engine.images import connect
-from engine.runs import protocol
+from engine.runs import protocol, secrets
 from engine.runs.runner.docker.host import LABEL_STATE
 from foundation import locks
 from state.records import Run
@@ -64,3 +64,5 @@ class DockerHarness(Harness):
         client = connect()
         for one in self.containers():
             client.remove_container(one["Id"], force=True, v=True)
+        for attempt in self.places.state_dir.glob("runs/*/*/*/*"):
+            secrets.discard(attempt)
