@@ -1,0 +1,98 @@
+"""Infrastructure failures are retried a few times, each time later; agents' own failures never."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from engine.supervisor.retrying import Retrier, wait_seconds
+from state import database, runs, sweeps, transitions
+from state.database import Database
+from state.lifecycle import FailureClass, RunState
+from state.records import Run, SweepSpec
+from state.transitions import Failure
+
+
+@dataclass
+class Clock:
+    moment: float = 1000.0
+
+    def now(self) -> float:
+        return self.moment
+
+    def monotonic(self) -> float:
+        return self.moment
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[Database]:
+    opened = database.open_for_writing(tmp_path)
+    yield opened
+    opened.close()
+
+
+def sweep(state: Database, *, retries: int) -> Run:
+    sweeps.create(
+        state,
+        sweep_id="s",
+        name="s",
+        spec=SweepSpec("agent", "", ("leaf-classification",), 1, 10.0, retries=retries),
+        agent_folder="",
+        agent_version="",
+        concurrency=1,
+        priority=0,
+        note="",
+        now=1.0,
+    )
+    (run,) = runs.of_sweep(state, "s")
+    return run
+
+
+def fail(state: Database, run: Run, kind: FailureClass, clock: Clock) -> None:
+    number = runs.get(state, run.id).attempts + 1
+    attempt = transitions.launch(state, run.id, directory=f"a{number}", runtime="plain", now=clock.now())
+    transitions.failed(state, attempt.id, Failure(kind, "text"), now=clock.now())
+
+
+def test_an_infrastructure_failure_is_retried_later_and_later_and_not_for_ever(state: Database) -> None:
+    clock = Clock()
+    run = sweep(state, retries=2)
+    retrier = Retrier(state, clock)
+    for failures in (1, 2):
+        fail(state, run, FailureClass.INFRASTRUCTURE, clock)
+        clock.moment += wait_seconds(failures) - 1
+        retrier.step()
+        assert runs.get(state, run.id).state is RunState.FAILED
+        clock.moment += 1
+        retrier.step()
+        assert runs.get(state, run.id).state is RunState.QUEUED
+    fail(state, run, FailureClass.INFRASTRUCTURE, clock)
+    clock.moment += 1e6
+    retrier.step()
+    assert runs.get(state, run.id).state is RunState.FAILED
+    assert runs.get(state, run.id).rerolls == 0
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FailureClass if kind is not FailureClass.INFRASTRUCTURE])
+def test_an_agents_own_failure_is_never_retried(state: Database, kind: FailureClass) -> None:
+    clock = Clock()
+    run = sweep(state, retries=2)
+    fail(state, run, kind, clock)
+    clock.moment += 1e6
+    Retrier(state, clock).step()
+    assert runs.get(state, run.id).state is RunState.FAILED
+
+
+def test_a_class_that_an_operator_gave_starts_nothing(state: Database) -> None:
+    clock = Clock()
+    run = sweep(state, retries=2)
+    fail(state, run, FailureClass.CRASH, clock)
+    transitions.classified(
+        state, run.id, FailureClass.INFRASTRUCTURE, note="it was the disk", by="operator", now=clock.now()
+    )
+    clock.moment += 1e6
+    Retrier(state, clock).step()
+    assert runs.get(state, run.id).state is RunState.FAILED
