@@ -21,7 +21,7 @@ def import_reports(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called on the scoreboard.")],
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATH...", help="Grading reports, a runs folder, or a table of outcomes."),
+        typer.Argument(metavar="PATH...", help="Grading reports, a runs folder, a bundle, or a table."),
     ],
     experiment_id: ExperimentId = None,
     agent: Annotated[str, typer.Option(metavar="NAME", help="The agent.")] = "",
@@ -31,15 +31,11 @@ def import_reports(
     replace: Annotated[bool, typer.Option("--replace", help="Take the place of one of that name.")] = False,
 ) -> None:
     """Put an experiment on the scoreboard from its grading reports, which are copied."""
-    from engine.rungroups import MAPPING_NAME
     from engine.scoreboard import imports
-    from engine.scoreboard.grading_reports import About, reports_of_experiment
+    from engine.scoreboard.grading_reports import About
     from engine.scoreboard.sources import report_files
 
-    if len(paths) == 1 and (paths[0] / MAPPING_NAME).is_file():
-        found = reports_of_experiment(paths[0], experiment_id)
-    else:
-        found = report_files(paths)
+    found = report_files(paths, experiment_id)
     about = About(name, agent, llms, hours, hardware)
     evidence = imports.import_reports(places_of(context).state_dir, found, about, replace=replace)
     count = len(evidence.competitions)

@@ -36,6 +36,8 @@ _SHOWN = (
     Measure.SUBMISSION,
 )
 _BAD = frozenset({"invalid", "no submission", "timeout", "memory", "crash", "unknown", "infrastructure"})
+# How many published rows above and below are shown.
+_NEIGHBOURS = 3
 # Of what an agent wrote no more than this is shown.
 _LONGEST = 200
 
@@ -133,17 +135,24 @@ def _cell(tag: str, text: str, place: int, width: int, numbers: int) -> str:
 
 
 def _row_table(row: Row, published: Sequence[Row]) -> str:
+    """The row among its neighbours of the published table; what it covers only in part stands for itself."""
+    partial = row.own is not None and row.own.cell is not None and row.columns["all"].cell is None
+    own = (f"its own {row.own.of}",) if partial and row.own is not None else ()
+
     def line(one: Row) -> tuple[str, ...]:
-        cells = (one.columns[column].cell for column in COLUMNS)
+        cells = [one.columns[column].cell for column in COLUMNS]
+        if own:
+            cells.append(one.own.cell if one.own is not None else None)
         name = f"▸ {visible(one.name)}" if one is row else visible(one.name)
         return (name, visible(one.llms), *("-" if cell is None else str(cell) for cell in cells))
 
-    ranked = sorted(published, key=lambda one: -_mean(one))
-    mean = _mean(row)
-    better = [one for one in ranked if _mean(one) >= mean] if mean >= 0 else []
-    near = [*better[-3:], *[one for one in ranked if one not in better][: 3 if better or mean >= 0 else 5]]
-    shown = sorted([row, *near], key=lambda one: -_mean(one)) if not row.demo else [row]
-    return _table(("agent", "models", *(column for column in COLUMNS)), map(line, shown), numbers=4)
+    shown = [row]
+    if not row.demo:
+        ranked = sorted(published, key=lambda one: -_mean(one))
+        better = [one for one in ranked if _mean(one) >= _mean(row)] if _mean(row) >= 0 else []
+        worse = [one for one in ranked if one not in better]
+        shown = [*better[-_NEIGHBOURS:], row, *worse[:_NEIGHBOURS]]
+    return _table(("agent", "models", *COLUMNS, *own), map(line, shown), numbers=4 + len(own))
 
 
 def _mean(row: Row) -> float:

@@ -42,37 +42,39 @@ def find_source(
         raise DataProblem(f"{missing[0]} was not found")
     if len(paths) == 1 and paths[0].suffix.lower() == ".csv":
         return read_outcomes(paths[0], About(paths[0].stem))
-    if len(paths) == 1 and (paths[0] / RUNS / MAPPING_NAME).is_file():
-        verify_bundle(paths[0])
-        paths = [paths[0] / RUNS]
-    if len(paths) == 1 and (paths[0] / MAPPING_NAME).is_file():
-        found = reports_of_experiment(paths[0], experiment_id)
-        return read_reports(found, About(experiment_id or paths[0].name))
-    reports = report_files(paths)
-    return read_reports(reports, About(paths[0].stem if len(paths) == 1 else "reports"))
+    name = About(experiment_id or (paths[0].stem if len(paths) == 1 else "reports"))
+    return read_reports(report_files(paths, experiment_id), name)
 
 
-def report_files(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """The grading reports that paths lead to: files as they are, of a folder the newest one in it.
+def report_files(paths: Sequence[Path], experiment_id: str | None = None) -> tuple[Path, ...]:
+    """The grading reports that paths lead to.
+
+    Of a bundle, which is verified, or a folder of run groups with their mapping: an experiment's. Of another
+    folder the newest report in it, or in each folder below it. Files as they are.
 
     Raises:
-        DataProblem: a folder holds none.
+        UsageProblem: which experiment is meant is not clear.
+        DataProblem: a folder holds none, or a bundle has been changed.
     """
-    found: list[Path] = []
-    for path in paths:
-        if not path.is_dir():
-            # `runs/*/*.json` also names the groups' own metadata.
-            found += [path] if path.name != METADATA else []
-            continue
-        inside = sorted(path.glob(f"*{REPORT_SUFFIX}"))
-        below = sorted({group.parent for group in path.glob(f"*/*{REPORT_SUFFIX}")})
-        if inside:
-            found.append(inside[-1])
-        elif below:
-            found += [sorted(group.glob(f"*{REPORT_SUFFIX}"))[-1] for group in below]
-        else:
-            raise DataProblem(f"{path} holds no grading report", f"no file in it ends in {REPORT_SUFFIX}")
-    return tuple(found)
+    if len(paths) == 1 and (paths[0] / RUNS / MAPPING_NAME).is_file():
+        verify_bundle(paths[0])
+        return reports_of_experiment(paths[0] / RUNS, experiment_id)
+    if len(paths) == 1 and (paths[0] / MAPPING_NAME).is_file():
+        return reports_of_experiment(paths[0], experiment_id)
+    return tuple(found for path in paths for found in _reports_at(path))
+
+
+def _reports_at(path: Path) -> list[Path]:
+    if not path.is_dir():
+        # `runs/*/*.json` also names the groups' own metadata.
+        return [path] if path.name != METADATA else []
+    inside = sorted(path.glob(f"*{REPORT_SUFFIX}"))
+    if inside:
+        return [inside[-1]]
+    groups = sorted({found.parent for found in path.glob(f"*/*{REPORT_SUFFIX}")})
+    if not groups:
+        raise DataProblem(f"{path} holds no grading report", f"no file in it ends in {REPORT_SUFFIX}")
+    return [max(group.glob(f"*{REPORT_SUFFIX}")) for group in groups]
 
 
 def _named(name: str, state_dir: Path | None) -> Evidence:

@@ -8,7 +8,7 @@ from html import escape
 from engine.scoreboard.plots import Plot, Series
 
 _WIDTH, _HEIGHT = 560, 320
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 34, 92
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 26, 34, 92
 # Distinct also without colour vision; beyond them they begin anew.
 _COLOURS = (
     "#0072b2",

@@ -136,6 +136,7 @@ def test_own_runs_go_out_as_run_groups_and_come_back_as_an_import(
 def test_a_bundle_is_made_and_read_again(cli: Cli, world: Database, tmp_path: Path) -> None:
     assert cli("export", "bundle", "alone", tmp_path / "bundle", "--with-files").code == 0
     assert cli("aggregate", tmp_path / "bundle", "--by", "competition").code == 0
+    assert cli("import", "reports", "handed-in", tmp_path / "bundle").code == 0
     (tmp_path / "bundle" / "row.md").write_text("changed")
     assert "row.md" in cli("aggregate", tmp_path / "bundle").err
 
