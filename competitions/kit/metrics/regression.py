@@ -39,6 +39,7 @@ def laplace_log_likelihood(
     truth: Numbers, predicted: Numbers, deviation: Numbers, *, least_deviation: float, greatest_error: float
 ) -> float:
     """The mean of -sqrt(2) * error / deviation - ln(sqrt(2) * deviation), both kept from becoming extreme."""
-    spread = np.sqrt(2) * np.maximum(deviation, least_deviation)
-    error = np.minimum(np.abs(truth - predicted), greatest_error)
-    return float(np.mean(-2 * error / spread - np.log(spread)))
+    with np.errstate(over="ignore"):  # a deviation beyond all measure makes the likelihood minus infinity
+        spread = np.sqrt(2) * np.maximum(deviation, least_deviation)
+        error = np.minimum(np.abs(truth - predicted), greatest_error)
+        return float(np.mean(-2 * error / spread - np.log(spread)))

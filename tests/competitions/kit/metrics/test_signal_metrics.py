@@ -71,3 +71,9 @@ def test_likelihood_keeps_deviations_and_errors_from_extremes() -> None:
 
 def test_errors_beyond_all_measure_are_infinite() -> None:
     assert mean_absolute_error(np.array([0.0, 0.0]), np.array([1.7e308, 1.7e308])) == math.inf
+
+
+def test_a_deviation_beyond_all_measure_makes_the_worst_likelihood() -> None:
+    one = np.array([2000.0])
+    found = laplace_log_likelihood(one, one, np.array([1.7e308]), least_deviation=70, greatest_error=1000)
+    assert found == -math.inf
