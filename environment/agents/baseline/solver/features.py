@@ -112,7 +112,7 @@ def _decode(content: bytes) -> Matrix:
         rows = np.frombuffer(content, np.uint8, stride * height, begin).reshape(height, stride)
         return rows[::-1, : 3 * width].reshape(height, width, 3)[:, :, ::-1]
     try:
-        from PIL import Image  # type: ignore[import-not-found]  # it is in the agent's image alone
+        from PIL import Image
     except ImportError as error:
         raise CannotSolveError("the pictures are compressed and Pillow is not installed") from error
     with Image.open(io.BytesIO(content)) as image:
