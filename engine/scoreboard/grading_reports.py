@@ -194,18 +194,21 @@ def _trial(report: Mapping[str, Any], competition_id: str, seed: int) -> Trial:
     earned = {measure for flag, measure in _FLAGS.items() if report.get(flag)}
     if earned & _MEDALS or report.get("any_medal"):
         earned.add(Measure.ANY_MEDAL)
-    score = report.get("score")
     valid = Measure.VALID in earned
     told = str(report.get("message") or "")
     return Trial(
         competition_id=competition_id,
         seed=seed,
         earned=frozenset(earned),
-        score=float(score) if isinstance(score, int | float) else None,
-        seconds=report.get("seconds"),
+        score=_number(report.get("score")),
+        seconds=_number(report.get("seconds")),
         text="" if valid else told or _why_not(earned),
         decided_at=_moment(report.get("created_at")) or None,
     )
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _why_not(earned: set[Measure]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from engine.scoreboard.breakdown import Group, by_category, by_competition, by_split
 from engine.scoreboard.disclosure import Disclosure
 from engine.scoreboard.evidence import Evidence, Trial, limit_text
+from engine.scoreboard.harmless import visible
 from engine.scoreboard.insight import (
     Curve,
     Flag,
@@ -84,11 +85,6 @@ def page_of(
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{style}</style></head>\n<body>{''.join(sections)}</body></html>\n"
     )
-
-
-def visible(text: str) -> str:
-    """Text on one line with every control, invisible or direction-changing character written out."""
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in " ".join(text.split()))
 
 
 def _short(text: str) -> str:

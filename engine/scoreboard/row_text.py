@@ -10,6 +10,7 @@ from dataclasses import asdict
 from enum import StrEnum
 
 from engine.scoreboard.disclosure import Disclosure
+from engine.scoreboard.harmless import visible
 from engine.scoreboard.model import COLUMNS, Cell, Measure, Row, Standing
 
 
@@ -124,17 +125,17 @@ def _table_line(cells: Sequence[str]) -> str:
 
 
 def _markdown_safe(text: str) -> str:
-    return " ".join(text.split()).replace("<", "&lt;")
+    return visible(text).replace("<", "&lt;")
 
 
 def _csv(row: Row, disclosure: Disclosure) -> str:
     """One line as in the published leaderboard.csv's columns, the disclosure as comment lines above it."""
     stream = io.StringIO()
     for name, text in disclosure.facts():
-        stream.write(f"# {name}: {' '.join(text.split())}\n")
+        stream.write(f"# {name}: {visible(text)}\n")
     writer = csv.writer(stream, lineterminator="\n")
     names = ["table", "agent", "llms"]
-    values: list[object] = [row.table, row.agent or row.name, row.llms]
+    values: list[object] = [row.table, visible(row.agent or row.name), visible(row.llms)]
     for column in COLUMNS:
         cell = row.columns[column].cell
         names += [f"{column}_mean", f"{column}_sem"]
@@ -142,7 +143,7 @@ def _csv(row: Row, disclosure: Disclosure) -> str:
     names += ["hours", "date", "source_available", "reports_available", "padded_missing_seeds", "note"]
     hours = "" if row.hours is None else f"{row.hours:g}"
     values += [hours, row.date, _yes_no(row.source_available), _yes_no(row.reports_available)]
-    values += [_yes_no(row.padded), row.note]
+    values += [_yes_no(row.padded), visible(row.note)]
     writer.writerow(names)
     writer.writerow(values)
     return stream.getvalue()
@@ -196,8 +197,8 @@ def _json(row: Row, disclosure: Disclosure) -> str:
 
 def _latex(row: Row, disclosure: Disclosure) -> str:
     """A table body line for the columns up to the date, the disclosure as comments."""
-    told = [f"% {name}: {' '.join(text.split())}" for name, text in disclosure.facts()]
+    told = [f"% {name}: {visible(text)}" for name, text in disclosure.facts()]
     headings = " & ".join(heading.replace("%", r"\%") for heading in _HEADINGS[:8])
-    cells = " & ".join(" ".join(cell.split()).translate(_LATEX_SPECIAL) for cell in row_cells(row)[:8])
+    cells = " & ".join(visible(cell).translate(_LATEX_SPECIAL) for cell in row_cells(row)[:8])
     notes = [f"% {note}" for note in _notes(row)]
     return "\n".join([*told, *notes, f"% {headings}", rf"{cells} \\", ""])

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from engine.scoreboard import Evidence, disclose, published_rows, row_of
-from engine.scoreboard.page import page_of, visible
+from engine.scoreboard.harmless import visible
+from engine.scoreboard.page import page_of
 from engine.scoreboard.sources import find_source
 from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
 
