@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import os
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -15,16 +16,17 @@ from competitions.model import Competition
 from competitions.reading import read_competition
 from foundation.problems import DataProblem, UsageProblem
 
+OWN_VARIABLE = "MLEBENCH_COMPETITIONS"
+"""Names the folders in which users keep competitions of their own, separated as in PATH."""
+
 _HOME = Path(__file__).parent
 _ALIASES = {"lite": "low", "all": "split75"}
 _UNION = ("low", "medium", "high")
 
 
-@cache
 def all_ids() -> tuple[str, ...]:
-    """Every competition's id, sorted without regard to case."""
-    folders = (path.parent.name for path in _HOME.glob("*/competition.toml"))
-    return tuple(sorted(folders, key=str.lower))
+    """Every competition's id, the user's own among them, sorted without regard to case."""
+    return tuple(_folders(_homes()))
 
 
 def get(competition_id: str) -> Competition:
@@ -32,21 +34,48 @@ def get(competition_id: str) -> Competition:
 
     Raises:
         UsageProblem: there is none of that name.
+        DataProblem: its facts cannot be read.
     """
-    if competition_id not in all_ids():
-        close = difflib.get_close_matches(competition_id, all_ids(), n=1)
+    folders = _folders(_homes())
+    if competition_id not in folders:
+        close = difflib.get_close_matches(competition_id, folders, n=1)
         raise UsageProblem(
             f"Competition {competition_id!r} is not known",
             next_step=f"Did you mean {close[0]}?"
             if close
             else "List them: mlebench-console competitions list",
         )
-    return _read(competition_id)
+    return _read(folders[competition_id])
+
+
+def _homes() -> tuple[Path, ...]:
+    # by the environment, because the engine's workers and graders inherit it as they are started
+    own = os.environ.get(OWN_VARIABLE, "").split(os.pathsep)
+    return (_HOME, *(Path(name).expanduser().absolute() for name in own if name))
 
 
 @cache
-def _read(competition_id: str) -> Competition:
-    return read_competition(_HOME / competition_id)
+def _folders(homes: tuple[Path, ...]) -> Mapping[str, Path]:
+    found: dict[str, Path] = {}
+    for home in homes:
+        if not home.is_dir():
+            raise UsageProblem(
+                f"{OWN_VARIABLE} names {home}", "there is no such folder", "Correct or unset it."
+            )
+        for path in home.glob("*/competition.toml"):
+            other = found.setdefault(path.parent.name, path.parent)
+            if other != path.parent:
+                raise UsageProblem(
+                    f"Competition {path.parent.name!r} is there twice",
+                    f"in {other.parent} and in {home}",
+                    f"Rename the one that {OWN_VARIABLE} adds: an id must not change its meaning.",
+                )
+    return {name: found[name] for name in sorted(found, key=str.lower)}
+
+
+@cache
+def _read(folder: Path) -> Competition:
+    return read_competition(folder)
 
 
 def load_task(competition: Competition) -> ModuleType:

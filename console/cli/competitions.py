@@ -11,7 +11,7 @@ from console.cli.lazy import new_group
 from console.cli.output import say, say_json, say_table
 
 if TYPE_CHECKING:
-    from competitions.model import Competition
+    from competitions.model import Competition, Defect
 
 app = new_group("Show the benchmark's competitions and defects.")
 
@@ -50,7 +50,7 @@ def show(
     competition_id: Annotated[str, typer.Argument(metavar="ID", help="Which competition.")],
     json: Json = False,
 ) -> None:
-    """Show one competition: metric, cut-offs, checksums known, defects."""
+    """Show one competition: metric, cut-offs, files, checksums, and what is wrong with it in each edition."""
     from competitions import registry
 
     competition = registry.get(competition_id)
@@ -62,15 +62,25 @@ def show(
     say(f"{competition.id}: {competition.name}")
     say(f"split       {competition.complexity}")
     say(f"category    {competition.category}")
+    say(f"kind        {competition.kaggle_type}, {_prizes(competition)}")
     say(f"metric      {competition.metric.name}, {competition.metric.direction} is better")
+    say(f"formula     {competition.metric.formula}")
     say(f"medals      gold {cut.gold:g}  silver {cut.silver:g}  bronze {cut.bronze:g}  median {cut.median:g}")
-    say(f"teams       {teams}")
+    say(f"teams       {teams}; confidence in the cut-offs {cut.confidence}")
     say(f"size        {_size(competition)}")
+    say(f"answers     {competition.answers}")
+    say(f"sample      {competition.sample_submission}")
+    say(f"numbers     {_parameters(competition)}")
+    say(f"checksums   {_checksums(competition)}")
     say(f"rules       {competition.rules_url}")
     if competition.excluded:
         say(f"corrected   left out of edition corrected: {competition.excluded}")
     for defect in competition.defects:
-        say(f"defect      {defect.severity}, {defect.treatment} in edition corrected: {defect.text}")
+        say(f"defect      {defect.severity}, {_treatment(defect)}: {defect.text}")
+        if defect.remedy:
+            say(f"            remedy: {defect.remedy}")
+        if defect.known:
+            say(f"            known to MLE-bench: {defect.known}")
 
 
 @app.command()
@@ -80,14 +90,7 @@ def defects(split: Split = "", json: Json = False) -> None:
     if json:
         say_json(
             [
-                {
-                    "competition_id": competition.id,
-                    "severity": defect.severity,
-                    "treatment": defect.treatment,
-                    "text": defect.text,
-                    "remedy": defect.remedy,
-                    "known": defect.known,
-                }
+                {"competition_id": competition.id, "excluded": competition.excluded, **_defect(defect)}
                 for competition, defect in found
             ]
         )
@@ -109,6 +112,33 @@ def _size(competition: Competition) -> str:
     return "-" if competition.size_gb is None else f"{competition.size_gb:,.2f} GB"
 
 
+def _prizes(competition: Competition) -> str:
+    if not competition.prizes:
+        return "medals on Kaggle" if competition.awards_medals else "no medals on Kaggle"
+    places = ", ".join(f"{prize.position} {prize.value:,.0f} $" for prize in competition.prizes)
+    return f"prizes {places}"
+
+
+def _parameters(competition: Competition) -> str:
+    return (
+        ", ".join(f"{name} = {value}" for name, value in competition.parameters.items()) or "no numbers fixed"
+    )
+
+
+def _checksums(competition: Competition) -> str:
+    sums = competition.checksums
+    tables = len(sums.public) + len(sums.private)
+    return f"Kaggle's zip {'known' if sums.zip else 'unknown'}, {tables} prepared tables known"
+
+
+def _treatment(defect: Defect) -> str:
+    return {
+        "mended": "mended in edition corrected",
+        "told": "told only",
+        "open": "open in edition corrected too",
+    }[defect.treatment]
+
+
 def _facts(competition: Competition) -> dict[str, Any]:
     cut = competition.thresholds
     return {
@@ -117,15 +147,34 @@ def _facts(competition: Competition) -> dict[str, Any]:
         "split": competition.complexity,
         "category": competition.category,
         "available": competition.available,
+        "kaggle_type": competition.kaggle_type,
         "metric": competition.metric.name,
         "direction": competition.metric.direction,
+        "formula": competition.metric.formula,
+        "grader": competition.grader_name,
         "gold": cut.gold,
         "silver": cut.silver,
         "bronze": cut.bronze,
         "median": cut.median,
         "teams": cut.num_teams,
+        "confidence": cut.confidence,
+        "answers": competition.answers,
+        "sample_submission": competition.sample_submission,
+        "gold_submission": competition.gold_submission,
+        "parameters": dict(competition.parameters),
+        "zip_checksum": competition.checksums.zip,
         "size_gb": competition.size_gb,
         "rules_url": competition.rules_url,
         "excluded_from_corrected": competition.excluded,
-        "defects": [defect.text for defect in competition.defects],
+        "defects": [_defect(defect) for defect in competition.defects],
+    }
+
+
+def _defect(defect: Defect) -> dict[str, Any]:
+    return {
+        "severity": defect.severity,
+        "treatment": defect.treatment,
+        "text": defect.text,
+        "remedy": defect.remedy,
+        "known": defect.known,
     }

@@ -1,0 +1,113 @@
+"""A competition that is not in MLE-bench, made by following docs/adding-a-competition.md, works like the others."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from competitions import registry
+from competitions.descriptions import description, obfuscated_description
+from competitions.model import EDITIONS, Edition
+from engine import grade_submission, prepare_competition
+from engine.grading.child import GradeRequest, grade_in_child
+from foundation.problems import UsageProblem
+
+ID = "harbour-tides"
+OWN = Path(__file__).parent / "own"
+
+
+@pytest.fixture(autouse=True)
+def own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(registry.OWN_VARIABLE, str(OWN))
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    """Eight harbours with 25 noted hours each."""
+    rows = [
+        (number, f"H{number // 25}", number % 25, round(math.sin(number / 4) * 2, 3)) for number in range(200)
+    ]
+    (tmp_path / "raw").mkdir()
+    table = pd.DataFrame(rows, columns=["id", "harbour", "hour", "height"])
+    table.to_csv(tmp_path / "raw" / "tides.csv", index=False)
+    return tmp_path / "raw"
+
+
+def test_it_is_found_beside_those_of_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ID in registry.all_ids()
+    assert registry.get(ID).available
+    assert ID not in {member for members in registry.splits().values() for member in members}
+    monkeypatch.delenv(registry.OWN_VARIABLE)
+    assert ID not in registry.all_ids()
+    with pytest.raises(UsageProblem, match="not known"):
+        registry.get(ID)
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_it_is_prepared_and_graded_in_every_edition(tmp_path: Path, raw: Path, edition: Edition) -> None:
+    prepared = prepare_competition(ID, data_dir=tmp_path / "data", raw=raw, edition=edition)
+    train, test = (pd.read_csv(prepared / "public" / name) for name in ("train.csv", "test.csv"))
+    assert (len(train), len(test)) == (150, 50)
+    assert list(test.columns) == ["id", "harbour", "hour"]
+    assert bool(set(train["harbour"]) & set(test["harbour"])) == (edition == "v1")
+    answers = pd.read_csv(prepared / "private" / "test.csv")
+    submission = tmp_path / "submission.csv"
+    answers.assign(height=answers["height"] + 0.1)[["id", "height"]][::-1].to_csv(submission, index=False)
+    report = grade_submission(submission, ID, data_dir=tmp_path / "data", edition=edition)
+    assert (report.score, report.medal, report.edition) == (0.1, "silver", edition)
+    assert report.defects == registry.get(ID).defects_in(edition)
+
+
+def test_a_bad_submission_is_refused_with_a_reason(tmp_path: Path, raw: Path) -> None:
+    prepared = prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
+    table = pd.read_csv(prepared / "public" / "sample_submission.csv")
+    table.assign(height="high").to_csv(tmp_path / "text.csv", index=False)
+    report = grade_submission(tmp_path / "text.csv", ID, data_dir=tmp_path / "data")
+    assert report.score is None
+    assert "height" in report.message
+
+
+def test_it_is_graded_in_a_process_of_its_own(tmp_path: Path, raw: Path) -> None:
+    prepared = prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
+    sample = prepared / "public" / "sample_submission.csv"
+    report = grade_in_child(GradeRequest(str(sample), ID, str(tmp_path / "data")))
+    assert report.valid_submission
+    assert report.score == grade_submission(sample, ID, data_dir=tmp_path / "data").score
+
+
+def test_commands_know_it() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "console", "competitions", "show", ID],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ,
+    )
+    assert "Harbour Tides" in shown.stdout
+
+
+def test_it_has_a_description_for_each_edition_and_an_obfuscated_one() -> None:
+    competition = registry.get(ID)
+    assert "Harbours are in both tables" in description(competition, "v1")
+    assert "Harbours are in both tables" not in description(competition, "corrected")
+    assert "as an office noted them" in obfuscated_description(competition, "v1")
+
+
+def test_an_id_of_the_benchmark_cannot_be_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "spaceship-titanic").mkdir()
+    (tmp_path / "spaceship-titanic" / "competition.toml").write_text("")
+    monkeypatch.setenv(registry.OWN_VARIABLE, f"{OWN}{os.pathsep}{tmp_path}")
+    with pytest.raises(UsageProblem, match="'spaceship-titanic' is there twice"):
+        registry.all_ids()
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(registry.OWN_VARIABLE, str(tmp_path / "nowhere"))
+    with pytest.raises(UsageProblem, match=r"nowhere: there is no such folder"):
+        registry.get(ID)
