@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 _TIMEOUT_SECONDS = 120
+_UNIX = "unix://"
+_USUAL_SOCKET = "unix:///var/run/docker.sock"
 _START_IT = "Start Docker, or let DOCKER_HOST name the socket of the daemon (Podman's will do)."
 
 
@@ -23,10 +27,23 @@ def connect() -> APIClient:
     """
     import docker
 
+    _knock(os.environ.get("DOCKER_HOST") or _USUAL_SOCKET)
     with telling():
         client = docker.from_env(timeout=_TIMEOUT_SECONDS).api
         client.ping()
         return client
+
+
+def _knock(host: str) -> None:
+    """See that somebody listens; where nobody does, Docker's library would leave its socket open."""
+    if host.startswith(_UNIX):
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(_TIMEOUT_SECONDS)
+            try:
+                probe.connect(host.removeprefix(_UNIX))
+            except OSError as error:
+                why = f"nobody answers at {host}: {error.strerror or error}"
+                raise EnvironmentProblem("Docker can't be used", why, _START_IT) from error
 
 
 @contextmanager

@@ -131,10 +131,13 @@ def test_containers_have_their_limits_and_labels_and_start_only_once(
     assert labels["mlebench.competition"] == run.competition_id
     assert labels["mlebench.seed"] == "1"
     client = connect()
+    docker.kill_engine()
+    docker.kill_runner()  # it would remove the container under our hands
     client.kill(agent["Id"])
     client.wait(agent["Id"])
     client.start(agent["Id"])
     assert client.wait(agent["Id"])["StatusCode"] == 75
+    docker.start()
     (ended,) = docker.ended()
     assert ended.failure_class is FailureClass.INFRASTRUCTURE
     assert (docker.folder(run) / protocol.CODE / "starts").read_text() == "start\n"
