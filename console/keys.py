@@ -159,6 +159,19 @@ TABLE: tuple[Key, ...] = (
     Key(
         "data.prepare", ("p",), "prepare", "prepare", "Prepare the dataset under the cursor", 1, changes=True
     ),
+    Key("data.stop", ("s",), "stop", "stop", "Stop preparing it; what is downloaded stays", 3, changes=True),
+    Key(
+        "data.check",
+        ("c",),
+        "prepare",
+        "check again",
+        "Check again, after the rules were accepted",
+        changes=True,
+    ),
+    Key("data.verify", ("v",), "verify", "verify", "Compare it with the known checksums", 4, changes=True),
+    Key("data.prune", ("x",), "prune", "prune", "Remove its zip, raw data and leftovers", 5, changes=True),
+    Key("data.copy_url", ("y",), "copy('url')", "copy URL", "Copy where its rules are accepted", 6),
+    Key("data.copy_folder", ("Y",), "copy('folder')", "copy path", "Copy the path of its folder"),
     Key("data.filter", ("slash",), "filter", "filter", "Filter by words", 2),
     Key("data.back", ("escape",), "back", "back", "Clear the filter"),
     # Grade

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from competitions import registry
 from console.model.splits import ORDER, split_of
+from engine.datasets.sources import CHECK, DOWNLOAD
 from state import datasets
 from state.database import Database
 from state.records import Dataset, DatasetState, DatasetStep, StepState
@@ -38,6 +39,26 @@ class DatasetRow:
     def steps_done(self) -> int:
         """How many steps need nothing more."""
         return sum(step.state in (StepState.DONE, StepState.SKIPPED) for step in self.steps)
+
+    @property
+    def needs_rules(self) -> bool:
+        """Whether Kaggle refuses it, which a person can mostly mend by accepting the rules."""
+        step = self.step
+        return (
+            self.state is DatasetState.FAILED
+            and step is not None
+            and step.state is StepState.FAILED
+            and step.name == CHECK
+        )
+
+    @property
+    def bytes_to_download(self) -> int:
+        """What is still to come over the network, as far as it is known."""
+        if self.state not in (DatasetState.WAITING, DatasetState.WORKING):
+            return 0
+        wanted = (step for step in self.steps if step.name == DOWNLOAD and step.unit == "bytes")
+        open_ = (StepState.WAITING, StepState.WORKING)
+        return sum((step.total or 0) - step.done for step in wanted if step.state in open_)
 
 
 def dataset_board(database: Database) -> tuple[DatasetRow, ...]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from console.model import filters, wording
 from console.model.dataset_board import DatasetRow
+from console.model.rates import Pace
 from console.model.splits import competition
 from console.painting import Line, Piece, Pieces, bar, cut, fit, foreign
+from console.screens.data_detail import pace_text
 from console.signs import Signs
 from console.theme import Role
 from state.records import DatasetState
 
+_BAR = 10
 _ROLES: dict[DatasetState, Role] = {
     DatasetState.ABSENT: "dim",
     DatasetState.WAITING: "dim",
@@ -21,21 +25,41 @@ _ROLES: dict[DatasetState, Role] = {
     DatasetState.UNAVAILABLE: "warn",
 }
 _STATE = 14
-_BAR = 10
 
 
-def header(rows: Sequence[DatasetRow], signs: Signs, width: int) -> Pieces:
-    """How many datasets are how far."""
+@dataclass(frozen=True)
+class Totals:
+    """What all datasets take together; None is unknown."""
+
+    to_download: int
+    on_disk: int
+    free: int | None
+    eta: float | None
+
+
+def header(rows: Sequence[DatasetRow], totals: Totals, signs: Signs, width: int) -> Pieces:
+    """How many datasets are how far, and what is to come."""
     pieces: list[Piece] = [(" ", "text")]
     for state in DatasetState:
         count = sum(row.state is state for row in rows)
         if count:
             pieces += [(f"{_sign(state, signs)} {count} {state}", _ROLES[state]), ("   ", "text")]
-    total = sum(row.dataset.bytes_on_disk or 0 for row in rows if row.dataset is not None)
-    return cut((*pieces, (f"{wording.size(total)} on disk", "dim")), width)
+    told = [f"{wording.size(totals.on_disk)} on disk"]
+    if totals.to_download:
+        eta = "" if totals.eta is None else f", {wording.span(totals.eta)} left"
+        told.insert(0, f"{wording.size(totals.to_download)} to download{eta}")
+    if totals.free is not None:
+        told.append(f"{wording.size(totals.free)} free")
+    return cut((*pieces, ("   ".join(told), "dim")), width)
 
 
-def lines(rows: Sequence[DatasetRow], chosen: str, width: int, signs: Signs) -> list[Line]:
+def lines(
+    rows: Sequence[DatasetRow],
+    chosen: str,
+    paces: Mapping[tuple[str, str, str], Pace],
+    width: int,
+    signs: Signs,
+) -> list[Line]:
     """The competitions by split, those that a filter lets through."""
     name = min(56, max(20, width - 58))
     made: list[Line] = []
@@ -54,11 +78,13 @@ def lines(rows: Sequence[DatasetRow], chosen: str, width: int, signs: Signs) -> 
                     )
                 )
             )
-        made.append(_line(row, name, width, signs))
+        made.append(_line(row, name, paces, width, signs))
     return made
 
 
-def _line(row: DatasetRow, name: int, width: int, signs: Signs) -> Line:
+def _line(
+    row: DatasetRow, name: int, paces: Mapping[tuple[str, str, str], Pace], width: int, signs: Signs
+) -> Line:
     edition = "" if row.edition == "v1" else f" ({row.edition})"
     found = competition(row.competition_id)
     size = row.dataset.bytes_on_disk if row.dataset is not None else None
@@ -69,13 +95,16 @@ def _line(row: DatasetRow, name: int, width: int, signs: Signs) -> Line:
         (fit(f"{_sign(row.state, signs)} {row.state}", _STATE), _ROLES[row.state]),
         (f"{told:>9}  ", "dim"),
     )
-    pieces = cut((*head, *_progress(row, width, signs)), width)
+    pieces = cut((*head, *_progress(row, paces, width, signs)), width)
     return Line(pieces, key=(row.competition_id, row.edition), selectable=True)
 
 
-def _progress(row: DatasetRow, width: int, signs: Signs) -> Pieces:
+def _progress(
+    row: DatasetRow, paces: Mapping[tuple[str, str, str], Pace], width: int, signs: Signs
+) -> Pieces:
     if row.dataset is not None and row.dataset.problem:
-        return ((foreign(row.dataset.problem, width), "bad"),)
+        calm = row.state in (DatasetState.WAITING, DatasetState.PREPARED)
+        return ((foreign(row.dataset.problem, width), "warn" if calm else "bad"),)
     step = row.step
     if row.state is not DatasetState.WORKING or step is None:
         return ()
@@ -85,7 +114,9 @@ def _progress(row: DatasetRow, width: int, signs: Signs) -> Pieces:
         pieces += [(full, "running"), (empty, "faint"), (f" {step.done / step.total:.0%} ", "text")]
     name = f"{row.steps_done + 1}/{len(row.steps)} {step.name}"
     note = f" {step.note}" if step.note else ""
-    return (*pieces, (foreign(name + note, width).rstrip(), "text"))
+    pace = paces.get((row.competition_id, row.edition, step.name), Pace())
+    told = f"  {pace_text(step, pace)}" if pace.rate else ""
+    return (*pieces, (foreign(name + note + told, width).rstrip(), "text"))
 
 
 def _sign(state: DatasetState, signs: Signs) -> str:
