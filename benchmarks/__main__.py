@@ -8,7 +8,7 @@ import sys
 
 from benchmarks.measuring import Comparison
 
-NAMES = ("startup", "grading", "aggregation", "console")
+NAMES = ("startup", "grading", "prepare", "aggregation", "console")
 
 
 def main() -> int:
