@@ -7,6 +7,7 @@ neither whole number, decimal, boolean nor text is not for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ import pandas as pd
 from competitions.kit import number_planes
 from competitions.kit.number_planes import Planes
 
-_ROWS = 16_384  # at a time, so that a block stays in the processor's cache
+_ROWS = 8192  # at a time, so that a block stays in the processor's cache
+_WORKERS = 2
+_AHEAD = 16  # blocks in memory
 _NARROW = 40  # letters; longer texts are cheaper one by one
 _COMMA, _NEWLINE = ord(","), ord("\n")
 _UNKNOWN = ("\r", "\0")  # whether a return is quoted depends on the version of Python; 0 is no letter here
@@ -41,12 +44,18 @@ def blocks(table: pd.DataFrame, *, significant: int | None = None) -> Iterator[b
     if len(known) < max(len(renderers), 2):
         yield table
         return
-    for start in range(0, len(table), _ROWS):
+
+    def rendered(start: int) -> bytes | pd.DataFrame:
         rows = slice(start, start + _ROWS)
         try:
-            yield _joined([renderer(rows) for renderer in known])
+            return _joined([renderer(rows) for renderer in known])
         except _Unusual:
-            yield table.iloc[rows]
+            return table.iloc[rows]
+
+    starts = range(0, len(table), _ROWS)
+    with ThreadPoolExecutor(_WORKERS) as pool:  # numpy lets other threads run
+        for first in range(0, len(starts), _AHEAD):
+            yield from pool.map(rendered, starts[first : first + _AHEAD])
 
 
 def _renderer(column: pd.Series[Any], significant: int | None) -> Callable[[slice], _Cells] | None:
@@ -114,8 +123,15 @@ def _joined(columns: list[_Cells]) -> bytes:
 
 def _text(columns: list[Planes]) -> bytes:
     count = columns[0].shape[1]
-    ends = np.full((len(columns), 1, count), _COMMA, dtype=np.uint8)
-    ends[-1] = _NEWLINE
-    planes = np.concatenate([part for pair in zip(columns, ends, strict=True) for part in pair])
-    letters = np.ascontiguousarray(planes.T).ravel()
-    return letters[letters != 0].tobytes()
+    letters = np.empty((count, sum(map(len, columns)) + len(columns)), dtype=np.uint8)
+    place = 0
+    for planes in columns:
+        for plane in planes:  # one by one is four times as fast as turning the whole
+            letters[:, place] = plane
+            place += 1
+        letters[:, place] = _COMMA
+        place += 1
+    letters[:, -1] = _NEWLINE
+    flat = letters.ravel()
+    text: bytes = flat[flat != 0].tobytes()
+    return text

@@ -105,10 +105,10 @@ def test_decimals_are_right_without_a_type_wider_than_double(monkeypatch: pytest
 
 
 def test_blocks_of_one_table_may_be_of_different_kinds() -> None:
-    rows = 40_000
+    rows = 24_000
     texts = pd.Series(["short"] * rows, dtype="str")
-    texts[20_000] = "a return\r"
-    texts[39_999] = 'long "quoted", ' * 20
+    texts[12_000] = "a return\r"
+    texts[23_999] = 'long "quoted", ' * 20
     table = pd.DataFrame({"id": np.arange(rows), "text": texts, "value": np.arange(rows) / 7})
     kinds = [type(block) for block in csv_text.blocks(table)]
     assert kinds == [bytes, pd.DataFrame, bytes]
