@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from collections.abc import Iterable
 
 from benchmarks.measuring import Comparison
 
-NAMES = ("startup", "grading", "prepare", "aggregation", "console")
+NAMES = ("startup", "grading", "preparation", "prepare", "aggregation", "console")
 
 
 def main() -> int:
@@ -20,15 +21,15 @@ def main() -> int:
     unknown = set(wanted.names) - set(NAMES)
     if unknown:
         parser.error(f"there is no measurement {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
-    print(f"{'':10} {'measured':34} {'s':>6}   {'against':34} {'s':>6}   ratio  promised")
+    print(f"{'':10} {'measured':46} {'s':>6}   {'against':46} {'s':>6}   ratio  promised")
     kept = True
     for name in wanted.names or NAMES:
-        found: list[Comparison] = importlib.import_module(f"benchmarks.{name}").measure(wanted.rounds)
+        found: Iterable[Comparison] = importlib.import_module(f"benchmarks.{name}").measure(wanted.rounds)
         for one in found:
-            promised = "-" if one.promise is None else f"<= {one.promise:g}"
+            promised = "-" if one.promise is None else f"<= {one.promise:.3g}"
             broken = "" if one.is_kept else "  BROKEN"
             print(
-                f"{one.name:10} {one.subject:34} {one.subject_seconds:6.3f}   {one.reference:34}"
+                f"{one.name:10} {one.subject:46} {one.subject_seconds:6.3f}   {one.reference:46}"
                 f" {one.reference_seconds:6.3f}   {one.ratio:5.2f}  {promised}{broken}",
                 flush=True,
             )
