@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-
-import pytest
 
 from engine.scoreboard import Evidence, disclose, published_rows, row_of
 from engine.scoreboard.harmless import visible
@@ -19,7 +17,6 @@ from engine.scoreboard.sources import find_source
 from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
 
 OPERAND = Path(__file__).parent / "operand_row.csv"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOSTILE = (
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\x1b]0;x\x07\u202e"
 )
@@ -97,14 +94,14 @@ def test_an_agents_text_is_only_text() -> None:
     assert visible("a\x1b\u202e\n b") == "a\\u001b\\u202e b"
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
-def test_a_real_browser_draws_the_page_and_runs_nothing(tmp_path: Path) -> None:
-    assert CHROMIUM is not None
+def test_a_real_browser_draws_the_page_and_runs_nothing(
+    tmp_path: Path, require_program: Callable[[str, str], str]
+) -> None:
     target = tmp_path / "page.html"
     target.write_text(page(hostile()), encoding="utf-8")
     done = subprocess.run(
         [
-            CHROMIUM,
+            require_program("chromium", "chromium"),
             "--headless",
             "--no-sandbox",
             "--disable-gpu",
