@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from engine.places import Places
 from tests.leftovers import wait_for_none
@@ -26,6 +28,23 @@ _ALSO_FOREIGN = (
 # Where pytest-textual-snapshot gathers what differs: it tells its own tests by the environment.
 _OF_THE_TESTS = ("TEXTUAL_SNAPSHOT_TEMPDIR",)
 _PATIENCE_WITH_LEFTOVERS = 20.0
+
+# A slow machine makes slow examples; that says nothing of what is tested.
+settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-machine")
+
+
+class _ByFileOrDaemon(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
+    """Gives tests to workers file by file, but all that share the one Docker daemon to the same worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        scope: str = super()._split_scope(nodeid)
+        return "tests/docker" if scope.startswith("tests/docker/") else scope
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _ByFileOrDaemon:
+    """Tell pytest-xdist how tests are given out."""
+    return _ByFileOrDaemon(config, log)
 
 
 @pytest.fixture(autouse=True)
