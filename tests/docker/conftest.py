@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,31 +30,37 @@ _MISSING = (
 )
 
 
-def build_images(*names: str) -> None:
-    """Build images of ours, one test process at a time."""
-    client = connect()
-    agents = find_agents([own_agents_folder()]).agents
-    with Path("/tmp/mlebench-test-images.lock").open("w") as lock:
+@contextmanager
+def having_the_daemon() -> Iterator[None]:
+    """Have the daemon for one test process at a time: some tests kill it."""
+    with Path("/tmp/mlebench-test-daemon.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for recipe in recipes_for(names, agents):
-            build(client, recipe, SETTINGS, lambda _line: None)
+        yield
+
+
+def build_images(*names: str) -> None:
+    """Build images of ours."""
+    client = connect()
+    for recipe in recipes_for(names, find_agents([own_agents_folder()]).agents):
+        build(client, recipe, SETTINGS, lambda _line: None)
 
 
 @pytest.fixture(scope="session")
 def images(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The images that every run needs, and one for agents that tests write on the spot."""
-    try:
-        found = find_image(connect(), BASE_IMAGE)
-    except Problem as problem:
-        pytest.fail(f"{problem}\n{_MISSING}", pytrace=False)
-    if found is None:
-        pytest.fail(_MISSING, pytrace=False)
-    build_images("mlebench-env", "mlebench-grader", "dummy")
-    folder = tmp_path_factory.mktemp("probe")
-    harness = DockerHarness(Places(folder, folder, folder), folder / "agents")
-    harness.agent("probe", "")
-    probe = harness.agents_dir / PROBE
-    build(connect(), Recipe(PROBE, (probe,), probe / "Dockerfile"), SETTINGS, lambda _line: None)
+    with having_the_daemon():
+        try:
+            found = find_image(connect(), BASE_IMAGE)
+        except Problem as problem:
+            pytest.fail(f"{problem}\n{_MISSING}", pytrace=False)
+        if found is None:
+            pytest.fail(_MISSING, pytrace=False)
+        build_images("mlebench-env", "mlebench-grader", "dummy")
+        folder = tmp_path_factory.mktemp("probe")
+        harness = DockerHarness(Places(folder, folder, folder), folder / "agents")
+        harness.agent("probe", "")
+        probe = harness.agents_dir / PROBE
+        build(connect(), Recipe(PROBE, (probe,), probe / "Dockerfile"), SETTINGS, lambda _line: None)
 
 
 @pytest.fixture
@@ -62,5 +69,6 @@ def docker(tmp_path: Path, prepared_data: Path, empty_state: Path, images: None)
     made = DockerHarness(
         Places(tmp_path / "config.toml", prepared_data, tmp_path / "state"), tmp_path / "agents", empty_state
     )
-    yield made
-    made.close()
+    with having_the_daemon():
+        yield made
+        made.close()
