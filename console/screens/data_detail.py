@@ -99,7 +99,8 @@ def _verdict(one: KnownSum) -> tuple[str, Role]:
 def _places(detail: DatasetDetail, width: int) -> Iterator[Pieces]:
     if detail.files:
         yield _labelled("files", "  ".join(detail.files), width, "text")
-    yield _labelled("folder", str(detail.folder), width, "text")
+    # The last two parts tell which; the whole, which may be longer than the screen is wide, is copied by key.
+    yield _labelled("folder", f"{detail.folder.parent.name}/{detail.folder.name}", width, "text")
 
 
 def _labelled(label: str, text: str, width: int, role: Role) -> Pieces:
