@@ -16,8 +16,10 @@ from textual.app import App
 from textual.message import Message
 
 from console import commands
+from console.calling import Caller
 from console.config import Settings, read_settings
 from console.keys import bindings
+from console.model.host import troubles
 from console.model.reader import Condition, Health, Reader
 from console.palette_commands import ConsoleCommands
 from console.sanitize import plain_lines
@@ -25,15 +27,18 @@ from console.screens.base import ConsoleScreen
 from console.screens.board import BoardScreen
 from console.screens.confirm import ConfirmScreen
 from console.screens.data import DataScreen
+from console.screens.events import EventsScreen
 from console.screens.frame import SCREENS, Situation
 from console.screens.grade import GradeScreen
 from console.screens.help import HelpScreen
+from console.screens.host import HostScreen
+from console.screens.launch import LaunchScreen
 from console.screens.overview import OverviewScreen
 from console.screens.run import RunScreen
 from console.screens.sweep import SweepScreen
 from console.screens.welcome import WelcomeScreen
 from console.signs import ASCII, UNICODE, Signs
-from console.theme import DARK, LIGHT, PALETTE_NAMES, PALETTES, Palette
+from console.theme import DARK, LIGHT, PALETTE_NAMES, PALETTES, THEME_NAMES, Palette
 from console.widgets.command_line import CommandLine
 from engine import control
 from engine.control import EngineStatus
@@ -82,6 +87,9 @@ class ConsoleApp(App[str]):
         "data": DataScreen,
         "grade": GradeScreen,
         "board": BoardScreen,
+        "host": HostScreen,
+        "launch": LaunchScreen,
+        "events": EventsScreen,
     }
 
     def __init__(
@@ -94,7 +102,7 @@ class ConsoleApp(App[str]):
         demo: bool = False,
         clock: Clock | None = None,
     ) -> None:
-        super().__init__(ansi_color=True if settings.palette.monochrome else None)
+        super().__init__()
         self.places = places
         self.settings = settings
         self.readonly = readonly
@@ -117,6 +125,8 @@ class ConsoleApp(App[str]):
             engine_status=control.status,
             on_engine=lambda status: self._post(EngineSeen(status)),
         )
+
+        self.caller = Caller(self)
 
     @property
     def palette(self) -> Palette:
@@ -149,6 +159,7 @@ class ConsoleApp(App[str]):
         """Begin: keys, the first screen, the reader."""
         self.set_keymap(self.settings.keys.keymap())
         self._open_first()
+        self.caller.begin()
         self.reader.start()
         self.set_interval(TICK_SECONDS, self._tick)
 
@@ -165,8 +176,11 @@ class ConsoleApp(App[str]):
 
     def on_engine_seen(self, message: EngineSeen) -> None:
         """Tell how the engine is."""
-        self.engine = message.status
+        before, self.engine = troubles(self.engine), message.status
         self._refresh_frame()
+        self.caller.on_engine()
+        if troubles(self.engine) != before and isinstance(self.screen, ConsoleScreen):
+            self.screen.draw()
 
     def show_sweep(self, sweep_id: str | None, run_id: int | None = None) -> None:
         """Open the sweep screen on a sweep, the cursor on a run of it."""
@@ -193,6 +207,11 @@ class ConsoleApp(App[str]):
         """Tell once what came of something that was asked for."""
         harmless = "\n".join(plain_lines(text))
         self.notify(harmless, severity="error" if bad else "information", markup=False, timeout=8)
+
+    def to_terminal(self, sequence: str) -> None:
+        """Send our own control sequence to the terminal, past what is drawn."""
+        if self._driver is not None:
+            self._driver.write(sequence)
 
     def copy_path(self, path: Path) -> None:
         """Copy where something lies to the terminal's clipboard."""
@@ -248,7 +267,7 @@ class ConsoleApp(App[str]):
     def set_palette(self, name: str) -> None:
         """Change the theme."""
         if name not in PALETTE_NAMES:
-            raise UsageProblem(f"there is no theme '{name}'", "", "Themes: dark, light, mono.")
+            raise UsageProblem(f"there is no theme '{name}'", "", f"Themes: {', '.join(THEME_NAMES)}.")
         self.settings = replace(self.settings, palette=PALETTE_NAMES[name])
         self.theme = self.palette.name
         for widget in self.screen.walk_children():

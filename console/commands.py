@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from console.theme import THEME_NAMES
 from foundation.problems import UsageProblem
 
 if TYPE_CHECKING:
@@ -64,10 +65,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("data", "", "Datasets and how far they are", _go("data")),
     Command("grade", "[COMPETITION [FILE]]", "Grade one submission file", _grade),
     Command("board", "", "Scoreboard beside the published rows", _go("board")),
+    Command("host", "", "The machine, and who uses what of it", _go("host")),
+    Command("launch", "", "Compose and launch a sweep", _go("launch")),
+    Command("events", "", "Everything that happened", _go("events")),
     Command("pause", "SWEEP", "Start no more runs of a sweep", _sweep_state("pause"), needs=1),
     Command("resume", "SWEEP", "Start runs of a sweep again", _sweep_state("resume"), needs=1),
     Command("concurrency", "SWEEP N", "How many runs of a sweep may be live at once", _concurrency, needs=2),
-    Command("theme", "dark|light", "Change the theme", _theme, needs=1),
+    Command("theme", "|".join(THEME_NAMES), "Change the theme", _theme, needs=1),
     Command("engine", "", "Start the engine if it is not running", lambda app, _words: app.start_engine()),
     Command("help", "", "The keys of this screen", lambda app, _words: app.action_help()),
     Command("quit", "", "Close the console; the engine goes on", lambda app, _words: app.action_leave()),
@@ -100,8 +104,7 @@ def completions(sweeps: tuple[str, ...], competitions: tuple[str, ...]) -> list[
     taking = [f"{name} {sweep}" for name in ("sweep", "pause", "resume", "concurrency") for sweep in sweeps]
     return [
         *(command.name for command in COMMANDS),
-        "theme dark",
-        "theme light",
+        *(f"theme {name}" for name in THEME_NAMES),
         *taking,
         *(f"grade {competition}" for competition in competitions),
     ]

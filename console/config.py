@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from console.keys import KeyTable, rebound
-from console.theme import DARK, MONOCHROME, PALETTE_NAMES, Palette
+from console.model.news import Kind
+from console.notifying import Calls
+from console.theme import DARK, MONOCHROME, PALETTE_NAMES, THEME_NAMES, Palette
 from foundation.problems import UsageProblem
 
 
@@ -20,6 +22,7 @@ class Settings:
     palette: Palette = DARK
     ascii_only: bool = False
     keys: KeyTable = field(default_factory=KeyTable)
+    calls: Calls = field(default_factory=Calls)
 
 
 def read_settings(config_file: Path, *, theme: str | None, ascii_only: bool) -> Settings:
@@ -35,14 +38,27 @@ def read_settings(config_file: Path, *, theme: str | None, ascii_only: bool) -> 
         palette=MONOCHROME if os.environ.get("NO_COLOR") else _palette(theme or console.get("theme", "dark")),
         ascii_only=ascii_only or bool(console.get("ascii", False)),
         keys=rebound({name: str(value) for name, value in keys.items()}),
+        calls=_calls(_table(values, "notifications", config_file), config_file),
     )
+
+
+def _calls(table: dict[str, Any], config_file: Path) -> Calls:
+    try:
+        on = frozenset(Kind(name) for name in table.get("on", Calls().on))
+    except (TypeError, ValueError) as error:
+        known = ", ".join(Kind)
+        raise UsageProblem(
+            f"{config_file}: [notifications] on", str(error), f"Known are: {known}."
+        ) from error
+    urls = table.get("urls", [])
+    if not isinstance(urls, list) or not all(isinstance(url, str) for url in urls):
+        raise UsageProblem(f"{config_file}: [notifications] urls must be a list of addresses")
+    return Calls(on, bool(table.get("bell", False)), bool(table.get("desktop", False)), tuple(urls))
 
 
 def _palette(name: str) -> Palette:
     if name not in PALETTE_NAMES:
-        raise UsageProblem(
-            f"there is no theme '{name}'", "", f"Themes: {', '.join(('dark', 'light', 'mono'))}."
-        )
+        raise UsageProblem(f"there is no theme '{name}'", "", f"Themes: {', '.join(THEME_NAMES)}.")
     return PALETTE_NAMES[name]
 
 

@@ -16,12 +16,16 @@ Context = Literal[
     "matrix",
     "log",
     "file",
+    "merged",
     "overview",
     "sweep",
     "run",
     "data",
     "grade",
     "board",
+    "host",
+    "launch",
+    "events",
     "welcome",
     "confirm",
     "classify",
@@ -63,6 +67,9 @@ TABLE: tuple[Key, ...] = (
     Key("app.data", ("3",), "app.go('data')", "data", "Datasets and how far they are"),
     Key("app.grade", ("4",), "app.go('grade')", "grade", "Grade one submission file"),
     Key("app.board", ("5",), "app.go('board')", "board", "Scoreboard beside the published rows"),
+    Key("app.host", ("6",), "app.go('host')", "host", "The machine, and who uses what of it"),
+    Key("app.launch", ("7",), "app.go('launch')", "launch", "Compose and launch a sweep"),
+    Key("app.events", ("8",), "app.go('events')", "events", "Everything that happened"),
     Key("app.command", ("colon",), "app.command_line", "command", "Command line with completion", 90),
     Key("app.palette", ("ctrl+p",), "app.command_palette", "palette", "Search all commands"),
     Key("app.help", ("question_mark", "f1"), "app.help", "help", "The keys of this screen", 91),
@@ -118,6 +125,10 @@ TABLE: tuple[Key, ...] = (
     Key("sweep.mark_all", ("a",), "mark_failed", "mark failed", "Mark every shown run that failed"),
     Key("sweep.previous", ("left_square_bracket",), "step(-1)", "previous sweep", "To the previous sweep"),
     Key("sweep.next", ("right_square_bracket",), "step(1)", "next sweep", "To the next sweep", 7),
+    Key("sweep.mark_range", ("M",), "mark_range", "mark range", "Mark from the last mark to here"),
+    Key("sweep.classify", ("c",), "classify", "class", "Correct the class of failed runs", changes=True),
+    Key("sweep.order", ("o",), "order", "order", "Show the rows in the next order"),
+    Key("sweep.merged", ("L",), "merged_log", "merged log", "The logs of the marked runs as one, by time"),
     Key("sweep.pause", ("p",), "pause", "pause", "Let no new runs start, or go on", changes=True),
     Key("sweep.back", ("escape",), "back", "back", "Clear marks, then the filter"),
     # Run
@@ -152,6 +163,8 @@ TABLE: tuple[Key, ...] = (
     Key("log.copy", ("y",), "copy", "copy", "Copy the selection, or the page, to the clipboard"),
     Key("log.save", ("S",), "ask('save')", "save", "Save the selection, or the page, to a file"),
     Key("log.pager", ("o",), "pager", "pager", "Open the log in $PAGER"),
+    # Merged logs
+    Key("merged.back", ("escape",), "back", "back", "Back to the sweep", 1),
     # File
     Key("file.back", ("escape",), "back", "back", "Back to the run", 1),
     Key("file.copy", ("Y",), "copy", "copy path", "Copy the path of the file"),
@@ -183,6 +196,20 @@ TABLE: tuple[Key, ...] = (
     # Scoreboard
     Key("board.sort", ("s",), "sort", "sort", "Sort by the next column", 1),
     Key("board.turn", ("S",), "turn", "turn round", "Turn the order round", 2),
+    # Host
+    Key("host.open", ("enter",), "open", "run", "Open the run under the cursor, on what it uses", 1),
+    # Launch
+    Key("launch.launch", ("ctrl+l",), "launch", "launch", "Launch what is composed", 1, changes=True),
+    Key("launch.dry", ("ctrl+t",), "dry_run", "dry run", "Show in which order runs would start", 2),
+    Key("launch.prepare", ("ctrl+r",), "prepare", "prepare data", "Prepare what is missing first", 3),
+    Key("launch.engine", ("ctrl+n",), "engine", "start engine", "Start the engine", changes=True),
+    Key(
+        "launch.back", ("escape",), "back", "leave field", "Leave the field, so that digits switch screens", 4
+    ),
+    # Events
+    Key("events.open", ("enter",), "open", "open", "Go to what the event is about", 1),
+    Key("events.filter", ("slash",), "filter", "filter", "Filter by words", 2),
+    Key("events.back", ("escape",), "back", "back", "Clear the filter"),
     # Welcome
     Key("welcome.demo", ("d",), "demo", "demo", "Open the demo: it runs by itself", 1, changes=True),
     Key("welcome.grade", ("s",), "app.go('grade')", "grade a submission", "Grade one submission file", 2),

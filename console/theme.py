@@ -68,11 +68,19 @@ class Palette:
     dark: bool
     colours: Colours
     monochrome: bool = False
+    ansi: bool = False
+
+    @property
+    def is_terminals_own(self) -> bool:
+        """Whether the terminal decides what the colours look like."""
+        return self.monochrome or self.ansi
 
     def colour_of(self, name: str | None) -> str | None:
         """The theme's own shade of a colour that a terminal program asked for by one of the 16 names."""
         if name is None or self.monochrome:
             return None
+        if self.ansi:
+            return name
         shade = _SHADES.get(name.removeprefix("bright_"))
         return getattr(self.colours, shade) if shade else name
 
@@ -83,7 +91,7 @@ class Palette:
     @cached_property
     def cursor(self) -> Style:
         """What is laid over the line or cell under the cursor."""
-        return Style(reverse=True) if self.monochrome else Style(bgcolor=self.colours.cursor)
+        return Style(reverse=True) if self.is_terminals_own else Style(bgcolor=self.colours.cursor)
 
     @cached_property
     def base(self) -> Style:
@@ -128,7 +136,7 @@ class Palette:
 
     def textual_theme(self) -> Theme:
         """The same as a Textual theme, for the stylesheet."""
-        colours = self.colours
+        colours = self._for_textual()
         names = {f"c-{field.name}": getattr(colours, field.name) for field in fields(colours)}
         return Theme(
             name=self.name,
@@ -143,7 +151,7 @@ class Palette:
             surface=colours.raised,
             panel=colours.raised,
             dark=self.dark,
-            ansi=self.monochrome,
+            ansi=self.is_terminals_own,
             variables=names
             | {
                 "scrollbar": colours.faint,
@@ -155,9 +163,15 @@ class Palette:
                 "scrollbar-corner-color": colours.background,
                 "ansi-background": "ansi_black",
                 "ansi-foreground": "ansi_white",
-                "block-cursor-text-style": "reverse" if self.monochrome else "none",
+                "block-cursor-text-style": "reverse" if self.is_terminals_own else "none",
             },
         )
+
+    def _for_textual(self) -> Colours:
+        """The terminal's colours have other names there."""
+        if not self.ansi:
+            return self.colours
+        return Colours(*(f"ansi_{getattr(self.colours, field.name)}" for field in fields(Colours)))
 
 
 DARK = Palette(
@@ -203,6 +217,50 @@ LIGHT = Palette(
 MONOCHROME = Palette(
     "plain", dark=True, colours=Colours(*["ansi_default"] * len(fields(Colours))), monochrome=True
 )
-PALETTES = {palette.name: palette for palette in (DARK, LIGHT, MONOCHROME)}
+CONTRAST = Palette(
+    "contrast",
+    dark=True,
+    colours=Colours(
+        background="#000000",
+        raised="#101010",
+        cursor="#3a3a3a",
+        text="#ffffff",
+        dim="#d0d0d0",
+        faint="#909090",
+        accent="#8ec7ff",
+        gold="#ffe14d",
+        silver="#ffffff",
+        bronze="#ffb070",
+        good="#7dff8a",
+        running="#6fd3ff",
+        warn="#ffb03b",
+        bad="#ff8a80",
+    ),
+)
+# The sixteen colours that every terminal has, as its owner chose them.
+ANSI = Palette(
+    "terminal",
+    dark=True,
+    colours=Colours(
+        background="default",
+        raised="default",
+        cursor="default",
+        text="default",
+        dim="white",
+        faint="bright_black",
+        accent="bright_blue",
+        gold="bright_yellow",
+        silver="bright_white",
+        bronze="yellow",
+        good="green",
+        running="cyan",
+        warn="magenta",
+        bad="red",
+    ),
+    ansi=True,
+)
+PALETTES = {palette.name: palette for palette in (DARK, LIGHT, CONTRAST, ANSI, MONOCHROME)}
 # What people type for them.
-PALETTE_NAMES = {"dark": DARK, "light": LIGHT, "mono": MONOCHROME} | PALETTES
+_TYPED = {"dark": DARK, "light": LIGHT, "contrast": CONTRAST, "ansi": ANSI, "mono": MONOCHROME}
+THEME_NAMES = tuple(_TYPED)
+PALETTE_NAMES = _TYPED | PALETTES

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from competitions.model import Thresholds
 from state.lifecycle import FailureClass, Outcome
 
 UNKNOWN = "-"
+
+Number = Callable[[float], str]
 
 OUTCOME_WORDS = {
     Outcome.GOLD: "gold",

@@ -88,7 +88,7 @@ def _row(row: str, rule: Mark | None, role: Role, signs: Signs) -> Pieces:
         return ((row, role),)
     pieces: list[Piece] = []
     for cell in row:
-        piece: Piece = (signs.level, rule.role) if cell == " " else (cell, role)
+        piece: Piece = (signs.level, "faint") if cell == " " else (cell, role)
         if pieces and pieces[-1][1] == piece[1]:
             pieces[-1] = (pieces[-1][0] + piece[0], piece[1])
         else:

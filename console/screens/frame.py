@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from console.keys import Context, Key, KeyTable, shown
 from console.model import wording
+from console.model.host import LOW_DISK_SHARE
 from console.model.reader import Condition, Health
 from console.painting import Pieces, cut, foreign, spread, spread_fitting, width_of
 from console.sanitize import plain
@@ -17,8 +18,6 @@ from engine.control import EngineStatus
 STALLED_SECONDS = 3.0
 # The engine writes its status every other second; with this age it hangs.
 SILENT_SECONDS = 20.0
-# Below this share of a disk, a person has to look.
-LOW_DISK_SHARE = 0.05
 _FIRST_TITLES = 6
 
 SCREENS: tuple[tuple[str, str, str], ...] = (
@@ -27,6 +26,9 @@ SCREENS: tuple[tuple[str, str, str], ...] = (
     ("data", "3", "Data"),
     ("grade", "4", "Grade"),
     ("board", "5", "Board"),
+    ("host", "6", "Host"),
+    ("launch", "7", "Launch"),
+    ("events", "8", "Events"),
 )
 
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.suggester import Suggester
 from textual.widget import Widget
@@ -22,6 +19,7 @@ from console.model.splits import competition
 from console.painting import Pieces, foreign
 from console.screens import grade_lines
 from console.screens.base import ConsoleScreen
+from console.widgets.form import Field, Row
 from console.widgets.painted import Painted
 from foundation.problems import Problem
 
@@ -46,19 +44,6 @@ class _Files(Suggester):
         return await asyncio.to_thread(paths.complete, value) if value else None
 
 
-class Field(Input):
-    """A line to type into; Tab completes before it goes on."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "complete_or_next", "complete", show=False)]
-
-    def action_complete_or_next(self) -> None:
-        """Take the suggestion if there is one, otherwise go to the next field."""
-        if self._suggestion and self._suggestion != self.value and self.cursor_at_end:
-            self.action_cursor_right()
-        else:
-            self.screen.focus_next()
-
-
 class GradeScreen(ConsoleScreen):
     """Two fields and a verdict."""
 
@@ -78,20 +63,15 @@ class GradeScreen(ConsoleScreen):
     def body(self) -> Iterable[Widget]:
         """The fields, what fits what is typed, and the verdict."""
         yield Vertical(
-            _Row(
+            Row(
                 "competition", Field(suggester=_Names(), placeholder="some of its letters", id="competition")
             ),
             Painted(id="choices"),
-            _Row("submission", Field(suggester=_Files(), placeholder="path of a CSV file", id="path")),
+            Row("submission", Field(suggester=_Files(), placeholder="path of a CSV file", id="path")),
             id="form",
         )
         yield Painted(id="metric")
         yield Painted(id="verdict")
-
-    def on_mount(self) -> None:
-        """Keep the cursors still: a blinking one costs bytes on every beat."""
-        for field in self.query(Input):
-            field.cursor_blink = False
 
     def fill_in(self, competition_id: str, path: str) -> None:
         """Fill the fields, and grade if both are given."""
@@ -186,22 +166,6 @@ class GradeScreen(ConsoleScreen):
         else:
             self._graded = found
         self.draw()
-
-
-class _Row(Widget):
-    DEFAULT_CSS = "_Row { height: 1; layout: horizontal; }"
-
-    def __init__(self, label: str, field: Field) -> None:
-        super().__init__(classes="field")
-        self._label = label
-        self._field = field
-
-    def compose(self) -> ComposeResult:
-        yield Painted(classes="label")
-        yield self._field
-
-    def on_mount(self) -> None:
-        self.query_one(Painted).show(((self._label, "dim"),))
 
 
 def _graded_or_problem(competition_id: str, path: Path, data_dir: Path) -> Graded | Problem:

@@ -8,6 +8,7 @@ from typing import Any
 from textual.widget import Widget
 
 from console.keys import bindings
+from console.model.host import troubles
 from console.model.overview import Overview, concerns, overview
 from console.screens import acting, overview_lines
 from console.screens.base import ConsoleScreen
@@ -43,7 +44,9 @@ class OverviewScreen(ConsoleScreen):
         shown = self.query_one("#all", LineList)
         width, now = shown.scrollable_content_region.width or self.size.width, self.app.now()
         needed = concerns(self._found, now)
-        shown.show(overview_lines.lines(self._found, needed, width, shown.size.height, now, self.app.signs))
+        of_host = troubles(self.app.engine)
+        height, signs = shown.size.height, self.app.signs
+        shown.show(overview_lines.lines(self._found, needed, of_host, width, height, now, signs))
 
     def on_line_list_opened(self) -> None:
         """Go to what the line is about."""
@@ -59,7 +62,7 @@ class OverviewScreen(ConsoleScreen):
         elif target.place == "sweep":
             self.app.show_sweep(target.sweep_id)
         else:
-            self.app.action_go("data")
+            self.app.action_go(target.place)
 
     def action_log(self) -> None:
         """Open the log of the run of the line."""

@@ -17,7 +17,7 @@ from state.records import Event, Run
 
 @dataclass(frozen=True)
 class Target:
-    """What a line leads to: a sweep, a run of it, or the datasets."""
+    """What a line leads to: a sweep, a run of it, the datasets, or the host."""
 
     place: str
     sweep_id: str | None = None
@@ -25,18 +25,26 @@ class Target:
 
 
 def lines(
-    found: Overview, needed: Sequence[Concern], width: int, height: int, now: float, signs: Signs
+    found: Overview,
+    needed: Sequence[Concern],
+    of_host: Sequence[str],
+    width: int,
+    height: int,
+    now: float,
+    signs: Signs,
 ) -> list[Line]:
     """Three parts; what needs a person may take most of the room."""
     made = [Line(heading("sweeps", width, signs))]
     made += [_sweep(sweep, width, now, signs) for sweep in found.sweeps] or [_note("no sweep yet")]
-    made += [Line(), Line(heading("needs you", width, signs, note=str(len(needed)) if needed else ""))]
+    count = len(needed) + len(of_host)
+    made += [Line(), Line(heading("needs you", width, signs, note=str(count) if count else ""))]
+    made += [_of_host(text, width, signs) for text in of_host]
     room = max(4, height - len(made) - 8)
     made += [_concern(each, width, now, signs) for each in needed[:room]]
     if len(needed) > room:
         made.append(_note(f"and {len(needed) - room} more: f on the sweep screen goes from one to the next"))
     made += [_dataset(each.competition_id, each.problem, width, signs) for each in found.datasets_failed[:4]]
-    if not needed and not found.datasets_failed:
+    if not count and not found.datasets_failed:
         made.append(Line(((f"  {signs.done} nothing", "good"),)))
     made += [Line(), Line(heading("lately", width, signs))]
     # As many as fill the screen: with a list that never grows, news costs a few lines and no new layout.
@@ -124,6 +132,11 @@ def _concern(each: Concern, width: int, now: float, signs: Signs) -> Line:
         key=Target("run", run.sweep_id, run.id),
         selectable=True,
     )
+
+
+def _of_host(text: str, width: int, signs: Signs) -> Line:
+    pieces: Pieces = ((f"  {signs.failed}   ", "bad"), (text, "bad"))
+    return Line(cut(pieces, width), key=Target("host", text), selectable=True)
 
 
 def _dataset(competition_id: str, problem: str, width: int, signs: Signs) -> Line:

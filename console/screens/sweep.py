@@ -9,9 +9,11 @@ from textual.widget import Widget
 
 from console.keys import bindings
 from console.model import filters
+from console.model.ordering import Order, in_order
 from console.model.sweep_board import BoardRow, SweepBoard, sweep_board
 from console.screens import acting, sweep_lines
 from console.screens.base import ConsoleScreen
+from console.screens.merged import MergedScreen
 from console.screens.sweep_lines import View
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
@@ -30,12 +32,15 @@ class SweepScreen(ConsoleScreen):
 
     def __init__(self) -> None:
         super().__init__()
+        self._read: SweepBoard | None = None
         self._board: SweepBoard | None = None
         self._asked_for: str | None = None
         self._filter = filters.Filter()
         self._marked: frozenset[int] = frozenset()
         self._as_table = False
         self._cursor_wanted: int | None = None
+        self._order = Order.BENCHMARK
+        self._anchor: int | None = None
 
     def body(self) -> Iterable[Widget]:
         """Header, filter, the runs, and a line on the one under the cursor."""
@@ -56,7 +61,7 @@ class SweepScreen(ConsoleScreen):
         """Show another sweep, the cursor on a run of it."""
         self._cursor_wanted = run_id
         if sweep_id != self._asked_for:
-            self._board, self._marked = None, frozenset()
+            self._read, self._board, self._marked = None, None, frozenset()
         self.app.sweep_id = self._asked_for = sweep_id
         if self.is_current:
             self.ask_again()
@@ -125,7 +130,18 @@ class SweepScreen(ConsoleScreen):
         run = self._run()
         if run is not None:
             self._marked ^= {run.id}
+            self._anchor = run.id
             self.redraw()
+
+    def action_mark_range(self) -> None:
+        """Mark everything between the run that was marked last and the one under the cursor."""
+        run = self._run()
+        anchor = next((each for each in self._shown() if each.id == self._anchor), None)
+        if run is None or anchor is None:
+            self.app.say("mark one end of the range first")
+            return
+        self._marked |= {each.id for each in self._between(anchor, run)}
+        self.redraw()
 
     def action_mark_row(self) -> None:
         """Mark all shown runs of the competition, or take the marks away."""
@@ -161,6 +177,22 @@ class SweepScreen(ConsoleScreen):
         """Stop the marked runs, or the one under the cursor."""
         acting.stop(self.app, self._chosen())
 
+    def action_classify(self) -> None:
+        """Correct the class of the marked failures, or of the one under the cursor."""
+        acting.classify(self.app, self._chosen())
+
+    def action_order(self) -> None:
+        """Show the competitions and runs in the next order, the cursor staying with its run."""
+        run = self._run()
+        self._order = self._order.next()
+        self._cursor_wanted = run.id if run else None
+        self._arrange()
+        self.app.say(f"order: {self._order}")
+
+    def action_merged_log(self) -> None:
+        """Read the logs of the marked runs as one."""
+        self.app.push_screen(MergedScreen([run.id for run in self._chosen()]))
+
     def action_pause(self) -> None:
         """Let no new runs start, or go on."""
         if self._board is not None:
@@ -185,11 +217,15 @@ class SweepScreen(ConsoleScreen):
     def _take(self, board: SweepBoard | None) -> None:
         if board is not None and self._board is not None and board.sweep.id != self._board.sweep.id:
             self._marked = frozenset()
-        self._board = board
+        self._read = board
         if board is not None:
             self.app.known_sweeps = board.all_sweeps
             self.app.sweep_id = self._asked_for = board.sweep.id
             self._marked &= {run.id for run in board.runs}
+        self._arrange()
+
+    def _arrange(self) -> None:
+        self._board = None if self._read is None else in_order(self._read, self._order)
         self.redraw()
 
     def _view(self) -> View:
@@ -232,6 +268,20 @@ class SweepScreen(ConsoleScreen):
 
     def _shown(self) -> list[Run]:
         return [run for row in self._rows() for run in sweep_lines.shown_runs(row, self._filter)]
+
+    def _between(self, one: Run, other: Run) -> list[Run]:
+        """What lies between two runs: lines of the table, or a rectangle of the matrix."""
+        if self._as_table:
+            assert self._board is not None  # there are runs
+            shown = {run.id for run in self._shown()}
+            found = [run for run in self._board.runs if run.id in shown]
+            first, last = sorted((found.index(one), found.index(other)))
+            return found[first : last + 1]
+        rows = [sweep_lines.shown_runs(row, self._filter) for row in self._rows()]
+        places = [place for place, row in enumerate(rows) if one in row or other in row]
+        left, right = sorted((one.seed, other.seed))
+        within = rows[min(places) : max(places) + 1]
+        return [run for row in within for run in row if left <= run.seed <= right]
 
     def _chosen(self) -> list[Run]:
         if self._marked and self._board is not None:

@@ -15,6 +15,8 @@ from state.lifecycle import SweepState
 from state.records import Run, SweepCounts
 
 _MARGIN = 2
+# From this width on the flat table tells how long runs took and have been quiet.
+_FLAT_TIMES = 140
 _MORE_COLUMNS = 110
 _MORE_WIDTH = 30
 # Room for a sign, hours and minutes or five decimals, a standing in brackets, and a mark.
@@ -265,19 +267,37 @@ def _cell(cell: Cell | None, signs: Signs) -> str:
 def _flat_heading(width: int) -> Line:
     name = f"{'competition':<{_flat_name(width)}}"
     text = (
-        f"  {'run':>6}  {name} {'seed':>4}  {'state':<16} {'score':>10} {'standing':<13}{'attempt':>7}  what"
+        f"  {'run':>6}  {name} {'seed':>4}  {'state':<16} {'score':>10} {'standing':<13}{'attempt':>7}"
+        f"{_flat_times('took', 'quiet', width)}  what"
     )
     return Line(((fit(text, width), "dim"),))
 
 
 def _flat_name(width: int) -> int:
-    return min(48, max(16, width - 76))
+    return min(48, max(16, width - (89 if width >= _FLAT_TIMES else 76)))
+
+
+def _flat_times(took: str, quiet: str, width: int) -> str:
+    return f"{took:>7}{quiet:>6}" if width >= _FLAT_TIMES else ""
+
+
+def _took(run: Run, view: View) -> str:
+    if run.started_at is None:
+        return ""
+    return wording.elapsed_within((run.ended_at or view.now) - run.started_at, view.limit)
+
+
+def _quiet(run: Run, view: View) -> str:
+    if not run.is_live or run.last_activity_at is None:
+        return ""
+    return wording.age(view.now - run.last_activity_at)
 
 
 def _flat_row(run: Run, row: BoardRow, view: View) -> Line:
     drawn = draw_run(run, view.signs, view.now, view.limit)
     standing = wording.OUTCOME_SHORT[run.standing] if run.standing else ""
     marked = view.signs.marked if run.id in view.marked else " "
+    times = 13 if view.width >= _FLAT_TIMES else 0
     what = run.failure_text or (row.waits_for if run.state == "queued" else "")
     pieces: Pieces = (
         (f" {marked}", "accent"),
@@ -287,7 +307,8 @@ def _flat_row(run: Run, row: BoardRow, view: View) -> Line:
         (fit(f"{drawn.sign} {run.state.value}", 16) + " ", drawn.role),
         (f"{wording.score(run.score, 10) if run.score is not None else '':>10} ", "text"),
         (fit(standing, 13), drawn.standing_role if run.is_live else drawn.role),
-        (f"{run.attempts:>7}  ", "dim"),
-        (foreign(what, max(0, view.width - _flat_name(view.width) - 72)), "dim"),
+        (f"{run.attempts:>7}", "dim"),
+        (_flat_times(_took(run, view), _quiet(run, view), view.width) + "  ", "dim"),
+        (foreign(what, max(0, view.width - _flat_name(view.width) - 72 - times)), "dim"),
     )
     return Line(cut(pieces, view.width), key=run.id, selectable=True)

@@ -14,8 +14,12 @@ from console.screens.board import BoardScreen
 from console.screens.classify import ClassifyScreen
 from console.screens.confirm import ConfirmScreen
 from console.screens.data import DataScreen
+from console.screens.events import EventsScreen
 from console.screens.file import FileScreen
 from console.screens.grade import GradeScreen
+from console.screens.host import HostScreen
+from console.screens.launch import LaunchScreen
+from console.screens.merged import MergedScreen
 from console.screens.overview import OverviewScreen
 from console.screens.run import RunScreen
 from console.screens.sweep import SweepScreen
@@ -35,10 +39,14 @@ HOLDERS: dict[str, type[DOMNode]] = {
     "data": DataScreen,
     "grade": GradeScreen,
     "board": BoardScreen,
+    "host": HostScreen,
+    "launch": LaunchScreen,
+    "events": EventsScreen,
     "welcome": WelcomeScreen,
     "confirm": ConfirmScreen,
     "classify": ClassifyScreen,
     "file": FileScreen,
+    "merged": MergedScreen,
 }
 
 

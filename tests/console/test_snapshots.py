@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from console.app import ConsoleApp
 from console.config import Settings
 from console.model.reader import Health
-from console.theme import DARK, LIGHT, MONOCHROME, Palette
+from console.theme import ANSI, CONTRAST, DARK, LIGHT, MONOCHROME, Palette
 from console.widgets.line_list import LineList
 from engine.control.status import lock_path
 from engine.places import Places
@@ -43,6 +43,10 @@ CASES: dict[str, tuple[Make | None, str, tuple[str, ...], Palette, bool]] = {
     "data": (worlds.busy, "data", (), DARK, False),
     "grade": (worlds.busy, "grade", ("s", "p", "o", "o"), DARK, False),
     "board": (worlds.demo, "board", (), DARK, False),
+    "host": (worlds.busy, "host", (), DARK, False),
+    "events": (worlds.busy, "events", (), DARK, False),
+    "overview_contrast": (worlds.busy, "overview", (), CONTRAST, False),
+    "sweep_terminal_colours": (worlds.busy, "sweep:aide-o3-lite", ("j",), ANSI, False),
     "help": (worlds.busy, "sweep:aide-o3-lite", ("question_mark",), DARK, False),
     "hostile": (worlds.hostile, "sweep", ("right",), DARK, False),
 }

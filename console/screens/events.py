@@ -1,0 +1,121 @@
+"""The events screen: everything that happened, newest first, filterable; Enter leads to what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from textual.widget import Widget
+
+from console.keys import bindings
+from console.model import wording
+from console.model.filters import words_accept
+from console.painting import Line, Pieces, cut, foreign
+from console.screens.base import ConsoleScreen
+from console.theme import Role
+from console.widgets.line_list import LineList
+from console.widgets.painted import Painted
+from console.widgets.prompt import Prompt
+from state import events
+from state.database import Database
+from state.records import Event
+
+MOST_EVENTS = 5000
+
+
+class EventsScreen(ConsoleScreen):
+    """One list."""
+
+    CONTEXTS = ("events", "list")
+    MODE = "events"
+    BINDINGS = bindings("events")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._events: tuple[Event, ...] = ()
+        self._words = ""
+
+    def body(self) -> Iterable[Widget]:
+        """The filter, the events."""
+        yield Painted(id="header")
+        yield LineList(id="events")
+        yield Prompt("/", "words that must all be in it, !word must not", id="filter")
+
+    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+        """The newest events."""
+        return {"events": (lambda database: tuple(events.newest(database, limit=MOST_EVENTS)), self._take)}
+
+    def redraw(self) -> None:
+        """Draw those that the filter lets through."""
+        shown = self.query_one("#events", LineList)
+        width = shown.scrollable_content_region.width or self.size.width
+        found = [event for event in self._events if words_accept(self._words, *_texts(event))]
+        count = f"{len(found):,} of {len(self._events):,}" if self._words else f"{len(found):,}"
+        newest = "newest " if len(self._events) == MOST_EVENTS else ""
+        note = f"   / {foreign(self._words, 40).rstrip()}" if self._words else ""
+        self.query_one("#header", Painted).show(((f" {count} {newest}events", "dim"), (note, "accent")))
+        shown.show(
+            [_line(event, width) for event in found] or [Line((("  nothing has happened yet", "dim"),))]
+        )
+
+    def on_line_list_opened(self) -> None:
+        """Go to what the event is about."""
+        self.action_open()
+
+    def on_prompt_changed(self, message: Prompt.Changed) -> None:
+        """Filter while typing."""
+        self._words = message.value
+        self.redraw()
+
+    def on_prompt_done(self, message: Prompt.Done) -> None:
+        """Keep the filter."""
+        self.on_prompt_changed(message)
+        self.query_one(LineList).focus()
+
+    def on_prompt_left(self, message: Prompt.Left) -> None:
+        """Take back what was typed."""
+        self.on_prompt_done(Prompt.Done(message.prompt, message.value))
+
+    def action_open(self) -> None:
+        """Go to what the event is about."""
+        key = self.query_one("#events", LineList).key
+        event = next((event for event in self._events if event.id == key), None)
+        if event is None:
+            return
+        if event.run_id is not None:
+            self.app.show_run(event.run_id, pane="timeline")
+        elif event.sweep_id is not None:
+            self.app.show_sweep(event.sweep_id)
+        elif event.competition_id is not None:
+            self.app.action_go("data")
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.query_one("#filter", Prompt).open(self._words)
+
+    def action_back(self) -> None:
+        """Take the filter away."""
+        self._words = ""
+        self.redraw()
+
+    def _take(self, found: tuple[Event, ...]) -> None:
+        self._events = found
+        self.redraw()
+
+
+def _texts(event: Event) -> tuple[str, ...]:
+    return event.kind, event.text, event.sweep_id or "", event.competition_id or "", f"run:{event.run_id}"
+
+
+def _line(event: Event, width: int) -> Line:
+    role: Role = "bad" if event.kind.endswith("failed") else "text"
+    sweep, competition = (16, 30) if width >= 140 else (12, 20 if width >= 110 else 0)
+    room = max(10, width - 46 - sweep - (competition + 2 if competition else 0))
+    pieces: Pieces = (
+        (f"  {wording.day_and_clock(event.at)}  ", "dim"),
+        (foreign(event.kind, 20) + "  ", "dim"),
+        (foreign(event.sweep_id or "", sweep) + "  ", "dim"),
+        (foreign(event.competition_id or "", competition) + "  " if competition else "", "text"),
+        (foreign(event.text, room), role),
+    )
+    return Line(cut(pieces, width), key=event.id, selectable=True)

@@ -1,0 +1,147 @@
+"""The host as lines: its facts, the runs by what they use, the disks by kind, the last hours as curves."""
+
+from __future__ import annotations
+
+from console.model import wording
+from console.model.host import HISTORY_SECONDS, LOW_DISK_SHARE, HostUse, User
+from console.painting import Line, Piece, Pieces, bar, cut, foreign, heading, joined
+from console.screens.chart import Curve, chart
+from console.signs import Signs
+from console.theme import Role
+from engine.control import EngineStatus
+
+_BAR = 16
+
+
+def facts(engine: EngineStatus | None, now: float, width: int, signs: Signs) -> tuple[Pieces, ...]:
+    """Which machine this is, its engine, and how much of it is taken."""
+    if engine is None or engine.pid is None:
+        return (((" nothing is known of the host: no engine has run here yet", "dim"),),)
+    dot: Piece = (f" {signs.dot} ", "faint")
+    state: Pieces = (("engine running", "good"),) if engine.running else (("engine down", "bad"),)
+    up = f", up {wording.span(now - engine.started_at)}" if engine.running and engine.started_at else ""
+    first = joined(
+        [
+            ((f" {foreign(engine.host, 40).rstrip()}", "strong"),),
+            (*state, (f", process {engine.pid}{up}", "dim")),
+            ((f"isolation {foreign(engine.isolation or wording.UNKNOWN, 60).rstrip()}", "dim"),),
+            ((f"GPUs {engine.gpus}" if engine.gpus is not None else "GPUs unknown", "dim"),),
+            ((f"version {foreign(engine.version or wording.UNKNOWN, 20).rstrip()}", "dim"),),
+        ],
+        dot,
+        width,
+    )
+    used_memory = None
+    if engine.memory_total is not None and engine.memory_available is not None:
+        used_memory = engine.memory_total - engine.memory_available
+    return (
+        first,
+        (),
+        _gauge("slots", engine.slots_used, engine.slots, _count, width, signs),
+        _gauge("load", engine.load1, engine.cpus, _count, width, signs),
+        _gauge("memory", used_memory, engine.memory_total, wording.size, width, signs),
+        _disk("disk: state", engine.state_disk_free, engine.state_disk_total, width, signs),
+        _disk("disk: data", engine.data_disk_free, engine.data_disk_total, width, signs),
+    )
+
+
+def lines(use: HostUse, width: int, height: int, now: float, signs: Signs) -> list[Line]:
+    """Who uses what, the disks by kind, and the last hours."""
+    made = [Line(heading("who uses what", width, signs, note=str(len(use.users)) if use.users else ""))]
+    made += [_title(width)] if use.users else [Line((("  nothing is running", "dim"),))]
+    made += [_user(user, width, now, signs) for user in use.users]
+    made += [Line(), Line(heading("what fills the disks", width, signs)), *_kinds(use, signs)]
+    room = max(4, min(8, (height - len(made) - 8) // 2))
+    for name, points, number in (
+        ("processors of all runs together", use.cpu_percent, _cpus),
+        ("memory of all runs together", use.memory_bytes, wording.size),
+    ):
+        if len(points) < 2:
+            continue
+        curve = Curve(
+            points=[(at - now + HISTORY_SECONDS, value) for at, value in points],
+            span=(0.0, HISTORY_SECONDS),
+            role="running",
+            number=number,
+            floor=0.0,
+        )
+        drawn = chart(curve, width - 2, room, signs, ascii_only=signs.bar_parts == " ")
+        title = f"{name}, the last {wording.span(HISTORY_SECONDS)}"
+        made += [Line(), Line(heading(title, width, signs)), *(Line(pieces) for pieces in drawn)]
+    return made
+
+
+def _gauge(
+    name: str, used: float | None, of: float | None, number: wording.Number, width: int, signs: Signs
+) -> Pieces:
+    if used is None or not of:
+        return cut(((f" {name:<13}", "dim"), (wording.UNKNOWN, "dim")), width)
+    full, empty = bar(used / of, _BAR, signs)
+    role: Role = "warn" if used > of else "running"
+    told = f"  {number(used)} of {number(of)}"
+    return cut(((f" {name:<13}", "dim"), (full, role), (empty, "faint"), (told, "text")), width)
+
+
+def _disk(name: str, free: int | None, total: int | None, width: int, signs: Signs) -> Pieces:
+    if free is None or not total:
+        return cut(((f" {name:<13}", "dim"), (wording.UNKNOWN, "dim")), width)
+    full, empty = bar(1 - free / total, _BAR, signs)
+    low = free < LOW_DISK_SHARE * total
+    told = f"  {wording.size(free)} free of {wording.size(total)}"
+    return cut(
+        (
+            (f" {name:<13}", "dim"),
+            (full, "bad" if low else "dim"),
+            (empty, "faint"),
+            (told, "bad" if low else "text"),
+        ),
+        width,
+    )
+
+
+def _title(width: int) -> Line:
+    name = f"  {'competition':<{_name_width(width)}}"
+    return Line(
+        ((f"{name} {'seed':>4} {'cpus':>6} {'memory':>9} {'disk':>9} {'procs':>6} {'since':>6}", "dim"),)
+    )
+
+
+def _name_width(width: int) -> int:
+    return min(48, max(14, width - 50))
+
+
+def _user(user: User, width: int, now: float, signs: Signs) -> Line:
+    run, latest = user.run, user.latest
+    name = foreign(run.competition_id, _name_width(width), ellipsis=signs.ellipsis)
+    cpu = _cpus(latest.cpu_percent) if latest and latest.cpu_percent is not None else wording.UNKNOWN
+    memory = wording.size(latest.memory_bytes if latest else None)
+    disk = wording.size(latest.disk_bytes if latest else None)
+    processes = str(latest.processes) if latest and latest.processes is not None else wording.UNKNOWN
+    since = wording.span(now - run.started_at) if run.started_at else run.state.value[:6]
+    pieces: Pieces = (
+        (f"  {name} ", "text"),
+        (f"{run.seed:>4} ", "dim"),
+        (f"{cpu:>6} {memory:>9} {disk:>9} {processes:>6} ", "text"),
+        (f"{since:>6}  ", "dim"),
+        (foreign(run.sweep_id, 20), "dim"),
+    )
+    return Line(cut(pieces, width), key=run.id, selectable=True)
+
+
+def _kinds(use: HostUse, signs: Signs) -> list[Line]:
+    measured = [user.latest.disk_bytes for user in use.users if user.latest and user.latest.disk_bytes]
+    prepared = wording.plural(use.datasets_count, "dataset")
+    return [
+        Line(((f"  {'datasets':<14}", "dim"), (f"{wording.size(use.datasets_bytes):>9}", "text"),
+              (f"  {signs.dot} {prepared}", "dim"))),
+        Line(((f"  {'live runs':<14}", "dim"), (f"{wording.size(sum(measured)):>9}", "text"),
+              (f"  {signs.dot} {len(measured)} measured", "dim"))),
+    ]  # fmt: skip
+
+
+def _cpus(percent: float) -> str:
+    return f"{percent / 100:.1f}"
+
+
+def _count(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,145 @@
+"""The machine, composing a sweep, and everything that happened: three screens beside the sweeps."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.app import ConsoleApp
+from console.model.composing import Draft, compose, read_duration
+from console.model.host import host_use
+from console.screens.run import RunScreen
+from engine.control import Answer, EngineStatus
+from engine.control.status import publish
+from engine.places import Places
+from foundation.problems import UsageProblem
+from tests.console import worlds
+from tests.console.conftest import OpenDesk
+
+RUNNING = EngineStatus(running=True, slots=4.0, gpus=0)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    requests: list[tuple[str, dict[str, Any]]] = []
+
+    def ask(places: Places, kind: str, arguments: dict[str, Any]) -> Answer:
+        requests.append((kind, arguments))
+        return Answer("it is done")
+
+    monkeypatch.setattr("engine.control.ask", ask)
+    return requests
+
+
+async def test_the_host_shows_who_uses_what_and_leads_there(opened: OpenDesk) -> None:
+    async with opened(screen="host") as desk:
+        await desk.sees(
+            "gpu-box-3", "disk: state", "who uses what", "dogs-vs-cats-redux-kernels-edition", "GB"
+        )
+        await desk.press("enter")
+        await desk.until(lambda: isinstance(desk.app.screen, RunScreen))
+        await desk.sees("processors", "of 1 planned")
+
+
+async def test_a_full_disk_stands_first_on_the_overview(opened: OpenDesk, places: Places) -> None:
+    async with opened() as desk:
+        await desk.sees("needs you")
+        publish(places, EngineStatus(pid=1, state_disk_free=1, state_disk_total=100, heartbeat_at=worlds.NOW))
+        desk.app.reader.look_now()
+        await desk.sees("the disk with the state is 99 % full")
+
+
+def test_what_runs_use_together_has_no_gaps_between_their_samples(places: Places) -> None:
+    world = worlds.busy(places)
+    curve = host_use(world.database, worlds.NOW).memory_bytes
+    world.database.close()
+    changes = [abs(after - before) / before for (_, before), (_, after) in pairwise(curve[6:-6])]
+    assert len(curve) > 50 and max(changes) < 0.2
+
+
+async def test_events_are_filtered_and_lead_to_their_run(opened: OpenDesk) -> None:
+    async with opened(screen="events") as desk:
+        await desk.sees("run.failed", "events")
+        await desk.press("slash", *"pull", "enter")
+        await desk.sees("image pull: connection", "1 of ")
+        await desk.misses("dataset.requested")
+        await desk.press("enter")
+        await desk.sees("openhands-1")
+        await desk.press("escape", "escape")
+        await desk.sees("bms-molecular", "dataset.requested")
+
+
+async def test_a_sweep_is_composed_and_launched(
+    opened: OpenDesk, asked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.model.composing.is_ready", lambda *_: True)
+    async with opened(screen="launch") as desk:
+        await desk.sees("choose an agent")
+        await desk.press(*"dummy")
+        await desk.sees("66 runs, at most 66d in all", "the data of all 22 competitions are prepared")
+        await desk.press("ctrl+t")
+        await desk.sees("dry run", "and 54 more")
+        desk.app.engine = RUNNING
+        desk.app.screen.beat()  # type: ignore[attr-defined]  # it is the launch screen
+        await desk.sees("the engine runs with 4 slots")
+        await desk.press("ctrl+l")
+        await desk.sees("Launch 66 runs?")
+        await desk.press("y")
+        await desk.until(lambda: asked)
+        kind, arguments = asked[0]
+        assert kind == "sweep.launch" and arguments["agent_id"] == "dummy" and arguments["seeds"] == 3
+        assert arguments["time_limit_seconds"] == 24 * 3600 and len(arguments["competitions"]) == 22
+
+
+async def test_nothing_is_launched_while_something_is_missing(opened: OpenDesk, asked: list[Any]) -> None:
+    async with opened(screen="launch") as desk:
+        await desk.press(*"dummy")
+        await desk.sees("22 of 22 datasets are not prepared", "^r mends it")
+        await desk.press("ctrl+l")
+        await desk.sees("something is missing yet")
+        await desk.press("ctrl+r")
+        await desk.sees("22 of 22 datasets will be prepared first")
+        assert not asked
+
+
+def test_a_draft_tells_everything_that_is_wrong_with_it(places: Places) -> None:
+    draft = Draft("none-such", "low nowhere", "0", "soon", "x", "2", "air", edition="v9")
+    composed = compose(draft, places, RUNNING)
+    told = " | ".join(check.text for check in composed.checks if not check.good)
+    for part in (
+        "none-such",
+        "nowhere",
+        "'0' is no number of seeds",
+        "'soon'",
+        "'x'",
+        "'air'",
+        "'v9'",
+        "2 GPUs",
+    ):
+        assert part in told
+    assert composed.request is None and not composed.can_launch
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("24h", 86400), ("90m", 5400), ("1h30m", 5400), ("45s", 45)])
+def test_durations_are_read(text: str, seconds: float) -> None:
+    assert read_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "24", "h", "1x", "1..2h", "0h"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(UsageProblem):
+        read_duration(text)
+
+
+@pytest.mark.parametrize("name", ["contrast", "ansi", "mono", "light"])
+async def test_every_theme_draws_every_screen(opened: OpenDesk, name: str, tmp_path: Path) -> None:
+    async with opened(screen="sweep:aide-o3-lite") as desk:
+        desk.app.execute(f"theme {name}")
+        for key in "12345678":
+            if key not in "47":
+                await desk.press(key)
+        assert isinstance(desk.app, ConsoleApp)
+        await desk.sees("events")

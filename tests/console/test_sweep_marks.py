@@ -1,0 +1,105 @@
+"""Marking ranges, changing the order, classifying and reading several logs as one on the sweep screen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from console.model.merged import Source, merged
+from console.model.ordering import Order, in_order
+from console.model.sweep_board import sweep_board
+from engine.control import Answer
+from engine.places import Places
+from state.lifecycle import RunState
+from tests.console import worlds
+from tests.console.conftest import OpenDesk
+
+SWEEP = "sweep:aide-o3-lite"
+
+
+async def test_a_range_is_a_rectangle_of_the_matrix(opened: OpenDesk) -> None:
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("LOW")
+        await desk.press("M")
+        await desk.sees("mark one end of the range first")
+        await desk.press("space", "down", "down", "right", "M")
+        await desk.sees("6 marked")
+
+
+async def test_a_range_of_the_table_is_every_line_between(opened: OpenDesk) -> None:
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("LOW")
+        await desk.press("v", "space", "down", "down", "down", "M")
+        await desk.sees("4 marked")
+
+
+async def test_failures_are_classified_with_a_note(opened: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, dict[str, Any]]] = []
+
+    def ask(places: Places, kind: str, arguments: dict[str, Any]) -> Answer:
+        asked.append((kind, arguments))
+        return Answer("1 run is classified")
+
+    monkeypatch.setattr("engine.control.ask", ask)
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("LOW")
+        await desk.press("f", "c")
+        await desk.sees("What did 1 run fail of?", "infrastructure")
+        await desk.press("down", *"disk", "enter")
+        await desk.until(lambda: asked)
+        assert asked[0][0] == "run.classify"
+        assert asked[0][1]["class"] == "timeout" and asked[0][1]["note"] == "disk"
+
+
+async def test_leaving_the_classes_changes_nothing(opened: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.control.ask", lambda *_: pytest.fail("nothing was to be asked"))
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("LOW")
+        await desk.press("f", "c")
+        await desk.sees("What did 1 run fail of?")
+        await desk.press("escape")
+        await desk.misses("What did")
+
+
+def test_what_needs_a_person_comes_first_in_that_order(places: Places) -> None:
+    world = worlds.busy(places)
+    board = sweep_board(world.database, "aide-o3-lite")
+    assert board is not None
+    ordered = in_order(board, Order.NEED)
+    states = [run.state for run in ordered.runs]
+    failed = states.count(RunState.FAILED)
+    assert failed and set(states[:failed]) == {RunState.FAILED}
+    assert {run.id for run in ordered.runs} == {run.id for run in board.runs}
+    names = [row.competition_id.lower() for row in in_order(board, Order.NAME).groups[0].rows]
+    assert names == sorted(names)
+    world.database.close()
+
+
+async def test_the_order_changes_by_key_and_the_cursor_stays_with_its_run(opened: OpenDesk) -> None:
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("LOW")
+        await desk.press("down", "down")
+        await desk.sees("denoising-dirty-documents seed 1")
+        await desk.press("o", "o")
+        await desk.sees("order: what needs you first", "denoising-dirty-documents seed 1")
+
+
+async def test_marked_logs_are_read_as_one(opened: OpenDesk) -> None:
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("LOW")
+        await desk.press("m", "L")
+        await desk.sees("3 logs by time", "aerial-cactus-identificat")
+        await desk.press("escape")
+        await desk.sees("LOW")
+
+
+def test_lines_of_several_logs_are_merged_by_their_times(tmp_path: Any) -> None:
+    for name, moments in (("a", (1.0, 3.0)), ("b", (2.0, 4.0))):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "run.log").write_text(f"{name}1\n{name}2\n")
+        (folder / "run.times").write_text(f"0 {moments[0]}\n3 {moments[1]}\n")
+    logs = [Source(name, tmp_path / name / "run.log") for name in ("a", "b", "gone")]
+    assert [line.text for line in merged(logs)] == ["a1", "b1", "a2", "b2"]
+    assert [line.text for line in merged(logs, most=2)] == ["a2", "b2"]
