@@ -32,7 +32,8 @@ class DockerHarness(Harness):
         return name
 
     def launch(self, agent: str, **arguments: Any) -> str:
-        return super().launch(agent, **({"runtime": "docker"} | arguments))
+        # A container really gets no more than it counts as, so the usual twentieth would take minutes.
+        return super().launch(agent, **({"runtime": "docker", "cpus": 0.15} | arguments))
 
     def containers(self) -> list[dict[str, Any]]:
         label = f"{LABEL_STATE}={self.places.state_dir}"

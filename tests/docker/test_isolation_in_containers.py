@@ -120,7 +120,7 @@ def test_containers_have_their_limits_and_labels_and_start_only_once(
     host = agent["HostConfig"]
     assert host["Memory"] == host["MemorySwap"] == 512 << 20
     assert host["PidsLimit"] > 0
-    assert host["NanoCpus"] == round(0.05 * 1e9)
+    assert host["NanoCpus"] == round(0.15 * 1e9)
     assert host["RestartPolicy"]["Name"] == "no"
     assert not host["AutoRemove"]
     assert not host["Privileged"]
