@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import sys
@@ -24,19 +25,9 @@ from console.model.reader import Condition, Health, Reader
 from console.palette_commands import ConsoleCommands
 from console.sanitize import plain_lines
 from console.screens.base import ConsoleScreen
-from console.screens.board import BoardScreen
 from console.screens.confirm import ConfirmScreen
-from console.screens.data import DataScreen
-from console.screens.events import EventsScreen
 from console.screens.frame import SCREENS, Situation
-from console.screens.grade import GradeScreen
 from console.screens.help import HelpScreen
-from console.screens.host import HostScreen
-from console.screens.launch import LaunchScreen
-from console.screens.overview import OverviewScreen
-from console.screens.run import RunScreen
-from console.screens.sweep import SweepScreen
-from console.screens.welcome import WelcomeScreen
 from console.signs import ASCII, UNICODE, Signs
 from console.theme import DARK, LIGHT, PALETTE_NAMES, PALETTES, THEME_NAMES, Palette
 from console.widgets.command_line import CommandLine
@@ -51,6 +42,11 @@ log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.5
 OPEN_DEMO = "demo"
+
+
+def _screen(module: str, name: str) -> Any:
+    """Make a screen when it is first wanted: what the first frame does not show need not be imported for it."""
+    return getattr(importlib.import_module(f"console.screens.{module}"), name)()
 
 
 class ConditionChanged(Message):
@@ -81,15 +77,15 @@ class ConsoleApp(App[str]):
     BINDINGS = bindings("app")
     COMMANDS: ClassVar[set[Any]] = {ConsoleCommands}
     MODES: ClassVar[dict[str, Any]] = {
-        "welcome": WelcomeScreen,
-        "overview": OverviewScreen,
-        "sweep": SweepScreen,
-        "data": DataScreen,
-        "grade": GradeScreen,
-        "board": BoardScreen,
-        "host": HostScreen,
-        "launch": LaunchScreen,
-        "events": EventsScreen,
+        "welcome": lambda: _screen("welcome", "WelcomeScreen"),
+        "overview": lambda: _screen("overview", "OverviewScreen"),
+        "sweep": lambda: _screen("sweep", "SweepScreen"),
+        "data": lambda: _screen("data", "DataScreen"),
+        "grade": lambda: _screen("grade", "GradeScreen"),
+        "board": lambda: _screen("board", "BoardScreen"),
+        "host": lambda: _screen("host", "HostScreen"),
+        "launch": lambda: _screen("launch", "LaunchScreen"),
+        "events": lambda: _screen("events", "EventsScreen"),
     }
 
     def __init__(
@@ -185,6 +181,8 @@ class ConsoleApp(App[str]):
     def show_sweep(self, sweep_id: str | None, run_id: int | None = None) -> None:
         """Open the sweep screen on a sweep, the cursor on a run of it."""
         self.sweep_id = sweep_id or self.sweep_id
+        from console.screens.sweep import SweepScreen
+
         self.action_go("sweep")
         screen = self._base_screen()
         if isinstance(screen, SweepScreen):
@@ -192,12 +190,16 @@ class ConsoleApp(App[str]):
 
     def show_run(self, run_id: int, *, pane: str = "log") -> None:
         """Open a run over the screen that is seen."""
+        from console.screens.run import RunScreen
+
         if isinstance(self.screen, RunScreen):
             self.pop_screen()
         self.push_screen(RunScreen(run_id, pane=pane))
 
     def show_grade(self, competition_id: str, path: str) -> None:
         """Open the grading screen with its fields filled in."""
+        from console.screens.grade import GradeScreen
+
         self.action_go("grade")
         screen = self._base_screen()
         if isinstance(screen, GradeScreen):

@@ -9,12 +9,12 @@ from console import notifying
 from console.model import news
 from console.model.host import troubles
 from console.model.news import Kind, News
-from console.model.overview import Concern, concerns, overview
 from state.database import Database
 from state.records import Event
 
 if TYPE_CHECKING:
     from console.app import ConsoleApp
+    from console.model.overview import Concern
 
 _IDLE_EVERY_SECONDS = 60.0
 
@@ -57,6 +57,8 @@ class Caller:
 
     def _look(self, database: Database) -> tuple[tuple[Event, ...], tuple[Concern, ...]]:
         """In the reader's thread: what has happened since the last look, and who is idle now."""
+        from console.model.overview import concerns, overview
+
         if self._seen is None:
             self._seen = news.newest_id(database)
         found = news.since(database, self._seen)

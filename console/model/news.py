@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from console.model.overview import Concern
 from state import events
 from state.database import Database
 from state.records import Event
+
+if TYPE_CHECKING:
+    from console.model.overview import Concern
 
 _MOST = 200
 

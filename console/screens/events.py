@@ -32,7 +32,7 @@ class EventsScreen(ConsoleScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._events: tuple[Event, ...] = ()
+        self._events: tuple[Event, ...] | None = None
         self._words = ""
 
     def body(self) -> Iterable[Widget]:
@@ -47,6 +47,8 @@ class EventsScreen(ConsoleScreen):
 
     def redraw(self) -> None:
         """Draw those that the filter lets through."""
+        if self._events is None:
+            return
         shown = self.query_one("#events", LineList)
         width = shown.scrollable_content_region.width or self.size.width
         found = [event for event in self._events if words_accept(self._words, *_texts(event))]
@@ -79,7 +81,7 @@ class EventsScreen(ConsoleScreen):
     def action_open(self) -> None:
         """Go to what the event is about."""
         key = self.query_one("#events", LineList).key
-        event = next((event for event in self._events if event.id == key), None)
+        event = next((event for event in self._events or () if event.id == key), None)
         if event is None:
             return
         if event.run_id is not None:

@@ -34,10 +34,10 @@ def header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Piece
     state = [_state(facts, now, signs, with_bar=width >= 100), _state(facts, now, signs, with_bar=False)]
     name = foreign(run.competition_id, max(12, min(60, width - 10 - width_of(state[1])))).rstrip()
     place: list[Pieces] = [((f" {name}", "strong"),), ((f"seed {run.seed}", "text"),)]
-    if run.rerolls:
-        place.append(((f"re-rolled {run.rerolls}{signs.times}", "warn"),))
     if run.attempts:
         place.append(((f"attempt {run.attempts}", "dim"),))
+    if run.rerolls:
+        place.append(((f"re-rolled {run.rerolls}{signs.times}", "warn"),))
     place.append(((foreign(run.sweep_id, 30).rstrip(), "dim"),))
     room = width - width_of(state[1]) - 1
     lines = [spread_fitting([joined(place, dot, room)], state, width), _standing(facts, now, signs, width)]
@@ -66,7 +66,7 @@ def _state(facts: RunFacts, now: float, signs: Signs, *, with_bar: bool) -> Piec
     if run.started_at is None:
         return ((f"{drawn.sign} {word} ", state_role(run)),)
     took = (run.ended_at or now) - run.started_at
-    told = f"took {wording.took(took)} of {wording.limit(limit)}" if run.ended_at else ""
+    told = f"{wording.took(took)} of {wording.limit(limit)}" if run.ended_at else ""
     pieces: list[Piece] = [
         (f"{drawn.sign} {word} ", state_role(run)),
         (told or wording.of_limit(took, limit), "text"),
