@@ -102,7 +102,7 @@ def _running(
     _make_folders(attempt)
     try:
         with telling(f"{image} can't be checked"):
-            for plan in plans(attempt, _order(attempt, image, gpu_uuids), names, None):
+            for plan in plans(attempt, _order(attempt, image, gpu_uuids), names, None, ""):
                 if plan.role is Role.AGENT:
                     plan = _looking_around(plan, start, gpus=bool(gpu_uuids))
                 container = creating.create(client, names[plan.role], plan, {})

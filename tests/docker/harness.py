@@ -7,7 +7,8 @@ from typing import Any
 
 from engine.images import connect
 from engine.runs import protocol, secrets
-from engine.runs.runner.docker.host import LABEL_STATE
+from engine.runs.runner.docker.creating import ensure_way_out, remove_way_out
+from engine.runs.runner.docker.host import LABEL_STATE, DockerHost
 from foundation import locks
 from state.records import Run
 from tests.engine.harness import Harness, eventually
@@ -16,7 +17,7 @@ PROBE = "mlebench-test-probe"
 
 
 class DockerHarness(Harness):
-    """Launches on Docker, and leaves no container behind."""
+    """Launches on Docker, and leaves no container and no network behind."""
 
     def agent(self, name: str, script: str, *, extra: str = "") -> str:
         """Write an agent for the probe's image: what it does is in a variable, so that nothing is built."""
@@ -51,6 +52,14 @@ class DockerHarness(Harness):
         told: dict[str, Any] = connect().inspect_container(found["Id"])
         return told
 
+    def gateway(self) -> str:
+        """The host's own address on the network with a way out."""
+        client, name = connect(), DockerHost(self.places.state_dir).way_out
+        ensure_way_out(client, name)
+        (network,) = client.networks(names=[name])
+        address: str = network["IPAM"]["Config"][0]["Gateway"]
+        return address
+
     def runner_lives(self) -> bool:
         """Whether a runner holds its lock and has said so."""
         lock = self.places.state_dir / protocol.RUNNER / protocol.RUNNER_LOCK
@@ -58,12 +67,17 @@ class DockerHarness(Harness):
 
     def until_clean(self) -> None:
         """Wait until nothing of any run is left at the daemon."""
-        eventually(lambda: not self.containers())
+        eventually(lambda: not self.containers() and not self.networks())
+
+    def networks(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = connect().networks(names=[DockerHost(self.places.state_dir).way_out])
+        return found
 
     def close(self) -> None:
         super().close()
         client = connect()
         for one in self.containers():
             client.remove_container(one["Id"], force=True, v=True)
+        remove_way_out(client, DockerHost(self.places.state_dir).way_out)
         for attempt in self.places.state_dir.glob("runs/*/*/*/*"):
             secrets.discard(attempt)

@@ -16,11 +16,9 @@ import pytest
 from engine.agents import find_agents, own_agents_folder
 from engine.images import build, connect, recipes_for
 from engine.runs import protocol
-from engine.runs.runner.docker.creating import ensure_open_network
 from state.lifecycle import Outcome
 from tests.docker.conftest import SETTINGS
 from tests.docker.harness import DockerHarness
-from tests.docker.test_isolation_in_containers import gateway
 
 KEY = "sk-a-key-for-the-scripted-model"
 BROKEN = "raise RuntimeError('a first try that fails')"
@@ -106,8 +104,7 @@ def test_aide_writes_programs_runs_them_and_hands_in_the_best(
     shutil.copytree(own_agents_folder() / "aide", own)
     text = (own / "config.yaml").read_text().replace("agent.steps: 500", "agent.steps: 2")
     (own / "config.yaml").write_text(text)
-    ensure_open_network(connect())
-    address, model = gateway(), ScriptedModel()
+    address, model = docker.gateway(), ScriptedModel()
     with serving(model, address) as port:
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://{address}:{port}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", KEY)

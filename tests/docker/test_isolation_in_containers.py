@@ -15,8 +15,6 @@ import pytest
 from engine.images import connect
 from engine.runs import protocol
 from engine.runs.logtail import last_lines
-from engine.runs.runner.docker.creating import ensure_open_network
-from engine.runs.runner.docker.plans import OPEN_NETWORK
 from environment.warden import CUT_MARK
 from state.lifecycle import FailureClass, Outcome
 from state.records import Run
@@ -164,21 +162,12 @@ def web_server(address: str) -> Iterator[int]:
             thread.join()
 
 
-def gateway() -> str:
-    """The host's own address on the network with a way out."""
-    client = connect()
-    (network,) = client.networks(names=[OPEN_NETWORK])
-    address: str = network["IPAM"]["Config"][0]["Gateway"]
-    return address
-
-
 def fetch(url: str, name: str, *, through: str = "") -> str:
     return f'curl -s -m 10 {through} {url} > "$LOGS_DIR/{name}"; echo "code $?" >> "$LOGS_DIR/{name}"\n'
 
 
 def test_the_network_for_models_leads_to_the_named_hosts_and_nowhere_else(docker: DockerHarness) -> None:
-    ensure_open_network(connect())
-    address = gateway()
+    address = docker.gateway()
     with web_server(address) as allowed, web_server(address) as other:
         script = (
             fetch(f"http://{address}:{allowed}/a?b", "allowed")
@@ -204,14 +193,14 @@ def test_the_network_for_models_leads_to_the_named_hosts_and_nowhere_else(docker
 
 
 def test_an_open_network_has_a_way_out(docker: DockerHarness) -> None:
-    ensure_open_network(connect())
-    address = gateway()
+    address = docker.gateway()
     with web_server(address) as port:
         docker.agent("caller", fetch(f"http://{address}:{port}/", "out") + SUBMIT)
         docker.start()
         docker.launch("caller", network="open")
         (run,) = docker.ended()
     assert "hello" in (docker.folder(run) / protocol.LOGS / "out").read_text()
+    docker.until_clean()
 
 
 @pytest.mark.parametrize(

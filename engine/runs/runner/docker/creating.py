@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.runs.runner.docker.plans import OPEN_NETWORK, Plan
+from engine.runs.runner.docker.plans import Plan
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -20,8 +20,8 @@ def create(client: APIClient, name: str, plan: Plan, labels: dict[str, str]) -> 
     """
     from docker.errors import APIError
 
-    if plan.network == OPEN_NETWORK:
-        ensure_open_network(client)
+    if plan.has_way_out:
+        ensure_way_out(client, plan.network)
     try:
         made = client.create_container(
             plan.image,
@@ -87,23 +87,38 @@ def start(client: APIClient, container_id: str) -> None:
     client.start(container_id)
 
 
-def ensure_open_network(client: APIClient) -> None:
-    """Make the one network with a way out: runs on it can't reach each other.
+def ensure_way_out(client: APIClient, name: str) -> None:
+    """Make a state directory's one network with a way out: runs on it can't reach each other.
 
     Raises:
         docker.errors.DockerException: the daemon refuses or does not answer.
     """
     from docker.errors import APIError
 
-    if client.networks(names=[OPEN_NETWORK]):
+    if any(one["Name"] == name for one in client.networks(names=[name])):
         return
     try:
         client.create_network(
-            OPEN_NETWORK,
+            name,
             driver="bridge",
             check_duplicate=True,
             options={"com.docker.network.bridge.enable_icc": "false"},
         )
     except APIError as error:
         if error.status_code != _CONFLICT:  # somebody else has made it in between
+            raise
+
+
+def remove_way_out(client: APIClient, name: str) -> None:
+    """Remove the network with a way out, unless a container is on it.
+
+    Raises:
+        docker.errors.DockerException: the daemon does not answer.
+    """
+    from docker.errors import APIError
+
+    try:
+        client.remove_network(name)
+    except APIError as error:
+        if not error.is_client_error():  # not there, or in use: then the last who uses it removes it
             raise

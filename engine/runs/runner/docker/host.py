@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.images.daemon import connect
 from engine.runs.protocol import Order
+from engine.runs.runner.docker import creating
 from engine.runs.runner.docker.plans import Role
 from engine.runs.runner.sandbox import Unreachable
 from foundation.problems import EnvironmentProblem
@@ -51,6 +53,7 @@ class DockerHost:
         self._seen: dict[tuple[int, Role], Container] = {}
         self._seen_at: float | None = None
         self._starters = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="docker")
+        self._way_out_in_use = threading.Lock()
 
     @property
     def starters(self) -> ThreadPoolExecutor:
@@ -65,8 +68,36 @@ class DockerHost:
 
     def name_of(self, attempt_id: int, role: Role) -> str:
         """The name that a container has, whoever makes it: the daemon gives it only once."""
-        state = hashlib.sha256(str(self.state_dir).encode()).hexdigest()[:10]
-        return f"mlebench-{state}-{attempt_id}-{role}"
+        return f"{self._prefix}-{attempt_id}-{role}"
+
+    @property
+    def way_out(self) -> str:
+        """The name of this state directory's one network with a way out."""
+        return f"{self._prefix}-open"
+
+    @property
+    def _prefix(self) -> str:
+        return f"mlebench-{hashlib.sha256(str(self.state_dir).encode()).hexdigest()[:10]}"
+
+    @contextmanager
+    def joining_the_way_out(self) -> Iterator[None]:
+        """Keep the network while a container that has been made for it is not on it yet."""
+        with self._way_out_in_use:
+            yield
+
+    def close_the_way_out(self) -> None:
+        """Remove the network unless somebody is on it; the next who needs it makes it again.
+
+        Raises:
+            Unreachable: the daemon does not answer.
+        """
+        # Not waited for: whoever joins it now will close it later.
+        if self._way_out_in_use.acquire(blocking=False):
+            try:
+                with self.asking("the network can't be removed") as client:
+                    creating.remove_way_out(client, self.way_out)
+            finally:
+                self._way_out_in_use.release()
 
     def find(self, attempt_id: int, role: Role) -> Container | None:
         """One container, as of less than a second ago.

@@ -18,9 +18,10 @@ SERVICE = "/run/service"
 READY = "ready"
 PROXY_SOCKET = "proxy.sock"
 PROXY_PORT = 3128
-OPEN_NETWORK = "mlebench-open"
 AGENT_USER = "nonroot"
 
+_NO_NETWORK = "none"
+_NETWORK_OF = "container:"
 _PREPARED = "/run/prepared"
 _VALIDATIONS = "/run/validations.jsonl"
 # What the main process needs to give the agent a user without any, and to end whatever the agent starts.
@@ -78,20 +79,35 @@ class Plan:
     gpu_uuids: tuple[str, ...] = ()
     privileged: bool = False
 
+    @property
+    def has_way_out(self) -> bool:
+        """Whether it is on a network of its own name, which must be there before it starts."""
+        return self.network != _NO_NETWORK and not self.network.startswith(_NETWORK_OF)
+
     def config_hash(self) -> str:
         """Tells plans apart that differ in anything."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
 
 
-def plans(attempt: Path, order: Order, name_of: dict[Role, str], launch: Path | None) -> list[Plan]:
-    """All containers of an attempt, in the order in which they must start."""
-    found = [_grader(attempt, order)]
+def plans(
+    attempt: Path, order: Order, name_of: dict[Role, str], launch: Path | None, way_out: str
+) -> list[Plan]:
+    """All containers of an attempt, in the order in which they must start.
+
+    Args:
+        attempt: its directory.
+        order: what is to be done.
+        name_of: what the containers will be called.
+        launch: where arguments and variables with secrets in them lie; None where there are none.
+        way_out: the network with a way out, for those that get one.
+    """
+    found = [_grader(attempt, order, way_out)]
     if order.network == "models":
-        found.append(_proxy(attempt, order))
+        found.append(_proxy(attempt, order, way_out))
     return [*found, _agent(attempt, order, name_of[Role.GRADER], launch)]
 
 
-def _grader(attempt: Path, order: Order) -> Plan:
+def _grader(attempt: Path, order: Order, way_out: str) -> Plan:
     service = ["--port=5000", f"--competition={order.competition_id}", f"--prepared={_PREPARED}"]
     command = [
         "-m",
@@ -115,12 +131,12 @@ def _grader(attempt: Path, order: Order) -> Plan:
             Bind(attempt / protocol.VALIDATIONS, _VALIDATIONS),
             Bind(attempt / protocol.GRADER, SERVICE),
         ),
-        network=OPEN_NETWORK if order.network == "open" else "none",
+        network=way_out if order.network == "open" else _NO_NETWORK,
         memory_bytes=_SERVICE_MEMORY,
     )
 
 
-def _proxy(attempt: Path, order: Order) -> Plan:
+def _proxy(attempt: Path, order: Order, way_out: str) -> Plan:
     """The only way out of a `models` network: a socket in a folder, so that no wire leads past it."""
     command = ["-m", "environment.proxy", f"--socket={SERVICE}/{PROXY_SOCKET}"]
     return Plan(
@@ -130,7 +146,7 @@ def _proxy(attempt: Path, order: Order) -> Plan:
         f"{os.getuid()}:{os.getgid()}",
         (),
         (Bind(attempt / protocol.GRADER, SERVICE),),
-        network=OPEN_NETWORK,
+        network=way_out,
         memory_bytes=_PROXY_MEMORY,
     )
 
@@ -166,7 +182,7 @@ def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Pla
             Bind(attempt / protocol.OUTPUT, OUTPUT),
             *((Bind(launch, LAUNCH),) if launch else ()),
         ),
-        network=f"container:{grader}",
+        network=f"{_NETWORK_OF}{grader}",
         capabilities=_OF_THE_MAIN_PROCESS,
         groups=(str(os.getgid()),),
         memory_bytes=order.memory_bytes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -115,13 +116,15 @@ class DockerSandbox:
         return True
 
     def remove(self) -> None:
-        """Remove the agent's container and the folder that its services shared."""
+        """Remove the agent's container, the folder that its services shared, and the network after the last run."""
         agent = self._host.find(self._order.attempt_id, Role.AGENT)
         if agent is not None and not agent.kept:
             self._keep_output(agent)
             self._host.remove(agent.id)
         if (self._attempt / protocol.GRADER).exists():
             shutil.rmtree(self._attempt / protocol.GRADER)
+        if self._order.network != "none":
+            self._host.close_the_way_out()
 
     def image(self) -> str:
         """The digest of the agent's image."""
@@ -206,9 +209,10 @@ class DockerSandbox:
         (self._attempt / protocol.OUTPUT).chmod(0o770)
         names = {role: self._host.name_of(self._order.attempt_id, role) for role in Role}
         client = self._host.client()
-        for plan in plans(self._attempt, self._order, names, launch):
-            container = creating.create(client, names[plan.role], plan, self._labels(plan))
-            creating.start(client, container)
+        for plan in plans(self._attempt, self._order, names, launch, self._host.way_out):
+            with self._host.joining_the_way_out() if plan.has_way_out else nullcontext():
+                container = creating.create(client, names[plan.role], plan, self._labels(plan))
+                creating.start(client, container)
             if plan.role is Role.GRADER:
                 self._wait_for_grader(container)
 
