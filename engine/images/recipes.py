@@ -17,7 +17,7 @@ from foundation.problems import UsageProblem
 ENV_IMAGE = "mlebench-env"
 GRADER_IMAGE = "mlebench-grader"
 LABEL = "mlebench.recipe"
-_PACKAGES_OF_THE_GRADER = ("numpy", "pandas")
+_PACKAGES_OF_THE_GRADER = ("numpy", "pandas", "rapidfuzz")
 _IGNORED = shutil.ignore_patterns("__pycache__", ".git", "agents")
 # What agents' Dockerfiles expect to be given, as in MLE-bench.
 _AGENT_ARGUMENTS = (
