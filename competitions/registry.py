@@ -7,7 +7,7 @@ import importlib.util
 import os
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +22,11 @@ OWN_VARIABLE = "MLEBENCH_COMPETITIONS"
 _HOME = Path(__file__).parent
 _ALIASES = {"lite": "low", "all": "split75"}
 _UNION = ("low", "medium", "high")
+# How alike a name must be to be told, how much less than the likeliest, and how many of them.
+_LIKE = 0.7
+_AS_LIKE = 0.1
+_MOST_TOLD = 3
+_SHORTEST_PART = 3
 
 
 def all_ids() -> tuple[str, ...]:
@@ -38,14 +43,36 @@ def get(competition_id: str) -> Competition:
     """
     folders = _folders(_homes())
     if competition_id not in folders:
-        close = difflib.get_close_matches(competition_id, folders, n=1)
+        close = resembling(competition_id, folders)
         raise UsageProblem(
             f"Competition {competition_id!r} is not known",
-            next_step=f"Did you mean {close[0]}?"
+            next_step=f"Did you mean {' or '.join(close)}?"
             if close
             else "List them: mlebench-console competitions list",
         )
     return _read(folders[competition_id])
+
+
+def resembling(text: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The names that may have been meant, the likeliest first: by part, by beginning, or misspelt.
+
+    Names are long and people type the beginning, so that a name is as close as its closest part.
+    """
+    wanted = text.strip().lower()
+    likeness = {name: _likeness(wanted, name.lower()) for name in known} if wanted else {}
+    close = [name for name, found in likeness.items() if found >= _LIKE]
+    best = max((likeness[name] for name in close), default=0.0)
+    close = [name for name in close if likeness[name] > best - _AS_LIKE]
+    return tuple(sorted(close, key=lambda name: (-likeness[name], name))[:_MOST_TOLD])
+
+
+def _likeness(wanted: str, name: str) -> float:
+    parts = [name]
+    if len(wanted) >= _SHORTEST_PART:
+        if wanted in name:
+            return 1.0
+        parts += [name[: len(wanted)], *name.split("-")]
+    return max(difflib.SequenceMatcher(None, wanted, part).ratio() for part in parts)
 
 
 def _homes() -> tuple[Path, ...]:
@@ -135,3 +162,15 @@ def read_split(path_or_name: str | Path) -> tuple[str, ...]:
         raise DataProblem(f"Split file {path} cannot be read", str(error)) from error
     ids = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     return tuple(get(competition_id).id for competition_id in dict.fromkeys(ids))
+
+
+def choose(names: Iterable[str]) -> tuple[str, ...]:
+    """The competitions that are meant by ids and named splits, in this order, each once.
+
+    Raises:
+        UsageProblem: one of them is neither.
+    """
+    chosen: list[str] = []
+    for name in names:
+        chosen += splits()[name] if name in splits() else [get(name).id]
+    return tuple(dict.fromkeys(chosen))

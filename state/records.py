@@ -99,6 +99,7 @@ class SweepSpec:
     idle_limit_seconds: float | None = None
     disk_limit_bytes: int | None = None
     retries: int = 0
+    start_ramp_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -132,3 +132,12 @@ def queued_count(database: Database) -> int:
     """Count the runs that wait."""
     row = database.row("SELECT COUNT(*) AS queued FROM runs WHERE state = 'queued'")
     return 0 if row is None else int(row["queued"])
+
+
+def last_launch(database: Database, sweep_id: str) -> float | None:
+    """Tell when the newest attempt of a sweep was made."""
+    row = database.row(
+        "SELECT MAX(created_at) AS at FROM attempts JOIN runs ON runs.id = attempts.run_id WHERE sweep_id = ?",
+        (sweep_id,),
+    )
+    return None if row is None else row["at"]

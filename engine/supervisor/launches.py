@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from competitions import registry
 from competitions.task import refuse_excluded
 from engine import datasets as preparation
-from engine.agents import prepare_launch
+from engine.agents import Agent, prepare_launch
 from engine.places import Places
 from engine.runs import launching, protocol, runtime
+from engine.space import gigabytes
 from engine.supervisor import container_needs
 from engine.supervisor.arguments import Arguments
+from engine.supervisor.settings import Settings
+from engine.sweeps.launch import Launch
 from foundation.problems import DataProblem, UsageProblem
 from state import experiments, sweeps
 from state.database import Database
@@ -24,18 +26,6 @@ from state.records import Sweep, SweepSpec
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9._-]+")
 _MOST_SEEDS = 1000
-
-
-@dataclass(frozen=True)
-class Launch:
-    """A launch request, read but not yet checked."""
-
-    spec: SweepSpec
-    name: str
-    concurrency: int
-    priority: int
-    experiment: str
-    note: str
 
 
 def read_launch(arguments: Arguments, places: Places) -> Launch:
@@ -72,6 +62,7 @@ def read_launch(arguments: Arguments, places: Places) -> Launch:
         idle_limit_seconds=arguments.optional_number("idle_limit_seconds"),
         disk_limit_bytes=arguments.optional_integer("disk_limit_bytes"),
         retries=arguments.integer("retries", usual.retries),
+        start_ramp_seconds=arguments.number("start_ramp_seconds", usual.start_ramp_seconds),
     )
     launch = Launch(
         spec,
@@ -85,15 +76,17 @@ def read_launch(arguments: Arguments, places: Places) -> Launch:
     return launch
 
 
-def create(database: Database, launch: Launch, places: Places, *, slots: float, now: float) -> Sweep:
+def create(
+    database: Database, launch: Launch, agent: Agent, places: Places, settings: Settings, *, now: float
+) -> Sweep:
     """Check a launch and create its sweep, its runs, and the requests for datasets that it lacks.
 
     Raises:
         Problem: it can't be done, for the first reason found; nothing has been created then.
     """
     spec = launch.spec
-    _check_numbers(launch, slots)
-    agent = launching.agent_of(spec)
+    _check_numbers(launch)
+    _check_size(spec, settings)
     prepare_launch(agent, os.environ)
     if runtime.resolve(spec.runtime) == protocol.DOCKER:
         container_needs.check(spec, agent)
@@ -145,7 +138,7 @@ def _missing_datasets(spec: SweepSpec, places: Places) -> dict[str, preparation.
     return missing
 
 
-def _check_numbers(launch: Launch, slots: float) -> None:
+def _check_numbers(launch: Launch) -> None:
     spec = launch.spec
     for name, value in (
         ("time_limit_seconds", spec.time_limit_seconds),
@@ -157,8 +150,12 @@ def _check_numbers(launch: Launch, slots: float) -> None:
     ):
         if not math.isfinite(value) or value <= 0:
             raise UsageProblem(f"'{name}' must be above 0, not {value:g}")
-    if not math.isfinite(spec.grace_seconds) or spec.grace_seconds < 0:
-        raise UsageProblem(f"'grace_seconds' must be 0 or more, not {spec.grace_seconds:g}")
+    for name, value in (
+        ("grace_seconds", spec.grace_seconds),
+        ("start_ramp_seconds", spec.start_ramp_seconds),
+    ):
+        if not math.isfinite(value) or value < 0:
+            raise UsageProblem(f"'{name}' must be 0 or more, not {value:g}")
     if spec.retries < 0 or spec.gpus < -1:
         raise UsageProblem("'retries' and 'gpus' are counts")
     if spec.seeds > _MOST_SEEDS:
@@ -167,11 +164,21 @@ def _check_numbers(launch: Launch, slots: float) -> None:
         raise UsageProblem(
             f"there is no network policy '{spec.network}'", "", f"Known are: {', '.join(runtime.NETWORKS)}."
         )
-    if spec.cpus > slots:
+
+
+def _check_size(spec: SweepSpec, settings: Settings) -> None:
+    """Refuse what would wait for ever."""
+    if spec.cpus > settings.cpus:
         raise UsageProblem(
             f"a run that takes {spec.cpus:g} CPUs never starts here",
-            f"this engine has {slots:g} slots",
+            f"this engine has {settings.cpus:g} slots",
             "Ask for fewer, or set cpus in the [engine] table of config.toml.",
+        )
+    if (spec.memory_bytes or 0) > settings.memory_bytes:
+        raise UsageProblem(
+            f"a run that may take {gigabytes(spec.memory_bytes or 0)} of memory never starts here",
+            f"this engine has {gigabytes(settings.memory_bytes)} for all runs",
+            "Ask for less, or set memory_gb in the [engine] table of config.toml.",
         )
 
 

@@ -11,6 +11,8 @@ from engine.runs import launching
 from engine.runs.protocol import Stop
 from engine.supervisor import launches
 from engine.supervisor.arguments import Arguments
+from engine.supervisor.settings import Settings
+from engine.sweeps.launch import refuse_another
 from foundation.clock import Clock
 from foundation.problems import Problem, UsageProblem
 from state import events, experiments, requests, runs, sweeps, transitions
@@ -33,14 +35,13 @@ class RequestDesk:
         clock: Clock,
         log: Log,
         dataset_handlers: Mapping[str, Handler],
-        *,
-        slots: float,
+        settings: Settings,
     ) -> None:
         self._database = database
         self._places = places
         self._clock = clock
         self._log = log
-        self._slots = slots
+        self._settings = settings
         self._handlers: dict[str, Handler] = {
             "sweep.launch": self._launch,
             "sweep.pause": self._pause,
@@ -81,11 +82,14 @@ class RequestDesk:
 
     def _launch(self, arguments: Arguments, _by: str) -> Answer:
         launch = launches.read_launch(arguments, self._places)
-        sweep = launches.create(
-            self._database, launch, self._places, slots=self._slots, now=self._clock.now()
-        )
-        count = sweep.spec.seeds * len(sweep.spec.competitions)
-        return Answer(f"sweep {sweep.id} is launched with {count} runs", sweep.id)
+        agent = launching.agent_of(launch.spec)
+        there = sweeps.find(self._database, launch.name) if launch.name else None
+        if there is not None:
+            refuse_another(launch, agent.version, there)
+            return Answer(f"sweep {there.id} is there already, just so; nothing was launched", there.id)
+        now = self._clock.now()
+        sweep = launches.create(self._database, launch, agent, self._places, self._settings, now=now)
+        return Answer(f"sweep {sweep.id} is launched with {launch.run_count} runs", sweep.id)
 
     def _pause(self, arguments: Arguments, _by: str) -> Answer:
         return self._set_state(

@@ -16,6 +16,7 @@ class Settings:
 
     Attributes:
         cpus: processor slots that live runs may take together.
+        memory_gb: what the memory limits of live runs may come to together.
         dataset_workers: datasets that are prepared at once.
         download_workers: datasets that are downloaded at once.
         keep_free_gb: how much of the data directory's disk datasets must leave free.
@@ -23,10 +24,16 @@ class Settings:
     """
 
     cpus: float
+    memory_gb: float
     dataset_workers: int = 2
     download_workers: int = 3
     keep_free_gb: float = 1.0
     grading_workers: int = 2
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory for runs."""
+        return round(self.memory_gb * 1e9)
 
 
 def read_settings(config_file: Path) -> Settings:
@@ -47,4 +54,5 @@ def read_settings(config_file: Path) -> Settings:
             )
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             raise UsageProblem(f"{config_file}: [engine] {name} is not a number above 0")
-    return Settings(**{"cpus": float(os.cpu_count() or 1), **table})
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return Settings(**{"cpus": float(os.cpu_count() or 1), "memory_gb": memory / 1e9, **table})

@@ -11,7 +11,9 @@ from engine.places import Places
 from engine.runs import launching, protocol, runtime
 from engine.runs.protocol import Order
 from engine.runs.redaction import Redaction
-from engine.runs.scheduling import Demand, choose
+from engine.runs.scheduling import Demand, Free, choose
+from engine.supervisor.ramp import StartRamp
+from engine.supervisor.settings import Settings
 from foundation.clock import Clock
 from foundation.problems import EnvironmentProblem, Problem
 from state import runs, sweeps, transitions
@@ -36,8 +38,7 @@ class Starter:
         log: Log,
         redaction: Redaction,
         gpus: GpuPool,
-        *,
-        slots: float,
+        settings: Settings,
     ) -> None:
         self._database = database
         self._places = places
@@ -45,7 +46,8 @@ class Starter:
         self._log = log
         self._redaction = redaction
         self._gpus = gpus
-        self._slots = slots
+        self._settings = settings
+        self._ramp = StartRamp(database, clock)
         self.slots_used = 0.0
 
     def recover(self) -> None:
@@ -68,14 +70,18 @@ class Starter:
         self.slots_used = sum(sweep.spec.cpus * live.get(sweep.id, 0) for sweep in everything)
         active = {sweep.id: sweep for sweep in everything if sweep.state is SweepState.ACTIVE}
         demands = [self._demand(sweep, live.get(sweep.id, 0)) for sweep in active.values()]
-        free = self._slots - self.slots_used
-        free_gpus = self._free_gpus() if any(demand.gpus for demand in demands) else {}
-        for choice in choose(demands, free_cpus=free, free_gpus=free_gpus, at_most=_AT_MOST_A_STEP):
+        memory_used = sum((sweep.spec.memory_bytes or 0) * live.get(sweep.id, 0) for sweep in everything)
+        free = Free(
+            self._settings.cpus - self.slots_used,
+            self._settings.memory_bytes - memory_used,
+            self._free_gpus() if any(demand.gpus for demand in demands) else {},
+        )
+        for choice in choose(demands, free=free, at_most=_AT_MOST_A_STEP):
             run = runs.get(self._database, choice.run_id)
             self._start(active[run.sweep_id], run, choice.gpu_uuids)
 
     def _demand(self, sweep: Sweep, live: int) -> Demand:
-        room = min(max(0, sweep.concurrency - live), _AT_MOST_A_STEP)
+        room = self._ramp.may_start(sweep, min(max(0, sweep.concurrency - live), _AT_MOST_A_STEP))
         ready = runs.next_ready(self._database, sweep.id, sweep.spec.edition, limit=room) if room else []
         return Demand(
             sweep.id,
@@ -84,6 +90,7 @@ class Starter:
             sweep.spec.cpus,
             live,
             tuple(run.id for run in ready),
+            sweep.spec.memory_bytes or 0,
             sweep.spec.gpus,
             1 / sweep.spec.runs_per_gpu,
         )
@@ -121,6 +128,7 @@ class Starter:
         attempt = transitions.launch(
             self._database, run.id, directory=directory, runtime=kind, now=self._clock.now()
         )
+        self._ramp.note_start(sweep.id)
         self._learn_secrets(sweep)
         self._gpus.hold(attempt.id, gpu_uuids, 1 / sweep.spec.runs_per_gpu)
         self._hand_over(sweep, run, attempt, gpu_uuids)

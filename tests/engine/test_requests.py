@@ -15,6 +15,7 @@ from engine.datasets.requests import DatasetRequests
 from engine.places import Places
 from engine.runs import protocol
 from engine.supervisor.requests import RequestDesk
+from engine.supervisor.settings import Settings
 from engine.workers import WorkerPool
 from foundation.clock import SystemClock
 from state import database, datasets, events, experiments, requests, runs, sweeps, transitions
@@ -38,7 +39,9 @@ class Desk:
         room = Room(downloads=1, preparations=1)
         dataset_desk = DatasetDesk(self.state, pool, clock, data_dir=places.data_dir, room=room)
         asked = DatasetRequests(self.state, dataset_desk, places.data_dir, clock)
-        self._desk = RequestDesk(self.state, places, clock, self._log, asked.handlers, slots=4)
+        self._desk = RequestDesk(
+            self.state, places, clock, self._log, asked.handlers, Settings(cpus=4, memory_gb=8)
+        )
 
     def _log(self, text: str, error: BaseException | None) -> None:
         self.errors.append(f"{text}: {error!r}")
@@ -98,6 +101,8 @@ def test_a_launch_makes_a_readable_name_its_runs_and_its_experiment(desk: Desk) 
         ({"time_limit_seconds": float("nan")}, "time_limit_seconds"),
         ({"time_limit_seconds": None}, "not a number"),
         ({"cpus": 5}, "never starts here"),
+        ({"memory_bytes": 9 * 10**9}, "never starts here"),
+        ({"start_ramp_seconds": -1}, "'start_ramp_seconds'"),
         ({"gpus": 1}, "can't be given gpus"),
         ({"edition": "v2"}, "no edition 'v2'"),
         ({"runtime": "slurm"}, "no runtime 'slurm'"),
@@ -130,10 +135,13 @@ def test_a_launch_without_its_secrets_is_refused_by_their_name(desk: Desk, tmp_p
     assert sweeps.all_sweeps(desk.state) == []
 
 
-def test_a_name_is_taken_once(desk: Desk) -> None:
+def test_the_same_launch_again_is_the_same_sweep_and_another_of_its_name_is_refused(desk: Desk) -> None:
     desk.launch(name="named")
-    with pytest.raises(RefusedRequest, match="already a sweep 'named'"):
-        desk.launch(name="named")
+    again = desk.launch(name="named")
+    assert again.sweep_id == "named" and "nothing was launched" in again.text
+    assert len(runs.of_sweep(desk.state, "named")) == 2
+    with pytest.raises(RefusedRequest, match="already a sweep 'named': it differs in seeds"):
+        desk.launch(name="named", seeds=3)
     assert len(sweeps.all_sweeps(desk.state)) == 1
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.runs.scheduling import Choice, Demand
+from engine.runs.scheduling import Choice, Demand, Free
 from engine.runs.scheduling import choose as choose_runs
 
 
@@ -19,7 +20,7 @@ def demand(
 
 def choose(demands: list[Demand], *, free_cpus: float, at_most: int) -> list[int]:
     """Choose where no run takes a GPU."""
-    chosen = choose_runs(demands, free_cpus=free_cpus, free_gpus={}, at_most=at_most)
+    chosen = choose_runs(demands, free=Free(free_cpus, inf, {}), at_most=at_most)
     return [choice.run_id for choice in chosen]
 
 
@@ -86,19 +87,19 @@ def test_no_choice_ever_oversteps_a_bound(wanted: list[Demand], free: float, at_
 
 def test_gpus_are_leased_with_the_slots_and_bound_what_starts() -> None:
     wants = replace(demand("a", range(4)), gpus=1)
-    chosen = choose_runs([wants], free_cpus=9, free_gpus={"GPU-a": 1.0, "GPU-b": 1.0}, at_most=9)
+    chosen = choose_runs([wants], free=Free(9, inf, {"GPU-a": 1.0, "GPU-b": 1.0}), at_most=9)
     assert chosen == [Choice(0, ("GPU-a",)), Choice(1, ("GPU-b",))]
 
 
 def test_several_runs_share_a_gpu_only_if_the_operator_says_so() -> None:
     sharing = replace(demand("a", range(4)), gpus=1, gpu_share=0.5)
-    chosen = choose_runs([sharing], free_cpus=9, free_gpus={"GPU-a": 1.0, "GPU-b": 0.5}, at_most=9)
+    chosen = choose_runs([sharing], free=Free(9, inf, {"GPU-a": 1.0, "GPU-b": 0.5}), at_most=9)
     assert [choice.gpu_uuids for choice in chosen] == [("GPU-b",), ("GPU-a",), ("GPU-a",)]
 
 
 def test_all_gpus_are_waited_for() -> None:
     everything = replace(demand("a", range(1)), gpus=-1)
-    assert choose_runs([everything], free_cpus=9, free_gpus={"GPU-a": 1.0, "GPU-b": 0.5}, at_most=9) == []
-    assert choose_runs([everything], free_cpus=9, free_gpus={}, at_most=9) == []
-    chosen = choose_runs([everything], free_cpus=9, free_gpus={"GPU-a": 1.0, "GPU-b": 1.0}, at_most=9)
+    assert choose_runs([everything], free=Free(9, inf, {"GPU-a": 1.0, "GPU-b": 0.5}), at_most=9) == []
+    assert choose_runs([everything], free=Free(9, inf, {}), at_most=9) == []
+    chosen = choose_runs([everything], free=Free(9, inf, {"GPU-a": 1.0, "GPU-b": 1.0}), at_most=9)
     assert chosen == [Choice(0, ("GPU-a", "GPU-b"))]
