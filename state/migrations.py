@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from importlib.resources import files
 
-NEWEST_VERSION = 1
+NEWEST_VERSION = 2
 
 
 def migrate(connection: sqlite3.Connection) -> None:
@@ -22,6 +22,12 @@ def migrate(connection: sqlite3.Connection) -> None:
             if statement.strip():
                 database.conn.execute(statement)
         database.conn.execute("PRAGMA user_version = 1")
+
+    @steps(name="0002-what-an-attempt-ran-in-and-on")
+    def _image_and_hardware(database: Database) -> None:
+        database.conn.execute("ALTER TABLE attempts ADD COLUMN image TEXT NOT NULL DEFAULT ''")
+        database.conn.execute("ALTER TABLE attempts ADD COLUMN hardware TEXT")
+        database.conn.execute("PRAGMA user_version = 2")
 
     steps.apply(Database(connection, execute_plugins=False))
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from state.records import SweepSpec
+from state.records import Hardware, SweepSpec
 
 Record = TypeVar("Record")
 _Converter = Callable[[Any], Any]
@@ -29,6 +29,16 @@ def spec_from_json(text: str) -> SweepSpec:
     return SweepSpec(**values)
 
 
+def hardware_to_json(hardware: Hardware) -> str:
+    """Write what an attempt ran on for keeping."""
+    return json.dumps(asdict(hardware), sort_keys=True)
+
+
+def _hardware_from_json(text: str) -> Hardware:
+    values: dict[str, Any] = json.loads(text)
+    return Hardware(**values | {"gpus": tuple(values["gpus"])})
+
+
 def _as_is(value: Any) -> Any:
     return value
 
@@ -39,6 +49,8 @@ def _converter(hint: Any) -> _Converter:
         return lambda value: None if value is None else inner(value)
     if hint is SweepSpec:
         return spec_from_json
+    if hint is Hardware:
+        return _hardware_from_json
     if hint is dict or get_origin(hint) is dict:
         return json.loads
     if hint is bool:

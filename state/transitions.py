@@ -9,7 +9,8 @@ from state import events, runs
 from state.database import Database
 from state.events import Happening
 from state.lifecycle import ENDED, FailureClass, Outcome, RunState, require_allowed
-from state.records import Attempt, Run
+from state.records import Attempt, Hardware, Run
+from state.rows import hardware_to_json
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,23 @@ def launch(database: Database, run_id: int, *, directory: str, runtime: str, now
     return runs.attempt(database, attempt_id)
 
 
-def started(database: Database, attempt_id: int, *, isolated: bool, at: float, now: float) -> None:
-    """Starting to running: the agent's process is there."""
+def started(
+    database: Database,
+    attempt_id: int,
+    *,
+    isolated: bool,
+    at: float,
+    now: float,
+    image: str = "",
+    hardware: Hardware | None = None,
+) -> None:
+    """Starting to running: the agent's process is there, in this image and on this hardware."""
     with database.transaction():
         run, attempt = _current(database, attempt_id)
         _move(database, run, RunState.RUNNING)
         database.execute(
-            "UPDATE attempts SET started_at = ?, isolated = ? WHERE id = ?", (at, isolated, attempt_id)
+            "UPDATE attempts SET started_at = ?, isolated = ?, image = ?, hardware = ? WHERE id = ?",
+            (at, isolated, image, hardware_to_json(hardware) if hardware else None, attempt_id),
         )
         database.execute(
             "UPDATE runs SET started_at = ?, last_activity_at = ? WHERE id = ?", (at, at, run.id)

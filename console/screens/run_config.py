@@ -18,6 +18,7 @@ _LABEL = 18
 def config(facts: RunFacts, order: Order | None, width: int) -> list[Line]:
     """What was asked for, what the latest attempt got, and where things are."""
     spec, attempt = facts.sweep.spec, facts.attempt
+    machine = attempt.hardware.in_words() if attempt and attempt.hardware else ""
     isolation = {None: wording.UNKNOWN, True: "isolated", False: "not isolated: trusted agents only"}
     rows = [
         ("agent", spec.agent_id),
@@ -30,6 +31,8 @@ def config(facts: RunFacts, order: Order | None, width: int) -> list[Line]:
         ("processors", f"{spec.cpus:g}"),
         ("memory", wording.size(spec.memory_bytes) if spec.memory_bytes else "not limited"),
         ("GPUs", "all" if spec.gpus < 0 else str(spec.gpus)),
+        ("machine", machine or wording.UNKNOWN),
+        ("image digest", (attempt.image if attempt else "") or "none"),
         ("directory", str(facts.directory) if attempt else wording.UNKNOWN),
     ]
     if order is not None:

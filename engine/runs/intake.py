@@ -100,7 +100,13 @@ class Intake:
         match report:
             case AgentStarted() if run.state is RunState.STARTING:
                 transitions.started(
-                    self._database, attempt.id, isolated=report.isolated, at=report.at, now=now
+                    self._database,
+                    attempt.id,
+                    isolated=report.isolated,
+                    at=report.at,
+                    now=now,
+                    image=report.image,
+                    hardware=report.hardware,
                 )
             case SubmissionTaken():
                 snapshot = Snapshot(

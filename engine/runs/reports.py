@@ -5,14 +5,22 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from state.records import Hardware
+
 
 @dataclass(frozen=True)
 class AgentStarted:
-    """The agent's process is there; `image` is the digest of what it runs in, empty where there is none."""
+    """The agent's process is there.
+
+    Attributes:
+        image: the digest of what it runs in; empty where there is none.
+        hardware: what it runs on; None in what older versions have written.
+    """
 
     at: float
     isolated: bool
     image: str = ""
+    hardware: Hardware | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,11 @@ def from_line(line: dict[str, Any]) -> RunReport | None:
     kind = _KINDS.get(str(line.get("kind")))
     if kind is None:
         return None
+    values = {name: value for name, value in line.items() if name != "kind"}
     try:
-        return kind(**{name: value for name, value in line.items() if name != "kind"})
-    except TypeError:
+        if values.get("hardware") is not None:
+            told = values["hardware"]
+            values["hardware"] = Hardware(**told | {"gpus": tuple(told["gpus"])})
+        return kind(**values)
+    except (TypeError, KeyError):
         return None

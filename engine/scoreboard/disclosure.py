@@ -24,6 +24,8 @@ class Disclosure:
         absent: competitions of the benchmark's 75 without a single run.
         excluded: competitions that the edition leaves out, with the reason.
         defects: known defects of the edition that touch a competition of the row.
+        hardware: what a run was given of its machine.
+        machines: what the runs' machines are made of, each kind once.
         images: digests of the images that the agent ran in.
         test_feedback: whether the agent could learn its score on the test set; None: not known.
         isolated: runs that were kept from answers and network, and how many there are; None: not known.
@@ -44,6 +46,7 @@ class Disclosure:
     hardware: str
     network: str
     images: tuple[str, ...]
+    machines: tuple[str, ...]
     test_feedback: bool | None
     isolated: tuple[int, int] | None
     demo: bool
@@ -70,6 +73,7 @@ class Disclosure:
             ),
             ("time limit", UNKNOWN if self.hours is None else limit_text(self.hours)),
             ("hardware per run", self.hardware or UNKNOWN),
+            ("machines", "; ".join(self.machines) or UNKNOWN),
             ("network policy", self.network or UNKNOWN),
             ("isolated runs", UNKNOWN if self.isolated is None else _of(*self.isolated)),
             ("test-set feedback", {True: "yes", False: "no", None: UNKNOWN}[self.test_feedback]),
@@ -81,6 +85,7 @@ def disclose(
     row: Row,
     *,
     images: Sequence[str] = (),
+    machines: Sequence[str] = (),
     isolated: tuple[int, int] | None = None,
 ) -> Disclosure:
     """Say what must be told with a row; our own agents never learn a score, of others we don't know."""
@@ -112,6 +117,7 @@ def disclose(
         hardware=evidence.conditions.hardware,
         network=evidence.conditions.network,
         images=tuple(images),
+        machines=tuple(machines),
         test_feedback=False if evidence.table == "own" else None,
         isolated=isolated,
         demo=row.demo,

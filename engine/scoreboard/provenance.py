@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.runs import jsonlines, protocol
-from engine.runs.reports import AgentStarted, from_line
+from engine.scoreboard.disclosure import Disclosure, disclose
 from engine.scoreboard.evidence import Evidence, Trial
-from foundation.problems import DataProblem
+from engine.scoreboard.model import Row
 from state import runs, submissions
 from state.database import Database
 from state.records import Attempt
@@ -20,10 +19,12 @@ class Provenance:
 
     Attributes:
         images: digests of the agents' images, each once.
+        machines: what they ran on, in words, each once.
         isolated: attempts that were kept from answers and network, and how many have told.
     """
 
     images: tuple[str, ...]
+    machines: tuple[str, ...]
     isolated: tuple[int, int]
 
 
@@ -32,8 +33,17 @@ def provenance_of(database: Database, evidence: Evidence) -> Provenance:
     found = [_latest(database, trial) for trial in evidence.trials]
     attempts = [attempt for attempt in found if attempt is not None]
     told = [attempt.isolated for attempt in attempts if attempt.isolated is not None]
-    images = {_image_of(database.path.parent / attempt.directory) for attempt in attempts} - {""}
-    return Provenance(tuple(sorted(images)), (sum(told), len(told)))
+    images = {attempt.image for attempt in attempts} - {""}
+    machines = {attempt.hardware.in_words() for attempt in attempts if attempt.hardware is not None} - {""}
+    return Provenance(tuple(sorted(images)), tuple(sorted(machines)), (sum(told), len(told)))
+
+
+def disclosed(database: Database, evidence: Evidence, row: Row) -> Disclosure:
+    """Say what must be told with a row; of our own runs also what their attempts had."""
+    if evidence.table != "own":
+        return disclose(evidence, row)
+    found = provenance_of(database, evidence)
+    return disclose(evidence, row, images=found.images, machines=found.machines, isolated=found.isolated)
 
 
 def files_of(database: Database, trial: Trial) -> tuple[Path, Path | None] | None:
@@ -54,12 +64,3 @@ def files_of(database: Database, trial: Trial) -> tuple[Path, Path | None] | Non
 
 def _latest(database: Database, trial: Trial) -> Attempt | None:
     return None if trial.run_id is None else runs.latest_attempt(database, trial.run_id)
-
-
-def _image_of(folder: Path) -> str:
-    try:
-        lines = jsonlines.read(folder / protocol.EVENTS).values
-    except DataProblem:
-        return ""  # an attempt that never came so far as to report, or whose folder was removed since
-    reports = (from_line(line) for line in lines)
-    return next((report.image for report in reports if isinstance(report, AgentStarted)), "")

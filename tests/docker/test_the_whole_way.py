@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from engine.agents import own_agents_folder
@@ -25,6 +27,9 @@ def test_the_dummy_goes_the_whole_way_in_a_container(docker: DockerHarness) -> N
             line for line in lines(docker.folder(run) / protocol.EVENTS) if line["kind"] == "started"
         )
         assert started["image"].startswith("sha256:")
+        assert attempt.image == started["image"]
+        assert attempt.hardware is not None
+        assert attempt.hardware.cpus == os.cpu_count()
         (call,) = lines(docker.folder(run) / protocol.VALIDATIONS)
         assert call["valid"]
     docker.until_clean()

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import json
 import sqlite3
+from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from foundation.problems import StateProblem
 from state import database as state_database
-from state import requests, sweeps
+from state import requests, runs, sweeps
 from state.database import DATABASE_NAME, Database
 from state.records import RequestState
 from tests.state.worlds import create_sweep
@@ -54,6 +56,37 @@ def test_opening_twice_migrates_once_and_keeps_everything(tmp_path: Path) -> Non
     second = state_database.open_for_writing(tmp_path)
     assert sweeps.all_sweeps(second) == [created]
     second.close()
+
+
+def test_a_state_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it(tmp_path: Path) -> None:
+    path = tmp_path / DATABASE_NAME
+    with sqlite3.connect(path) as first:
+        first.executescript(resources.files("state").joinpath("schema.sql").read_text())
+        first.execute("CREATE TABLE _sqlite_migrations (migration_set TEXT, name TEXT, applied_at TEXT)")
+        first.execute(
+            "INSERT INTO _sqlite_migrations VALUES ('mlebench-console', '0001-first-schema', '2026-01-01')"
+        )
+        first.execute(
+            "INSERT INTO sweeps VALUES ('s', 's', 'active', ?, '1', 1, 0, 1.0, '')",
+            [json.dumps({"agent_id": "a", "agents_dir": "", "competitions": ["c"], "seeds": 1,
+                         "time_limit_seconds": 60.0})],
+        )  # fmt: skip
+        first.execute(
+            "INSERT INTO runs (id, sweep_id, competition_id, seed, state, queued_at, position, attempts)"
+            " VALUES (1, 's', 'c', 1, 'finished', 1.0, 1, 1)"
+        )
+        first.execute(
+            "INSERT INTO attempts (run_id, number, directory, runtime, created_at)"
+            " VALUES (1, 1, 'd', 'docker', 1.0)"
+        )
+        first.execute("PRAGMA user_version = 1")
+    first.close()
+    with pytest.raises(StateProblem, match="schema version 1"):
+        state_database.open_for_reading(tmp_path)
+    newest = state_database.open_for_writing(tmp_path)
+    (attempt,) = runs.attempts(newest, 1)
+    assert (attempt.directory, attempt.image, attempt.hardware) == ("d", "", None)
+    newest.close()
 
 
 def test_no_state_yet_is_told_with_the_next_step(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine.gpus import nvidia_reader
 from engine.runs import protocol
 from engine.runs.runner.loop import LOOK_SECONDS, Runner
 from foundation import locks
@@ -47,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda _number, _frame: ended.set())
     clock = SystemClock()
-    runner = Runner(state_dir, clock, _log)
+    runner = Runner(state_dir, clock, _log, nvidia_reader())
     needed_at = clock.monotonic()
     while not ended.wait(LOOK_SECONDS):
         runner.tick()

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
 
+from engine.gpus import GpuReader
 from engine.runs import jsonlines, protocol, reports, secrets
 from engine.runs.protocol import AgentEnd, Exit, Limited, Order, Started
 from engine.runs.reports import (
@@ -20,7 +21,7 @@ from engine.runs.reports import (
     SubmissionRefused,
     SubmissionTaken,
 )
-from engine.runs.runner import processes
+from engine.runs.runner import hardware, processes
 from engine.runs.runner.limits import LimitWatch
 from engine.runs.runner.sandbox import Sandbox, Sight
 from engine.runs.runner.submissions import SubmissionWatch
@@ -43,9 +44,16 @@ class Stage(Enum):
 class RunnerAttempt:
     """Everything here may be done again by another runner after a kill at any point."""
 
-    def __init__(self, folder: Path, clock: Clock, sandbox_for: Callable[[Path, Order], Sandbox]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        clock: Clock,
+        sandbox_for: Callable[[Path, Order], Sandbox],
+        gpus: GpuReader,
+    ) -> None:
         self.folder = folder
         self._clock = clock
+        self._gpus = gpus
         self._order = protocol.read(folder / protocol.ORDER, Order)
         self._sandbox = sandbox_for(folder, self._order)
         self._reported = [
@@ -185,11 +193,16 @@ class RunnerAttempt:
         return taken.sequence, ""
 
     def _report_started(self, started: Started) -> None:
-        self._report_once(AgentStarted(started.at, started.isolated, self._sandbox.image()))
+        if not self._has_reported(AgentStarted):
+            found = hardware.look(self._order.gpu_uuids, self._gpus)
+            self._report(AgentStarted(started.at, started.isolated, self._sandbox.image(), found))
 
     def _report_once(self, report: RunReport) -> None:
-        if not any(isinstance(known, type(report)) for known in self._reported):
+        if not self._has_reported(type(report)):
             self._report(report)
+
+    def _has_reported(self, kind: type[RunReport]) -> bool:
+        return any(isinstance(known, kind) for known in self._reported)
 
     def _report(self, report: RunReport) -> None:
         jsonlines.append(self.folder / protocol.EVENTS, [reports.to_line(report)], durable=True)

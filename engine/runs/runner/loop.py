@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.gpus import GpuReader
 from engine.runs import protocol
 from engine.runs.protocol import Exit, Handed, Order
 from engine.runs.runner import processes
@@ -42,11 +43,12 @@ class _Held:
 class Runner:
     """Owns the attempts in one state directory's inbox."""
 
-    def __init__(self, state_dir: Path, clock: Clock, log: Log) -> None:
+    def __init__(self, state_dir: Path, clock: Clock, log: Log, gpus: GpuReader) -> None:
         self._state_dir = state_dir
         self._inbox = protocol.inbox(state_dir)
         self._clock = clock
         self._log = log
+        self._gpus = gpus
         self._held: dict[str, _Held] = {}
         self._children: list[subprocess.Popen[bytes]] = []
         self._docker: DockerHost | None = None
@@ -79,7 +81,7 @@ class Runner:
             if held.attempt is None:
                 handed = protocol.read(self._inbox / name, Handed)
                 held.attempt = RunnerAttempt(
-                    self._state_dir / handed.directory, self._clock, self._sandbox_for
+                    self._state_dir / handed.directory, self._clock, self._sandbox_for, self._gpus
                 )
             held.attempt.look()
             held.troubles = 0

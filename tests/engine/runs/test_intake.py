@@ -17,7 +17,7 @@ from engine.runs.reports import AgentEnded, AgentStarted, Collected, SubmissionT
 from state import database, runs, submissions, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import Attempt, Run, SweepSpec
+from state.records import Attempt, Hardware, Run, SweepSpec
 from state.samples import Samples
 
 
@@ -117,6 +117,16 @@ def test_reports_are_taken_in_as_they_come_and_each_once(world: World) -> None:
     assert not inbox_file(world.state_dir, world.attempts[0].id).exists()
     assert world.run(1).state is RunState.STARTING
     assert world.logged == []
+
+
+def test_what_an_attempt_ran_in_and_on_is_kept_with_it(world: World) -> None:
+    told = Hardware("A processor", 36, 440 << 30, ("NVIDIA A10, 24 GiB",))
+    world.report(0, AgentStarted(10, isolated=True, image="sha256:abc", hardware=told))
+    world.report(1, AgentStarted(10, isolated=True))
+    world.intake.step()
+    known, unknown = (runs.attempt(world.state, attempt.id) for attempt in world.attempts)
+    assert (known.image, known.hardware) == ("sha256:abc", told)
+    assert (unknown.image, unknown.hardware) == ("", None)
 
 
 def test_an_exit_alone_is_enough(world: World) -> None:

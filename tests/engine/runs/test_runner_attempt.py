@@ -6,10 +6,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from engine.gpus import Gpu, RecordedReader
 from engine.runs import protocol
 from engine.runs.protocol import Exit, Order, Started, Stop
 from engine.runs.runner import processes
@@ -19,6 +21,9 @@ from foundation import locks
 from foundation.clock import SystemClock
 from tests.engine.harness import eventually, lines
 
+GPUS = RecordedReader(
+    (Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None), Gpu("GPU-b", "Some GPU", None, None, None))
+)
 HOLD = (
     "import sys, time; from pathlib import Path; from foundation.locks import FileLock; import os;"
     "lock = FileLock(Path(sys.argv[1])); assert lock.acquire(note=str(os.getpid())); time.sleep(600)"
@@ -61,7 +66,7 @@ def never(_folder: Path) -> subprocess.Popen[bytes]:
 
 
 def attempt_in(folder: Path, start: Callable[[Path], subprocess.Popen[bytes]] = never) -> RunnerAttempt:
-    return RunnerAttempt(folder, SystemClock(), lambda place, _order: ProcessSandbox(place, start))
+    return RunnerAttempt(folder, SystemClock(), lambda place, _order: ProcessSandbox(place, start), GPUS)
 
 
 def exit_of(folder: Path) -> Exit:
@@ -116,6 +121,20 @@ def test_a_shim_that_misses_the_deadline_is_ended_by_the_runner(folder: Path) ->
         assert shim.wait() == -9
     attempt.look()
     assert exit_of(folder).reason == "deadline"
+
+
+def test_what_an_agent_runs_on_is_reported_once_with_its_start(folder: Path) -> None:
+    order = protocol.read(folder / protocol.ORDER, Order)
+    protocol.write(folder / protocol.ORDER, replace(order, gpu_uuids=("GPU-a",)))
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder / protocol.LOCK)]) as shim:
+        eventually(lambda: locks.is_held(folder / protocol.LOCK))
+        started = Started(shim.pid, time.time(), time.monotonic(), processes.boot_id(), isolated=False)
+        protocol.write(folder / protocol.STARTED, started)
+        for _ in range(2):
+            attempt_in(folder).look()
+        shim.kill()
+    (told,) = lines(folder / protocol.EVENTS)
+    assert told["hardware"]["gpus"] == ["NVIDIA A10, 24 GiB"]
 
 
 def test_a_deadline_of_another_boot_is_not_compared(folder: Path) -> None:

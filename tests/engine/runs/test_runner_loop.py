@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.gpus import RecordedReader
 from engine.runs import protocol
 from engine.runs.protocol import Exit, Handed
 from engine.runs.runner.loop import Runner
@@ -35,7 +36,7 @@ def hand_over(state_dir: Path, number: int, order: str | None) -> Path:
 def test_an_attempt_that_can_not_be_looked_after_is_given_up_in_the_end(tmp_path: Path) -> None:
     clock, logged = Clock(), list[str]()
     folder = hand_over(tmp_path, 1, "{")
-    runner = Runner(tmp_path, clock, lambda text, _error: logged.append(text))
+    runner = Runner(tmp_path, clock, lambda text, _error: logged.append(text), RecordedReader(()))
     for _ in range(30):
         runner.tick()
         clock.moment += 3
@@ -49,7 +50,7 @@ def test_an_attempt_that_the_engine_has_taken_in_is_forgotten(tmp_path: Path) ->
     clock = Clock()
     folder = hand_over(tmp_path, 1, None)
     protocol.write(folder / protocol.EXIT, Exit("exited", 0, None, None, 1.0))
-    runner = Runner(tmp_path, clock, lambda _text, _error: None)
+    runner = Runner(tmp_path, clock, lambda _text, _error: None, RecordedReader(()))
     runner.tick()
     assert not runner.holds_nothing
     (protocol.inbox(tmp_path) / "1.json").unlink()

@@ -12,13 +12,14 @@ import pytest
 from competitions.registry import splits
 from engine.scoreboard import COLUMNS, Evidence, disclose, find_evidence, row_of
 from engine.scoreboard.bundle import MANIFEST, RUNS, verify_bundle, write_bundle
-from engine.scoreboard.provenance import files_of, provenance_of
+from engine.scoreboard.provenance import disclosed, files_of, provenance_of
 from engine.scoreboard.sources import find_source
 from foundation.problems import DataProblem, UsageProblem
 from state import database as state_database
 from state import runs
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome
+from state.records import Hardware
 from tests.engine.scoreboard.independent import read_row
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, sweep
 
@@ -140,14 +141,13 @@ def test_files_of_own_runs_come_along_and_an_agents_links_do_not(database: Datab
 
 def test_images_and_isolation_are_told_as_the_runner_reported_them(database: Database) -> None:
     told, silent = sweep(database, "mine", replace(SPEC, seeds=2))
-    for run in (told, silent):
-        finish(database, run, Outcome.GOLD, score=0.0)
-    attempt = runs.latest_attempt(database, told.id)
-    assert attempt is not None
-    folder = database.path.parent / attempt.directory
-    folder.mkdir(parents=True)
-    line = {"kind": "started", "at": 1.0, "isolated": True, "image": "sha256:abc"}
-    (folder / "events.jsonl").write_text(json.dumps(line) + "\n")
+    machine = Hardware("A processor", 36, 440 << 30, ("NVIDIA A10, 24 GiB",))
+    finish(database, told, Outcome.GOLD, score=0.0, image="sha256:abc", hardware=machine)
+    finish(database, silent, Outcome.GOLD, score=0.0)
     evidence = find_evidence(database, "mine")
     found = provenance_of(database, evidence)
     assert (found.images, found.isolated) == (("sha256:abc",), (2, 2))
+    assert found.machines == ("36 x A processor, 440 GiB, 1 x NVIDIA A10, 24 GiB",)
+    facts = dict(disclosed(database, evidence, row_of(evidence)).facts())
+    assert facts["agent images"] == "sha256:abc"
+    assert facts["machines"] == found.machines[0]

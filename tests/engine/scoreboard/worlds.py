@@ -5,7 +5,7 @@ from __future__ import annotations
 from state import runs, submissions, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome
-from state.records import Grade, Run, SweepSpec
+from state.records import Grade, Hardware, Run, SweepSpec
 from state.transitions import Exit, Failure
 
 SPEC = SweepSpec("dummy", "/agents", ("leaf-classification",), seeds=1, time_limit_seconds=7200)
@@ -27,14 +27,22 @@ def sweep(
     return runs.of_sweep(database, name)
 
 
-def start(database: Database, run: Run) -> int:
+def start(database: Database, run: Run, *, image: str = "", hardware: Hardware | None = None) -> int:
     attempt = transitions.launch(database, run.id, directory=f"runs/{run.id}", runtime="process", now=2.0)
-    transitions.started(database, attempt.id, isolated=True, at=2.0, now=2.0)
+    transitions.started(database, attempt.id, isolated=True, at=2.0, now=2.0, image=image, hardware=hardware)
     return attempt.id
 
 
-def finish(database: Database, run: Run, outcome: Outcome, *, score: float | None = None) -> None:
-    attempt_id = start(database, run)
+def finish(
+    database: Database,
+    run: Run,
+    outcome: Outcome,
+    *,
+    score: float | None = None,
+    image: str = "",
+    hardware: Hardware | None = None,
+) -> None:
+    attempt_id = start(database, run, image=image, hardware=hardware)
     transitions.agent_ended(database, attempt_id, Exit(0, None, "exited"), at=3.0, now=3.0)
     transitions.collected(database, attempt_id, now=3.0)
     if score is not None:
