@@ -6,11 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks
+from competitions.kit import checks, names
 from competitions.kit.metrics.label_sets import LabelSets
 from competitions.task import InvalidSubmission
-
-_BETWEEN = "\0"
 
 
 def require_text(table: pd.DataFrame, column: str, *, all_missing_ok: bool = False) -> None:
@@ -29,20 +27,20 @@ def coded_sets(truth: pd.Series, predicted: pd.Series) -> tuple[LabelSets, Label
 
     Repeats and surplus blanks don't matter; a cell that is missing or no text holds no label.
     """
-    cells = [*truth.tolist(), *predicted.tolist()]
-    # All cells are split in one go, which makes no list per cell; NUL stands between them, because no
-    # table that was read holds it.
-    text = f" {_BETWEEN} ".join([cell if isinstance(cell, str) else "" for cell in cells])
-    names = np.array([_BETWEEN, *text.split()], dtype=object)
-    codes = np.asarray(pd.factorize(names)[0], dtype=np.intp)
-    ends = codes == 0
-    rows, codes = np.cumsum(ends)[~ends] - 1, codes[~ends]
-    width = int(codes.max(initial=0)) + 1
-    first = rows < len(truth)
+    truth_names, given_names = (names.split(_spelt(side)) for side in (truth, predicted))
+    truth_codes, codes = names.numbered(truth_names, given_names)
+    width = int(max(truth_codes.max(initial=0), codes.max(initial=0))) + 1
     return (
-        _sets(rows[first] * width + codes[first], width, len(truth)),
-        _sets((rows[~first] - len(truth)) * width + codes[~first], width, len(predicted)),
+        _sets(truth_names.row * width + truth_codes, width, len(truth)),
+        _sets(given_names.row * width + codes, width, len(predicted)),
     )
+
+
+def _spelt(column: pd.Series) -> list[str]:
+    if isinstance(column.dtype, pd.StringDtype):
+        texts: list[str] = column.fillna("").tolist()
+        return texts
+    return [cell if isinstance(cell, str) else "" for cell in column.tolist()]
 
 
 def _sets(pairs: npt.NDArray[np.intp], width: int, rows: int) -> LabelSets:

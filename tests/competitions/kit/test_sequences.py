@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import sequences
+from competitions.kit import names, sequences
 from competitions.task import InvalidSubmission
 
 NAMES = st.lists(
@@ -51,5 +51,5 @@ def test_the_number_of_names_is_checked(bad: str) -> None:
 
 
 def test_names_whose_mixed_numbers_are_equal_are_still_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sequences, "_mixed", lambda columns: np.zeros(len(columns[0]), dtype=np.uint64))
+    monkeypatch.setattr(names, "mixed", lambda columns: np.zeros(len(columns[0]), dtype=np.uint64))
     assert ranks(["a b c", "d e"], ["c a b", "e d"])[0] == [2, 0, 1, 1, 0]
