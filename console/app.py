@@ -222,7 +222,7 @@ class ConsoleApp(App[str]):
 
     def ask(self, kind: str, arguments: dict[str, Any]) -> None:
         """Ask the engine for a change, in a thread, and tell its answer."""
-        if self._refused():
+        if self.refuses():
             return
         self.in_thread(
             partial(control.ask, self.places, kind, arguments), lambda answer: self.say(answer.text)
@@ -250,9 +250,15 @@ class ConsoleApp(App[str]):
         """Ask before doing something; nothing happens unless the answer is yes."""
         self.push_screen(question, lambda answer: then() if answer else None)
 
+    def refuses(self) -> bool:
+        """Whether nothing may be changed from here; then it is said."""
+        if self.readonly:
+            self.say("this console is read-only")
+        return self.readonly
+
     def start_engine(self) -> None:
         """Start the engine, and tell so."""
-        if self._refused():
+        if self.refuses():
             return
 
         def started(status: EngineStatus) -> None:
@@ -263,7 +269,7 @@ class ConsoleApp(App[str]):
 
     def open_demo(self) -> None:
         """Leave this state for the demo's."""
-        if not self._refused():
+        if not self.refuses():
             self.exit(OPEN_DEMO)
 
     def set_palette(self, name: str) -> None:
@@ -336,11 +342,6 @@ class ConsoleApp(App[str]):
 
     def _base_screen(self) -> Any:
         return self.screen_stack[0]
-
-    def _refused(self) -> bool:
-        if self.readonly:
-            self.say("this console is read-only")
-        return self.readonly
 
     def _post(self, message: Message) -> None:
         if self.is_running:

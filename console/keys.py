@@ -23,6 +23,9 @@ Context = Literal[
     "data",
     "grade",
     "board",
+    "experiment",
+    "compare",
+    "export",
     "host",
     "launch",
     "events",
@@ -83,8 +86,8 @@ TABLE: tuple[Key, ...] = (
     Key("list.top", ("g", "home"), "edge(-1)", "top", "To the first line"),
     Key("list.bottom", ("G", "end"), "edge(1)", "bottom", "To the last line"),
     Key("list.open", ("enter",), "open", "open", "Open what is under the cursor"),
-    Key("matrix.left", ("left",), "column(-1)", "left", "One seed to the left"),
-    Key("matrix.right", ("right",), "column(1)", "right", "One seed to the right"),
+    Key("matrix.left", ("left",), "column(-1)", "left", "One column to the left"),
+    Key("matrix.right", ("right",), "column(1)", "right", "One column to the right"),
     # Overview
     Key("overview.open", ("enter",), "open", "open", "Go to what the line is about", 1),
     Key(
@@ -194,8 +197,45 @@ TABLE: tuple[Key, ...] = (
         "grade.back", ("escape",), "back", "leave field", "Leave the field, so that digits switch screens", 3
     ),
     # Scoreboard
-    Key("board.sort", ("s",), "sort", "sort", "Sort by the next column", 1),
-    Key("board.turn", ("S",), "turn", "turn round", "Turn the order round", 2),
+    Key("board.open", ("enter",), "open", "competitions", "What lies behind the cell under the cursor", 1),
+    Key("board.export", ("e",), "export", "export", "Preview the row as it is handed on, and export it", 2),
+    Key("board.mark", ("space",), "mark", "mark", "Mark an experiment, to compare it with another", 3),
+    Key("board.compare", ("c",), "compare", "compare", "Compare the marked experiments by competition", 4),
+    Key("board.sort", ("s",), "sort", "sort", "Sort by the column under the cursor; again: turn round", 5),
+    Key("board.turn", ("S",), "turn", "turn round", "Turn the order round"),
+    Key("board.filter", ("slash",), "filter", "filter", "Filter by words", 6),
+    Key(
+        "board.pad", ("p",), "pad", "pad", "Count lost and missing runs as no medal, or leave their seeds out"
+    ),
+    Key("board.back", ("escape",), "back", "back", "Clear marks, then the filter"),
+    # One experiment
+    Key("experiment.open", ("enter",), "open", "run", "Open the run under the cursor", 1),
+    Key("experiment.export", ("e",), "export", "export", "Preview its row as it is handed on", 2),
+    Key("experiment.column", ("v",), "column", "split", "Show the next split", 3),
+    Key("experiment.back", ("escape",), "back", "back", "Back to the scoreboard", 4),
+    # Comparing
+    Key("compare.measure", ("m",), "measure", "measure", "Compare by the next measure", 1),
+    Key(
+        "compare.everything", ("v",), "everything", "all or deciding", "All competitions, or what decides", 2
+    ),
+    Key("compare.swap", ("x",), "swap", "swap", "Swap the two", 3),
+    Key("compare.back", ("escape",), "back", "back", "Back to the scoreboard", 4),
+    # Exporting
+    Key("export.format", ("tab", "f"), "form(1)", "format", "Markdown, CSV, JSON or LaTeX", 1),
+    Key("export.format_before", ("shift+tab",), "form(-1)", "format before", "The format before"),
+    Key("export.copy", ("y",), "copy", "copy", "Copy it to the terminal's clipboard", 2),
+    Key("export.write", ("w",), "write", "write", "Write it to a file", 3, changes=True),
+    Key("export.bundle", ("b",), "bundle", "bundle", "Write the bundle that is handed in", 4, changes=True),
+    Key("export.agent", ("n",), "ask('agent')", "name", "Type the agent's name in the row", 5),
+    Key("export.models", ("l",), "ask('llms')", "models", "Type the models that it used", 6),
+    Key(
+        "export.pad",
+        ("p",),
+        "pad",
+        "pad",
+        "Count lost and missing runs as no medal, or leave their seeds out",
+    ),
+    Key("export.back", ("escape",), "back", "back", "Back", 7),
     # Host
     Key("host.open", ("enter",), "open", "run", "Open the run under the cursor, on what it uses", 1),
     # Launch

@@ -158,3 +158,17 @@ def look_style(look: Look, palette: Palette) -> Style:
 def span_segments(spans: Iterable[Span], palette: Palette) -> list[Segment]:
     """Draw sanitised foreign text in the looks it asked for."""
     return [Segment(span.text, look_style(span.look, palette)) for span in spans]
+
+
+def cells_of(text: str, width: int) -> list[str]:
+    """Cut text into pieces that are at most so many cells wide, after a space if there is one; no letter is lost."""
+    made = []
+    while cell_len(text) > width:
+        size, end = 0, 0
+        while size + cell_len(text[end]) <= width:
+            size += cell_len(text[end])
+            end += 1
+        end = text.rfind(" ", width // 2, end) + 1 or end
+        made.append(text[:end])
+        text = text[end:]
+    return [*made, text]

@@ -48,13 +48,12 @@ def evidence_for(
 def disclosure_for(context: typer.Context, evidence: Evidence, row: Row) -> Disclosure:
     """What must be told with a row; of our own runs also what their attempts had."""
     from engine.scoreboard import disclose
-    from engine.scoreboard.provenance import provenance_of
+    from engine.scoreboard.provenance import disclosed
 
     if evidence.table != "own":
         return disclose(evidence, row)
     with reading_state(context) as database:
-        found = provenance_of(database, evidence)
-    return disclose(evidence, row, images=found.images, isolated=found.isolated)
+        return disclosed(database, evidence, row)
 
 
 def write_file(path: Path, content: str | bytes) -> None:

@@ -1,4 +1,4 @@
-"""The scoreboard screen: own experiments among the published rows."""
+"""The scoreboard screen: own and imported experiments among the published rows."""
 
 from __future__ import annotations
 
@@ -8,51 +8,91 @@ from typing import Any
 from textual.widget import Widget
 
 from console.keys import bindings
+from console.model.scoreboard import Scoreboard, Subject, scoreboard, subject_of
+from console.painting import Pieces, foreign
 from console.screens import board_lines
 from console.screens.base import ConsoleScreen
-from console.screens.board_lines import Order
+from console.screens.board_lines import Look, Order
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
-from engine.scoreboard import Row, own_rows, published_rows
+from console.widgets.prompt import Prompt
+from engine.scoreboard import COLUMNS, Row, published_rows
 from state.database import Database
+
+_MOST_MARKED = 2
 
 
 class BoardScreen(ConsoleScreen):
     """A sorted table of rows; what covers a split only in part says how much of it, and no number."""
 
-    CONTEXTS = ("board", "list")
+    CONTEXTS = ("board", "list", "matrix")
     MODE = "board"
     BINDINGS = bindings("board")
 
     def __init__(self) -> None:
         super().__init__()
-        self._own: tuple[Row, ...] = ()
+        # Without a state there are still the rows that come with the program.
+        self._board = Scoreboard(published_rows())
+        self._was_read = False
         self._order = Order()
+        self._words = ""
+        self._marked: tuple[Subject, ...] = ()
+        self._pad = False
 
     def body(self) -> Iterable[Widget]:
         """Own rows in short, the heading, the table."""
         yield Painted(id="header")
         yield Painted(id="columns")
         yield LineList(id="rows")
+        yield Prompt("/", "words that must all be in a row, !word must not", id="filter")
 
     def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
-        """Own rows; the published ones come with the program."""
-        return {"own": (own_rows, self._take)}
+        """All rows."""
+        pad = self._pad
+        return {"rows": (lambda database: scoreboard(database, pad_missing=pad), self._take)}
 
     def redraw(self) -> None:
         """Draw the table in its order."""
         rows = self.query_one("#rows", LineList)
-        width = rows.scrollable_content_region.width or self.size.width
         signs = self.app.signs
-        summary = board_lines.own_summary(self._own, self.size.width, signs)
-        self.query_one("#header", Painted).show(*summary, *(((),) if summary else ()))
-        self.query_one("#columns", Painted).show(board_lines.heading(self._order, width, signs))
-        rows.show(board_lines.lines((*self._own, *published_rows()), self._order, width, signs))
+        width = rows.scrollable_content_region.width or self.size.width
+        look = Look(self._order, width, signs, self._words, frozenset(self._marked))
+        summary = board_lines.summary(self._board.rows, self.size.width, signs)
+        told = self._told(self.size.width)
+        self.query_one("#header", Painted).show(*summary, *told, *(((),) if summary or told else ()))
+        self.query_one("#columns", Painted).show(board_lines.titles(look))
+        rows.show(board_lines.lines(self._board.rows, look))
+
+    def on_line_list_opened(self) -> None:
+        """Show what lies behind the row."""
+        self.action_open()
+
+    def on_prompt_changed(self, message: Prompt.Changed) -> None:
+        """Filter while typing."""
+        self._words = message.value
+        self.redraw()
+
+    def on_prompt_done(self, message: Prompt.Done) -> None:
+        """Keep the filter."""
+        self.on_prompt_changed(message)
+        self.query_one(LineList).focus()
+
+    def on_prompt_left(self, message: Prompt.Left) -> None:
+        """Take back what was typed."""
+        self.on_prompt_done(Prompt.Done(message.prompt, message.value))
+
+    def action_open(self) -> None:
+        """Show what lies behind the cell under the cursor."""
+        from console.screens.experiment import ExperimentScreen
+
+        subject = self._with_runs()
+        if subject is not None:
+            column = self._column()
+            self.app.push_screen(ExperimentScreen(subject, column=column if column in COLUMNS else "all"))
 
     def action_sort(self) -> None:
-        """Sort by the next column."""
-        place = board_lines.SORTS.index(self._order.column)
-        self._order = Order(board_lines.SORTS[(place + 1) % len(board_lines.SORTS)], self._order.turned)
+        """Sort by the column under the cursor; by it already: turn the order round."""
+        self._order = self._order.chosen(self._column())
         self.redraw()
 
     def action_turn(self) -> None:
@@ -60,6 +100,90 @@ class BoardScreen(ConsoleScreen):
         self._order = Order(self._order.column, not self._order.turned)
         self.redraw()
 
-    def _take(self, rows: tuple[Row, ...]) -> None:
-        self._own = rows
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.query_one("#filter", Prompt).open(self._words)
+
+    def action_pad(self) -> None:
+        """Count what is lost or missing as no medal, or leave its seeds out."""
+        self._pad = not self._pad
+        self.ask_again()
+
+    def action_mark(self) -> None:
+        """Mark the row, or take the mark away; of two marks the older one goes."""
+        subject = self._with_runs()
+        if subject is None:
+            return
+        if subject in self._marked:
+            self._marked = tuple(each for each in self._marked if each != subject)
+        else:
+            self._marked = (*self._marked, subject)[-_MOST_MARKED:]
         self.redraw()
+
+    def action_compare(self) -> None:
+        """Compare the two marked rows, or the marked one with the one under the cursor."""
+        from console.screens.compare import CompareScreen
+
+        chosen = self._marked
+        if len(chosen) < _MOST_MARKED:
+            here = self._with_runs()
+            if here is None:
+                return
+            chosen = tuple(dict.fromkeys((*chosen, here)))
+        if len(chosen) < _MOST_MARKED:
+            self.app.say("mark one experiment with space, then compare on another")
+            return
+        self.app.push_screen(CompareScreen(chosen[0], chosen[1]))
+
+    def action_export(self) -> None:
+        """Preview the row as it would be handed on."""
+        from console.screens.export import ExportScreen
+
+        subject = self._with_runs()
+        if subject is not None:
+            self.app.push_screen(ExportScreen(subject, pad_missing=self._pad))
+
+    def action_back(self) -> None:
+        """Take the marks away, then the filter."""
+        if self._marked:
+            self._marked = ()
+        else:
+            self._words = ""
+        self.redraw()
+
+    def _told(self, width: int) -> tuple[Pieces, ...]:
+        lines: list[Pieces] = [
+            ((f" {foreign(text, width - 2).rstrip()}", "bad"),) for text in self._board.problems
+        ]
+        if self._words:
+            lines.append(((" / ", "accent"), (foreign(self._words, 60).rstrip(), "text")))
+        if self._pad:
+            lines.append(((" padded: what is lost or missing counts as no medal", "warn"),))
+        return tuple(lines)
+
+    def _take(self, board: Scoreboard) -> None:
+        self._board = board
+        self.redraw()
+        if not self._was_read:
+            # The cursor has stayed with a published row, which is not what one has come for.
+            self._was_read = True
+            self.query_one("#rows", LineList).action_edge(-1)
+
+    def _column(self) -> str:
+        rows = self.query_one("#rows", LineList)
+        shown = board_lines.columns_shown(rows.scrollable_content_region.width or self.size.width)
+        return shown[min(rows.column, len(shown) - 1)]
+
+    def _row(self) -> Row | None:
+        key = self.query_one("#rows", LineList).key
+        return next((row for row in self._board.rows if board_lines.key_of(row) == key), None)
+
+    def _with_runs(self) -> Subject | None:
+        row = self._row()
+        if row is None:
+            return None
+        subject = subject_of(row)
+        if not subject.has_runs:
+            self.app.say("of a published row only its numbers are known; import its reports to see more")
+            return None
+        return subject

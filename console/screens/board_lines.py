@@ -1,17 +1,26 @@
-"""The scoreboard as lines: own rows among the published ones, sorted by a column."""
+"""The scoreboard as lines: own, imported and published rows, sorted by a column, with their footnotes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from console.model import wording
-from console.painting import Line, Piece, Pieces, cut, fit, fitting, foreign, width_of
+from console.model.filters import words_accept
+from console.model.scoreboard import Subject, subject_of
+from console.painting import Line, Piece, Pieces, cut, fit, fitting, foreign, heading, width_of
 from console.signs import Signs
 from console.theme import Role
 from engine.scoreboard import COLUMNS, Row, Standing
 
-SORTS = (*COLUMNS, "name", "date")
+SORTS = ("name", "models", *COLUMNS, "hours", "date", "seeds")
+_TITLES = {"name": "agent", "models": "models", "hours": "h", "date": "date", "seeds": "seeds"}
+_MARGIN = 3
+# Footnotes that hold for a whole table or kind of row, beside the notes of single rows.
+_PADDED = "padded: incomplete seeds count as failing"
+_NOTE_ADDITIONAL = (
+    "additional table: rows that used feedback from the test set, or are otherwise not comparable"
+)
 
 
 @dataclass(frozen=True)
@@ -21,35 +30,91 @@ class Order:
     column: str = "all"
     turned: bool = False
 
+    def chosen(self, column: str) -> Order:
+        """Another column, or the same one turned round."""
+        return Order(column, column == self.column and not self.turned)
 
-def heading(order: Order, width: int, signs: Signs) -> Pieces:
+
+@dataclass(frozen=True)
+class Look:
+    """How the table is looked at."""
+
+    order: Order
+    width: int
+    signs: Signs
+    words: str = ""
+    marked: frozenset[Subject] = frozenset()
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where each column begins and ends; one that finds no room is missing."""
+
+    places: dict[str, tuple[int, int]]
+
+    def width(self, column: str) -> int:
+        """How wide a column is; 0 where it is left out."""
+        begin, end = self.places.get(column, (0, 0))
+        return end - begin
+
+
+def columns_shown(width: int) -> tuple[str, ...]:
+    """Which columns find room, in their order: the cursor chooses among these."""
+    return tuple(_layout(width).places)
+
+
+def titles(look: Look) -> Pieces:
     """The names of the columns, an arrow at the one that sorts."""
-    name, models, cell, date = _widths(width)
-
-    def title(text: str, column: str, size: int, *, right: bool = True) -> tuple[str, Role]:
-        arrow = f" {signs.up if order.turned else signs.down}" if order.column == column else ""
-        return fit(text + arrow, size, right=right), "accent" if arrow else "dim"
-
-    pieces: list[tuple[str, Role]] = [("   ", "text"), title("agent", "name", name, right=False)]
-    if models:
-        pieces.append((fit("models", models), "dim"))
-    for column in COLUMNS:
-        pieces.append(title(column.capitalize(), column, cell))
-    pieces.append((fit("h", 5, right=True), "dim"))
-    pieces.append(title("date" if date else "", "date", date))
-    return cut((*pieces, ("  seeds", "dim")), width)
+    layout, order = _layout(look.width), look.order
+    pieces: list[Piece] = [(" " * _MARGIN, "text")]
+    for column in layout.places:
+        arrow = ""
+        if order.column == column:
+            arrow = f" {look.signs.up if order.turned else look.signs.down}"
+        title = _TITLES.get(column, column.capitalize()) + arrow
+        role: Role = "accent" if arrow else "dim"
+        pieces.append(_aligned(title, column, layout.width(column), role))
+    return cut(tuple(pieces), look.width)
 
 
-def lines(rows: Sequence[Row], order: Order, width: int, signs: Signs) -> list[Line]:
-    """Every row in its order."""
-    return [_line(row, width, signs) for row in sorted_rows(rows, order)]
+def _aligned(text: str, column: str, width: int, role: Role) -> Piece:
+    if column in ("name", "models"):
+        return fit(text, width - 1) + " ", role
+    if column == "seeds":
+        return "  " + fit(text, width - 2), role
+    return fit(text, width, right=True), role
+
+
+def lines(rows: Sequence[Row], look: Look) -> list[Line]:
+    """Every row that the filter lets through in its order, the additional table below, footnotes at the end."""
+    found = [row for row in rows if _is_wanted(row, look.words)]
+    notes = _footnotes(found)
+    main = [row for row in found if row.table != "additional"]
+    additional = [row for row in found if row.table == "additional"]
+    made = [_line(row, look, notes) for row in sorted_rows(main, look.order)]
+    if additional:
+        made += [Line(), Line(heading("additional table", look.width, look.signs))]
+        made += [_line(row, look, notes) for row in sorted_rows(additional, look.order)]
+    if not made:
+        made.append(Line((("  no row has these words", "dim"),)))
+    if notes or additional:
+        made.append(Line())
+    for text, mark in notes.items():
+        room = max(10, look.width - 7)
+        made.append(Line(((f"  [{mark}] ", "accent"), (foreign(text, room).rstrip(), "dim"))))
+    if additional:
+        made.append(Line(((f"  {fit(_NOTE_ADDITIONAL, look.width - 3).rstrip()}", "dim"),)))
+    return made
 
 
 def sorted_rows(rows: Sequence[Row], order: Order) -> list[Row]:
-    """Rows in an order; own rows without a value stand on top, published ones at the end."""
-    if order.column in ("name", "date"):
-        ordered = sorted(rows, key=lambda row: str(getattr(row, order.column)).lower())
-        return ordered[::-1] if order.turned is (order.column == "name") else ordered
+    """Rows in an order; own rows without a value stand on top, others without one at the end."""
+    value = _VALUES.get(order.column)
+    if value is not None:
+        ordered = sorted(rows, key=value)
+        # Words go from A to Z, numbers and dates from the largest.
+        ascending = order.column in ("name", "models")
+        return ordered if ascending is not order.turned else ordered[::-1]
     valued = [(row.columns[order.column].cell, row) for row in rows]
     having = sorted(
         ((cell.mean, row) for cell, row in valued if cell is not None),
@@ -58,36 +123,93 @@ def sorted_rows(rows: Sequence[Row], order: Order) -> list[Row]:
     )
     without = [row for cell, row in valued if cell is None]
     return (
-        [row for row in without if row.table == "own"]
+        [row for row in without if _is_ours(row)]
         + [row for _mean, row in having]
-        + [row for row in without if row.table != "own"]
+        + [row for row in without if not _is_ours(row)]
     )
 
 
-def _widths(width: int) -> tuple[int, int, int, int]:
-    """How wide names, models, percentages and dates are; 0 leaves a column out."""
-    cell = 13 if width >= 100 else 8
+_VALUES: dict[str, Callable[[Row], tuple[float | str, ...]]] = {
+    "name": lambda row: (row.name.lower(), row.llms.lower()),
+    "models": lambda row: (row.llms.lower(), row.name.lower()),
+    "hours": lambda row: (-1.0 if row.hours is None else row.hours,),
+    "date": lambda row: (row.date,),
+    "seeds": lambda row: (_is_ours(row), row.seeds_done or 0, row.table == "main"),
+}
+
+
+def key_of(row: Row) -> tuple[Subject, str, str]:
+    """What tells a row from all others; published agents have several."""
+    return subject_of(row), row.llms, row.date
+
+
+def _is_ours(row: Row) -> bool:
+    return subject_of(row).has_runs
+
+
+def _is_wanted(row: Row, words: str) -> bool:
+    return words_accept(words, row.name, row.agent, row.llms, row.table, row.date, row.note, row.edition)
+
+
+def _footnotes(rows: Sequence[Row]) -> dict[str, int]:
+    """The footnotes of these rows and their numbers, in the order in which they are met."""
+    texts = dict.fromkeys(text for row in rows for text in _notes_of(row))
+    return {text: place for place, text in enumerate(texts, start=1)}
+
+
+def _notes_of(row: Row) -> tuple[str, ...]:
+    return (*((_PADDED,) if row.padded else ()), *((row.note,) if row.note else ()))
+
+
+def _layout(width: int) -> _Layout:
+    cell = 13 if width >= 140 else 11 if width >= 100 else 8
+    tail = 32 if width >= 140 else 23 if width >= 100 else 17
     date = 12 if width >= 140 else 0
-    room = width - 3 - 4 * cell - 5 - date - (25 if width >= 100 else 16)
+    room = width - _MARGIN - len(COLUMNS) * cell - 5 - date - tail
     models = min(44, room * 2 // 5) if room >= 36 else 0
-    return max(14, min(44, room - models)), models, cell, date
+    sizes = {"name": max(14, min(44, room - models)), "models": models}
+    sizes |= dict.fromkeys(COLUMNS, cell) | {"hours": 5, "date": date, "seeds": tail}
+    places: dict[str, tuple[int, int]] = {}
+    begin = _MARGIN
+    for column, size in sizes.items():
+        if size:
+            places[column] = (begin, min(width, begin + size))
+            begin += size
+    return _Layout(places)
 
 
-def _line(row: Row, width: int, signs: Signs) -> Line:
-    name, models, cell, date = _widths(width)
-    own = row.table == "own"
-    mark = "  " if not own else " >" if signs.cursor == "|" else " ▸"
-    label = foreign(row.name if not own else f"ours: {row.name}", name - 1, ellipsis=signs.ellipsis)
-    pieces: list[tuple[str, Role]] = [(f"{mark} ", "accent"), (label + " ", "strong" if own else "text")]
-    if models:
-        pieces.append((foreign(row.llms, models - 1, ellipsis=signs.ellipsis) + " ", "dim"))
-    for column in COLUMNS:
-        pieces.append(_cell(row.columns[column], cell, own=own, signs=signs))
-    pieces.append((fit(_hours(row.hours), 5, right=True), "dim"))
-    pieces.append((fit(row.date if date else "", date, right=True), "dim"))
-    left = width - width_of(pieces) - 2
-    pieces += [("  ", "text"), *fitting([_seeds(row, words) for words in (2, 1, 0)], left)]
-    return Line(cut(tuple(pieces), width), key=(row.table, row.name, row.llms, row.date), selectable=True)
+def _line(row: Row, look: Look, notes: dict[str, int]) -> Line:
+    layout, signs, ours = _layout(look.width), look.signs, _is_ours(row)
+    if subject_of(row) in look.marked:
+        mark = f" {signs.marked} "
+    else:
+        mark = "   " if not ours else f" {'>' if signs.cursor == '|' else '▸'} "
+    label = {"own": f"ours: {row.name}", "imported": f"imported: {row.name}"}.get(row.table, row.name)
+    pieces: list[Piece] = [(mark, "accent")]
+    for column in layout.places:
+        size = layout.width(column)
+        if column == "name":
+            text = foreign(label, size - 1, ellipsis=signs.ellipsis)
+            pieces.append((text + " ", "strong" if ours else "text"))
+        elif column == "models":
+            pieces.append((foreign(row.llms, size - 1, ellipsis=signs.ellipsis) + " ", "dim"))
+        elif column in COLUMNS:
+            pieces.append(_cell(row.columns[column], size, ours=ours, signs=signs))
+        elif column == "hours":
+            pieces.append((fit(_hours(row.hours), size, right=True), "dim"))
+        elif column == "date":
+            pieces.append((foreign(row.date, size - 1).rjust(size), "dim"))
+    numbers = ",".join(str(notes[text]) for text in _notes_of(row))
+    marks = f" [{numbers}]" if numbers else ""
+    room = look.width - width_of(pieces) - 2
+    forms = [_seeds(row, words, marks) for words in (3, 2, 1, 0)]
+    pieces += [("  ", "text"), *fitting(forms, room)]
+    return Line(
+        cut(tuple(pieces), look.width),
+        key=key_of(row),
+        cells=tuple(layout.places.values()),
+        selectable=True,
+    )
 
 
 def _hours(hours: float | None) -> str:
@@ -96,34 +218,36 @@ def _hours(hours: float | None) -> str:
     return f"{hours:.0f}" if hours >= 1 else f"{hours:.1f}"
 
 
-def _cell(standing: Standing, width: int, *, own: bool, signs: Signs) -> tuple[str, Role]:
+def _cell(standing: Standing, width: int, *, ours: bool, signs: Signs) -> Piece:
     if standing.cell is None:
-        text = f"{standing.covered} of {standing.of}" if own and standing.covered else wording.UNKNOWN
-        return fit(text, width, right=True), "faint" if not own else "dim"
+        text = f"{standing.covered} of {standing.of}" if ours and standing.covered else wording.UNKNOWN
+        return fit(text, width, right=True), "dim"
     precise = f"{standing.cell.mean:.1f} {signs.plus_minus}{standing.cell.sem:.1f}"
-    return fit(precise if width >= 12 else f"{standing.cell.mean:.1f}", width, right=True), "text"
+    return fit(precise if width >= 11 else f"{standing.cell.mean:.1f}", width, right=True), "text"
 
 
-def _seeds(row: Row, words: int) -> Pieces:
-    if row.table != "own":
-        return (("published" if row.table == "main" else "additional", "faint"),)
+def _seeds(row: Row, words: int, marks: str) -> Pieces:
+    """How many seeds, or where a row comes from, in `words` of detail."""
+    if not _is_ours(row):
+        text = "published" if row.table == "main" else "additional"
+        return ((text if words else text[:4], "dim"), (marks, "accent"))
     if row.conflict:
-        return ((foreign(row.conflict, 40).rstrip(), "bad"),)
-    pieces: list[tuple[str, Role]] = []
+        return ((foreign(row.conflict, 60).rstrip(), "bad"),)
+    pieces: list[Piece] = []
     if row.demo:
         pieces.append(("demo ", "warn"))
-    pieces.append((f"{row.seeds_done} of {row.seeds_planned}", "dim"))
+    pieces.append((f"{row.seeds_done}" + (f" of {row.seeds_planned}" if row.seeds_planned else ""), "dim"))
     if row.running and words >= 2:
         pieces.append((", running", "running"))
     if row.rerolled and words >= 1:
-        pieces.append((f", {row.rerolled} re-rolled" if words >= 2 else f" +{row.rerolled}", "warn"))
-    return tuple(pieces)
+        pieces.append((f", {row.rerolled} re-rolled" if words >= 3 else f" +{row.rerolled}", "warn"))
+    return (*pieces, (marks, "accent"))
 
 
-def own_summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...]:
+def summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...]:
     """What own experiments have earned on exactly the competitions that they cover."""
     made: list[Pieces] = []
-    for row in (row for row in rows if row.table == "own"):
+    for row in rows:
         standing = row.own
         if standing is None:
             continue

@@ -10,7 +10,7 @@ from console.theme import Role
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Run
 
-_OUTCOME_ROLES: dict[Outcome, Role] = {
+OUTCOME_ROLES: dict[Outcome, Role] = {
     Outcome.GOLD: "gold",
     Outcome.SILVER: "silver",
     Outcome.BRONZE: "bronze",
@@ -47,7 +47,7 @@ def outcome_sign(outcome: Outcome, signs: Signs) -> str:
 
 def outcome_role(outcome: Outcome | None) -> Role:
     """The colour of an outcome."""
-    return "dim" if outcome is None else _OUTCOME_ROLES[outcome]
+    return "dim" if outcome is None else OUTCOME_ROLES[outcome]
 
 
 def state_role(run: Run) -> Role:

@@ -506,15 +506,6 @@ async def test_what_cannot_be_graded_is_told_on_the_spot(opened: OpenDesk, tmp_p
         await desk.sees("there is no file")
 
 
-async def test_the_board_sorts_and_turns(opened: OpenDesk) -> None:
-    async with opened(worlds.demo, screen="board", demo=True) as desk:
-        await desk.sees("All ↓", "ours: demo-baseline", "demo, not comparable", "demo 0 of 3, running")
-        await desk.press("s")
-        await desk.sees("agent ↓")
-        await desk.press("S")
-        await desk.sees("agent ↑")
-
-
 async def test_an_app_needs_no_terminal_to_refuse_politely(places: Places) -> None:
     from console.app import run_console
 

@@ -10,6 +10,8 @@ from competitions import registry
 from engine.control.status import EngineStatus, publish
 from engine.places import Places
 from engine.runs import protocol
+from engine.scoreboard.grading_reports import About
+from engine.scoreboard.imports import import_reports
 from state import datasets, experiments, runs, submissions, sweeps, transitions
 from state.database import Database, open_for_writing
 from state.lifecycle import FailureClass, Outcome, SweepState
@@ -20,6 +22,7 @@ from state.transitions import Exit, Failure
 # 2026-03-14 03:14:00 UTC
 NOW = 1_773_458_040.0
 HOUR = 3600.0
+OPERAND = Path(__file__).parent.parent / "engine" / "scoreboard" / "operand_row.csv"
 DEMO = (
     "aerial-cactus-identification",
     "detecting-insults-in-social-commentary",
@@ -326,6 +329,42 @@ def paused(places: Places) -> World:
     world = open_world(places)
     world.sweep("dummy-1", DEMO[:2], seeds=1, agent="dummy", began=300.0)
     sweeps.set_state(world.database, "dummy-1", SweepState.PAUSED, now=NOW - 200)
+    return world
+
+
+def scored(places: Places) -> World:
+    """Two experiments on the low split, all but ended, beside an imported one."""
+    world = open_world(places)
+    low = registry.splits()["low"]
+    kinds = (
+        Outcome.GOLD, Outcome.SILVER, Outcome.BRONZE, Outcome.ABOVE_MEDIAN, Outcome.BELOW_MEDIAN,
+        Outcome.INVALID, Outcome.NO_SUBMISSION,
+    )  # fmt: skip
+    for sweep_id, agent, luck, began in (
+        ("openhands-lite", "openhands", 9, 60),
+        ("aide-o3-lite", "aide-o3", 3, 40),
+    ):
+        world.sweep(sweep_id, low, agent=agent, began=began * HOUR)
+        for place, competition in enumerate(low):
+            cuts = registry.get(competition).thresholds
+            for seed in (1, 2, 3):
+                run = world.run(sweep_id, competition, seed)
+                attempt = world.launch(run, ago=30 * HOUR)
+                outcome = kinds[(place * luck + seed * (place % 3)) % (len(kinds) - (agent == "aide-o3"))]
+                if place == 7 and seed == 2:
+                    world.fail(attempt, FailureClass.CRASH, "exit code 1", ago=5 * HOUR)
+                    continue
+                scores = {
+                    Outcome.GOLD: cuts.gold,
+                    Outcome.SILVER: cuts.silver,
+                    Outcome.BRONZE: cuts.bronze,
+                    Outcome.ABOVE_MEDIAN: (cuts.bronze + cuts.median) / 2,
+                    Outcome.BELOW_MEDIAN: cuts.median,
+                }
+                world.finish(attempt, outcome, scores.get(outcome), ago=(place + seed) * 900.0)
+        experiments.assign(world.database, agent, sweep_id, now=NOW - began * HOUR)
+    import_reports(places.state_dir, [OPERAND], About("operand", agent="Operand ensemble", llms="gpt-5"))
+    world.engine()
     return world
 
 

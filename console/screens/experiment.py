@@ -1,0 +1,93 @@
+"""What lies behind a row of the scoreboard: its measures by split, and every competition with its seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from textual.widget import Widget
+
+from console.keys import bindings
+from console.model import scoreboard
+from console.model.scoreboard import Behind, Subject
+from console.painting import Line, foreign
+from console.screens import experiment_lines
+from console.screens.base import ConsoleScreen
+from console.widgets.line_list import LineList
+from console.widgets.painted import Painted
+from engine.scoreboard import COLUMNS
+from foundation.problems import Problem
+from state.database import Database
+
+
+class ExperimentScreen(ConsoleScreen):
+    """One list over one column of the scoreboard."""
+
+    CONTEXTS = ("experiment", "list", "matrix")
+    MODE = "board"
+    BINDINGS = bindings("experiment")
+
+    def __init__(self, subject: Subject, *, column: str = "all") -> None:
+        super().__init__()
+        self._subject = subject
+        self._column = column
+        self._found: Behind | Problem | None = None
+
+    def body(self) -> Iterable[Widget]:
+        """Facts, then the list."""
+        yield Painted(id="header")
+        yield LineList(id="trials")
+
+    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+        """What lies behind the row."""
+        ask = partial(scoreboard.behind, subject=self._subject, pad_missing=False)
+        return {"behind": (ask, self._take)}
+
+    def redraw(self) -> None:
+        """Draw the column as it is."""
+        shown, header = self.query_one("#trials", LineList), self.query_one("#header", Painted)
+        width = shown.scrollable_content_region.width or self.size.width
+        if isinstance(self._found, Problem):
+            text = " ".join(str(self._found).splitlines())
+            header.show(((f" {foreign(text, width - 2).rstrip()}", "bad"),))
+            shown.show((Line(),))
+        elif self._found is not None:
+            header.show(*experiment_lines.header(self._found, self._column, width, self.app.signs))
+            shown.show(experiment_lines.lines(self._found, self._column, width, self.app.signs))
+
+    def on_line_list_opened(self) -> None:
+        """Open the run under the cursor."""
+        self.action_open()
+
+    def action_open(self) -> None:
+        """Open the run under the cursor."""
+        shown = self.query_one("#trials", LineList)
+        if not isinstance(self._found, Behind) or not isinstance(shown.key, str):
+            return
+        trials = self._found.trials_of(shown.key)
+        trial = trials[shown.column] if shown.column < len(trials) else None
+        if trial is not None and trial.run_id is not None:
+            self.app.show_run(trial.run_id)
+        else:
+            self.app.say("there is no run of it here")
+
+    def action_export(self) -> None:
+        """Preview its row."""
+        from console.screens.export import ExportScreen
+
+        self.app.push_screen(ExportScreen(self._subject))
+
+    def action_column(self) -> None:
+        """Show the next split."""
+        names = list(COLUMNS)
+        self._column = names[(names.index(self._column) + 1) % len(names)]
+        self.redraw()
+
+    def action_back(self) -> None:
+        """Go back to the scoreboard."""
+        self.app.pop_screen()
+
+    def _take(self, found: Behind | Problem) -> None:
+        self._found = found
+        self.redraw()

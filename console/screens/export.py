@@ -1,0 +1,163 @@
+"""Handing on a row: its text in a format as it will be, then to the clipboard, a file or a bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from textual.widget import Widget
+
+from console.keys import bindings
+from console.model import handing
+from console.model.handing import Handout, Wish
+from console.model.scoreboard import Subject
+from console.painting import Line, Piece, Pieces, cells_of, cut, foreign
+from console.sanitize import plain_lines
+from console.screens.base import ConsoleScreen
+from console.widgets.line_list import LineList
+from console.widgets.log_pane import MOST_COPIED
+from console.widgets.painted import Painted
+from console.widgets.prompt import Prompt
+from engine.scoreboard import RowFormat
+
+_NAMES = {
+    RowFormat.MARKDOWN: "Markdown",
+    RowFormat.CSV: "CSV",
+    RowFormat.JSON: "JSON",
+    RowFormat.LATEX: "LaTeX",
+}
+_FORMS = tuple(_NAMES)
+
+
+class ExportScreen(ConsoleScreen):
+    """A preview; nothing is written before a key says so."""
+
+    CONTEXTS = ("export", "list")
+    MODE = "board"
+    BINDINGS = bindings("export")
+
+    def __init__(self, subject: Subject, *, pad_missing: bool = False) -> None:
+        super().__init__()
+        self._wish = Wish(subject, pad_missing=pad_missing)
+        self._handout: Handout | None = None
+
+    def body(self) -> Iterable[Widget]:
+        """The choices, the preview."""
+        yield Painted(id="header")
+        yield LineList(id="preview")
+        yield Prompt("file", "a new file, such as row.md", id="write")
+        yield Prompt("folder", "a new folder for reports, mapping, row and checksums", id="bundle")
+        yield Prompt("agent", "the agent's name in the row", id="agent")
+        yield Prompt("models", "the models that it used", id="llms")
+
+    def on_mount(self) -> None:
+        """Gather the row."""
+        self._gather()
+
+    def redraw(self) -> None:
+        """Draw the choices and the preview."""
+        preview = self.query_one("#preview", LineList)
+        width = preview.scrollable_content_region.width or self.size.width
+        self.query_one("#header", Painted).show(*self._choices(width))
+        if self._handout is None:
+            preview.show((Line((("  gathering the row", "dim"),)),))
+            return
+        shown = [
+            Line(((" ", "text"), (part, "text")), key=(place, at), selectable=True)
+            for place, text in enumerate(self._handout.text(self._wish.form).splitlines())
+            for at, part in enumerate(cells_of("".join(plain_lines(text)) or " ", max(20, width - 2)))
+        ]
+        preview.show(shown)
+
+    def on_prompt_changed(self, message: Prompt.Changed) -> None:
+        """Nothing happens before Enter."""
+        message.stop()
+
+    def on_prompt_left(self, message: Prompt.Left) -> None:
+        """Nothing was asked for."""
+        message.stop()
+        self.query_one(LineList).focus()
+
+    def on_prompt_done(self, message: Prompt.Done) -> None:
+        """Take what was typed."""
+        message.stop()
+        self.query_one(LineList).focus()
+        value, handout = message.value.strip(), self._handout
+        if message.prompt.id == "agent":
+            self._wish = replace(self._wish, agent=value)
+            self._gather()
+        elif message.prompt.id == "llms":
+            self._wish = replace(self._wish, llms=value)
+            self._gather()
+        elif value and handout is not None:
+            path = Path(value).expanduser().absolute()
+            work = partial(handing.write_row, handout, self._wish.form, path)
+            if message.prompt.id == "bundle":
+                work = partial(handing.write_all, handout, path, now=self.app.now())
+            self.app.in_thread(work, lambda written: self.app.say(f"written to {written}"))
+
+    def action_form(self, step: int) -> None:
+        """Preview another format."""
+        self._wish = replace(self._wish, form=_FORMS[(_FORMS.index(self._wish.form) + step) % len(_FORMS)])
+        self.redraw()
+
+    def action_pad(self) -> None:
+        """Count what is lost or missing as no medal, or leave its seeds out."""
+        self._wish = replace(self._wish, pad_missing=not self._wish.pad_missing)
+        self._gather()
+
+    def action_copy(self) -> None:
+        """Copy it to the terminal's clipboard."""
+        if self._handout is None:
+            return
+        text = self._handout.text(self._wish.form)
+        if len(text.encode()) > MOST_COPIED:
+            self.app.say("that is too long for a clipboard: write it to a file", bad=True)
+            return
+        self.app.copy_to_clipboard(text)
+        self.app.say(f"copied the row as {_NAMES[self._wish.form]}")
+
+    def action_write(self) -> None:
+        """Ask for a file."""
+        if not self.app.refuses():
+            self.query_one("#write", Prompt).open(f"{self._wish.subject.name}.{self._wish.form.value}")
+
+    def action_bundle(self) -> None:
+        """Ask for a folder."""
+        if not self.app.refuses():
+            self.query_one("#bundle", Prompt).open(f"{self._wish.subject.name}-bundle")
+
+    def action_ask(self, what: str) -> None:
+        """Ask for a name that only a person knows."""
+        self.query_one(f"#{what}", Prompt).open(self._wish.agent if what == "agent" else self._wish.llms)
+
+    def action_back(self) -> None:
+        """Go back to where one came from."""
+        self.app.pop_screen()
+
+    def _gather(self) -> None:
+        wish = self._wish
+        work = partial(handing.prepare, self.app.places.state_dir, wish)
+        self.app.in_thread(work, partial(self._take, wish))
+
+    def _take(self, wish: Wish, found: Handout) -> None:
+        if replace(wish, form=self._wish.form) == self._wish:
+            self._handout = found
+            self.draw()
+
+    def _choices(self, width: int) -> tuple[Pieces, ...]:
+        pieces: list[Piece] = [(f" {foreign(self._wish.subject.name, 30).rstrip()}   ", "strong")]
+        for form, name in _NAMES.items():
+            pieces += [(name, "accent" if form is self._wish.form else "dim"), ("  ", "text")]
+        if self._wish.pad_missing:
+            pieces.append((" padded", "warn"))
+        lines: list[Pieces] = [cut(tuple(pieces), width)]
+        row = self._handout.row if self._handout is not None else None
+        if row is not None and row.conflict:
+            text = foreign(row.conflict, max(10, width - 18)).rstrip()
+            lines.append(((f" makes no row: {text}", "bad"),))
+        elif row is not None and row.running:
+            lines.append(((" still running: only complete seeds count", "warn"),))
+        return tuple(lines)

@@ -1,0 +1,186 @@
+"""The scoreboard in the console: sorting, what lies behind a row, comparing, and handing a row on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from console.model.scoreboard import Subject, scoreboard
+from console.painting import cells_of
+from console.screens.board_lines import SORTS, Look, Order, lines, sorted_rows
+from console.screens.run import RunScreen
+from console.signs import UNICODE
+from engine.places import Places
+from engine.scoreboard import published_rows
+from engine.scoreboard.imports import FOLDER
+from tests.console import worlds
+from tests.console.conftest import OpenDesk
+
+
+async def test_the_board_sorts_by_the_column_under_the_cursor_and_turns(opened: OpenDesk) -> None:
+    async with opened(worlds.demo, screen="board", demo=True) as desk:
+        await desk.sees("All ↓", "ours: demo-baseline", "demo, not comparable", "demo 0 of 3, running")
+        await desk.press("s")
+        await desk.sees("agent ↓")
+        await desk.press("s")
+        await desk.sees("agent ↑")
+        await desk.press("right", "right", "s")
+        await desk.sees("Low ↓")
+        await desk.press("S")
+        await desk.sees("Low ↑")
+
+
+@pytest.mark.parametrize("column", SORTS)
+def test_every_column_sorts_and_turning_it_gives_the_other_order(column: str) -> None:
+    rows = published_rows()
+    order = sorted_rows(rows, Order(column))
+    turned = sorted_rows(rows, Order(column, turned=True))
+    assert sorted(map(id, order)) == sorted(map(id, turned)) == sorted(map(id, rows))
+    values = {
+        "name": lambda row: row.name.lower(), "models": lambda row: row.llms.lower(), "hours": lambda row: row.hours,
+        "date": lambda row: row.date, "seeds": lambda row: row.table,
+    }.get(column, lambda row: row.columns[column].cell.mean)  # fmt: skip
+    assert values(order[0]) == values(turned[-1]) and values(order[0]) != values(turned[0])
+
+
+def test_the_additional_table_stands_apart_with_its_footnotes() -> None:
+    drawn = [
+        "".join(text for text, _ in line.pieces)
+        for line in lines(published_rows(), Look(Order(), 140, UNICODE))
+    ]
+    heading = next(place for place, text in enumerate(drawn) if "additional table" in text)
+    assert not any("Disarray" in text for text in drawn[:heading])
+    disarray = next(text for text in drawn[heading:] if "Disarray" in text)
+    number = disarray.rpartition("[")[2].rstrip("] ")
+    assert any(text.strip() == f"[{number}] test-set feedback" for text in drawn)
+
+
+async def test_words_leave_only_rows_that_have_them(opened: OpenDesk) -> None:
+    async with opened(worlds.scored, screen="board") as desk:
+        await desk.sees("ours: aide-o3", "imported: operand", "Famou-Agent 2.0")
+        await desk.press("slash", *"operand", "enter")
+        await desk.misses("Famou-Agent")
+        await desk.sees("imported: operand", "Operand ensemble", "/ operand")
+        await desk.press("escape")
+        await desk.sees("Famou-Agent 2.0")
+
+
+async def test_a_cell_leads_to_its_runs(opened: OpenDesk) -> None:
+    async with opened(worlds.scored, screen="board") as desk:
+        await desk.sees("ours: aide-o3")
+        await desk.press("right", "right", "enter")
+        await desk.sees(
+            "split low", "aerial-cactus-identification", "any medal", "what the seeds tell", "pass@k"
+        )
+        await desk.press("v")
+        await desk.sees("split medium", "it has no runs of this split")
+        await desk.press("v", "v", "enter")
+        await desk.until(lambda: isinstance(desk.app.screen, RunScreen))
+        await desk.sees("aerial-cactus-identification", "following")
+        await desk.press("escape", "escape")
+        await desk.sees("ours: openhands")
+
+
+async def test_a_published_row_says_that_no_runs_of_it_are_known(opened: OpenDesk) -> None:
+    async with opened(worlds.scored, screen="board") as desk:
+        await desk.sees("ours: aide-o3")
+        await desk.press("j", "j", "j", "enter")
+        await desk.sees("of a published row only its numbers")
+
+
+async def test_padding_counts_what_is_missing(opened: OpenDesk) -> None:
+    async with opened(worlds.scored, screen="board") as desk:
+        await desk.sees("53 of 75")
+        await desk.press("p")
+        await desk.sees("padded: what is lost or missing counts as no medal")
+        await desk.misses("53 of 75")
+
+
+async def test_two_experiments_are_compared_by_competition(opened: OpenDesk) -> None:
+    async with opened(worlds.scored, screen="board") as desk:
+        await desk.sees("ours: aide-o3")
+        await desk.press("c")
+        await desk.sees("mark one experiment with space")
+        await desk.press("space", "j", "c")
+        await desk.sees("A aide-o3", "B openhands", "by any medal", "competitions that decide", "in common")
+        await desk.press("m")
+        await desk.sees("by gold")
+        await desk.press("x", "v")
+        await desk.sees("A openhands", "B aide-o3", "all competitions")
+        await desk.press("escape")
+        await desk.sees("models")
+
+
+async def test_what_cannot_be_compared_says_why(opened: OpenDesk, places: Places) -> None:
+    async with opened(worlds.scored, screen="board") as desk:
+        assert desk.world is not None
+        desk.world.sweep("other", worlds.DEMO, agent="dummy", demo=True)
+        desk.world.finish(
+            desk.world.launch(desk.world.run("other", worlds.DEMO[0], 1), ago=900),
+            worlds.Outcome.GOLD,
+            1.0,
+            ago=60,
+        )
+        await desk.sees("ours: other", "ours: aide-o3")
+        await desk.press("g", "space", "j", "c")
+        await desk.sees("can't be compared", "mixed kinds of data")
+
+
+async def test_a_row_is_previewed_copied_and_written(
+    opened: OpenDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with opened(worlds.scored, screen="board") as desk:
+        copied: list[str] = []
+        desk.app.copy_to_clipboard = copied.append  # type: ignore[method-assign]  # what reaches the terminal
+        await desk.sees("ours: aide-o3")
+        await desk.press("e")
+        await desk.sees("Markdown", "| Agent | LLM(s) used |", "complete seeds: 3 of 3")
+        await desk.press("n", *"Mine", "enter", "l", *"o3", "enter")
+        await desk.sees("| Mine (aide-o3) | o3 |")
+        await desk.press("y")
+        await desk.until(lambda: copied)
+        assert copied[0].startswith("| Agent |") and "| Mine (aide-o3) | o3 |" in copied[0]
+        await desk.press("f", "f")
+        await desk.sees('"agent": "Mine"')
+        await desk.press("w", "enter")
+        await desk.until((tmp_path / "aide-o3.json").is_file)
+        assert json.loads((tmp_path / "aide-o3.json").read_text())["llms"] == "o3"
+        await desk.press("w", "enter")
+        await desk.sees("is there already")
+        await desk.press("b", "enter")
+        await desk.until((tmp_path / "aide-o3-bundle" / "manifest.json").is_file)
+
+
+async def test_a_watcher_writes_no_file(opened: OpenDesk) -> None:
+    async with opened(worlds.scored, screen="board", readonly=True) as desk:
+        await desk.sees("ours: aide-o3")
+        await desk.press("e")
+        await desk.sees("complete seeds")
+        await desk.press("w")
+        await desk.sees("this console is read-only")
+        await desk.press("b")
+        assert not any(prompt.has_class("-open") for prompt in desk.app.screen.query(".prompt"))
+
+
+def test_a_damaged_import_keeps_no_other_row_away(places: Places) -> None:
+    world = worlds.scored(places)
+    (places.state_dir / FOLDER / "operand" / "about.json").write_text("{")
+    board = scoreboard(world.database, pad_missing=False)
+    world.database.close()
+    assert {Subject("own", "aide-o3"), Subject("main", "AIBuildAI")} <= {
+        Subject(r.table, r.name) for r in board.rows
+    }
+    assert len(board.problems) == 1 and "'operand' is damaged" in board.problems[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a b", "wide 日本語 text here", "x" * 50, "two  spaces   kept as they are"]
+)
+def test_a_preview_loses_no_letter_and_fits(text: str) -> None:
+    from rich.cells import cell_len
+
+    parts = cells_of(text, 9)
+    assert "".join(parts) == text and all(cell_len(part) <= 9 for part in parts)
