@@ -4,39 +4,40 @@ from __future__ import annotations
 
 import importlib
 import logging
-import os
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App
 from textual.message import Message
 
-from console import commands
 from console.calling import Caller
-from console.config import Settings, read_settings
+from console.config import Settings
 from console.keys import bindings
-from console.model.host import troubles
-from console.model.reader import Condition, Health, Reader
-from console.palette_commands import ConsoleCommands
+from console.model.condition import Condition, Health
+from console.model.reader import Reader
+from console.model.troubles import troubles
 from console.sanitize import plain_lines
 from console.screens.base import ConsoleScreen
-from console.screens.confirm import ConfirmScreen
 from console.screens.frame import SCREENS, Situation
-from console.screens.help import HelpScreen
+from console.screens.opening import OpeningScreen
 from console.signs import ASCII, UNICODE, Signs
 from console.theme import DARK, LIGHT, PALETTE_NAMES, PALETTES, THEME_NAMES, Palette
-from console.widgets.command_line import CommandLine
-from engine import control
-from engine.control import EngineStatus
 from engine.places import Places
 from foundation.clock import Clock, SystemClock
-from foundation.problems import EnvironmentProblem, Problem, UsageProblem
-from state import database as state_database
+from foundation.problems import Problem, UsageProblem
+
+# What the first frame does not show is imported where it is used: half of what somebody waits who opens a console
+# is spent on imports.
+if TYPE_CHECKING:
+    from textual.command import Provider
+    from textual.screen import Screen
+
+    from console.screens.confirm import ConfirmScreen
+    from engine.control import EngineStatus
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,18 @@ OPEN_DEMO = "demo"
 def _screen(module: str, name: str) -> Any:
     """Make a screen when it is first wanted: what the first frame does not show need not be imported for it."""
     return getattr(importlib.import_module(f"console.screens.{module}"), name)()
+
+
+def _palette_commands() -> type[Provider]:
+    from console.palette_commands import ConsoleCommands
+
+    return ConsoleCommands
+
+
+def _engine_status(places: Places) -> EngineStatus:
+    from engine import control
+
+    return control.status(places)
 
 
 class ConditionChanged(Message):
@@ -75,7 +88,7 @@ class ConsoleApp(App[str]):
     CSS_PATH = "console.tcss"
     TITLE = "mlebench-console"
     BINDINGS = bindings("app")
-    COMMANDS: ClassVar[set[Any]] = {ConsoleCommands}
+    COMMANDS: ClassVar[set[Any]] = {_palette_commands}
     MODES: ClassVar[dict[str, Any]] = {
         "welcome": lambda: _screen("welcome", "WelcomeScreen"),
         "overview": lambda: _screen("overview", "OverviewScreen"),
@@ -118,7 +131,7 @@ class ConsoleApp(App[str]):
         self.reader = Reader(
             places,
             on_condition=lambda condition: self._post(ConditionChanged(condition)),
-            engine_status=control.status,
+            engine_status=_engine_status,
             on_engine=lambda status: self._post(EngineSeen(status)),
         )
 
@@ -151,9 +164,16 @@ class ConsoleApp(App[str]):
             ascii_only=self.settings.ascii_only,
         )
 
+    def get_default_screen(self) -> Screen[Any]:
+        """What is seen until the first screen is there."""
+        return OpeningScreen()
+
     def on_mount(self) -> None:
-        """Begin: keys, the first screen, the reader."""
+        """Show the first frame, and begin when it is seen."""
         self.set_keymap(self.settings.keys.keymap())
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
         self._open_first()
         self.caller.begin()
         self.reader.start()
@@ -222,6 +242,8 @@ class ConsoleApp(App[str]):
 
     def ask(self, kind: str, arguments: dict[str, Any]) -> None:
         """Ask the engine for a change, in a thread, and tell its answer."""
+        from engine import control
+
         if self.refuses():
             return
         self.in_thread(
@@ -258,6 +280,8 @@ class ConsoleApp(App[str]):
 
     def start_engine(self) -> None:
         """Start the engine, and tell so."""
+        from engine import control
+
         if self.refuses():
             return
 
@@ -283,6 +307,8 @@ class ConsoleApp(App[str]):
 
     def execute(self, text: str) -> None:
         """Do what a line of the command line says, or tell why not."""
+        from console import commands
+
         try:
             commands.execute(self, text)
         except Problem as problem:
@@ -297,11 +323,15 @@ class ConsoleApp(App[str]):
 
     def action_command_line(self) -> None:
         """Open the command line."""
+        from console.widgets.command_line import CommandLine
+
         if not self.screen.is_modal and not self.screen.query(CommandLine):
             self.screen.mount(CommandLine())
 
     def action_help(self) -> None:
         """Show the keys of this screen."""
+        from console.screens.help import HelpScreen
+
         if isinstance(self.screen, ConsoleScreen):
             self.push_screen(HelpScreen(self.screen.contexts()))
 
@@ -315,6 +345,8 @@ class ConsoleApp(App[str]):
         self.exit()
 
     def _open_first(self) -> None:
+        from state import database as state_database
+
         mode, _, rest = (self._wanted or "").partition(":")
         modes = {name for name, _key, _title in SCREENS}
         if not mode:
@@ -350,76 +382,3 @@ class ConsoleApp(App[str]):
     def _call_back(self, callback: Callable[..., None], *arguments: Any) -> None:
         if self.is_running:
             self.call_later(callback, *arguments)
-
-
-def run_console(
-    places: Places,
-    *,
-    screen: str | None = None,
-    readonly: bool = False,
-    demo: bool = False,
-    ascii: bool = False,
-    theme: str | None = None,
-) -> int:
-    """Open the console until it is closed and return the exit code of the command.
-
-    Args:
-        places: whose state is shown.
-        screen: where to open: a screen's name, `sweep:ID` or `run:NUMBER`.
-        readonly: leave out every key that changes anything.
-        demo: say on every screen that the data are synthetic.
-        ascii: draw signs with ASCII only.
-        theme: `dark`, `light` or `mono` instead of what config.toml says.
-
-    Raises:
-        Problem: there is no terminal, or config.toml or `screen` can't be used.
-    """
-    # Textual draws on the error stream.
-    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.__stderr__)):
-        raise EnvironmentProblem(
-            "the console needs a terminal",
-            "input, output or the error stream is not one",
-            "Use 'mlebench-console status' instead.",
-        )
-    _require_screen(screen)
-    settings = read_settings(places.config_file, theme=theme, ascii_only=ascii or not _speaks_unicode())
-    _log_to_file(places)
-    app = ConsoleApp(places, settings, screen=screen, readonly=readonly, demo=demo)
-    wanted = app.run()
-    if wanted == OPEN_DEMO:
-        return _open_demo(places, ascii=ascii, theme=theme)
-    engine = app.engine
-    if engine is not None and engine.running:
-        sys.stdout.write(f"The engine goes on (process {engine.pid}, {engine.live} runs live).\n")
-    return app.return_code or 0
-
-
-def _open_demo(places: Places, *, ascii: bool, theme: str | None) -> int:
-    from engine.demo.sweep import demo_places, ensure_demo
-
-    ensure_demo(places)
-    return run_console(demo_places(places), demo=True, ascii=ascii, theme=theme)
-
-
-def _require_screen(screen: str | None) -> None:
-    name, _, rest = (screen or "overview").partition(":")
-    known = [name for name, _key, _title in SCREENS]
-    if name not in (*known, "run") or (name == "run" and not rest.isdigit()):
-        raise UsageProblem(
-            f"there is no screen '{screen}'", "", f"Screens: {', '.join(known)}, sweep:ID, run:NUMBER."
-        )
-
-
-def _speaks_unicode() -> bool:
-    return "utf" in (sys.stdout.encoding or "").lower() and os.environ.get("TERM") != "linux"
-
-
-def _log_to_file(places: Places) -> None:
-    """Keep tracebacks off the screen; the file appears with the first one."""
-    if not places.state_dir.is_dir():
-        return
-    handler = logging.FileHandler(places.state_dir / "console.log", delay=True)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    root = logging.getLogger("console")
-    root.handlers[:] = [handler]
-    root.propagate = False

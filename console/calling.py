@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from console import notifying
 from console.model import news
-from console.model.host import troubles
 from console.model.news import Kind, News
-from state.database import Database
-from state.records import Event
+from console.model.troubles import troubles
 
 if TYPE_CHECKING:
     from console.app import ConsoleApp
     from console.model.overview import Concern
+    from state.database import Database
+    from state.records import Event
 
 _IDLE_EVERY_SECONDS = 60.0
 

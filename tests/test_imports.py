@@ -84,6 +84,26 @@ def test_starting_up_loads_nothing_heavy(code: str) -> None:
     assert modules_after(code) & HEAVY == set()
 
 
+def test_opening_the_console_needs_no_validation_library() -> None:
+    """It takes a fifth of what somebody waits for the first frame."""
+    code = (
+        "from console.cli.outermost import root_command;"
+        "root_command().make_context('x', ['--state-dir', '/s', '--theme', 'dark', '--readonly'])"
+    )
+    assert "pydantic" not in modules_after(code)
+
+
+def test_the_first_frame_needs_no_state_and_no_engine() -> None:
+    loaded = subprocess.run(
+        [sys.executable, "-c", "import console.running, sys; sys.stdout.write(' '.join(sys.modules))"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    ).stdout.split()
+    assert not {"sqlite3", "state.records", "engine.control", "competitions.model"} & set(loaded)
+
+
 def test_help_loads_no_command() -> None:
     code = "from console.cli.outermost import run; run(['--help'])"
     told = subprocess.run(
@@ -98,6 +118,7 @@ def test_help_loads_no_command() -> None:
         "console.cli",
         "console.cli.invocation",
         "console.cli.lazy",
+        "console.cli.light_values",
         "console.cli.outermost",
         "console.cli.root",
         "console.cli.output",

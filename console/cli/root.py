@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from console.cli.invocation import Appearance, Invocation
 from console.cli.lazy import Entry, LazyGroup, new_app
+from console.cli.light_values import take_as_they_are
+
+if TYPE_CHECKING:
+    from typer._click import Context, Parameter
 
 
 class Root(LazyGroup):
@@ -47,6 +51,12 @@ class Root(LazyGroup):
         "dev": Entry("console.cli.dev", "Keep the benchmark's own facts up to date."),
         "completion": Entry("console.cli.completion", "Print the completion script for a shell."),
     }
+
+    def get_params(self, ctx: Context) -> list[Parameter]:
+        """The flags before a command, which need no validation library."""
+        found = super().get_params(ctx)
+        take_as_they_are(found)
+        return found
 
 
 app = new_app(

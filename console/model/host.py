@@ -1,4 +1,4 @@
-"""The machine that everything runs on: what is used by whom, what fills the disks, and what is wrong with it."""
+"""The machine that everything runs on: what is used by whom, and what fills the disks."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from console.model.usage import Point
-from engine.control import EngineStatus
 from state import datasets, runs
 from state.database import Database
 from state.records import Run, UsageSample
 from state.samples import DATABASE_NAME, Samples
 
-# Below this share of a disk, a person has to look.
-LOW_DISK_SHARE = 0.05
 HISTORY_SECONDS = 6 * 3600.0
 _BUCKETS = 120
 
@@ -61,22 +58,6 @@ def host_use(database: Database, now: float) -> HostUse:
         cpu_percent=_together(samples, now, lambda sample: sample.cpu_percent),
         memory_bytes=_together(samples, now, lambda sample: sample.memory_bytes),
     )
-
-
-def troubles(engine: EngineStatus | None) -> tuple[str, ...]:
-    """What is wrong with the machine itself, in words."""
-    if engine is None or not engine.running:
-        return ()
-    found = []
-    for name, free, total in (
-        ("state", engine.state_disk_free, engine.state_disk_total),
-        ("datasets", engine.data_disk_free, engine.data_disk_total),
-    ):
-        if free is not None and total and free < LOW_DISK_SHARE * total:
-            found.append(f"the disk with the {name} is {100 * (1 - free / total):.0f} % full")
-    if engine.runner_alive is False:
-        found.append("no runner is alive: agents go on, but nothing starts and nothing is collected")
-    return tuple(dict.fromkeys(found))
 
 
 def _cpu_of(user: User) -> float:

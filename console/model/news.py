@@ -1,4 +1,7 @@
-"""What has happened since one last looked that a person may want to be called for."""
+"""What has happened since one last looked that a person may want to be called for.
+
+The settings name its kinds, so the first frame needs it; the state is imported when it is read.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from state import events
-from state.database import Database
-from state.records import Event
-
 if TYPE_CHECKING:
     from console.model.overview import Concern
+    from state.database import Database
+    from state.records import Event
 
 _MOST = 200
 
@@ -37,12 +38,16 @@ class News:
 
 def newest_id(database: Database) -> int:
     """The number of the newest event."""
+    from state import events
+
     found = events.newest(database, limit=1)
     return found[0].id if found else 0
 
 
 def since(database: Database, after_id: int) -> tuple[Event, ...]:
     """The events after one, oldest first; of very many only the newest."""
+    from state import events
+
     return tuple(reversed(events.newest(database, limit=_MOST, after_id=after_id)))
 
 

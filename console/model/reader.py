@@ -11,14 +11,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from console.model.condition import Condition, Health
 from engine.places import Places
 from foundation.problems import Problem
-from state import database as state_database
-from state.database import Database
+
+if TYPE_CHECKING:
+    from state.database import Database
 
 log = logging.getLogger(__name__)
 
@@ -26,27 +27,6 @@ LOOK_EVERY_SECONDS = 0.5
 ENGINE_EVERY_SECONDS = 2.0
 # Trouble that passes by itself is not told: an engine that creates, migrates or replaces the state is done by then.
 TROUBLE_PASSES_SECONDS = 2.0
-
-
-class Health(StrEnum):
-    """Whether the state can be read."""
-
-    UNKNOWN = "unknown"
-    ABSENT = "absent"
-    GOOD = "good"
-    BAD = "bad"
-
-
-@dataclass(frozen=True)
-class Condition:
-    """How the state is, and what is wrong with it."""
-
-    health: Health = Health.UNKNOWN
-    problem: Problem | None = None
-
-    def tells_the_same(self, other: Condition) -> bool:
-        """Whether a person would see a difference; problems are compared by their text."""
-        return self.health is other.health and str(self.problem) == str(other.problem)
 
 
 @dataclass
@@ -155,6 +135,9 @@ class Reader:
             self._on_engine(None)
 
     def _look(self) -> None:
+        # Imported by the first look, which comes after the first frame.
+        from state import database as state_database
+
         if not state_database.exists(self._places.state_dir):
             self._let_go()
             self._tell(Condition(Health.ABSENT))

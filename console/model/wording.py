@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from competitions.model import Thresholds
 from state.lifecycle import FailureClass, Outcome
+
+if TYPE_CHECKING:
+    from competitions.model import Thresholds
 
 UNKNOWN = "-"
 

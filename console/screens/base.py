@@ -18,10 +18,10 @@ from console.model import wording
 from console.painting import Pieces
 from console.screens import frame
 from console.widgets.painted import Painted
-from state.database import Database
 
 if TYPE_CHECKING:
     from console.app import ConsoleApp
+    from state.database import Database
 
 SMALLEST = (40, 10)
 

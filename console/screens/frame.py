@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from console.keys import Context, Key, KeyTable, shown
 from console.model import wording
-from console.model.host import LOW_DISK_SHARE
-from console.model.reader import Condition, Health
+from console.model.condition import Condition, Health
+from console.model.troubles import LOW_DISK_SHARE
 from console.painting import Pieces, cut, foreign, spread, spread_fitting, width_of
 from console.sanitize import plain
 from console.signs import Signs
 from console.theme import Role
-from engine.control import EngineStatus
+
+if TYPE_CHECKING:
+    from engine.control import EngineStatus
 
 # A file system that has not answered for so long is worth a line.
 STALLED_SECONDS = 3.0

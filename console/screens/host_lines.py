@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from console.model import wording
-from console.model.host import HISTORY_SECONDS, LOW_DISK_SHARE, HostUse, User
+from console.model.host import HISTORY_SECONDS, HostUse, User
+from console.model.troubles import LOW_DISK_SHARE
 from console.painting import Line, Piece, Pieces, bar, cut, foreign, heading, joined
 from console.screens.chart import Curve, chart
 from console.signs import Signs

@@ -8,8 +8,8 @@ from typing import Any
 from textual.widget import Widget
 
 from console.keys import bindings
-from console.model.host import troubles
 from console.model.overview import Overview, concerns, overview
+from console.model.troubles import troubles
 from console.screens import acting, overview_lines
 from console.screens.base import ConsoleScreen
 from console.screens.overview_lines import Target

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from console.app import ConsoleApp
 from console.config import Settings
-from console.model.reader import Health
+from console.model.condition import Health
 from console.theme import DARK, Palette
 from engine.control.status import lock_path
 from engine.places import Places

@@ -60,7 +60,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from engine.places import Places
-from console.app import run_console
+from console.running import run_console
 base = Path(sys.argv[1])
 raise SystemExit(run_console(Places(base / "config.toml", base / "data", base / "state"), screen=sys.argv[2]))
 """

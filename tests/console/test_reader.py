@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from console.model import reader as reader_module
-from console.model.reader import Condition, Health, Reader
+from console.model.condition import Condition, Health
+from console.model.reader import Reader
 from engine.places import Places
 from foundation.problems import Problem, StateProblem
 from state import sweeps

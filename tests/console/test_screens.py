@@ -507,7 +507,7 @@ async def test_what_cannot_be_graded_is_told_on_the_spot(opened: OpenDesk, tmp_p
 
 
 async def test_an_app_needs_no_terminal_to_refuse_politely(places: Places) -> None:
-    from console.app import run_console
+    from console.running import run_console
 
     with pytest.raises(EnvironmentProblem, match="needs a terminal"):
         run_console(places)

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from console.app import ConsoleApp
 from console.config import Settings
-from console.model.reader import Health
+from console.model.condition import Health
 from console.theme import ANSI, CONTRAST, DARK, LIGHT, MONOCHROME, Palette
 from console.widgets.line_list import LineList
 from engine.control.status import lock_path
