@@ -43,3 +43,11 @@ def get(database: Database, experiment_id: str) -> Experiment:
         if experiment.id == experiment_id:
             return experiment
     raise UsageProblem(f"there is no experiment '{experiment_id}'")
+
+
+def of_sweep(database: Database, sweep_id: str) -> tuple[str, ...]:
+    """Name the experiments that a sweep belongs to, first to be assigned first."""
+    rows = database.rows(
+        "SELECT experiment_id FROM experiment_sweeps WHERE sweep_id = ? ORDER BY rowid", (sweep_id,)
+    )
+    return tuple(row["experiment_id"] for row in rows)

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from foundation.problems import UsageProblem
 from state.database import Database
 from state.lifecycle import LIVE, FailureClass
 from state.records import Attempt, Run
 from state.rows import read_all, read_as
+
+
+@dataclass(frozen=True)
+class PastAttempt:
+    """How long an attempt's agent worked, from its start to its own end or its deadline."""
+
+    attempt_id: int
+    competition_id: str
+    seconds: float
+
 
 _LIVE = ", ".join(f"'{state}'" for state in sorted(LIVE))
 
@@ -141,3 +153,15 @@ def last_launch(database: Database, sweep_id: str) -> float | None:
         (sweep_id,),
     )
     return None if row is None else row["at"]
+
+
+def past_attempts(database: Database, agent_id: str) -> list[PastAttempt]:
+    """Read how long an agent has worked so far, newest first; what was stopped or lost tells nothing."""
+    rows = database.rows(
+        "SELECT attempts.id AS attempt_id, competition_id, attempts.ended_at - attempts.started_at AS seconds"
+        " FROM attempts JOIN runs ON runs.id = attempts.run_id JOIN sweeps ON sweeps.id = runs.sweep_id"
+        " WHERE json_extract(spec, '$.agent_id') = ? AND attempts.started_at IS NOT NULL"
+        " AND exit_reason IN ('exited', 'deadline') ORDER BY attempts.id DESC",
+        (agent_id,),
+    )
+    return read_all(PastAttempt, rows)

@@ -55,6 +55,14 @@ class Samples:
         ).fetchall()
         return read_all(UsageSample, rows)
 
+    def most_disk(self, attempt_id: int) -> int | None:
+        """Read the most that an attempt held on disk; None where it was never measured."""
+        row = self._connection.execute(
+            "SELECT MAX(disk_bytes) AS most FROM usage WHERE attempt_id = ?", (attempt_id,)
+        ).fetchone()
+        most: int | None = row["most"]
+        return most
+
     def latest(self) -> dict[int, UsageSample]:
         """Read the latest sample of every attempt."""
         rows = self._connection.execute(

@@ -34,6 +34,7 @@ class EngineStatus:
     runner_alive: bool | None = None
     slots: float | None = None
     slots_used: float | None = None
+    memory_for_runs: int | None = None
     load1: float | None = None
     cpus: int | None = None
     memory_total: int | None = None

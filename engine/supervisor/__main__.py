@@ -13,19 +13,11 @@ from pathlib import Path
 from engine.control.lifecycle import READY
 from engine.control.status import lock_path
 from engine.places import Places
-from foundation.clock import SystemClock, iso
+from foundation.clock import SystemClock
 from foundation.locks import FileLock
 from foundation.problems import Problem, StateProblem
 
 _LOCK_TRIES = 50
-
-
-def log(text: str, error: BaseException | None = None) -> None:
-    """Write to the engine's log, which is standard error."""
-    from engine.supervisor.loop import describe
-
-    sys.stderr.write(f"{iso(time.time())} {text}{': ' + describe(error).rstrip() if error else ''}\n")
-    sys.stderr.flush()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,8 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(places: Places, ready: int | None) -> None:
+    from engine.runs.redaction import Redaction
+    from engine.settings import read_settings
+    from engine.supervisor.log import EngineLog
     from engine.supervisor.loop import Supervisor
-    from engine.supervisor.settings import read_settings
     from engine.workers import WorkerPool
     from state import database
     from state.samples import Samples
@@ -68,7 +62,9 @@ def _run(places: Places, ready: int | None) -> None:
         samples = Samples(places.state_dir, writable=True)
         pool = WorkerPool(places.state_dir / "work")
         try:
-            supervisor = Supervisor(places, settings, state, samples, pool, SystemClock(), log)
+            redaction = Redaction()
+            log = EngineLog(redaction)
+            supervisor = Supervisor(places, settings, state, samples, pool, SystemClock(), log, redaction)
             supervisor.recover()
             log(f"engine {os.getpid()} is up")
             if ready is not None:

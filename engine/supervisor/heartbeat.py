@@ -12,6 +12,7 @@ from pathlib import Path
 from engine.control.status import EngineStatus, publish
 from engine.places import Places
 from engine.runs.runner.process import bubblewrap
+from engine.settings import Settings
 from foundation.clock import Clock
 
 _GPUS = Path("/proc/driver/nvidia/gpus")
@@ -20,10 +21,10 @@ _GPUS = Path("/proc/driver/nvidia/gpus")
 class Heartbeat:
     """Collects the facts and replaces the status file."""
 
-    def __init__(self, places: Places, clock: Clock, *, slots: float) -> None:
+    def __init__(self, places: Places, clock: Clock, settings: Settings) -> None:
         self._places = places
         self._clock = clock
-        self._slots = slots
+        self._settings = settings
         self._started_at = clock.now()
         why_not = bubblewrap.why_unavailable()
         self._isolation = f"none: {why_not}" if why_not else "bubblewrap"
@@ -57,8 +58,9 @@ class Heartbeat:
                 datasets_working=datasets_working,
                 grading=grading,
                 runner_alive=runner_alive,
-                slots=self._slots,
+                slots=self._settings.cpus,
                 slots_used=slots_used,
+                memory_for_runs=self._settings.memory_bytes,
                 load1=os.getloadavg()[0],
                 cpus=os.cpu_count(),
                 memory_total=memory_total,

@@ -13,10 +13,10 @@ from engine import datasets as preparation
 from engine.agents import Agent, prepare_launch
 from engine.places import Places
 from engine.runs import launching, protocol, runtime
+from engine.settings import Settings
 from engine.space import gigabytes
-from engine.supervisor import container_needs
 from engine.supervisor.arguments import Arguments
-from engine.supervisor.settings import Settings
+from engine.sweeps import container_needs
 from engine.sweeps.launch import Launch
 from foundation.problems import DataProblem, UsageProblem
 from state import experiments, sweeps

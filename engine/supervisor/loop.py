@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import selectors
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,15 +13,14 @@ from engine.places import Places
 from engine.runs.intake import Intake
 from engine.runs.live_grading import LiveGrading
 from engine.runs.redaction import Redaction
+from engine.settings import Settings
 from engine.supervisor.heartbeat import Heartbeat
 from engine.supervisor.keeper import RunnerKeeper
 from engine.supervisor.requests import RequestDesk
 from engine.supervisor.retrying import Retrier
-from engine.supervisor.settings import Settings
 from engine.supervisor.starting import Starter
 from engine.workers import WorkerPool
 from foundation.clock import Clock
-from foundation.problems import Problem
 from state import runs
 from state.database import Database
 from state.samples import Samples
@@ -56,12 +54,12 @@ class Supervisor:
         pool: WorkerPool,
         clock: Clock,
         log: Log,
+        redaction: Redaction,
     ) -> None:
         self._database = database
         self._pool = pool
         self._clock = clock
         self._log = log
-        redaction = Redaction()
         room = Room(
             downloads=int(settings.download_workers),
             preparations=int(settings.dataset_workers),
@@ -76,7 +74,7 @@ class Supervisor:
         self._intake = Intake(database, samples, places.state_dir, clock, log, redaction)
         self._grading = LiveGrading(database, pool, places.state_dir, clock, at_once=settings.grading_workers)
         self._keeper = RunnerKeeper(places.state_dir, clock)
-        self._heartbeat = Heartbeat(places, clock, slots=settings.cpus)
+        self._heartbeat = Heartbeat(places, clock, settings)
         self._seen_version = -1
         self._steps = [
             _Timed("requests", self._answer, WAKE_SECONDS),
@@ -146,8 +144,3 @@ class Supervisor:
             if news is not None:
                 selector.register(news, selectors.EVENT_READ)
             selector.select(WAKE_SECONDS)
-
-
-def describe(error: BaseException) -> str:
-    """A problem in its own words, anything else with its traceback."""
-    return str(error) if isinstance(error, Problem) else "".join(traceback.format_exception(error))

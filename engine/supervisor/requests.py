@@ -9,9 +9,9 @@ from engine.control.answers import Answer, RefusedRequest
 from engine.places import Places
 from engine.runs import launching
 from engine.runs.protocol import Stop
+from engine.settings import Settings
 from engine.supervisor import launches
 from engine.supervisor.arguments import Arguments
-from engine.supervisor.settings import Settings
 from engine.sweeps.launch import refuse_another
 from foundation.clock import Clock
 from foundation.problems import Problem, UsageProblem

@@ -12,8 +12,8 @@ from engine.runs import launching, protocol, runtime
 from engine.runs.protocol import Order
 from engine.runs.redaction import Redaction
 from engine.runs.scheduling import Demand, Free, choose
+from engine.settings import Settings
 from engine.supervisor.ramp import StartRamp
-from engine.supervisor.settings import Settings
 from foundation.clock import Clock
 from foundation.problems import EnvironmentProblem, Problem
 from state import runs, sweeps, transitions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -37,6 +38,18 @@ class Launch:
     def run_count(self) -> int:
         """How many runs it comes to."""
         return len(self.spec.competitions) * self.spec.seeds
+
+
+def launch_of(sweep: Sweep, experiments: Sequence[str]) -> Launch:
+    """What would have to be asked for to have this sweep again, as it is scheduled now."""
+    return Launch(
+        sweep.spec,
+        name=sweep.id,
+        concurrency=sweep.concurrency,
+        priority=sweep.priority,
+        experiment=experiments[0] if experiments else "",
+        note=sweep.note,
+    )
 
 
 def refuse_another(launch: Launch, agent_version: str, there: Sweep) -> None:

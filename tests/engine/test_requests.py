@@ -14,8 +14,8 @@ from engine.datasets import DatasetDesk, Room
 from engine.datasets.requests import DatasetRequests
 from engine.places import Places
 from engine.runs import protocol
+from engine.settings import Settings
 from engine.supervisor.requests import RequestDesk
-from engine.supervisor.settings import Settings
 from engine.workers import WorkerPool
 from foundation.clock import SystemClock
 from state import database, datasets, events, experiments, requests, runs, sweeps, transitions

@@ -30,7 +30,7 @@ def assert_told(ran: Ran, code: int, *parts: str) -> None:
             ("No such option: --jsn", "--json", "mlebench-console grade-sample --help"),
         ),
         (["grade-sample"], ("Missing argument 'SUBMISSION'",)),
-        (["sweep", "launch"], ("Missing option '--agent'",)),
+        (["sweep", "launch"], ("no agent was named",)),
         (["sweep", "launch", "--agent", "dummy"], ("no competition was named", "--split low")),
         (["sweep", "launch", "--agent", "dummy", "--split", "lwo"], ("'lwo' is neither a name nor a file",)),
         (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from engine.agents import Agent
 from engine.images import GRADER_IMAGE, connect, require_image
 from engine.images.daemon import telling
@@ -9,6 +11,9 @@ from engine.runs import protocol
 from environment.proxy import parse_rule
 from foundation.problems import EnvironmentProblem, UsageProblem
 from state.records import SweepSpec
+
+if TYPE_CHECKING:
+    from docker import APIClient
 
 MODELS = "models"
 
@@ -19,6 +24,24 @@ def check(spec: SweepSpec, agent: Agent) -> None:
     Raises:
         EnvironmentProblem: the daemon, an image or a container runtime is missing.
         UsageProblem: the network policy makes no sense.
+    """
+    check_policy(spec, agent)
+    client = connect()
+    for image in images_of(agent):
+        require_image(client, image)
+    check_container_runtime(client, spec)
+
+
+def images_of(agent: Agent) -> tuple[str, ...]:
+    """The images that a run of an agent takes."""
+    return (agent.image_name, GRADER_IMAGE)
+
+
+def check_policy(spec: SweepSpec, agent: Agent) -> None:
+    """See that what is asked for makes sense.
+
+    Raises:
+        UsageProblem: it does not.
     """
     if agent.dockerfile is None:
         raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", "it can't run in a container")
@@ -31,18 +54,24 @@ def check(spec: SweepSpec, agent: Agent) -> None:
             parse_rule(host)
         except ValueError as error:
             raise UsageProblem(f"the host {error}") from error
-    client = connect()
-    for image in (agent.image_name, GRADER_IMAGE):
-        require_image(client, image)
-    if spec.container_runtime:
-        with telling("Docker's runtimes can't be listed"):
-            known = sorted(client.info().get("Runtimes", {}))
-        if spec.container_runtime not in known:
-            raise EnvironmentProblem(
-                f"there is no container runtime '{spec.container_runtime}'",
-                f"the daemon knows {', '.join(known)}",
-                "Install it, or leave --container-runtime out.",
-            )
+
+
+def check_container_runtime(client: APIClient, spec: SweepSpec) -> None:
+    """See that the daemon knows the runtime that is asked for.
+
+    Raises:
+        EnvironmentProblem: it does not.
+    """
+    if not spec.container_runtime:
+        return
+    with telling("Docker's runtimes can't be listed"):
+        known = sorted(client.info().get("Runtimes", {}))
+    if spec.container_runtime not in known:
+        raise EnvironmentProblem(
+            f"there is no container runtime '{spec.container_runtime}'",
+            f"the daemon knows {', '.join(known)}",
+            "Install it, or leave --container-runtime out.",
+        )
 
 
 def refuse(spec: SweepSpec, agent: Agent) -> None:

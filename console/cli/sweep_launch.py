@@ -1,0 +1,193 @@
+"""`sweep launch`: what the flags and a TOML file say becomes one launch, which is asked for or only looked at."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from console.cli.editions import EditionName
+from console.cli.invocation import Json, places_of
+from console.cli.output import say, say_json
+from foundation.problems import EnvironmentProblem
+
+if TYPE_CHECKING:
+    from engine.sweeps.form import LaunchForm
+
+
+class Runtime(StrEnum):
+    """What `--runtime` takes."""
+
+    PROCESS = "process"
+    BUBBLEWRAP = "bubblewrap"
+    PLAIN = "plain"
+    DOCKER = "docker"
+
+
+class Network(StrEnum):
+    """What `--network` takes."""
+
+    NONE = "none"
+    MODELS = "models"
+    OPEN = "open"
+
+
+def launch(
+    context: typer.Context,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="A sweep as TOML, keys named as these flags are; flags win over it."
+        ),
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(metavar="ID", help="The agent's id, such as aide or aide/dev.")
+    ] = None,
+    competitions: Annotated[
+        list[str] | None,
+        typer.Option("--competitions", "-c", metavar="ID,...", help="Ids, commas between; repeatable."),
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="low, medium, high, all ... or a file of ids.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds of every competition; 3.")] = None,
+    hours: Annotated[float | None, typer.Option(min=0.0, help="The time limit of a run; 24.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.0, help="The same in minutes, for short trials.")
+    ] = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="How many runs at once; 1.")] = None,
+    priority: Annotated[int | None, typer.Option(help="Higher goes first; 0.")] = None,
+    start_ramp: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=0.0, help="Time between two starts; none.")
+    ] = None,
+    retries: Annotated[
+        int | None,
+        typer.Option(min=0, help="How often a run that failed for the infrastructure starts again; 2."),
+    ] = None,
+    cpus: Annotated[float | None, typer.Option(min=0.0, help="Processors that a run counts as; 1.")] = None,
+    memory_gb: Annotated[
+        float | None, typer.Option(min=0.0, help="Memory limit of a run; none if not given or 0.")
+    ] = None,
+    runtime: Annotated[
+        Runtime | None,
+        typer.Option(
+            help="docker: containers; process: isolated by bubblewrap where that works, which is"
+            " usual; plain: never isolated."
+        ),
+    ] = None,
+    network: Annotated[
+        Network | None,
+        typer.Option(help="What agents may reach: nothing (usual), the hosts of --allow, or everything."),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST[:PORT]", help="A host of the network 'models'; repeatable."),
+    ] = None,
+    gpus: Annotated[int | None, typer.Option(min=-1, help="GPUs of a container; -1 is all; 0.")] = None,
+    runs_per_gpu: Annotated[int | None, typer.Option(min=1, help="How many runs share a GPU; 1.")] = None,
+    idle_minutes: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="End a run in which nothing happens for so long; 0 is never."),
+    ] = None,
+    disk_gb: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="End a run that holds more than so much on disk; 0 is never."),
+    ] = None,
+    container_config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Limits of containers, as MLE-bench's JSON.")
+    ] = None,
+    keep_containers: Annotated[
+        bool | None,
+        typer.Option("--keep-containers", help="Leave agents' containers when runs have ended."),
+    ] = None,
+    edition: Annotated[
+        EditionName | None,
+        typer.Option(help="v1, as MLE-bench is, or corrected, with its known defects mended."),
+    ] = None,
+    agents_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="An agents folder in MLE-bench's format.")
+    ] = None,
+    experiment: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The leaderboard row it belongs to.")
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The sweep's name; made from the agent's if not given. Again is harmless."
+        ),
+    ] = None,
+    prepare: Annotated[
+        bool | None, typer.Option("--prepare", help="Prepare datasets that are not prepared yet.")
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only tell what would start, what is missing, how long it takes."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Launch a sweep: an agent on competitions, some seeds each."""
+    from engine.control import ask
+    from engine.sweeps.form import LaunchForm, resolve
+    from engine.sweeps.toml_file import read_toml
+
+    said = LaunchForm(
+        agent=agent,
+        agents_dir=None if agents_dir is None else str(agents_dir),
+        competitions=_ids(competitions),
+        split=split,
+        seeds=seeds,
+        hours=hours,
+        minutes=minutes or None,
+        concurrency=concurrency,
+        priority=priority,
+        start_ramp=start_ramp,
+        retries=retries,
+        runtime=None if runtime is None else runtime.value,
+        network=None if network is None else network.value,
+        allow=tuple(allow) if allow else None,
+        cpus=cpus,
+        memory_gb=memory_gb,
+        gpus=gpus,
+        runs_per_gpu=runs_per_gpu,
+        idle_minutes=idle_minutes,
+        disk_gb=disk_gb,
+        container_config=None if container_config is None else str(container_config),
+        keep_containers=keep_containers,
+        edition=None if edition is None else edition.value,
+        prepare=prepare,
+        name=name,
+        experiment=experiment,
+    )
+    form = said if file is None else said.over(read_toml(file))
+    if dry_run:
+        _dry_run(context, form, json=json)
+        return
+    answer = ask(places_of(context), "sweep.launch", resolve(form, places_of(context)).to_arguments())
+    if json:
+        say_json(asdict(answer))
+    else:
+        say(answer.text)
+
+
+def _ids(given: list[str] | None) -> tuple[str, ...] | None:
+    ids = [piece.strip() for text in given or () for piece in text.split(",")]
+    return tuple(one for one in ids if one) or None
+
+
+def _dry_run(context: typer.Context, form: LaunchForm, *, json: bool) -> None:
+    from console.cli.forecast_text import say_forecast
+    from engine.sweeps.forecast import forecast
+    from engine.sweeps.form import resolve
+
+    launch = resolve(form, places_of(context))
+    found = forecast(launch, places_of(context))
+    if json:
+        document: dict[str, Any] = {"launch": launch.to_arguments(), "can_launch": found.can_launch}
+        say_json(document | asdict(found))
+    else:
+        say_forecast(launch, found)
+    if not found.can_launch:
+        raise typer.Exit(EnvironmentProblem.exit_code)

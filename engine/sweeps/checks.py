@@ -1,0 +1,198 @@
+"""What must be right before a sweep can run: each thing looked at on its own, nothing is created."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from competitions import registry
+from competitions.task import refuse_excluded
+from engine.agents import Agent, prepare_launch
+from engine.control import EngineStatus
+from engine.datasets import is_ready
+from engine.images import connect, find_image
+from engine.places import Places
+from engine.runs import launching, protocol, runtime
+from engine.space import gigabytes
+from engine.sweeps import container_needs
+from engine.sweeps.launch import Launch
+from foundation.problems import Problem
+from state.records import SweepSpec
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+_NAMED = 3
+
+
+class Mend(StrEnum):
+    """What a console can do about something that is missing."""
+
+    ENGINE = "engine"
+    PREPARE = "prepare"
+    BUILD = "build"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        good: whether it is right.
+        next_step: what to do about it, where it is not.
+        mend: how a console can do that by itself; None where it can't.
+        subjects: the datasets or images that are missing.
+    """
+
+    good: bool
+    text: str
+    next_step: str = ""
+    mend: Mend | None = None
+    subjects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What an engine gives to runs; None where there is no saying."""
+
+    cpus: float
+    memory_bytes: int | None
+    gpus: int | None
+    free_disk: int | None
+
+
+def check_all(
+    launch: Launch, places: Places, engine: EngineStatus, capacity: Capacity, disk_needed: int | None
+) -> Iterator[Check]:
+    """Look at everything that a launch needs; waits for the disk, and for Docker where it is asked for."""
+    yield _engine(engine)
+    agent = None
+    try:
+        agent = launching.agent_of(launch.spec)
+    except Problem as problem:
+        yield failed(problem)
+    if agent is not None:
+        yield _secrets(agent, _environment_of(engine))
+        yield from _runtime(launch.spec, agent)
+    yield _data(launch.spec, places)
+    yield from _size(launch.spec, capacity)
+    yield _disk(launch, capacity.free_disk, disk_needed)
+
+
+def failed(problem: Problem) -> Check:
+    """A check that did not pass, in the problem's words."""
+    text = f"{problem.what}: {problem.why}" if problem.why else problem.what
+    return Check(False, text, problem.next_step)
+
+
+def _engine(engine: EngineStatus) -> Check:
+    if engine.running:
+        return Check(True, f"the engine runs with {engine.slots or 0:g} slots")
+    return Check(False, "the engine is not running", "mlebench-console engine start", Mend.ENGINE)
+
+
+def _secrets(agent: Agent, environment: Mapping[str, str]) -> Check:
+    try:
+        prepare_launch(agent, environment)
+    except Problem as problem:
+        return failed(problem)
+    return Check(True, f"agent {agent.id}, version {agent.version}")
+
+
+def _environment_of(engine: EngineStatus) -> Mapping[str, str]:
+    """What the engine will have: its own environment, or ours if it would be started from here."""
+    if engine.running and engine.pid is not None:
+        try:
+            pairs = Path(f"/proc/{engine.pid}/environ").read_bytes().split(b"\0")
+        except OSError:
+            return os.environ  # it ended in between, or is another user's: ours is the next best guess
+        return dict(os.fsdecode(pair).partition("=")[::2] for pair in pairs if b"=" in pair)
+    return os.environ
+
+
+def _runtime(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
+    try:
+        kind = runtime.resolve(spec.runtime)
+        if kind != protocol.DOCKER:
+            container_needs.refuse(spec, agent)
+            isolated = "isolated by bubblewrap" if kind == protocol.BUBBLEWRAP else "not isolated"
+            yield Check(True, f"runs are processes of this host, {isolated}")
+            return
+        container_needs.check_policy(spec, agent)
+        client = connect()
+        yield _images(client, container_needs.images_of(agent))
+        container_needs.check_container_runtime(client, spec)
+    except Problem as problem:
+        yield failed(problem)
+
+
+def _images(client: APIClient, wanted: tuple[str, ...]) -> Check:
+    missing = tuple(name for name in wanted if find_image(client, name) is None)
+    if not missing:
+        return Check(True, f"the images {' and '.join(wanted)} are there")
+    build = f"mlebench-console images build {' '.join(missing)}"
+    return Check(False, f"not built: {_named(missing, 'image')}", build, Mend.BUILD, missing)
+
+
+def _data(spec: SweepSpec, places: Places) -> Check:
+    try:
+        edition = launching.edition_named(spec.edition)
+        for competition_id in spec.competitions:
+            competition = registry.get(competition_id)
+            registry.load_task(competition)
+            refuse_excluded(competition, edition)
+    except Problem as problem:
+        return failed(problem)
+    missing = tuple(name for name in spec.competitions if not is_ready(name, edition, places.data_dir))
+    count = len(spec.competitions)
+    if not missing:
+        return Check(True, f"the data of {'it' if count == 1 else f'all {count} competitions'} are prepared")
+    text = f"{len(missing)} of {count} datasets"
+    if spec.prepare_missing or spec.demo or spec.raw_dir:
+        told = f"{text} will be prepared first: {_named(missing)}"
+        return Check(True, told, mend=Mend.PREPARE, subjects=missing)
+    step = (
+        f"mlebench-console prepare {' '.join(f'-c {name}' for name in missing[:1])}, or launch with --prepare"
+    )
+    return Check(False, f"{text} are not prepared: {_named(missing)}", step, Mend.PREPARE, missing)
+
+
+def _size(spec: SweepSpec, capacity: Capacity) -> Iterator[Check]:
+    set_in = "or change the [engine] table of config.toml"
+    if spec.cpus > capacity.cpus:
+        told = f"a run takes {spec.cpus:g} CPUs, this engine has {capacity.cpus:g}"
+        yield Check(False, told, f"ask for fewer with --cpus, {set_in}")
+    if spec.memory_bytes and capacity.memory_bytes is not None and spec.memory_bytes > capacity.memory_bytes:
+        told = f"a run may take {gigabytes(spec.memory_bytes)} of memory, this engine has"
+        yield Check(
+            False, f"{told} {gigabytes(capacity.memory_bytes)}", f"ask for less with --memory-gb, {set_in}"
+        )
+    if spec.gpus and capacity.gpus is not None:
+        enough = 0 < capacity.gpus >= spec.gpus
+        told = f"a run takes {'all' if spec.gpus < 0 else spec.gpus} GPUs, this host has {capacity.gpus}"
+        yield Check(enough, told, "" if enough else "ask for fewer with --gpus")
+
+
+def _disk(launch: Launch, free: int | None, needed: int | None) -> Check:
+    if free is None:
+        return Check(True, "how much of the state's disk is free is not known")
+    limit = launch.spec.disk_limit_bytes
+    if needed is None and limit is None:
+        return Check(True, f"{gigabytes(free)} are free for runs; how much they hold is not known yet")
+    told = f"all runs hold about {gigabytes(needed)}" if needed is not None else ""
+    if needed is None and limit is not None:
+        needed = limit * launch.run_count
+        told = f"all runs may hold {gigabytes(needed)}"
+    assert needed is not None  # one of the two is there
+    step = "" if needed <= free else "make room where the state is, or let --state-dir name a larger disk"
+    return Check(needed <= free, f"{told}, {gigabytes(free)} are free", step)
+
+
+def _named(names: tuple[str, ...], one: str = "") -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    kind = f"{one}{'s' if len(names) > 1 else ''} " if one else ""
+    return f"{kind}{', '.join(names[:_NAMED])}{more}"

@@ -1,0 +1,174 @@
+"""The dry run of a launch: what would start in which order, what is missing, how long it will take."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engine.control import EngineStatus, status
+from engine.places import Places
+from engine.settings import read_settings
+from engine.space import free_bytes
+from engine.sweeps.checks import Capacity, Check, check_all
+from engine.sweeps.launch import Launch
+from state import database, runs
+from state.samples import DATABASE_NAME, Samples
+
+_ATTEMPTS_MEASURED = 20
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a sweep to be.
+
+    Attributes:
+        starts_after: seconds after the launch, if every run before it takes as long as expected.
+        seconds: how long it is expected to take.
+        measured: whether that is known from runs of the same agent; else it is the time limit.
+    """
+
+    competition_id: str
+    seed: int
+    starts_after: float
+    seconds: float
+    measured: bool
+
+
+@dataclass(frozen=True)
+class Experience:
+    """What an agent's earlier runs tell: how long it worked, by competition, and what a run held on disk."""
+
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    usual_seconds: float | None = None
+    disk_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a launch comes to.
+
+    Attributes:
+        at_once: how many runs are live at once, by concurrency and by what this host has.
+        bound_by: what keeps them from being more: `concurrency`, `CPUs`, `memory` or `GPUs`.
+        seconds: until the last run ends, as far as earlier runs tell; else what they take at most.
+        seconds_at_most: if every run takes its whole time.
+        measured: how many of the runs have a duration from earlier runs.
+    """
+
+    checks: tuple[Check, ...]
+    planned: tuple[PlannedRun, ...]
+    at_once: int
+    bound_by: str
+    seconds: float
+    seconds_at_most: float
+    measured: int
+
+    @property
+    def can_launch(self) -> bool:
+        """Whether nothing is in the way."""
+        return all(check.good for check in self.checks)
+
+
+def forecast(launch: Launch, places: Places) -> Forecast:
+    """Work out what a launch comes to, and look whether everything is there; waits for the disk.
+
+    Raises:
+        Problem: the state or config.toml can't be read.
+    """
+    engine = status(places)
+    capacity = capacity_of(places, engine)
+    known = experience_of(places, launch.spec.agent_id)
+    disk = None if known.disk_bytes is None else known.disk_bytes * launch.run_count
+    checks = tuple(check_all(launch, places, engine, capacity, disk))
+    at_once, bound_by = room_for(launch, capacity)
+    planned = plan(launch, known, at_once)
+    limit = launch.spec.time_limit_seconds
+    return Forecast(
+        checks,
+        planned,
+        at_once,
+        bound_by,
+        max((run.starts_after + run.seconds for run in planned), default=0.0),
+        max((run.starts_after + limit for run in plan(launch, Experience(), at_once)), default=0.0),
+        sum(run.measured for run in planned),
+    )
+
+
+def capacity_of(places: Places, engine: EngineStatus) -> Capacity:
+    """What the engine gives to runs, or would give if it was started."""
+    settings = read_settings(places.config_file)
+    running = engine.running and engine.slots is not None
+    return Capacity(
+        cpus=engine.slots if running and engine.slots is not None else settings.cpus,
+        memory_bytes=engine.memory_for_runs if running else settings.memory_bytes,
+        gpus=engine.gpus,
+        free_disk=free_bytes(places.state_dir),
+    )
+
+
+def experience_of(places: Places, agent_id: str) -> Experience:
+    """Read what an agent's earlier runs tell."""
+    if not database.exists(places.state_dir):
+        return Experience()
+    state = database.open_for_reading(places.state_dir)
+    try:
+        past = runs.past_attempts(state, agent_id)
+    finally:
+        state.close()
+    seconds = defaultdict(list)
+    for one in past:
+        seconds[one.competition_id].append(one.seconds)
+    every = [one.seconds for one in past]
+    return Experience(
+        {competition: statistics.median(found) for competition, found in seconds.items()},
+        statistics.median(every) if every else None,
+        _usual_disk(places, [one.attempt_id for one in past[:_ATTEMPTS_MEASURED]]),
+    )
+
+
+def room_for(launch: Launch, capacity: Capacity) -> tuple[int, str]:
+    """How many runs fit at once, and what bounds them."""
+    spec = launch.spec
+    bounds: list[tuple[float, str]] = [
+        (launch.concurrency, "concurrency"),
+        (math.floor(capacity.cpus / spec.cpus + 1e-9), "CPUs"),
+    ]
+    if spec.memory_bytes and capacity.memory_bytes is not None:
+        bounds.append((capacity.memory_bytes // spec.memory_bytes, "memory"))
+    if spec.gpus and capacity.gpus is not None:
+        wanted = capacity.gpus if spec.gpus < 0 else spec.gpus
+        bounds.append((capacity.gpus // wanted * spec.runs_per_gpu if wanted else 0, "GPUs"))
+    most, bound_by = min(bounds, key=lambda bound: bound[0])
+    return int(most), bound_by
+
+
+def plan(launch: Launch, known: Experience, at_once: int) -> tuple[PlannedRun, ...]:
+    """When each run would start, in the order in which they are queued; none where none fits."""
+    spec = launch.spec
+    slots = [0.0] * min(at_once, launch.run_count)
+    planned = []
+    last = -math.inf
+    for seed in range(1, spec.seeds + 1):
+        for competition in spec.competitions if slots else ():
+            told = known.seconds.get(competition, known.usual_seconds)
+            seconds = min(told, spec.time_limit_seconds) if told is not None else spec.time_limit_seconds
+            last = max(heapq.heappop(slots), last + spec.start_ramp_seconds)
+            heapq.heappush(slots, last + seconds)
+            planned.append(PlannedRun(competition, seed, last, seconds, told is not None))
+    return tuple(planned)
+
+
+def _usual_disk(places: Places, attempts: Sequence[int]) -> int | None:
+    """What a run holds on disk on average; None where none was measured."""
+    if not attempts or not (places.state_dir / DATABASE_NAME).is_file():
+        return None
+    samples = Samples(places.state_dir, writable=False)
+    try:
+        held = [most for attempt in attempts if (most := samples.most_disk(attempt)) is not None]
+    finally:
+        samples.close()
+    return round(statistics.fmean(held)) if held else None

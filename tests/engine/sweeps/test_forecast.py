@@ -1,0 +1,134 @@
+"""A dry run tells what would start, what is missing with the next step, and how long it takes; it changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.control import EngineStatus
+from engine.control.status import publish
+from engine.places import Places
+from engine.sweeps.checks import Capacity, Mend
+from engine.sweeps.forecast import Experience, experience_of, forecast, plan, room_for
+from engine.sweeps.form import LaunchForm, resolve
+from engine.sweeps.launch import Launch
+from state import database, runs, sweeps, transitions
+from state.database import Database
+from state.records import SweepSpec, UsageSample
+from state.samples import Samples
+from state.transitions import Exit
+from tests.engine.harness import COMPETITION
+
+TWO = ("leaf-classification", "spaceship-titanic")
+SPEC = SweepSpec("dummy", "", TWO, 2, 100.0)
+HOST = Capacity(cpus=8, memory_bytes=64 * 10**9, gpus=2, free_disk=10**12)
+
+
+@pytest.fixture
+def ready(tmp_path: Path, prepared_data: Path) -> Iterator[tuple[Places, Database]]:
+    places = Places(tmp_path / "config.toml", prepared_data, tmp_path / "state")
+    places.state_dir.mkdir()
+    opened = database.open_for_writing(places.state_dir)
+    yield places, opened
+    opened.close()
+
+
+def launch(places: Places, **said: object) -> Launch:
+    usual = LaunchForm(agent="dummy", competitions=(COMPETITION,), runtime="plain")
+    return resolve(replace(usual, **said), places)  # type: ignore[arg-type]  # fields of the form
+
+
+@pytest.mark.parametrize(
+    ("spec", "concurrency", "told"),
+    [
+        (SPEC, 3, (3, "concurrency")),
+        (replace(SPEC, cpus=2.0), 9, (4, "CPUs")),
+        (replace(SPEC, memory_bytes=30 * 10**9), 9, (2, "memory")),
+        (replace(SPEC, gpus=1, runs_per_gpu=2), 9, (4, "GPUs")),
+        (replace(SPEC, gpus=-1), 9, (1, "GPUs")),
+        (replace(SPEC, gpus=3), 9, (0, "GPUs")),
+    ],
+)
+def test_what_fits_at_once_is_bound_by_the_scarcest(
+    spec: SweepSpec, concurrency: int, told: tuple[int, str]
+) -> None:
+    assert room_for(Launch(spec, concurrency=concurrency), HOST) == told
+
+
+def test_all_competitions_come_before_the_second_seed_and_slots_are_used_in_turn() -> None:
+    known = Experience({"leaf-classification": 10.0}, usual_seconds=30.0)
+    planned = plan(Launch(SPEC), known, 2)
+    assert [(run.competition_id, run.seed, run.starts_after) for run in planned] == [
+        ("leaf-classification", 1, 0.0),
+        ("spaceship-titanic", 1, 0.0),
+        ("leaf-classification", 2, 10.0),
+        ("spaceship-titanic", 2, 20.0),
+    ]
+    assert [run.seconds for run in planned] == [10.0, 30.0, 10.0, 30.0]
+
+
+def test_a_start_ramp_keeps_starts_apart_and_nothing_is_planned_where_nothing_fits() -> None:
+    ramped = Launch(replace(SPEC, start_ramp_seconds=7.0))
+    assert [run.starts_after for run in plan(ramped, Experience(), 4)] == [0.0, 7.0, 14.0, 21.0]
+    assert plan(ramped, Experience(), 0) == ()
+
+
+def test_everything_that_is_missing_is_told_with_its_next_step(ready: tuple[Places, Database]) -> None:
+    places, _ = ready
+    found = forecast(launch(places, competitions=(COMPETITION, "leaf-classification"), cpus=10_000.0), places)
+    missing = {check.mend: check for check in found.checks if not check.good}
+    assert missing.keys() == {Mend.ENGINE, Mend.PREPARE, None}
+    assert missing[Mend.PREPARE].subjects == ("leaf-classification",)
+    assert all(check.next_step for check in missing.values())
+    assert not found.can_launch and not found.planned
+
+
+def test_secrets_are_looked_for_by_name(ready: tuple[Places, Database], tmp_path: Path) -> None:
+    places, _ = ready
+    folder = tmp_path / "agents" / "keyed"
+    folder.mkdir(parents=True)
+    (folder / "start.sh").write_text("true\n")
+    config = "keyed:\n  start: keyed/start.sh\n  env_vars:\n    KEY: ${{ secrets.MISSING_KEY }}\n"
+    (folder / "config.yaml").write_text(config)
+    found = forecast(launch(places, agent="keyed", agents_dir=str(folder.parent)), places)
+    (check,) = (check for check in found.checks if "keyed" in check.text)
+    assert not check.good and "MISSING_KEY" in check.text + check.next_step
+
+
+def test_earlier_runs_tell_how_long_it_takes_and_what_it_holds(ready: tuple[Places, Database]) -> None:
+    places, state = ready
+    spec = replace(launch(places).spec, seeds=1)
+    sweeps.create(
+        state,
+        sweep_id="old",
+        name="old",
+        spec=spec,
+        agent_folder="",
+        agent_version="1",
+        concurrency=1,
+        now=1.0,
+    )
+    (run,) = runs.of_sweep(state, "old")
+    attempt = transitions.launch(state, run.id, directory="a", runtime="plain", now=1.0)
+    transitions.started(state, attempt.id, isolated=False, at=10.0, now=10.0)
+    transitions.agent_ended(state, attempt.id, Exit(0, None, "exited"), at=70.0, now=70.0)
+    samples = Samples(places.state_dir, writable=True)
+    samples.add([UsageSample(attempt.id, at, 1.0, 1, held, 1) for at, held in ((11.0, 5000), (12.0, 9000))])
+    samples.close()
+    assert experience_of(places, "dummy") == Experience({COMPETITION: 60.0}, 60.0, 9000)
+    assert experience_of(places, "other") == Experience()
+    publish(places, EngineStatus(slots=4.0))
+    found = forecast(launch(places, seeds=4, concurrency=2), places)
+    assert (found.measured, found.seconds, found.seconds_at_most) == (4, 120.0, 2 * 86_400.0)
+    assert any("all runs hold about" in check.text for check in found.checks)
+
+
+def test_a_dry_run_creates_nothing(ready: tuple[Places, Database]) -> None:
+    places, state = ready
+    before = sorted(path.name for path in places.state_dir.iterdir())
+    forecast(launch(places), places)
+    assert sweeps.all_sweeps(state) == []
+    assert sorted(path.name for path in places.state_dir.iterdir()) == before
