@@ -9,7 +9,8 @@ of a folder, beside the modules that it imports.
 
 DIR is a mount that only root may enter. It gets `claim` (whoever makes it runs the agent; a second start of
 the container ends with code 75), `run.log` and its segments, `started.json`, and at the end `warden.json`.
-FILE holds arguments and variables that must not show in the container's configuration; it is emptied.
+FILE holds the variables that must not show in the container's configuration, and the values that are secret
+and so are kept out of the log; it is emptied.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from environment.capped_log import CappedLog
 from environment.rights import becoming
-from environment.warden import EXIT_LOCKED, EXIT_NOT_EXECUTABLE, CappedLog, Ending, Warden, put_json
+from environment.warden import EXIT_LOCKED, EXIT_NOT_EXECUTABLE, Ending, Warden, put_json
 
 CLAIM = "claim"
 LOG = "run.log"
@@ -49,15 +51,14 @@ def run(asked: argparse.Namespace) -> int:
         return EXIT_LOCKED
     try:
         user = pwd.getpwnam(asked.user)
-        arguments, variables = _take_launch(asked.launch) if asked.launch else ((), {})
+        variables, secrets = _take_launch(asked.launch) if asked.launch else ({}, ())
         os.environ.update({"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name, **variables})
         home = Path(os.environ.get("AGENT_DIR", "/home/agent"))
         _open_to_all(home)
         os.chdir(home)
         become = becoming(user.pw_uid, user.pw_gid, keep_privileges=asked.privileged)
-        command = [*asked.command, *arguments]
-        log = CappedLog(folder / LOG, asked.log_limit)
-        warden = Warden(command, deadline=asked.deadline, grace=asked.grace, log=log, prepare=become)
+        log = CappedLog(folder / LOG, asked.log_limit, hide=secrets)
+        warden = Warden(asked.command, deadline=asked.deadline, grace=asked.grace, log=log, prepare=become)
         kills_before = _oom_kills()
         warden.start()
     except (OSError, KeyError, ValueError) as error:
@@ -73,10 +74,10 @@ def run(asked: argparse.Namespace) -> int:
     return ending.shell_code()
 
 
-def _take_launch(path: Path) -> tuple[tuple[str, ...], Mapping[str, str]]:
+def _take_launch(path: Path) -> tuple[Mapping[str, str], tuple[str, ...]]:
     launch = json.loads(path.read_text(encoding="utf-8"))
     os.truncate(path, 0)
-    return tuple(launch["arguments"]), dict(launch["variables"])
+    return dict(launch["variables"]), tuple(launch["secrets"])
 
 
 def _started(*, privileged: bool) -> dict[str, Any]:
@@ -151,7 +152,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--deadline", type=float, required=True, help="seconds until SIGTERM")
     parser.add_argument("--grace", type=float, required=True, help="seconds from SIGTERM to SIGKILL")
     parser.add_argument("--log-limit", type=int, default=1 << 30, help="bytes of output to keep")
-    parser.add_argument("--launch", type=Path, help="file with arguments and variables, emptied when read")
+    parser.add_argument("--launch", type=Path, help="file with variables and secrets, emptied when read")
     parser.add_argument("--privileged", action="store_true", help="leave the agent a way to all rights")
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="after --")
     return run(parser.parse_args(argv))

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from environment.warden import CUT_MARK
+from environment.capped_log import CUT_MARK
 
 
 @dataclass(frozen=True)

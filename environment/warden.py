@@ -1,16 +1,12 @@
 """The main process of a sandbox: starts one command, ends it at its deadline, and keeps what it prints.
 
-One file of standard library only, because it is copied into container images, where `container.py` is
-process 1 and uses it; in the process runtime it is the agent's parent. It decides nothing about a run.
+Standard library only, because it is copied into container images, where `container.py` is process 1 and
+uses it; in the process runtime it is the agent's parent. It decides nothing about a run.
 
     python warden.py --deadline SECONDS --grace SECONDS [--log FILE --log-limit BYTES]
                      [--result FILE] [--lock FILE] [--spare NAME] -- COMMAND...
 
-- `--log FILE`: what the command prints, as bytes. The first half of the limit goes to FILE; when that is
-  full FILE gets `CUT_MARK` as its last line and the output goes on in segments `FILE.<offset, 16 digits>`,
-  each a quarter of the limit, of which the last two are kept. So a reader can tell at any moment what is
-  missing, and no death leaves a half-moved file.
-- `FILE` with the suffix `.times`: lines `offset unix_time`, at most one a second: what was printed when.
+- `--log FILE`: what the command prints, as bytes; how it is capped is told in `capped_log.py`.
 - `--result FILE`: the `Ending` as JSON, put there in one step when nothing of the command is left.
 - `--lock FILE`: held by flock while the warden lives, with its process id as content. One that is not
   held any more without a result beside it means that the warden itself was killed.
@@ -33,9 +29,10 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
-CUT_MARK = b"\n[log limit reached: output goes on in a second part, of which only the end is kept]\n"
+from environment.capped_log import CappedLog
+
 EXIT_DEADLINE = 124
 EXIT_LOCKED = 75
 EXIT_NOT_EXECUTABLE = 126
@@ -83,61 +80,6 @@ class Ending:
         if self.reason == "stopped":
             return 128 + signal.SIGTERM
         return 128 + self.signal if self.signal is not None else (self.exit_code or 0)
-
-
-class CappedLog:
-    """Output as it came, with a bound on disk and an index of times; see the head of this file."""
-
-    def __init__(self, path: Path, limit: int) -> None:
-        self._path = path
-        self._head_room = limit // 2
-        self._segment_size = max(limit // 4, 1)
-        self._stream: IO[bytes] = path.open("wb", buffering=0)
-        self._times: IO[bytes] = path.with_suffix(".times").open("wb", buffering=0)
-        self._room = self._head_room
-        self._segments: list[Path] = []
-        self._timed_second = -1
-        self.offset, self.error = 0, ""
-
-    def write(self, data: bytes) -> None:
-        """Take output; a full disk is remembered in `error` and never stops the command."""
-        if not self.error:
-            try:
-                self._keep(data)
-            except OSError as failure:
-                self.error = f"output from byte {self.offset} on was not kept: {failure}"
-        self.offset += len(data)
-
-    def close(self) -> None:
-        """Let go of the files."""
-        self._stream.close()
-        self._times.close()
-
-    def _keep(self, data: bytes) -> None:
-        now = time.time()
-        if int(now) != self._timed_second:
-            self._timed_second = int(now)
-            self._times.write(b"%d %.3f\n" % (self.offset, now))
-        view = memoryview(data)
-        position = self.offset
-        while view:
-            if self._room == 0:
-                self._next_segment(position)
-            written = self._stream.write(view[: self._room]) or 0
-            self._room -= written
-            position += written
-            view = view[written:]
-
-    def _next_segment(self, position: int) -> None:
-        if not self._segments:
-            self._stream.write(CUT_MARK)
-        self._stream.close()
-        segment = self._path.with_name(f"{self._path.name}.{position:016d}")
-        self._stream = segment.open("wb", buffering=0)
-        self._room = self._segment_size
-        self._segments.append(segment)
-        if len(self._segments) > 2:
-            self._segments.pop(0).unlink()
 
 
 class Warden:

@@ -19,6 +19,7 @@ class Launch:
 
     arguments: tuple[str, ...] = field(repr=False)
     environment: Mapping[str, str] = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
 
 
 def required_secrets(agent: Agent) -> tuple[str, ...]:
@@ -60,4 +61,5 @@ def prepare_launch(agent: Agent, operator: Mapping[str, str]) -> Launch:
     return Launch(
         arguments=tuple(resolved(argument) for argument in start_arguments(agent)),
         environment={name: resolved(value) for name, value in agent.env_vars},
+        secrets=tuple(operator[name] for name in required_secrets(agent)),
     )

@@ -20,6 +20,7 @@ from engine.images.recipes import GRADER_IMAGE
 from engine.layout import dataset_folder
 from engine.runs import protocol, secrets
 from engine.runs.protocol import Handed, Order, Stop
+from engine.runs.runner.process import layout
 from foundation import files
 from foundation.problems import UsageProblem
 from state.records import Attempt, Run, SweepSpec
@@ -71,8 +72,8 @@ def hand_over(
         protocol.make_folders(folder)
         order = make_order(spec, run, attempt, agent, gpu_uuids)
         if order.secret:
-            own = tuple(launch.environment.items())
-            secrets.hand_over(folder, secrets.SecretLaunch(launch.arguments, own))
+            own = layout.with_hidden_arguments(launch.environment, launch.arguments)
+            secrets.hand_over(folder, secrets.SecretLaunch(own, launch.secrets))
         if not order_path.exists():
             protocol.write(order_path, order)
             files.sync_directory(folder)

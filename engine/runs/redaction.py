@@ -1,23 +1,21 @@
-"""Keeping secrets' values out of what is kept: the one place that log redaction will use as well."""
+"""Keeping secrets' values out of the engine's log and its evidence; agents' logs are clean from the first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-MARK = "[secret]"
-# Shorter values are words or numbers that stand in any text: taking them out would hide nothing.
-_SHORTEST = 6
+from environment.redaction import MARK, worth_hiding
 
 
 class Redaction:
     """Knows the values of the secrets that agents were given; holds them in memory alone."""
 
     def __init__(self) -> None:
-        self._values: set[str] = set()
+        self._values: tuple[str, ...] = ()
 
     def learn(self, names: Iterable[str], operator: Mapping[str, str]) -> None:
         """Remember the values of the operator's variables of these names."""
-        self._values.update(value for name in names if len(value := operator.get(name, "")) >= _SHORTEST)
+        self._values = worth_hiding((*self._values, *(operator.get(name, "") for name in names)))
 
     def clean(self, text: str) -> str:
         """Put a mark where a secret stood."""

@@ -18,18 +18,16 @@ _MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class SecretLaunch:
-    """A start script's arguments and variables with the secrets in them."""
+    """A start script's variables with the secrets in them, and what of it is kept out of its log."""
 
-    arguments: tuple[str, ...] = field(repr=False)
     variables: tuple[tuple[str, str], ...] = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
 
 
 def hand_over(attempt: Path, launch: SecretLaunch) -> None:
     """Leave the secrets of an attempt for its shim."""
     place = _place(attempt)
-    files.write_json(
-        place, {"arguments": launch.arguments, "variables": dict(launch.variables)}, durable=False
-    )
+    files.write_json(place, {"variables": dict(launch.variables), "secrets": launch.secrets}, durable=False)
 
 
 def take(attempt: Path) -> SecretLaunch:
@@ -44,7 +42,7 @@ def take(attempt: Path) -> SecretLaunch:
     with files.reading_untrusted(place, max_bytes=_MAX_BYTES) as stream:
         values = json.load(stream)
     place.unlink()
-    return SecretLaunch(tuple(values["arguments"]), tuple(values["variables"].items()))
+    return SecretLaunch(tuple(values["variables"].items()), tuple(values["secrets"]))
 
 
 def place_of(attempt: Path) -> Path:

@@ -82,7 +82,7 @@ def test_a_log_that_comes_later_is_found(log: Path) -> None:
 
 def test_the_gap_of_a_log_over_its_limit_is_told(log: Path) -> None:
     head = b"head\n"
-    from environment.warden import CUT_MARK
+    from environment.capped_log import CUT_MARK
 
     log.write_bytes(head + CUT_MARK)
     log.with_name("run.log.1000").write_bytes(b"tail 1\n")

@@ -6,7 +6,7 @@ import http.server
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 from engine.images import connect
 from engine.runs import protocol
 from engine.runs.logtail import last_lines
-from environment.warden import CUT_MARK
+from environment.capped_log import CUT_MARK
 from state.lifecycle import FailureClass, Outcome
 from state.records import Run
 from tests.docker.harness import PROBE, DockerHarness
@@ -40,6 +40,7 @@ ls /sys/class/net > "$LOGS_DIR/interfaces"
 touch /home/data/x 2> "$LOGS_DIR/data" ; ls /run/mlebench 2> "$LOGS_DIR/output"
 kill -9 1 2> "$LOGS_DIR/kill"; cat /proc/1/environ > "$LOGS_DIR/environ" 2>&1
 env > "$LOGS_DIR/variables"
+echo "told $*"; printf 'key %s' "${{API_KEY%test}}"; sleep 0.2; echo test
 {SUBMIT}; {WAIT_FOR_GO}
 """
 SECRET = "sk-very-secret-value-of-a-test"
@@ -51,7 +52,11 @@ def looking(docker: DockerHarness, monkeypatch: pytest.MonkeyPatch) -> tuple[Doc
     monkeypatch.setenv("MODEL_KEY", SECRET)
     docker.agent("looker", LOOK)
     config = docker.agents_dir / PROBE / "config.yaml"
-    config.write_text(config.read_text() + "    API_KEY: ${{ secrets.MODEL_KEY }}\n")
+    config.write_text(
+        config.read_text()
+        + "    API_KEY: ${{ secrets.MODEL_KEY }}\n"
+        + "  kwargs_type: omegaconf\n  kwargs:\n    a.token: ${{ secrets.MODEL_KEY }}\n"
+    )
     docker.start()
     docker.launch("looker", memory_bytes=512 << 20)
     (run,) = docker.until_started()
@@ -92,7 +97,9 @@ def test_root_in_the_agents_container_finds_no_answers_either(looking: tuple[Doc
     assert set(json.loads(client.exec_start(begun["Id"]))) == {"result"}
 
 
-def test_secrets_are_in_no_container_configuration_and_no_file(looking: tuple[DockerHarness, Run]) -> None:
+def test_secrets_are_in_no_configuration_no_arguments_no_log_and_no_file(
+    looking: tuple[DockerHarness, Run],
+) -> None:
     docker, run = looking
     assert docker.containers()
     for one in docker.containers():
@@ -104,6 +111,10 @@ def test_secrets_are_in_no_container_configuration_and_no_file(looking: tuple[Do
     assert written
     for path in written:
         assert SECRET.encode() not in path.read_bytes(), path
+    assert docker.log(run) == "told a.token=[secret]\nkey [secret]\n"
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it ended in between
+            assert SECRET.encode() not in process.read_bytes()
     for path in Path("/dev/shm").glob("mlebench-console-*/*.json"):
         assert SECRET.encode() not in path.read_bytes(), path
     docker.go(run)

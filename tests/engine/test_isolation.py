@@ -74,8 +74,10 @@ def looked(
     monkeypatch.setenv("MODEL_KEY", secret_value)
     harness.agent(
         "looker",
-        'python "$AGENT_DIR/look.py"; echo "key $API_KEY"; exit 7',
-        extra="  env_vars:\n    API_KEY: ${{ secrets.MODEL_KEY }}\n    EXTRA: told\n",
+        'python "$AGENT_DIR/look.py"; echo "$0 was told $*"; printf "key %s" "${API_KEY%test}"; sleep 0.2;'
+        " echo test; exit 7",
+        extra="  kwargs_type: argparse\n  kwargs:\n    words: it's two\n    token: ${{ secrets.MODEL_KEY }}\n"
+        "  env_vars:\n    API_KEY: ${{ secrets.MODEL_KEY }}\n    EXTRA: told\n",
     )
     (harness.agents_dir / "looker" / "look.py").write_text(LOOK_AROUND)
     harness.start()
@@ -91,6 +93,10 @@ def test_an_agent_in_its_sandbox_reaches_its_own_things_alone(
     harness, run, facts = looked
     assert run.failure_class is FailureClass.CRASH
     assert "key [secret]" in harness.attempts(run)[0].evidence
+    assert (
+        harness.log(run) == "/home/agent/start.sh was told --words it's two --token [secret]\nkey [secret]\n"
+    )
+    assert not any(secret_value in line for line in facts["processes"])
     assert facts["answers"] == []
     assert facts["user"] == 1000
     assert facts["hostname"] == "sandbox"
@@ -124,9 +130,7 @@ def test_an_agent_in_its_sandbox_reaches_its_own_things_alone(
     written = [
         path
         for path in harness.places.state_dir.rglob("*")
-        if path.is_file()
-        and not path.is_relative_to(harness.folder(run) / protocol.LOGS)
-        and path != harness.folder(run) / protocol.LOG
+        if path.is_file() and not path.is_relative_to(harness.folder(run) / protocol.LOGS)
     ]
     assert written
     for path in written:

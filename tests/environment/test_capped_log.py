@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from environment.capped_log import CUT_MARK, CappedLog
 from environment.runlog import log_parts
-from environment.warden import CUT_MARK, CappedLog
 
 
 @settings(deadline=None)

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import environment
+from environment.capped_log import CUT_MARK
 from environment.runlog import log_parts, log_times
-from environment.warden import CUT_MARK
 from foundation.locks import is_held
 
 WARDEN = Path(environment.__path__[0]) / "warden.py"

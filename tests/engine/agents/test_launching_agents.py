@@ -32,6 +32,7 @@ def test_arguments_take_the_form_that_the_agent_asks_for() -> None:
 def test_secrets_come_from_the_operators_environment() -> None:
     launch = prepare_launch(AGENT, {"MY_KEY": "s3cret", "HOST": "h", "OTHER": "never"})
     assert launch.environment == {"KEY": "s3cret", "URL": "https://h/x", "MODE": "fast"}
+    assert launch.secrets == ("s3cret", "h")
     assert "s3cret" not in repr(launch)
 
 

@@ -14,7 +14,7 @@ from engine.runs import protocol
 from engine.runs.logtail import last_lines
 from engine.runs.protocol import AgentEnd, Order, Started
 from engine.runs.runner.process.shim import EXIT_CLAIMED
-from environment.warden import CUT_MARK
+from environment.capped_log import CUT_MARK
 from tests.engine.harness import COMPETITION
 
 

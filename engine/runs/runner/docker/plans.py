@@ -162,7 +162,6 @@ def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Pla
         *(["--privileged"] if order.privileged else []),
     ]
     here = layout.sandboxed()
-    arguments = () if launch else order.arguments
     own = () if launch else order.variables
     variables = layout.variables(order, here, own, port=layout.SANDBOX_PORT)
     environment = {name: value for name, value in variables.items() if name not in _NOT_OURS}
@@ -171,7 +170,7 @@ def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Pla
     return Plan(
         Role.AGENT,
         order.image,
-        (*options, "--", "bash", str(here.agent / order.start), *arguments),
+        (*options, "--", *layout.start_command(order, here)),
         "0:0",
         tuple(environment.items()),
         (

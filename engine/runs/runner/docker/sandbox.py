@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.runs import protocol, secrets
 from engine.runs.protocol import AgentEnd, Order
@@ -26,6 +26,9 @@ from engine.runs.runner.sandbox import Sight, Unreachable
 from foundation import files
 from foundation.problems import EnvironmentProblem
 
+if TYPE_CHECKING:
+    from docker import APIClient
+
 START_TRIES = 3
 _TOLD_TO_STOP = "stop.told"
 _READY_SECONDS = 120.0
@@ -42,7 +45,7 @@ class DockerSandbox:
         self._attempt = attempt
         self._order = order
         self._starting: Future[None] | None = None
-        self._tries = 0
+        self._refusals = 0
 
     def look(self) -> Sight:
         """See where the agent is.
@@ -60,14 +63,22 @@ class DockerSandbox:
         return Sight.ABSENT
 
     def begin(self) -> str:
-        """Start the containers on another thread; what goes wrong there is told at the next call."""
+        """Start the containers on another thread; what goes wrong there is told at the next call.
+
+        Raises:
+            Unreachable: not now; to be tried again.
+        """
         if self._starting is not None and (error := self._starting.exception()) is not None:
             self._starting = None
-            if not isinstance(error, Unreachable) and self._tries == START_TRIES:
-                return " ".join(str(error).split())
+            if isinstance(error, Unreachable):
+                raise error
+            self._refusals += 1
+            text = " ".join(str(error).split())
+            if self._refusals == START_TRIES:
+                return text
+            raise Unreachable(f"try {self._refusals} of {START_TRIES} to start the containers failed", text)
         if not (self._attempt / protocol.OUTPUT).is_dir():
             return "its directory is damaged"
-        self._tries += 1
         self._starting = self._host.starters.submit(self._start)
         return ""
 
@@ -212,9 +223,23 @@ class DockerSandbox:
         for plan in plans(self._attempt, self._order, names, launch, self._host.way_out):
             with self._host.joining_the_way_out() if plan.has_way_out else nullcontext():
                 container = creating.create(client, names[plan.role], plan, self._labels(plan))
-                creating.start(client, container)
+                self._start_one(client, container)
             if plan.role is Role.GRADER:
                 self._wait_for_grader(container)
+
+    def _start_one(self, client: APIClient, container: str) -> None:
+        from docker.errors import APIError
+
+        try:
+            creating.start(client, container)
+        except APIError as error:
+            if error.is_client_error() or (self._attempt / protocol.CLAIM).exists():
+                raise
+            # A daemon that was killed while it started a container can't start it ever again ("task already
+            # exists"), so the next try shall make a new one; the claim still lets only one of them run the agent.
+            self._host.remove(container)
+            why = " ".join(str(error.explanation or error).split())
+            raise EnvironmentProblem("a container can't be started", why) from error
 
     def _labels(self, plan: Plan) -> dict[str, str]:
         order = self._order

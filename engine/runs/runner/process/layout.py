@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +11,9 @@ import environment
 from engine.runs import protocol
 from engine.runs.protocol import Order
 
+_ARGUMENTS = "MLEBENCH_ARGUMENTS"
+# The script is read by the same bash, so that it finds its name in $0 and its arguments in $@ as ever.
+_WITH_HIDDEN_ARGUMENTS = f'eval "set -- ${_ARGUMENTS}"; unset {_ARGUMENTS}; . "$0"'
 HOME = Path("/home")
 TOOLS = Path("/opt/mlebench")
 SANDBOX_PORT = 5000
@@ -72,6 +77,22 @@ def plain(attempt: Path, order: Order) -> Layout:
         temporary=attempt / protocol.SCRATCH / "tmp",
         socket=attempt / protocol.GRADER / protocol.GRADER_SOCKET,
     )
+
+
+def start_command(order: Order, layout: Layout) -> list[str]:
+    """What starts the agent: its script by bash; arguments with secrets in them are not in it, for `ps` shows it."""
+    script = str(layout.agent / order.start)
+    if order.secret and order.arguments:
+        return ["bash", "-c", _WITH_HIDDEN_ARGUMENTS, script]
+    return ["bash", script, *order.arguments]
+
+
+def with_hidden_arguments(
+    variables: Mapping[str, str], arguments: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    """An agent's own variables, and its arguments as one more, which `start_command` turns back into arguments."""
+    hidden = ((_ARGUMENTS, shlex.join(arguments)),) if arguments else ()
+    return (*variables.items(), *hidden)
 
 
 def variables(order: Order, layout: Layout, own: tuple[tuple[str, str], ...], *, port: int) -> dict[str, str]:

@@ -26,7 +26,8 @@ from engine.runs import protocol, secrets
 from engine.runs.protocol import AgentEnd, Order, Started
 from engine.runs.runner.process import bubblewrap, layout
 from engine.runs.runner.processes import boot_id
-from environment.warden import CappedLog, Warden
+from environment.capped_log import CappedLog
+from environment.warden import Warden
 from foundation import files
 from foundation.locks import FileLock
 from foundation.problems import DataProblem, EnvironmentProblem, Problem
@@ -59,22 +60,23 @@ class Shim:
             Problem, OSError: the sandbox could not be made; no agent has run.
         """
         signal.signal(signal.SIGTERM, self._on_stop)
-        arguments, own = self._order.arguments, self._order.variables
+        own = self._order.variables
+        hidden: tuple[str, ...] = ()
         if self._order.secret:
             launch = secrets.take(self._attempt)
-            arguments, own = launch.arguments, launch.variables
+            own, hidden = launch.variables, launch.secrets
         self._make_folders()
         self._serve()
         self._wait_for_server()
         port = layout.SANDBOX_PORT if self._order.network == "none" and self._isolated else _free_port()
-        command = self._command(arguments, port)
+        command = self._command(port)
         variables = layout.variables(self._order, self._layout, own, port=port)
         sys.stdout.flush()
         sys.stderr.flush()
         shim = os.getpid()
         self._warden = os.fork()
         if self._warden == 0:
-            os._exit(self._be_warden(shim, command, variables))
+            os._exit(self._be_warden(shim, command, variables, hidden))
         if self._stops:
             self._forward_stop()
         self._watch()
@@ -128,7 +130,7 @@ class Shim:
                 )
             time.sleep(0.01)
 
-    def _command(self, arguments: Sequence[str], port: int) -> list[str]:
+    def _command(self, port: int) -> list[str]:
         here = self._layout
         command = [
             f"{self._order.python_prefix}/bin/python",
@@ -137,13 +139,13 @@ class Shim:
             f"--socket={_short(here.socket, self._attempt / protocol.SCRATCH / 'agent')}",
             f"--port={port}",
             "--",
-            "bash",
-            str(here.agent / self._order.start),
-            *arguments,
+            *layout.start_command(self._order, here),
         ]
         return bubblewrap.wrap(command, self._attempt, self._order, here) if self._isolated else command
 
-    def _be_warden(self, shim: int, command: list[str], variables: dict[str, str]) -> int:
+    def _be_warden(
+        self, shim: int, command: list[str], variables: dict[str, str], hidden: tuple[str, ...]
+    ) -> int:
         """Be the second child: whatever happens ends in warden.json or, killed, in nothing."""
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != shim:
@@ -155,7 +157,7 @@ class Shim:
         if self._order.memory_bytes is not None:
             resource.setrlimit(resource.RLIMIT_AS, (self._order.memory_bytes, self._order.memory_bytes))
         kills_before = _oom_kills()
-        log = CappedLog(self._attempt / protocol.LOG, self._order.log_limit_bytes)
+        log = CappedLog(self._attempt / protocol.LOG, self._order.log_limit_bytes, hide=hidden)
         warden = Warden(
             command,
             deadline=self._order.time_limit_seconds,

@@ -1,0 +1,57 @@
+"""Putting a mark where a secret stands, in a text or in a stream that comes in any pieces.
+
+Standard library only, because it is copied into container images. Which values are secrets is known elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+MARK = "[secret]"
+# Shorter values are words or numbers that stand in any text: taking them out would hide nothing.
+SHORTEST = 6
+
+
+def worth_hiding(values: Iterable[str]) -> tuple[str, ...]:
+    """The values that are long enough to be secrets, each once, longer ones first."""
+    return tuple(sorted({value for value in values if len(value) >= SHORTEST}, key=len, reverse=True))
+
+
+class Redactor:
+    """Takes secrets out of a stream; what may be the beginning of one waits for what follows it."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self._values = [value.encode() for value in worth_hiding(values)]
+        self._pattern = re.compile(b"|".join(map(re.escape, self._values)))
+        self._held = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """Take the next piece and give out what is settled."""
+        if not self._values:
+            return data
+        text, settled, place = self._held + data, bytearray(), 0
+        while True:
+            waiting = self._beginning(text, place)
+            found = self._pattern.search(text, place)
+            # A value that is itself the beginning of a longer one waits as well.
+            if found is None or found.start() >= waiting:
+                break
+            settled += text[place : found.start()] + MARK.encode()
+            place = found.end()
+        self._held = text[waiting:]
+        return bytes(settled + text[place:waiting])
+
+    def rest(self) -> bytes:
+        """What still waits when nothing follows."""
+        held, self._held = self._held, b""
+        return self._pattern.sub(MARK.encode(), held) if self._values else held
+
+    def _beginning(self, text: bytes, place: int) -> int:
+        """Where the first value begins that the text breaks off in; its end when it breaks off in none."""
+        longest = len(self._values[0])
+        for start in range(max(place, len(text) - longest + 1), len(text)):
+            tail = text[start:]
+            if any(len(tail) < len(value) and value.startswith(tail) for value in self._values):
+                return start
+        return len(text)

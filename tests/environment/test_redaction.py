@@ -1,0 +1,53 @@
+"""In whatever pieces a secret comes, nothing of it is kept but a mark, and nothing else is touched."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from environment.redaction import MARK, Redactor, worth_hiding
+
+# Few letters, so that values begin like each other, contain each other and overlap.
+VALUES = st.lists(st.text("ab", min_size=6, max_size=9), max_size=4)
+TEXTS = st.text("abc", max_size=80)
+
+
+def cut(text: bytes, places: list[int]) -> list[bytes]:
+    ends = sorted({0, len(text), *(place % (len(text) + 1) for place in places)})
+    return [text[start:end] for start, end in pairwise(ends)]
+
+
+def redacted(values: list[str], pieces: list[bytes]) -> bytes:
+    redactor = Redactor(values)
+    return b"".join([redactor.feed(piece) for piece in pieces]) + redactor.rest()
+
+
+@given(values=VALUES, text=TEXTS, places=st.lists(st.integers(0, 100), max_size=12))
+def test_pieces_make_no_difference(values: list[str], text: str, places: list[int]) -> None:
+    whole = text
+    if values:
+        whole = re.sub("|".join(map(re.escape, worth_hiding(values))), MARK, text)
+    assert redacted(values, cut(text.encode(), places)).decode() == whole
+
+
+def test_a_secret_that_is_printed_byte_by_byte_is_hidden() -> None:
+    text = "key=sk-abc\u00e9def, again sk-abc\u00e9def".encode()
+    pieces = [text[place : place + 1] for place in range(len(text))]
+    assert redacted(["sk-abc\u00e9def"], pieces) == b"key=[secret], again [secret]"
+
+
+def test_only_what_may_become_a_secret_waits() -> None:
+    redactor = Redactor(["sk-secret"])
+    assert redactor.feed(b"step 1 done\n") == b"step 1 done\n"
+    assert redactor.feed(b"a task") == b"a ta"
+    assert redactor.feed(b" ends\n") == b"sk ends\n"
+    assert redactor.feed(b"sk-secre") == b""
+    assert redactor.rest() == b"sk-secre"
+
+
+def test_short_words_are_left_alone() -> None:
+    assert redacted(["gpt-4", ""], [b"gpt-4 is a model"]) == b"gpt-4 is a model"
+    assert worth_hiding(["abcdef", "abcdef", "longer-one", "no"]) == ("longer-one", "abcdef")
