@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from competitions.model import Competition, Edition, Parameter
+from competitions.raw import RawPath
 from foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -59,22 +60,22 @@ class Preparation(_Job):
     """One preparation: raw data in, public and private folder out.
 
     Attributes:
-        raw: what Kaggle delivers, extracted once; never written to.
+        raw: what Kaggle delivers, as files and folders wherever they lie; never written to.
         public: the empty folder for what the agent sees.
         private: the empty folder for the answers.
         scratch: a folder for intermediate files, on the same file system, removed afterwards.
-        may_link: whether outputs may share their blocks with raw by hard links.
+        may_link: whether outputs may share their blocks with raw files by hard links.
         progress: hook to tell how far we are; calling it may raise to cancel.
     """
 
-    raw: Path
+    raw: RawPath
     public: Path
     private: Path
     scratch: Path
     may_link: bool = False
     progress: Progress = field(default=silent)
 
-    def source(self, *names: str) -> Path:
+    def source(self, *names: str) -> RawPath:
         """The first of the named raw files that exists.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -61,17 +61,24 @@ def prepare(
     if verify is None:
         verify = raw is None and not parameters
     folder.root.mkdir(parents=True, exist_ok=True)
-    with claimed(folder.claim, competition.id), telling_full_disks(folder.root), _workspace(folder) as work:
+    with (
+        claimed(folder.claim, competition.id),
+        telling_full_disks(folder.root),
+        _workspace(folder) as work,
+        ExitStack() as stack,
+    ):
         text = chosen_description(competition, edition, descriptions)  # what cannot be had is told at once
         if raw is not None:
             source = sources.given_folder(Path(raw))
         else:
             sources.fetch(competition, folder, keep_free=keep_free, tell=tell)
-            source = sources.extracted(
+            source = sources.opened(
                 competition,
                 folder,
                 work,
+                stack,
                 verify=verify,
+                keep_raw=keep_raw,
                 discard_zip=discard_zip,
                 keep_free=keep_free,
                 tell=tell,
@@ -81,11 +88,11 @@ def prepare(
             competition=competition,
             edition=edition,
             parameters=merged,
-            raw=source.folder,
+            raw=source.files,
             public=work / "prepared" / "public",
             private=work / "prepared" / "private",
             scratch=work / "scratch",
-            may_link=source.ours and not keep_raw,
+            may_link=source.extracted is not None and not keep_raw,
             progress=lambda what, done, total: tell(sources.PREPARE, what, done, total),
         )
         _run(job)
@@ -127,14 +134,14 @@ def _seal(job: Preparation, prepared: Path, verify: bool, descriptions: str, tex
 
 def _let_go(source: Raw, folder: DatasetFolder, keep_raw: bool) -> None:
     """Remove what was extracted for this preparation, or leave it where MLE-bench does."""
-    if not source.ours:
+    if source.extracted is None:
         return
     if keep_raw:
         if folder.raw.exists():  # incomplete, or it would have been used
             shutil.rmtree(folder.raw)
-        source.folder.rename(folder.raw)
-    elif source.folder == folder.whole_raw:
-        shutil.rmtree(source.folder)
+        source.extracted.rename(folder.raw)
+    elif source.extracted == folder.whole_raw:
+        shutil.rmtree(source.extracted)
 
 
 @contextmanager

@@ -3,11 +3,11 @@
 import hashlib
 import random
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 
 from competitions.kit import checks, metrics, placing, splits, tables
+from competitions.raw import RawPath
 from competitions.task import Grading, Preparation
 
 COVER, HIDING = "Cover", ["JMiPOD", "JUNIWARD", "UERD"]
@@ -38,7 +38,7 @@ def prepare(job: Preparation) -> None:
     tables.write_csv(answers.assign(Label=0), job.public / "sample_submission.csv")
 
 
-def _secret(job: Preparation, covers: Sequence[Path]) -> bytes:
+def _secret(job: Preparation, covers: Sequence[RawPath]) -> bytes:
     """A seed that is the same wherever these data are prepared, and that the public part cannot give.
 
     It needs every held-out photo as it was, and about half of them are shown with a message only.

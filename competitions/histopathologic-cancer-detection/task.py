@@ -1,7 +1,5 @@
 """Histopathologic Cancer Detection: a row split of tissue patches, scored by ROC AUC."""
 
-import os
-
 import numpy as np
 
 from competitions.kit import graders, labelled_table, placing, splits, tables
@@ -11,8 +9,7 @@ from competitions.task import Grading, Preparation
 def prepare(job: Preparation) -> None:
     """Split the labelled patches in the ratio that Kaggle's own test files have to them."""
     table = labelled_table.read(job, "train_labels.csv", needs=["id", "label"], text=["id"])
-    with os.scandir(job.source("test")) as entries:
-        unlabelled = sum(entry.name.endswith(".tif") for entry in entries)
+    unlabelled = sum(path.name.endswith(".tif") for path in job.source("test").iterdir())
     share = unlabelled / (len(table) + unlabelled)
     split = splits.shuffled(len(table), share, job.integer("seed"))
     train, test = table.iloc[np.sort(split.train)], table.iloc[np.sort(split.test)]

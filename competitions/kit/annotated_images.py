@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from competitions.kit import duplicates, placing, records, splits, tables
+from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 
@@ -118,7 +119,7 @@ def split(
     return Parts([images[place] for place in parts.train], test)
 
 
-def ordered_by_content(job: Preparation, images: Sequence[Labelled], folder: Path) -> list[Labelled]:
+def ordered_by_content(job: Preparation, images: Sequence[Labelled], folder: RawPath) -> list[Labelled]:
     """Images in an order that follows from their bytes alone, so that it tells nothing of their classes."""
     order = duplicates.ordered_by_content(job, [folder / each.image["file_name"] for each in images])
     return [images[place] for place in order]

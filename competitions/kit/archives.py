@@ -18,6 +18,7 @@ import numpy as np
 
 from competitions.kit import zipdirectory
 from competitions.kit.zipwriter import ZipWriter
+from competitions.raw import RawPath
 from competitions.task import Preparation, Progress
 from foundation.problems import DataProblem
 
@@ -29,18 +30,18 @@ _FILE_TYPE = 0o170000  # of a Unix mode
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[zipfile.ZipFile]:
+def opened(path: RawPath) -> Iterator[zipfile.ZipFile]:
     """Open a zip for reading.
 
     Raises:
         DataProblem: it is no zip, or is damaged.
     """
-    with _problems_told(path), zipfile.ZipFile(path) as archive:
+    with _problems_told(path), path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
         yield archive
 
 
 @contextmanager
-def _problems_told(path: Path) -> Iterator[None]:
+def _problems_told(path: RawPath) -> Iterator[None]:
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
@@ -49,7 +50,7 @@ def _problems_told(path: Path) -> Iterator[None]:
         ) from error
 
 
-def files_in(path: Path) -> list[str]:
+def files_in(path: RawPath) -> list[str]:
     """The names of the members of a zip that are files, in its own order."""
     return [name for name in _directory(path).rows if not name.endswith("/")]
 
@@ -62,14 +63,16 @@ class _Directory:
     rows: Mapping[str, int]
 
 
-def _directory(path: Path) -> _Directory:
+def _directory(path: RawPath) -> _Directory:
+    if not isinstance(path, Path):
+        return _read_directory(path)
     found = path.stat()
     return _read_directory(path, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 @lru_cache(maxsize=1)  # a task asks several times for the archive it works on
-def _read_directory(path: Path, inode: int, size: int, changed: int) -> _Directory:
-    del inode, size, changed  # they tell one state of the file from another
+def _read_directory(path: RawPath, *state: int) -> _Directory:
+    del state  # it tells one state of a file from another
     with _problems_told(path):
         members = zipdirectory.read(path)
     return _Directory(members, dict(zip(members.names, range(len(members)), strict=True)))
@@ -79,7 +82,9 @@ def _by_name(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return {info.filename: info for info in archive.infolist()}
 
 
-def extract(job: Preparation, path: Path, target: Path, *, only: Callable[[str], bool] | None = None) -> Path:
+def extract(
+    job: Preparation, path: RawPath, target: Path, *, only: Callable[[str], bool] | None = None
+) -> Path:
     """Take files out of a zip into a folder under their own names, and return the folder."""
     extract_as(
         job, path, {name: target / safe_path(name) for name in files_in(path) if only is None or only(name)}
@@ -88,7 +93,7 @@ def extract(job: Preparation, path: Path, target: Path, *, only: Callable[[str],
     return target
 
 
-def extracted_file(job: Preparation, path: Path, name: str) -> Path:
+def extracted_file(job: Preparation, path: RawPath, name: str) -> Path:
     """Take one file out of a zip into the job's scratch folder; it may lie in a folder of the zip."""
     target = job.scratch / f"{path.name}.members" / name
     extract_as(job, path, {_full_name(path, name): target})
@@ -96,24 +101,24 @@ def extracted_file(job: Preparation, path: Path, name: str) -> Path:
 
 
 @contextmanager
-def opened_member(path: Path, name: str) -> Iterator[IO[bytes]]:
+def opened_member(path: RawPath, name: str) -> Iterator[IO[bytes]]:
     """Open one file of a zip to be read once from where it lies; it may lie in a folder of the zip."""
     full_name = _full_name(path, name)
     with opened(path) as archive, archive.open(_regular(_by_name(archive), path, full_name)) as stream:
         yield stream
 
 
-def _full_name(path: Path, name: str) -> str:
+def _full_name(path: RawPath, name: str) -> str:
     # a name that no member has is told by whoever opens it
     return next((found for found in files_in(path) if PurePosixPath(found).name == name), name)
 
 
-def extract_as(job: Preparation, path: Path, targets: Mapping[str, Path]) -> None:
+def extract_as(job: Preparation, path: RawPath, targets: Mapping[str, Path]) -> None:
     """Take the named members out of a zip, each to its own path; see `extract_members`."""
     extract_members(path, targets, job.progress)
 
 
-def extract_members(path: Path, targets: Mapping[str, Path], progress: Progress) -> None:
+def extract_members(path: RawPath, targets: Mapping[str, Path], progress: Progress) -> None:
     """Take the named members out of a zip, each to its own path, several at a time.
 
     Raises:
@@ -122,13 +127,13 @@ def extract_members(path: Path, targets: Mapping[str, Path], progress: Progress)
     for folder in {target.parent for target in targets.values()}:
         folder.mkdir(parents=True, exist_ok=True)
     wanted = list(targets.items())
+    # one that lies packed in another archive is best read once from front to back
+    workers = _WORKERS if isinstance(path, Path) else 1
     # opening an archive reads its whole directory, so each worker opens it a few times only
-    share = max(_BATCH, -(-len(wanted) // (4 * _WORKERS)))
-    batches = [wanted[start : start + share] for start in range(0, len(wanted), share)]
+    share = max(_BATCH, -(-len(wanted) // (4 * workers))) if workers > 1 else len(wanted)
+    batches = [wanted[start : start + share] for start in range(0, len(wanted), max(share, 1))]
     done = 0
-    with opened(path):  # tells a damaged archive before threads start
-        pass
-    with ThreadPoolExecutor(_WORKERS) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         try:
             for count in pool.map(lambda batch: _extract_batch(path, batch), batches):
                 done += count
@@ -138,17 +143,17 @@ def extract_members(path: Path, targets: Mapping[str, Path], progress: Progress)
             raise
 
 
-def _extract_batch(path: Path, wanted: list[tuple[str, Path]]) -> int:
+def _extract_batch(path: RawPath, wanted: list[tuple[str, Path]]) -> int:
     with opened(path) as archive:
         members = _by_name(archive)
-        for name, target in wanted:
-            info = _regular(members, path, name)
+        chosen = [(_regular(members, path, name), target) for name, target in wanted]
+        for info, target in sorted(chosen, key=lambda pair: pair[0].header_offset):
             with archive.open(info) as taken, target.open("xb") as given:
                 shutil.copyfileobj(taken, given, _BLOCK)
     return len(wanted)
 
 
-def repack(job: Preparation, path: Path, target: Path, names: Mapping[str, str] | Iterable[str]) -> None:
+def repack(job: Preparation, path: RawPath, target: Path, names: Mapping[str, str] | Iterable[str]) -> None:
     """Make a zip of some members of another one, copying their compressed bytes as they lie.
 
     Args:
@@ -164,7 +169,7 @@ def repack(job: Preparation, path: Path, target: Path, names: Mapping[str, str] 
         writer.add_compressed(path, members, targets, job.progress)
 
 
-def _chosen(path: Path, renamed: Mapping[str, str]) -> tuple[zipdirectory.Members, list[str]]:
+def _chosen(path: RawPath, renamed: Mapping[str, str]) -> tuple[zipdirectory.Members, list[str]]:
     """Members by their place in the zip, and their new names."""
     directory = _directory(path)
     missing = next((name for name in renamed if name not in directory.rows), None)
@@ -195,7 +200,7 @@ def new_member(target: Path, name: str, *, compressed: bool = True) -> Iterator[
         yield stream
 
 
-def _regular(directory: Mapping[str, zipfile.ZipInfo], path: Path, name: str) -> zipfile.ZipInfo:
+def _regular(directory: Mapping[str, zipfile.ZipInfo], path: RawPath, name: str) -> zipfile.ZipInfo:
     if name not in directory:
         raise _incomplete(path, name)
     info = directory[name]
@@ -206,17 +211,17 @@ def _regular(directory: Mapping[str, zipfile.ZipInfo], path: Path, name: str) ->
     return info
 
 
-def _incomplete(path: Path, name: str) -> DataProblem:
+def _incomplete(path: RawPath, name: str) -> DataProblem:
     return DataProblem(
         f"{path} is incomplete", f"it holds no {name}", "Download the competition's data again."
     )
 
 
-def _link(path: Path, name: str) -> DataProblem:
+def _link(path: RawPath, name: str) -> DataProblem:
     return DataProblem(f"{path} was not taken", f"its member {name} is a link")
 
 
-def _bomb(path: Path, name: str) -> DataProblem:
+def _bomb(path: RawPath, name: str) -> DataProblem:
     return DataProblem(f"{path} was not taken", f"its member {name} claims to inflate beyond all measure")
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from competitions.kit.raw_files import on_disk
+from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 
@@ -16,7 +18,7 @@ _STEP = 1 << 14
 _PNG_START = struct.Struct(">8sI4sII")
 
 
-def read_npy(path: Path) -> npt.NDArray[Any]:
+def read_npy(path: RawPath) -> npt.NDArray[Any]:
     """The array in a file.
 
     Raises:
@@ -25,7 +27,7 @@ def read_npy(path: Path) -> npt.NDArray[Any]:
     return _load(path, mapped=False)
 
 
-def mapped_npy(path: Path) -> npt.NDArray[Any]:
+def mapped_npy(path: RawPath) -> npt.NDArray[Any]:
     """The array in a file, which is read where and when it is looked at.
 
     Raises:
@@ -47,7 +49,7 @@ def write_rows(job: Preparation, array: npt.NDArray[Any], rows: npt.NDArray[np.i
     written.flush()
 
 
-def npy_shape(path: Path) -> tuple[int, ...]:
+def npy_shape(path: RawPath) -> tuple[int, ...]:
     """The shape of the array in a file, of which only the header is read.
 
     Raises:
@@ -56,9 +58,10 @@ def npy_shape(path: Path) -> tuple[int, ...]:
     return tuple(_load(path, mapped=True).shape)
 
 
-def _load(path: Path, *, mapped: bool) -> npt.NDArray[Any]:
+def _load(path: RawPath, *, mapped: bool) -> npt.NDArray[Any]:
     try:
-        array: npt.NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+        with on_disk(path) if mapped else path.open("rb") as stream:
+            array: npt.NDArray[Any] = _mapped(stream) if mapped else np.load(stream, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise DataProblem(
             f"{path} cannot be read as a numpy array", str(error), "Download the competition's data again."
@@ -66,7 +69,19 @@ def _load(path: Path, *, mapped: bool) -> npt.NDArray[Any]:
     return array
 
 
-def png_size(path: Path) -> tuple[int, int]:
+def _mapped(stream: IO[bytes]) -> npt.NDArray[Any]:
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        shape, in_columns, kind = np.lib.format.read_array_header_1_0(stream)
+    else:
+        shape, in_columns, kind = np.lib.format.read_array_header_2_0(stream)
+    if kind.hasobject:
+        raise ValueError("it holds Python objects")
+    order: Literal["C", "F"] = "F" if in_columns else "C"
+    return np.memmap(stream, dtype=kind, mode="r", offset=stream.tell(), shape=shape, order=order)
+
+
+def png_size(path: RawPath) -> tuple[int, int]:
     """Width and height of a PNG picture, from its header.
 
     Raises:

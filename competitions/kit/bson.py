@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from competitions.kit.raw_files import on_disk
+from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 
@@ -51,13 +53,13 @@ class Index:
 
 
 @contextmanager
-def mapped(path: Path) -> Iterator[mmap.mmap]:
+def mapped(path: RawPath) -> Iterator[mmap.mmap]:
     """A file as if it lay in memory.
 
     Raises:
         DataProblem: it is empty.
     """
-    with path.open("rb") as stream:
+    with on_disk(path) as stream:
         try:
             content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError as error:
@@ -68,7 +70,7 @@ def mapped(path: Path) -> Iterator[mmap.mmap]:
             yield content
 
 
-def index(job: Preparation, path: Path, content: mmap.mmap, fields: Sequence[str]) -> Index:
+def index(job: Preparation, path: RawPath, content: mmap.mmap, fields: Sequence[str]) -> Index:
     """Find every document, and in each the whole numbers of some fields.
 
     Raises:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 
@@ -19,7 +20,7 @@ _WORKERS = 4
 _STEP = 256
 
 
-def same_content(job: Preparation, paths: Sequence[Path]) -> npt.NDArray[np.intp]:
+def same_content(job: Preparation, paths: Sequence[RawPath]) -> npt.NDArray[np.intp]:
     """Number the files so that files with equal bytes, and only they, share a number.
 
     Only files whose size another one has are read.
@@ -38,7 +39,7 @@ def same_content(job: Preparation, paths: Sequence[Path]) -> npt.NDArray[np.intp
     return np.asarray(pd.factorize(np.array(names, dtype=object))[0], dtype=np.intp)
 
 
-def ordered_by_content(job: Preparation, paths: Sequence[Path]) -> npt.NDArray[np.intp]:
+def ordered_by_content(job: Preparation, paths: Sequence[RawPath]) -> npt.NDArray[np.intp]:
     """The positions of the files sorted by a digest of their bytes, equal ones in their order.
 
     Raises:
@@ -48,7 +49,7 @@ def ordered_by_content(job: Preparation, paths: Sequence[Path]) -> npt.NDArray[n
     return np.array(sorted(range(len(paths)), key=digests.__getitem__), dtype=np.intp)
 
 
-def _digests(job: Preparation, paths: Sequence[Path]) -> list[str]:
+def _digests(job: Preparation, paths: Sequence[RawPath]) -> list[str]:
     digests: list[str] = []
     with ThreadPoolExecutor(_WORKERS) as pool:
         try:
@@ -84,6 +85,6 @@ def joined(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> npt.NDA
         group = wider
 
 
-def _digest(path: Path) -> str:
+def _digest(path: RawPath) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "blake2b").hexdigest()

@@ -6,7 +6,6 @@ power of ten, so that decimals of 16 digits and more often missed the nearest do
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import tables
+from competitions.raw import RawPath
 
 _DIGITS = 17
 _EXACT = 15  # digits without an exponent always gave the nearest double, which a table has already
@@ -25,7 +25,7 @@ Numbers = npt.NDArray[np.float64]
 Powers = npt.NDArray[np.int64]
 
 
-def restored(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+def restored(table: pd.DataFrame, path: RawPath) -> pd.DataFrame:
     """A table read from a file, its columns of decimals as the former reader gave them."""
     decimals = [name for name in table.columns if pd.api.types.is_float_dtype(table[name])]
     if not decimals:

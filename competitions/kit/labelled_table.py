@@ -11,6 +11,7 @@ import pandas as pd
 
 from competitions.kit import archives, row_file, splits, tables
 from competitions.kit.row_file import RowFile
+from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 
@@ -62,13 +63,13 @@ def open_rows(job: Preparation, name: str, *, needs: Sequence[str], text: Sequen
     return rows
 
 
-def _unreadable(path: Path, error: ValueError) -> DataProblem:
+def _unreadable(path: RawPath, error: ValueError) -> DataProblem:
     return DataProblem(
         f"{path} cannot be read as a table", str(error), "Download the competition's data again."
     )
 
 
-def _expect_columns(path: Path, columns: Collection[str], needs: Sequence[str]) -> None:
+def _expect_columns(path: RawPath, columns: Collection[str], needs: Sequence[str]) -> None:
     missing = [name for name in needs if name not in columns]
     if missing:
         raise DataProblem(

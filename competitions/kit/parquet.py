@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from competitions.kit.raw_files import on_disk
+from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem, EnvironmentProblem
 
@@ -34,7 +36,7 @@ class Part:
     columns: Sequence[str]
 
 
-def distinct(path: Path, column: str) -> npt.NDArray[Any]:
+def distinct(path: RawPath, column: str) -> npt.NDArray[Any]:
     """The values of a column in order of first appearance.
 
     Raises:
@@ -45,7 +47,7 @@ def distinct(path: Path, column: str) -> npt.NDArray[Any]:
     return pd.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]))
 
 
-def rows_with(path: Path, key: str, keys: npt.NDArray[Any], columns: Sequence[str]) -> pd.DataFrame:
+def rows_with(path: RawPath, key: str, keys: npt.NDArray[Any], columns: Sequence[str]) -> pd.DataFrame:
     """The rows whose key is among some values as a table in memory; raises as `distinct` does."""
     parts = []
     for stretch in _stretches(path, [key, *columns]):
@@ -54,7 +56,7 @@ def rows_with(path: Path, key: str, keys: npt.NDArray[Any], columns: Sequence[st
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
 
 
-def divide(job: Preparation, path: Path, key: str, parts: Sequence[Part]) -> None:
+def divide(job: Preparation, path: RawPath, key: str, parts: Sequence[Part]) -> None:
     """Write each part of a table, rows in the order of the table; raises as `distinct` does."""
     columns = list(dict.fromkeys([key, *(name for part in parts for name in part.columns)]))
     with ExitStack() as stack:
@@ -68,10 +70,10 @@ def divide(job: Preparation, path: Path, key: str, parts: Sequence[Part]) -> Non
             job.progress(path.name, done, done)
 
 
-def _stretches(path: Path, columns: list[str]) -> Iterator[pa.Table]:
+def _stretches(path: RawPath, columns: list[str]) -> Iterator[pa.Table]:
     pa, pq = _library()
     try:
-        with pq.ParquetFile(path) as table:
+        with on_disk(path) as stream, pq.ParquetFile(stream) as table:
             missing = [name for name in columns if name not in table.schema_arrow.names]
             if missing:
                 raise DataProblem(

@@ -9,7 +9,11 @@ import shutil
 from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import cast
 
+from competitions.kit.raw_files import is_regular, walk
+from competitions.kit.zip_tree import ZipPath
+from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 
@@ -19,7 +23,7 @@ _FICLONE = 0x40049409  # linux/fs.h: share the blocks of another file until one 
 _NO_CLONE = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS, errno.EPERM}
 
 
-def place(job: Preparation, pairs: Iterable[tuple[Path, Path]], what: str = "files") -> None:
+def place(job: Preparation, pairs: Iterable[tuple[RawPath, Path]], what: str = "files") -> None:
     """Bring each first file to each second path, making folders as needed.
 
     Hard links where the job allows them, otherwise copies that share blocks where the file system can.
@@ -42,14 +46,14 @@ def place(job: Preparation, pairs: Iterable[tuple[Path, Path]], what: str = "fil
             raise
 
 
-def place_tree(job: Preparation, source: Path, target: Path, what: str = "files") -> None:
+def place_tree(job: Preparation, source: RawPath, target: Path, what: str = "files") -> None:
     """Bring a whole folder to `target`, empty folders included."""
     place_trees(job, [(source, target)], what)
 
 
 def place_trees(
     job: Preparation,
-    folders: Iterable[tuple[Path, Path]],
+    folders: Iterable[tuple[RawPath, Path]],
     what: str = "files",
     *,
     left_out: Collection[str] = (),
@@ -59,29 +63,28 @@ def place_trees(
     Raises:
         DataProblem: a raw folder is missing, or holds something that is neither file nor folder.
     """
-    pairs: list[tuple[Path, Path]] = []
+    pairs: list[tuple[RawPath, Path]] = []
     for source, target in folders:
         if not source.is_dir():
             raise _missing(job, source)
-        for folder, _, names in os.walk(source):
-            here = Path(folder)
+        for here, names in walk(source):
             there = target / here.relative_to(source)
             there.mkdir(parents=True, exist_ok=True)
             pairs += [(here / name, there / name) for name in names if name not in left_out]
     place(job, pairs, what)
 
 
-def place_named(job: Preparation, names: Iterable[str], source: Path, target: Path) -> None:
+def place_named(job: Preparation, names: Iterable[str], source: RawPath, target: Path) -> None:
     """Bring the named files of one folder to another folder, names kept."""
     place(job, [(source / name, target / name) for name in names], f"{target.parent.name}/{target.name}")
 
 
-def copy_file(job: Preparation, source: Path, target: Path) -> None:
+def copy_file(job: Preparation, source: RawPath, target: Path) -> None:
     """Bring one file to `target`."""
     place(job, [(source, target)], target.name)
 
 
-def _place_batch(job: Preparation, pairs: list[tuple[Path, Path]]) -> int:
+def _place_batch(job: Preparation, pairs: list[tuple[RawPath, Path]]) -> int:
     for source, target in pairs:
         try:
             _place_one(source, target, job.may_link)
@@ -94,7 +97,7 @@ def _place_batch(job: Preparation, pairs: list[tuple[Path, Path]]) -> int:
     return len(pairs)
 
 
-def _missing(job: Preparation, source: Path) -> DataProblem:
+def _missing(job: Preparation, source: RawPath) -> DataProblem:
     return DataProblem(
         f"{job.competition.id}: {source.name} is missing from the raw data",
         f"looked in {source.parent}",
@@ -102,11 +105,19 @@ def _missing(job: Preparation, source: Path) -> DataProblem:
     )
 
 
-def _place_one(source: Path, target: Path, may_link: bool) -> None:
-    if source.is_symlink() or not source.is_file():
+def _place_one(source: RawPath, target: Path, may_link: bool) -> None:
+    if not is_regular(source):
         if not source.exists():
             raise FileNotFoundError(source)
         raise DataProblem(f"{source} was not taken", "it is not a regular file")
+    if isinstance(source, ZipPath):
+        with target.open("xb") as given:
+            source.copy_to(given)
+        return
+    _place_file(cast(Path, source), target, may_link)
+
+
+def _place_file(source: Path, target: Path, may_link: bool) -> None:
     if may_link:
         try:
             os.link(source, target)

@@ -6,11 +6,11 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from competitions.raw import RawPath
 from foundation.problems import DataProblem
 
 Levels = npt.NDArray[np.uint8]
@@ -45,7 +45,7 @@ class _Header:
         return max(1, self.samples * self.depth // 8)
 
 
-def grey_levels(path: Path) -> Levels:
+def grey_levels(path: RawPath) -> Levels:
     """The picture in 256 levels of grey, one row per row; colours are weighted, transparency is ignored.
 
     Raises:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from competitions.kit.raw_files import is_regular, walk
+from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 
@@ -41,7 +42,7 @@ def file_names(names: Iterable[str], key: bytes) -> dict[str, str]:
     return made
 
 
-def place_renamed(job: Preparation, source: Path, target: Path, names: dict[str, str]) -> None:
+def place_renamed(job: Preparation, source: RawPath, target: Path, names: dict[str, str]) -> None:
     """Copy the folder of each name to a folder of its new name, with the new name inside the files as well.
 
     Raises:
@@ -53,25 +54,24 @@ def place_renamed(job: Preparation, source: Path, target: Path, names: dict[str,
             job.progress(target.name, done, len(names))
 
 
-def _copy(job: Preparation, source: Path, target: Path, old: str, new: str) -> None:
+def _copy(job: Preparation, source: RawPath, target: Path, old: str, new: str) -> None:
     if not source.is_dir():
         raise DataProblem(
             f"{job.competition.id}: {source.name} is missing from the raw data",
             f"looked in {source.parent}",
             "Download the competition's data again; the copy is incomplete.",
         )
-    for folder, _, names in os.walk(source):
-        here = Path(folder)
+    for here, names in walk(source):
         there = target / here.relative_to(source)
         there.mkdir(parents=True, exist_ok=True)
         for name in names:
-            if (here / name).is_symlink() or not (here / name).is_file():
+            if not is_regular(here / name):
                 raise DataProblem(f"{here / name} was not taken", "it is not a regular file")
             content = (here / name).read_bytes().replace(old.encode(), new.encode())
             (there / name.replace(old, new)).write_bytes(content)
 
 
-def place_unrecognisable(job: Preparation, pairs: Iterable[tuple[Path, Path]]) -> None:
+def place_unrecognisable(job: Preparation, pairs: Iterable[tuple[RawPath, Path]]) -> None:
     """Copy pictures with a few bytes behind their end, which viewers skip, so that file hashes match nothing.
 
     Raises:
@@ -85,7 +85,7 @@ def place_unrecognisable(job: Preparation, pairs: Iterable[tuple[Path, Path]]) -
             job.progress("pictures", done, len(wanted))
 
 
-def _copy_marked(pair: tuple[Path, Path]) -> None:
+def _copy_marked(pair: tuple[RawPath, Path]) -> None:
     source, target = pair
     try:
         content = source.read_bytes()

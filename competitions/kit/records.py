@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from competitions.raw import RawPath
 from foundation.problems import DataProblem
 
 _BATCH = 10_000
@@ -19,13 +20,12 @@ _ESCAPES = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a
 _NESTED = {dict, list}
 
 
-def read_json(path: Path, *, encoding: str = "utf-8") -> Any:
+def read_json(path: RawPath, *, encoding: str = "utf-8") -> Any:
     """Read one JSON document."""
-    with path.open(encoding=encoding) as stream:
-        return json.load(stream)
+    return json.loads(path.read_text(encoding))
 
 
-def read_records(path: Path) -> list[dict[str, Any]]:
+def read_records(path: RawPath) -> list[dict[str, Any]]:
     """Read a raw JSON document that is a list of objects.
 
     Raises:
@@ -106,15 +106,15 @@ def _is_flat(value: Any) -> bool:
     return isinstance(value, dict) and bool(value) and _NESTED.isdisjoint(map(type, value.values()))
 
 
-def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
+def read_jsonl(path: RawPath) -> Iterator[dict[str, Any]]:
     """The objects of a JSON lines file, one at a time, blank lines skipped."""
-    with path.open(encoding="utf-8", newline="\n") as stream:
+    with path.open("rb") as content, io.TextIOWrapper(content, "utf-8", newline="\n") as stream:
         for line in stream:
             if line.strip():
                 yield json.loads(line)
 
 
-def read_jsonl_parts(path: Path, keys: Sequence[str]) -> Iterator[dict[str, Any]]:
+def read_jsonl_parts(path: RawPath, keys: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Some members of each object of a JSON lines file, blank lines skipped.
 
     What stands before the members is not parsed when they are the last ones of their object.

@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import tables
+from competitions.kit.raw_files import on_disk
+from competitions.raw import RawPath
 
 Positions = npt.NDArray[np.intp]
 
@@ -55,7 +58,7 @@ class RowFile:
             yield self.parsed(chosen[start : start + _BLOCK])
 
 
-def opened(path: Path, *, text: Sequence[str] = ()) -> RowFile:
+def opened(path: RawPath, *, text: Sequence[str] = ()) -> RowFile:
     """The rows of a CSV with a header; types are found as `tables.read_csv` finds them, `text` is as there."""
     plain = _plain(path, text) if path.stat().st_size > _SMALL else None
     if plain is not None:
@@ -64,12 +67,13 @@ def opened(path: Path, *, text: Sequence[str] = ()) -> RowFile:
     return RowFile(len(table), lambda rows: table.iloc[rows])
 
 
-def _plain(path: Path, text: Sequence[str] = ()) -> RowFile | None:
-    starts = _line_starts(path)
-    types = _types(path, text)
-    if starts is None or types is None or types.rows == 0 or types.rows != len(starts) - 2:
-        return None
-    with path.open("rb") as stream:
+def _plain(path: RawPath, text: Sequence[str] = ()) -> RowFile | None:
+    with on_disk(path) as stream:
+        starts = _line_starts(stream)
+        stream.seek(0)
+        types = _types(stream, text)
+        if starts is None or types is None or types.rows == 0 or types.rows != len(starts) - 2:
+            return None
         content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     header = content[: int(starts[1])]
 
@@ -83,32 +87,31 @@ def _plain(path: Path, text: Sequence[str] = ()) -> RowFile | None:
     return RowFile(types.rows, parsed)
 
 
-def _line_starts(path: Path) -> npt.NDArray[np.int64] | None:
+def _line_starts(stream: IO[bytes]) -> npt.NDArray[np.int64] | None:
     """Where each line begins, blank ones left out, and where the file ends; None if this cannot be told."""
     found = [np.zeros(1, dtype=np.int64)]
     offset = 0
     inside = 0  # whether a quoted cell is open
     last = np.uint8(_NEWLINE)
-    with path.open("rb") as stream:
-        while block := stream.read(_SCAN):
-            if block.endswith(b"\r"):
-                more = stream.read(1)
-                if not more:
-                    return None
-                block += more
-            if block.count(b"\r") != block.count(b"\r\n"):
+    while block := stream.read(_SCAN):
+        if block.endswith(b"\r"):
+            more = stream.read(1)
+            if not more:
                 return None
-            data = np.frombuffer(block, dtype=np.uint8)
-            ends = np.flatnonzero(data == _NEWLINE)
-            quotes = np.flatnonzero(data == _QUOTE)
-            opening = quotes[np.arange(len(quotes)) % 2 == inside]
-            if not _BEFORE_A_CELL[np.append(last, data)[opening]].all():
-                return None  # a quote in the midst of a cell is a letter like others
-            outside = (np.searchsorted(quotes, ends) + inside) % 2 == 0
-            found.append(ends[outside] + offset + 1)
-            inside = (inside + len(quotes)) % 2
-            last = data[-1]
-            offset += len(block)
+            block += more
+        if block.count(b"\r") != block.count(b"\r\n"):
+            return None
+        data = np.frombuffer(block, dtype=np.uint8)
+        ends = np.flatnonzero(data == _NEWLINE)
+        quotes = np.flatnonzero(data == _QUOTE)
+        opening = quotes[np.arange(len(quotes)) % 2 == inside]
+        if not _BEFORE_A_CELL[np.append(last, data)[opening]].all():
+            return None  # a quote in the midst of a cell is a letter like others
+        outside = (np.searchsorted(quotes, ends) + inside) % 2 == 0
+        found.append(ends[outside] + offset + 1)
+        inside = (inside + len(quotes)) % 2
+        last = data[-1]
+        offset += len(block)
     starts = np.concatenate(found)
     if starts[-1] != offset:  # the last line has no line end
         starts = np.append(starts, offset)
@@ -124,11 +127,11 @@ class _Types:
     rows: int
 
 
-def _types(path: Path, text: Sequence[str]) -> _Types | None:
+def _types(stream: IO[bytes], text: Sequence[str]) -> _Types | None:
     """The type of each column over all rows; None if a column is text here and numbers there."""
     seen: dict[str, set[str]] = {}
     rows = 0
-    with path.open("rb") as stream, pd.read_csv(stream, chunksize=4 * _BLOCK) as chunks:
+    with pd.read_csv(stream, chunksize=4 * _BLOCK) as chunks:
         for chunk in chunks:
             rows += len(chunk)
             for name, dtype in chunk.drop(columns=list(text)).dtypes.items():

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from competitions.kit.archives import safe_path
+from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 
@@ -21,7 +22,7 @@ _STEP = 1000
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[py7zr.SevenZipFile]:
+def opened(path: RawPath) -> Iterator[py7zr.SevenZipFile]:
     """Open a 7z for reading.
 
     Raises:
@@ -31,7 +32,7 @@ def opened(path: Path) -> Iterator[py7zr.SevenZipFile]:
     from py7zr.exceptions import ArchiveError, PasswordRequired
 
     try:
-        with py7zr.SevenZipFile(path) as archive:
+        with path.open("rb") as stream, py7zr.SevenZipFile(stream) as archive:
             yield archive
     except (ArchiveError, PasswordRequired, lzma.LZMAError, zlib.error, EOFError, ValueError) as error:
         raise DataProblem(
@@ -41,13 +42,13 @@ def opened(path: Path) -> Iterator[py7zr.SevenZipFile]:
         ) from error
 
 
-def files_in(path: Path) -> list[str]:
+def files_in(path: RawPath) -> list[str]:
     """The names of the members of a 7z that are files, in its own order."""
     with opened(path) as archive:
         return [member.filename for member in archive.files if member.is_file]
 
 
-def extract_as(job: Preparation, path: Path, targets: Mapping[str, Path]) -> None:
+def extract_as(job: Preparation, path: RawPath, targets: Mapping[str, Path]) -> None:
     """Take the named members out of a 7z in one pass, each straight to its own path.
 
     Raises:
@@ -67,7 +68,7 @@ def extract_as(job: Preparation, path: Path, targets: Mapping[str, Path]) -> Non
             archive.extract(targets=list(targets), factory=_writers(job, path, by_name, stack))
 
 
-def extracted_file(job: Preparation, path: Path, name: str) -> Path:
+def extracted_file(job: Preparation, path: RawPath, name: str) -> Path:
     """Take one file out of a 7z into the job's scratch folder; it may lie in a folder of the 7z."""
     full_name = next((found for found in files_in(path) if found.rpartition("/")[2] == name), name)
     target = job.scratch / f"{path.name}.members" / name
@@ -91,7 +92,7 @@ def pack(job: Preparation, target: Path, files: Mapping[str, Path], *, compresse
                 job.progress(target.name, done, len(files))
 
 
-def _writers(job: Preparation, path: Path, targets: Mapping[str, Path], stack: ExitStack) -> WriterFactory:
+def _writers(job: Preparation, path: RawPath, targets: Mapping[str, Path], stack: ExitStack) -> WriterFactory:
     from py7zr.io import Py7zIO, WriterFactory
 
     class Writer(Py7zIO):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import wave
 from pathlib import Path
 
+from competitions.raw import RawPath
 from foundation.problems import DataProblem
 
 
-def cut(path: Path, folder: Path, seconds: int = 1) -> list[Path]:
+def cut(path: RawPath, folder: Path, seconds: int = 1) -> list[Path]:
     """Write whole pieces of so many seconds into a folder, the rest left out; a shorter recording stays whole.
 
     Raises:
@@ -17,11 +18,11 @@ def cut(path: Path, folder: Path, seconds: int = 1) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     pieces: list[Path] = []
     try:
-        with wave.open(str(path)) as recording:
+        with path.open("rb") as stream, wave.open(stream) as recording:
             size = recording.getframerate() * seconds
             for number in range(max(1, recording.getnframes() // size)):
                 piece = folder / f"{path.stem}_{number:04d}.wav"
-                with piece.open("xb") as stream, wave.open(stream, "wb") as written:
+                with piece.open("xb") as made, wave.open(made, "wb") as written:
                     written.setparams(recording.getparams())
                     written.writeframes(recording.readframes(size))
                 pieces.append(piece)

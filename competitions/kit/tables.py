@@ -16,6 +16,7 @@ from typing import IO, Any
 import pandas as pd
 
 from competitions.kit import csv_text
+from competitions.raw import RawPath
 
 # What pandas takes for a missing cell, spelt out because it has no public name for it.
 NA_WORDS = (
@@ -27,7 +28,7 @@ _SIGNIFICANT = re.compile(r"%\.([1-9]|1[0-5])g")  # formats of floats that need 
 
 
 def read_csv(
-    source: Path | IO[bytes],
+    source: RawPath | IO[bytes],
     *,
     text: Sequence[str] | None = None,
     words: Sequence[str] = (),
@@ -47,7 +48,7 @@ def read_csv(
         types: the types of columns where they must not depend on the rows that are read.
         separator: what stands between cells.
     """
-    if isinstance(source, Path):
+    if isinstance(source, RawPath):
         with source.open("rb") as stream:
             return read_csv(stream, text=text, words=words, columns=columns, types=types, separator=separator)
     usecols = None if columns is None else list(columns)

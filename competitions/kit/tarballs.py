@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from competitions.kit.raw_files import is_regular
+from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 
@@ -27,7 +29,7 @@ class Destination:
     name: str
 
 
-def distribute(job: Preparation, source: Path, wanted: Mapping[str, Destination]) -> None:
+def distribute(job: Preparation, source: RawPath, wanted: Mapping[str, Destination]) -> None:
     """Bring the named files of a tar to new ones, which are not compressed, reading it once from front to back.
 
     Raises:
@@ -54,7 +56,7 @@ def distribute(job: Preparation, source: Path, wanted: Mapping[str, Destination]
         )
 
 
-def pack(job: Preparation, folder: Path, wanted: Mapping[str, Destination]) -> None:
+def pack(job: Preparation, folder: RawPath, wanted: Mapping[str, Destination]) -> None:
     """As `distribute`, for files that lie in a folder.
 
     Raises:
@@ -67,7 +69,7 @@ def pack(job: Preparation, folder: Path, wanted: Mapping[str, Destination]) -> N
         }
         for done, (name, to) in enumerate(wanted.items(), start=1):
             path = folder / name
-            if path.is_symlink() or not path.is_file():
+            if not is_regular(path):
                 raise DataProblem(
                     f"{job.competition.id}: {path.name} is missing from the raw data",
                     f"looked in {path.parent}",
@@ -78,7 +80,7 @@ def pack(job: Preparation, folder: Path, wanted: Mapping[str, Destination]) -> N
             _tell(job, folder, done, len(wanted))
 
 
-def _tell(job: Preparation, source: Path, done: int, total: int) -> None:
+def _tell(job: Preparation, source: RawPath, done: int, total: int) -> None:
     if done % _STEP == 0 or done == total:
         job.progress(source.name, done, total)
 
@@ -94,7 +96,7 @@ def _add(archive: tarfile.TarFile, name: str, size: int, content: IO[bytes]) -> 
     archive.addfile(member, content)
 
 
-def files(path: Path) -> Iterator[tuple[tarfile.TarInfo, IO[bytes]]]:
+def files(path: RawPath) -> Iterator[tuple[tarfile.TarInfo, IO[bytes]]]:
     """The regular files of an archive; each can be read until the next one is asked for."""
     with _damage_told(path), _inflated(path) as stream:
         with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK) as archive:
@@ -107,7 +109,7 @@ def files(path: Path) -> Iterator[tuple[tarfile.TarInfo, IO[bytes]]]:
 
 
 @contextmanager
-def _damage_told(path: Path) -> Iterator[None]:
+def _damage_told(path: RawPath) -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -117,7 +119,7 @@ def _damage_told(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _inflated(path: Path) -> Iterator[IO[bytes]]:
+def _inflated(path: RawPath) -> Iterator[IO[bytes]]:
     with path.open("rb") as stream:
         compressed = stream.read(len(_GZIP)) == _GZIP
         stream.seek(0)

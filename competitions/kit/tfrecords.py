@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from competitions.kit.crc32c import crc32c
+from competitions.raw import RawPath
 from foundation.problems import DataProblem
 
 _LENGTH = struct.Struct("<Q")
@@ -21,7 +22,7 @@ _SECOND = 2
 _VARINT, _FIXED64, _DELIMITED, _FIXED32 = 0, 1, 2, 5
 
 
-def records(path: Path) -> Iterator[bytes]:
+def records(path: RawPath) -> Iterator[bytes]:
     """The records of a file, one at a time.
 
     Raises:
@@ -52,7 +53,7 @@ def write(path: Path, payloads: Iterable[bytes]) -> None:
             stream.write(length + _check_of(length) + payload + _check_of(payload))
 
 
-def texts(path: Path, feature: str) -> list[str]:
+def texts(path: RawPath, feature: str) -> list[str]:
     """Of each record's bytes feature the first value, as text.
 
     Raises:
@@ -69,7 +70,7 @@ def texts(path: Path, feature: str) -> list[str]:
     return found
 
 
-def write_thinned(source: Path, target: Path, features: Collection[str]) -> None:
+def write_thinned(source: RawPath, target: Path, features: Collection[str]) -> None:
     """Copy a file's records with only the named features in them.
 
     Raises:
@@ -78,7 +79,7 @@ def write_thinned(source: Path, target: Path, features: Collection[str]) -> None
     write(target, (_thinned(source, payload, features) for payload in records(source)))
 
 
-def _thinned(source: Path, payload: bytes, features: Collection[str]) -> bytes:
+def _thinned(source: RawPath, payload: bytes, features: Collection[str]) -> bytes:
     try:
         kept = b"".join(_delimited(entry) for name, entry in _entries(payload) if name in features)
     except ValueError as error:
@@ -158,5 +159,5 @@ def _check_of(content: bytes) -> bytes:
     return _CHECK.pack((crc >> 15 | crc << 17 & _U32) + 0xA282EAD8 & _U32)
 
 
-def _damaged(path: Path, at: int, why: str) -> DataProblem:
+def _damaged(path: RawPath, at: int, why: str) -> DataProblem:
     return DataProblem(f"{path} is damaged before byte {at}", why, "Download the competition's data again.")

@@ -7,11 +7,12 @@ import struct
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+
+from competitions.raw import RawPath
 
 Column = npt.NDArray[np.int64]
 
@@ -76,7 +77,7 @@ class Members:
         )
 
 
-def read(path: Path) -> Members:
+def read(path: RawPath) -> Members:
     """The members of a zip in its own order.
 
     Raises:

@@ -8,12 +8,13 @@ import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from competitions.kit.zipdirectory import Members
+from competitions.raw import RawPath
 from competitions.task import Progress
 from foundation.problems import DataProblem
 
@@ -72,7 +73,7 @@ class ZipWriter:
         finally:
             self._stream.close()
 
-    def add_compressed(self, source: Path, members: Members, names: Sequence[str], tell: Progress) -> None:
+    def add_compressed(self, source: RawPath, members: Members, names: Sequence[str], tell: Progress) -> None:
         """Append members of the zip at `source` under new names, their packed bytes unchanged.
 
         Args:
@@ -95,19 +96,20 @@ class ZipWriter:
         lengths = _LOCAL.itemsize + _lengths(tails) + members.packed
         offsets = self._stream.tell() + np.cumsum(lengths) - lengths
         file_name = Path(self._stream.name).name
-        with source.open("rb", buffering=0) as taken:
+        with source.open("rb") as taken:
             for first, end in _batches(members):
                 batch = slice(first, end)
-                self._copy(taken.fileno(), members.at(batch), heads[batch], tails[batch])
+                self._copy(taken, members.at(batch), heads[batch], tails[batch])
                 tell(file_name, end, len(members))
         heads, tails = _central_headers(members, encoded, offsets)
         self._directory += itertools.chain.from_iterable(zip(heads, tails, strict=True))
         self._count += len(members)
 
-    def _copy(self, source: int, members: Members, heads: list[bytes], tails: list[bytes]) -> None:
+    def _copy(self, source: IO[bytes], members: Members, heads: list[bytes], tails: list[bytes]) -> None:
         first = int(members.offsets[0])
         length = int(members.offsets[-1] + members.packed[-1]) - first + _HEADER
-        data = os.pread(source, min(length, 2 * _STRETCH), first)
+        source.seek(first)
+        data = source.read(min(length, 2 * _STRETCH))
         starts = _data_starts(data, members.offsets - first, members.names)
         ends = starts + members.packed
         cut = ends[:-1] > len(data)
@@ -131,9 +133,9 @@ class ZipWriter:
         while left:
             left = left[os.write(self._stream.fileno(), left) :]
 
-    def _copy_rest(self, source: int, start: int, stop: int, name: str) -> None:
+    def _copy_rest(self, source: IO[bytes], start: int, stop: int, name: str) -> None:
         while start < stop:
-            block = os.pread(source, min(stop - start, _STRETCH), start)
+            block = source.read(min(stop - start, _STRETCH))
             if not block:
                 raise _cut_short(name)
             self._write_all(block)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from competitions.kit import archives, checks, labelled_table, matlab, placing, tables, tarballs
 from competitions.kit.metrics.edits import sequence_distances
+from competitions.raw import RawPath
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 
@@ -58,7 +59,7 @@ def _guesses(ids: list[str]) -> pd.DataFrame:
     return pd.DataFrame({ID: ids, TARGET: orders})
 
 
-def _write_without_labels(job: Preparation, source: Path, target: Path) -> None:
+def _write_without_labels(job: Preparation, source: RawPath, target: Path) -> None:
     with tarfile.open(target, "x:gz", compresslevel=1) as writer:
         for member, content in tarballs.files(source):
             if _is_recording(member.name):

@@ -1,12 +1,11 @@
 """Smartphone Decimeter Challenge 2022: a split of driving days, scored by distances from the true track."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
 from competitions.kit import checks, former_floats, labelled_table, placing, splits, tables
 from competitions.kit.metrics.directions import great_circle
+from competitions.raw import RawPath
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
@@ -48,8 +47,8 @@ def _date(drive: str) -> str:
     return f"{year}-{month:0>2}-{day:0>2}"
 
 
-def _track(job: Preparation, path: Path) -> pd.DataFrame:
-    drive, phone = path.parts[-3:-1]
+def _track(job: Preparation, path: RawPath) -> pd.DataFrame:
+    drive, phone = path.parent.parent.name, path.parent.name
     table = labelled_table.read(job, f"train/{drive}/{phone}/{TRUTH}", needs=[TIME, *PLACE])
     return former_floats.restored(table, path).assign(tripId=f"{drive}-{phone}")[COLUMNS]
 

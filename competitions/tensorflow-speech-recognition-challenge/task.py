@@ -7,6 +7,7 @@ import pandas as pd
 
 from competitions.kit import checks, duplicates, metrics, placing, sevenzip, sounds, splits, tables
 from competitions.kit.splits import Split
+from competitions.raw import RawPath
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
@@ -37,7 +38,7 @@ def prepare(job: Preparation) -> None:
     tables.write_csv(answers.assign(label="silence"), job.public / "sample_submission.csv")
 
 
-def _clips(source: Path) -> Clips:
+def _clips(source: RawPath) -> Clips:
     found = [PurePosixPath(name) for name in sevenzip.files_in(source)]
     clips = [path for path in found if path.suffix == ".wav" and path.is_relative_to("train/audio")]
     if not clips:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from competitions.kit import checks, records, splits, tables
+from competitions.raw import RawPath
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 
@@ -41,7 +41,7 @@ def prepare(job: Preparation) -> None:
     tables.write_csv(rows.assign(**{TARGET: ""}), job.public / "sample_submission.csv")
 
 
-def _blocks(source: Path) -> Iterator[pd.DataFrame]:
+def _blocks(source: RawPath) -> Iterator[pd.DataFrame]:
     with source.open("rb") as stream:
         while lines := b"".join(islice(stream, BLOCK)):
             try:
@@ -52,13 +52,13 @@ def _blocks(source: Path) -> Iterator[pd.DataFrame]:
             yield block.assign(**{ID: block[ID].map(str)})
 
 
-def _damaged(source: Path, why: str) -> DataProblem:
+def _damaged(source: RawPath, why: str) -> DataProblem:
     return DataProblem(
         f"{source} cannot be read as JSON lines of questions", why, "Download the competition's data again."
     )
 
 
-def _gold_rows(source: Path, part: pd.DataFrame) -> list[tuple[str, str]]:
+def _gold_rows(source: RawPath, part: pd.DataFrame) -> list[tuple[str, str]]:
     rows = []
     for id_, annotations in zip(part[ID], part["annotations"], strict=True):
         try:

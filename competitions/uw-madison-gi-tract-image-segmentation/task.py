@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import checks, labelled_table, matching, placing, runs, splits, tables, volumes
+from competitions.raw import RawPath
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 
@@ -49,7 +50,7 @@ def prepare(job: Preparation) -> None:
 
 def _sizes(job: Preparation, ids: pd.Series) -> tuple[list[float], list[float]]:
     """Width and height of slices, which stand in the names of their files."""
-    found: dict[str, list[Path]] = {}
+    found: dict[str, list[RawPath]] = {}
     for day in ids.str.rpartition("_slice_")[0].unique():
         for path in job.source(f"train/{day.partition('_')[0]}/{day}/scans").glob("slice_*.png"):
             found.setdefault(f"{day}_slice_{path.stem.split('_')[1]}", []).append(path)
@@ -63,8 +64,8 @@ def _sizes(job: Preparation, ids: pd.Series) -> tuple[list[float], list[float]]:
 
 
 def _place_scans(job: Preparation, sides: dict[str, str], moved: set[str]) -> None:
-    folders: list[tuple[Path, Path]] = []
-    files: list[tuple[Path, Path]] = []
+    folders: list[tuple[RawPath, Path]] = []
+    files: list[tuple[RawPath, Path]] = []
     for case, side in sides.items():
         (job.public / side / case).mkdir(parents=True)
         for path in sorted(job.source(f"train/{case}").iterdir()):

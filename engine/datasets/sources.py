@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from competitions.kit import zip_tree
 from competitions.model import Competition
+from competitions.raw import RawPath
 from engine.datasets import sums, unpacking
 from engine.datasets.telling import TellStep, quiet
 from engine.layout import DatasetFolder
+from engine.space import require_space
 from foundation.files import sync_directory, write_json
 from foundation.problems import DataProblem
 
@@ -26,14 +30,16 @@ CHECK, DOWNLOAD, VERIFY, EXTRACT, PREPARE, CHECKSUM = STEPS = (
 
 @dataclass(frozen=True)
 class Raw:
-    """Raw data, extracted.
+    """Raw data, ready to be read.
 
     Attributes:
-        ours: whether it is nobody else's, so that outputs may share its blocks and it is removed at the end.
+        files: the folder that Kaggle's files lie in, or the zip as if it were one.
+        extracted: the folder if it is nobody else's, so that outputs may share its blocks and it is removed
+            or kept at the end.
     """
 
-    folder: Path
-    ours: bool
+    files: RawPath
+    extracted: Path | None = None
 
 
 def given_folder(path: Path) -> Raw:
@@ -44,7 +50,7 @@ def given_folder(path: Path) -> Raw:
     """
     if not path.is_dir():
         raise DataProblem(f"Raw folder {path} was not found", next_step="Give an extracted Kaggle folder.")
-    return Raw(path.absolute(), ours=False)
+    return Raw(path.absolute())
 
 
 def needs_download(folder: DatasetFolder) -> bool:
@@ -101,27 +107,42 @@ def _telling_wait(tell: TellStep, place: Callable[[], tuple[str, int, int]]) -> 
     return wait
 
 
-def extracted(
+def opened(
     competition: Competition,
     folder: DatasetFolder,
     work: Path,
+    stack: ExitStack,
     *,
     verify: bool,
+    keep_raw: bool,
     discard_zip: bool,
     keep_free: int,
     tell: TellStep,
 ) -> Raw:
-    """Have the raw data extracted, from wherever they are.
+    """Have the raw data ready to be read, wherever they are; a zip is read as it is unless it is to be discarded.
+
+    Args:
+        competition: whose.
+        folder: where they lie.
+        work: a folder for what is only needed for a while.
+        stack: closes what stays open until the data have been read.
+        verify: compare the zip with its known checksum.
+        keep_raw: what is in the zip is to lie in a folder at the end.
+        discard_zip: the zip is not needed any more, so that its space can be given back.
+        keep_free: bytes that are to stay free on the disk.
+        tell: told how far it is.
 
     Raises:
         DataProblem: there are none or they are damaged.
         DiskFull: they don't fit.
     """
     if folder.whole_raw.is_dir():  # what an earlier, killed preparation extracted from a zip that is gone
-        return Raw(folder.whole_raw, ours=True)
+        return Raw(folder.whole_raw, folder.whole_raw)
     found = folder.zips()
-    if _holds_something(folder.raw) and (len(found) != 1 or _is_whole(folder.raw, found[0])):
-        return Raw(folder.raw, ours=False)
+    if _holds_something(folder.raw) and (
+        len(found) != 1 or unpacking.is_unpacked(unpacking.read_contents(found[0]), folder.raw)
+    ):  # MLE-bench may have been killed while it extracted
+        return Raw(folder.raw)
     if len(found) != 1:
         raise DataProblem(
             f"{competition.id} has no raw data in {folder.root}",
@@ -133,9 +154,13 @@ def extracted(
     if verify and not consuming:
         sums.expect_zip(competition, path, _step(tell, VERIFY))
     tell(EXTRACT, "", 0, 0)
+    if not (keep_raw or discard_zip or consuming):
+        tree = stack.enter_context(zip_tree.opened(path, work / "scratch"))
+        require_space(folder.root, tree.size, keep_free=keep_free)  # or hours pass until it is found out
+        return Raw(tree.root)
     if not (discard_zip or consuming):
         unpacking.unpack(path, work / "raw", keep_free=keep_free, tell=_step(tell, EXTRACT))
-        return Raw(work / "raw", ours=True)
+        return Raw(work / "raw", work / "raw")
     write_json(folder.consuming, {"zip": path.name})
     partial = folder.partial_raw
     unpacking.unpack(path, partial, keep_free=keep_free, consume=True, tell=_step(tell, EXTRACT))
@@ -144,13 +169,7 @@ def extracted(
     path.unlink()
     sums.forget_md5(path)
     folder.consuming.unlink()
-    return Raw(folder.whole_raw, ours=True)
-
-
-def _is_whole(raw: Path, path: Path) -> bool:
-    """Whether everything of a zip was extracted; MLE-bench may have been killed while it did so."""
-    contents = unpacking.read_contents(path)
-    return all(unpacking.is_there(raw, member) for member in contents.members)
+    return Raw(folder.whole_raw, folder.whole_raw)
 
 
 def _step(tell: TellStep, step: str) -> Callable[[str, int, int], None]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from competitions.kit import zip_tree
 from engine.datasets import unpacking
 from engine.space import DiskFull
 from foundation.problems import DataProblem
@@ -77,7 +78,7 @@ def test_two_members_of_one_place_are_refused(tmp_path: Path) -> None:
 
 
 def test_bombs_are_refused_by_what_they_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpacking, "_HARMLESS_BYTES", 1000)
+    monkeypatch.setattr(zip_tree, "_HARMLESS_BYTES", 1000)
     path = zipped(tmp_path / "x.zip", {"zeros": bytes(3_000_000)}, method=zipfile.ZIP_DEFLATED)
     with pytest.raises(DataProblem, match="claim to inflate to 3,000,000"):
         unpack(path, tmp_path / "raw")
@@ -123,6 +124,7 @@ def test_a_consumed_zip_gives_its_space_back(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+from competitions.kit import zip_tree
 from engine.datasets import unpacking
 punch = unpacking._punch
 def die(path, infos):

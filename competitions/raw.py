@@ -1,0 +1,83 @@
+"""What raw data are to those who read them: files and folders by name, wherever they lie; it opens nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import BufferedReader
+from os import PathLike
+from pathlib import PurePath
+from typing import Any, Literal, Protocol, Self, runtime_checkable
+
+
+class HasSize(Protocol):
+    """What is asked of a file without opening it."""
+
+    @property
+    def st_size(self) -> int:
+        """How many bytes it has."""
+
+
+@runtime_checkable
+class RawPath(Protocol):
+    """A raw file or folder: a `pathlib.Path`, or a member of the zip that Kaggle delivers.
+
+    It is that part of a `Path` which can be had without extracting anything, and means the same.
+    """
+
+    @property
+    def name(self) -> str:
+        """The last part."""
+
+    @property
+    def stem(self) -> str:
+        """The last part without its suffix."""
+
+    @property
+    def suffix(self) -> str:
+        """The suffix with its dot."""
+
+    @property
+    def parent(self) -> Self:
+        """The folder it lies in."""
+
+    def __truediv__(self, key: str | PathLike[str], /) -> Self:
+        """What lies below."""
+
+    def __lt__(self, other: Any, /) -> bool:
+        """By its parts."""
+
+    def __hash__(self) -> int:
+        """The same for the same file."""
+
+    def relative_to(self, other: Self, /) -> PurePath:
+        """The way to it from a folder that it lies below."""
+
+    def exists(self) -> bool:
+        """Whether there is such a file or folder."""
+
+    def is_file(self) -> bool:
+        """Whether it is a file."""
+
+    def is_dir(self) -> bool:
+        """Whether it is a folder."""
+
+    def iterdir(self) -> Iterator[Self]:
+        """What lies directly in a folder, in any order."""
+
+    def glob(self, pattern: str, /) -> Iterator[Self]:
+        """What lies below and matches a pattern, part by part, in any order."""
+
+    def rglob(self, pattern: str, /) -> Iterator[Self]:
+        """What lies anywhere below and has a name that matches a pattern, in any order."""
+
+    def stat(self) -> HasSize:
+        """How large a file is."""
+
+    def open(self, mode: Literal["rb"]) -> BufferedReader:
+        """Open a file; it can be sought in, though going back may take as long as reading it again."""
+
+    def read_bytes(self) -> bytes:
+        """All of a file."""
+
+    def read_text(self, encoding: str) -> str:
+        """All of a file as text."""

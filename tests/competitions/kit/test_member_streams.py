@@ -1,0 +1,111 @@
+"""A member of a zip is read as a file is: in any order, by any number of threads, and damage is told by name."""
+
+from __future__ import annotations
+
+import os
+import random
+import zipfile
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from competitions.kit import member_streams
+from competitions.kit.member_streams import Member
+from foundation.problems import DataProblem
+
+TEXT = b"".join(b"%d,%d\n" % (number, number * number) for number in range(1_300_000))  # 24 MB
+METHODS = pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+
+
+def damaged(member: Member, why: str) -> DataProblem:
+    return DataProblem(f"{member.name} is damaged", why)
+
+
+def in_zip(path: Path, content: bytes, method: int) -> Member:
+    with zipfile.ZipFile(path, "w") as archive:
+        info = zipfile.ZipInfo("a.csv")
+        info.extra = b"\xff\xff\4\0abcd"
+        archive.writestr(info, content, method, compresslevel=1)
+    return Member("a.csv", method, info.header_offset, info.compress_size, info.file_size, info.CRC)
+
+
+@pytest.fixture
+def descriptor(tmp_path: Path) -> Iterator[int]:
+    path = tmp_path / "x.zip"
+    path.touch()
+    found = os.open(path, os.O_RDONLY)
+    yield found
+    os.close(found)
+
+
+@METHODS
+def test_all_of_it_and_any_part_of_it_can_be_read(tmp_path: Path, descriptor: int, method: int) -> None:
+    member = in_zip(tmp_path / "x.zip", TEXT, method)
+    assert member_streams.read(descriptor, member, damaged) == TEXT
+    with member_streams.opened(descriptor, member, damaged) as stream:
+        assert stream.read() == TEXT
+        assert stream.read(1) == b""
+        draw = random.Random(0)
+        for place in (
+            len(TEXT) - 22,
+            len(TEXT) - (9 << 20),
+            0,
+            *(draw.randrange(len(TEXT)) for _ in range(9)),
+        ):
+            assert stream.seek(place) == place
+            assert stream.read(1 << 21) == TEXT[place:][: 1 << 21]
+        assert stream.seek(-5, os.SEEK_END) == len(TEXT) - 5
+        assert stream.read() == TEXT[-5:]
+        stream.seek(len(TEXT) + 7)
+        assert stream.read() == b""
+
+
+@METHODS
+def test_threads_can_share_a_zip(tmp_path: Path, descriptor: int, method: int) -> None:
+    member = in_zip(tmp_path / "x.zip", TEXT, method)
+
+    def crc(number: int) -> int:
+        with member_streams.opened(descriptor, member, damaged) as stream:
+            found = 0
+            while block := stream.read(100_000 + number):
+                found = zlib.crc32(block, found)
+        return found
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(crc, range(8))) == {zlib.crc32(TEXT)}
+
+
+@METHODS
+def test_a_member_without_bytes_is_empty(tmp_path: Path, descriptor: int, method: int) -> None:
+    member = in_zip(tmp_path / "x.zip", b"", method)
+    assert member_streams.read(descriptor, member, damaged) == b""
+    with member_streams.opened(descriptor, member, damaged) as stream:
+        assert stream.read() == b""
+
+
+@METHODS
+@pytest.mark.parametrize("kind", ["flipped", "moved", "cut", "claims more", "claims less"])
+def test_damage_is_told(tmp_path: Path, descriptor: int, method: int, kind: str) -> None:
+    path = tmp_path / "x.zip"
+    member = in_zip(path, TEXT, method)
+    content = bytearray(path.read_bytes())
+    if kind == "flipped":
+        content[len(content) // 2] ^= 0x10
+    elif kind == "moved":
+        content[0] ^= 0xFF
+    elif kind == "cut":
+        del content[member.packed // 2 :]
+    else:
+        more = 1 if kind == "claims more" else -1
+        member = Member("a.csv", method, 0, member.packed, member.size + more, member.crc)
+    path.write_bytes(content)
+    with pytest.raises(DataProblem, match=r"a\.csv is damaged"):
+        member_streams.read(descriptor, member, damaged)
+    with (
+        pytest.raises(DataProblem, match=r"a\.csv is damaged"),
+        member_streams.opened(descriptor, member, damaged) as stream,
+    ):
+        stream.read()

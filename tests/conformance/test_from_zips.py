@@ -1,0 +1,42 @@
+"""Read straight from Kaggle's zip, raw data come to the same as from a folder, and nothing is extracted for long."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from competitions import registry
+from engine import prepare_competition
+from tests.competitions.prepared import prepared
+from tests.conformance.trees import VECTORS, Vector, describe
+
+AVAILABLE = [
+    Vector(VECTORS / competition_id)
+    for competition_id in registry.all_ids()
+    if registry.get(competition_id).available
+]
+
+
+def zip_of(raw: Path, target: Path) -> Path:
+    """The zip as Kaggle would deliver it: everything deflated, archives within it too."""
+    target.parent.mkdir(parents=True)
+    with zipfile.ZipFile(
+        target, "w", zipfile.ZIP_DEFLATED, compresslevel=1, strict_timestamps=False
+    ) as archive:
+        for path in sorted(raw.rglob("*")):
+            archive.write(path, path.relative_to(raw).as_posix())
+    return target
+
+
+@pytest.mark.parametrize("vector", AVAILABLE, ids=lambda vector: vector.id)
+def test_a_zip_gives_what_a_folder_gives(vector: Vector, tmp_path: Path) -> None:
+    raw = vector.unpack_raw(tmp_path / "raw")
+    path = zip_of(raw, tmp_path / "data" / vector.id / f"{vector.id}.zip")
+    folder = prepare_competition(
+        vector.id, data_dir=tmp_path / "data", parameters=vector.parameters, verify=False
+    )
+    expected = vector.expected
+    assert describe(folder, expected) == describe(prepared(vector.id), expected)
+    assert {found.name for found in path.parent.iterdir()} <= {path.name, "prepared", ".claim"}
