@@ -19,13 +19,13 @@ from console.config import Settings
 from console.keys import bindings
 from console.model.condition import Condition, Health
 from console.model.reader import Reader
-from console.model.troubles import troubles
 from console.sanitize import plain_lines
 from console.screens.base import ConsoleScreen
 from console.screens.frame import SCREENS, Situation
 from console.screens.opening import OpeningScreen
 from console.signs import ASCII, UNICODE, Signs
 from console.theme import DARK, LIGHT, PALETTE_NAMES, PALETTES, THEME_NAMES, Palette
+from engine.notifications.troubles import troubles
 from engine.places import Places
 from foundation.clock import Clock, SystemClock
 from foundation.problems import Problem, UsageProblem

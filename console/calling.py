@@ -1,20 +1,18 @@
-"""Calling the operator for what happens while the console is open; what to call for is in config.toml."""
+"""Calling the operator at the terminal of an open console; services on the network are called by the engine."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from console import notifying
-from console.model import news
-from console.model.news import Kind, News
-from console.model.troubles import troubles
+from engine.notifications import news
+from engine.notifications.news import Kind, News
+from engine.notifications.troubles import troubles
 
 if TYPE_CHECKING:
     from console.app import ConsoleApp
-    from console.model.overview import Concern
+    from engine.notifications.looking import Told
     from state.database import Database
-    from state.records import Event
 
 _IDLE_EVERY_SECONDS = 60.0
 
@@ -24,15 +22,21 @@ class Caller:
 
     def __init__(self, app: ConsoleApp) -> None:
         self._app = app
-        self._seen: int | None = None
-        self._idle_told: dict[int, float] = {}
+        self._told: Told | None = None
         self._idle_looked_at = float("-inf")
         self._troubles: tuple[str, ...] = ()
 
+    @property
+    def is_looking(self) -> bool:
+        """Whether it has begun to look."""
+        return self._told is not None
+
     def begin(self) -> None:
         """Look from now on, unless nobody wants to be called."""
-        if self._app.settings.calls.any_way:
+        if self._app.settings.calls.rings_here:
             self._app.reader.watch("news", self._look, self._deliver)
+        else:
+            self._app.reader.unwatch("news")
 
     def on_engine(self) -> None:
         """The engine's status is there: its disks may have become full."""
@@ -47,31 +51,23 @@ class Caller:
         wanted = [each for each in found if each.kind in calls.on]
         if not wanted:
             return
-        text = news.in_short(wanted)
         if calls.bell:
             self._app.bell()
         if calls.desktop:
-            self._app.to_terminal(notifying.desktop_sequence(text))
-        if calls.urls:
-            self._app.in_thread(partial(notifying.send, calls.urls, text), lambda _none: None)
+            self._app.to_terminal(notifying.desktop_sequence(news.in_short(wanted)))
 
-    def _look(self, database: Database) -> tuple[tuple[Event, ...], tuple[Concern, ...]]:
+    def _look(self, database: Database) -> list[News]:
         """In the reader's thread: what has happened since the last look, and who is idle now."""
-        from console.model.overview import concerns, overview
+        from engine.notifications import looking
 
-        if self._seen is None:
-            self._seen = news.newest_id(database)
-        found = news.since(database, self._seen)
-        if found:
-            self._seen = found[-1].id
+        told = self._told or looking.nothing_since_now(database)
+        found, self._told = looking.look_at_events(database, told)
         now = self._app.now()
-        if now - self._idle_looked_at < _IDLE_EVERY_SECONDS:
-            return found, ()
-        self._idle_looked_at = now
-        return found, tuple(each for each in concerns(overview(database), now) if each.kind == "idle")
+        if now - self._idle_looked_at >= _IDLE_EVERY_SECONDS:
+            self._idle_looked_at = now
+            quiet, self._told = looking.look_at_idle(database, self._told, now)
+            found += quiet
+        return found
 
-    def _deliver(self, answer: tuple[tuple[Event, ...], tuple[Concern, ...]]) -> None:
-        happened, idle = answer
-        new = news.of_idle(idle, self._idle_told)
-        self._idle_told |= {each.run.id: each.at for each in idle}
-        self._app.call_later(self.call, [*news.of_events(happened), *new.values()])
+    def _deliver(self, found: list[News]) -> None:
+        self._app.call_later(self.call, found)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from console.keys import KeyTable, rebound
-from console.model.news import Kind
-from console.notifying import Calls
 from console.theme import DARK, MONOCHROME, PALETTE_NAMES, THEME_NAMES, Palette
+from engine.notifications.calls import TABLE as NOTIFICATIONS
+from engine.notifications.calls import Calls, calls_of
 from foundation.problems import UsageProblem
 
 
@@ -38,22 +38,8 @@ def read_settings(config_file: Path, *, theme: str | None, ascii_only: bool) -> 
         palette=MONOCHROME if os.environ.get("NO_COLOR") else _palette(theme or console.get("theme", "dark")),
         ascii_only=ascii_only or bool(console.get("ascii", False)),
         keys=rebound({name: str(value) for name, value in keys.items()}),
-        calls=_calls(_table(values, "notifications", config_file), config_file),
+        calls=calls_of(values.get(NOTIFICATIONS, {}), config_file),
     )
-
-
-def _calls(table: dict[str, Any], config_file: Path) -> Calls:
-    try:
-        on = frozenset(Kind(name) for name in table.get("on", Calls().on))
-    except (TypeError, ValueError) as error:
-        known = ", ".join(Kind)
-        raise UsageProblem(
-            f"{config_file}: [notifications] on", str(error), f"Known are: {known}."
-        ) from error
-    urls = table.get("urls", [])
-    if not isinstance(urls, list) or not all(isinstance(url, str) for url in urls):
-        raise UsageProblem(f"{config_file}: [notifications] urls must be a list of addresses")
-    return Calls(on, bool(table.get("bell", False)), bool(table.get("desktop", False)), tuple(urls))
 
 
 def _palette(name: str) -> Palette:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from statistics import median
 
 from console.model.sweep_board import cells_over
+from engine.notifications.news import quiet_since
 from engine.scoreboard import Cell, Measure
 from state import datasets, events, runs, sweeps
 from state.database import Database
 from state.lifecycle import RunState, SweepState
 from state.records import Dataset, DatasetState, Event, Run, Sweep, SweepCounts
 
-IDLE_SECONDS = 2 * 3600.0
 # With a tenth of its time left an agent without a valid submission is about to come out empty-handed.
 LATE_SHARE = 0.9
 _EVENTS_SHOWN = 60
@@ -110,9 +110,9 @@ def _concern(run: Run, limit: float, now: float) -> Concern | None:
     started = run.started_at or now
     if run.valid is not True and now - started > LATE_SHARE * limit:
         return Concern(run, "no valid submission", started + limit, "late")
-    active = run.last_activity_at or started
-    if now - active > IDLE_SECONDS:
-        return Concern(run, "no sign of life", active, "idle")
+    quiet = quiet_since(run, now)
+    if quiet is not None:
+        return Concern(run, "no sign of life", quiet, "idle")
     return None
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from console.keys import Context, Key, KeyTable, shown
 from console.model import wording
 from console.model.condition import Condition, Health
-from console.model.troubles import LOW_DISK_SHARE
 from console.painting import Pieces, cut, foreign, spread, spread_fitting, width_of
 from console.sanitize import plain
 from console.signs import Signs
 from console.theme import Role
+from engine.notifications.troubles import LOW_DISK_SHARE
 
 if TYPE_CHECKING:
     from engine.control import EngineStatus

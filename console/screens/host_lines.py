@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from console.model import wording
 from console.model.host import HISTORY_SECONDS, HostUse, User
-from console.model.troubles import LOW_DISK_SHARE
 from console.painting import Line, Piece, Pieces, bar, cut, foreign, heading, joined
 from console.screens.chart import Curve, chart
 from console.signs import Signs
 from console.theme import Role
 from engine.control import EngineStatus
+from engine.notifications.troubles import LOW_DISK_SHARE
 
 _BAR = 16
 

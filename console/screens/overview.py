@@ -9,11 +9,11 @@ from textual.widget import Widget
 
 from console.keys import bindings
 from console.model.overview import Overview, concerns, overview
-from console.model.troubles import troubles
 from console.screens import acting, overview_lines
 from console.screens.base import ConsoleScreen
 from console.screens.overview_lines import Target
 from console.widgets.line_list import LineList
+from engine.notifications.troubles import troubles
 from state.database import Database
 from state.records import Run
 

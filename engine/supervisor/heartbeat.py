@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from engine.control.status import EngineStatus, publish
+from engine.notifications.troubles import full_disks
 from engine.places import Places
 from engine.runs.runner.process import bubblewrap
 from engine.settings import Settings
@@ -26,6 +27,7 @@ class Heartbeat:
         self._clock = clock
         self._settings = settings
         self._started_at = clock.now()
+        self._latest = EngineStatus()
         why_not = bubblewrap.why_unavailable()
         self._isolation = f"none: {why_not}" if why_not else "bubblewrap"
 
@@ -44,36 +46,38 @@ class Heartbeat:
         memory_total, memory_available = _memory()
         state_disk = _disk(self._places.state_dir)
         data_disk = _disk(self._places.data_dir)
-        publish(
-            self._places,
-            EngineStatus(
-                running=True,
-                pid=os.getpid(),
-                host=socket.gethostname(),
-                version=version("mlebench-console"),
-                started_at=self._started_at,
-                heartbeat_at=self._clock.now(),
-                live=live,
-                queued=queued,
-                datasets_working=datasets_working,
-                grading=grading,
-                runner_alive=runner_alive,
-                slots=self._settings.cpus,
-                slots_used=slots_used,
-                memory_for_runs=self._settings.memory_bytes,
-                load1=os.getloadavg()[0],
-                cpus=os.cpu_count(),
-                memory_total=memory_total,
-                memory_available=memory_available,
-                state_disk_free=state_disk[0],
-                state_disk_total=state_disk[1],
-                data_disk_free=data_disk[0],
-                data_disk_total=data_disk[1],
-                gpus=len(list(_GPUS.iterdir())) if _GPUS.is_dir() else 0,
-                isolation=self._isolation,
-                problem=problem,
-            ),
+        self._latest = EngineStatus(
+            running=True,
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            version=version("mlebench-console"),
+            started_at=self._started_at,
+            heartbeat_at=self._clock.now(),
+            live=live,
+            queued=queued,
+            datasets_working=datasets_working,
+            grading=grading,
+            runner_alive=runner_alive,
+            slots=self._settings.cpus,
+            slots_used=slots_used,
+            memory_for_runs=self._settings.memory_bytes,
+            load1=os.getloadavg()[0],
+            cpus=os.cpu_count(),
+            memory_total=memory_total,
+            memory_available=memory_available,
+            state_disk_free=state_disk[0],
+            state_disk_total=state_disk[1],
+            data_disk_free=data_disk[0],
+            data_disk_total=data_disk[1],
+            gpus=len(list(_GPUS.iterdir())) if _GPUS.is_dir() else 0,
+            isolation=self._isolation,
+            problem=problem,
         )
+        publish(self._places, self._latest)
+
+    def full_disks(self) -> tuple[str, ...]:
+        """Which disks were full at the last beat, in words."""
+        return full_disks(self._latest)
 
 
 def _memory() -> tuple[int | None, int | None]:

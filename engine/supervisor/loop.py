@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from engine.datasets import DatasetDesk, Room
 from engine.datasets.requests import DatasetRequests
 from engine.gpus import GpuPool, nvidia_reader
+from engine.notifications.notifier import Notifier
 from engine.places import Places
 from engine.runs.intake import Intake
 from engine.runs.live_grading import LiveGrading
@@ -75,6 +76,7 @@ class Supervisor:
         self._grading = LiveGrading(database, pool, places.state_dir, clock, at_once=settings.grading_workers)
         self._keeper = RunnerKeeper(places.state_dir, clock)
         self._heartbeat = Heartbeat(places, clock, settings)
+        self._notifier = Notifier(places.config_file, database, clock, self._heartbeat.full_disks)
         self._seen_version = -1
         self._steps = [
             _Timed("requests", self._answer, WAKE_SECONDS),
@@ -85,6 +87,7 @@ class Supervisor:
             _Timed("starting", self._starter.step, 0.25),
             _Timed("runner", self._keeper.step, 0.25),
             _Timed("heartbeat", self._beat, 2.0),
+            _Timed("notifying", self._notifier.step, 2.0),
         ]
 
     def recover(self) -> None:

@@ -1,21 +1,17 @@
-"""What has happened since one last looked that a person may want to be called for.
-
-The settings name its kinds, so the first frame needs it; the state is imported when it is read.
-"""
+"""What of all that happens a person may want to be called for; it reads and sends nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from console.model.overview import Concern
-    from state.database import Database
-    from state.records import Event
+    from state.records import Event, Run
 
-_MOST = 200
+# So long without a line printed, a file handed in or a processor used, and somebody should look.
+IDLE_SECONDS = 2 * 3600.0
 
 
 class Kind(StrEnum):
@@ -36,21 +32,6 @@ class News:
     text: str
 
 
-def newest_id(database: Database) -> int:
-    """The number of the newest event."""
-    from state import events
-
-    found = events.newest(database, limit=1)
-    return found[0].id if found else 0
-
-
-def since(database: Database, after_id: int) -> tuple[Event, ...]:
-    """The events after one, oldest first; of very many only the newest."""
-    from state import events
-
-    return tuple(reversed(events.newest(database, limit=_MOST, after_id=after_id)))
-
-
 def of_events(found: Iterable[Event]) -> tuple[News, ...]:
     """What of these is news."""
     made = []
@@ -64,13 +45,15 @@ def of_events(found: Iterable[Event]) -> tuple[News, ...]:
     return tuple(made)
 
 
-def of_idle(concerns: Iterable[Concern], told: Mapping[int, float]) -> dict[int, News]:
-    """Runs that have been idle for too long and were not told of since their last sign of life."""
-    return {
-        each.run.id: News(Kind.IDLE, f"{each.run.sweep_id} {each.run.competition_id}: {each.why}")
-        for each in concerns
-        if each.kind == "idle" and told.get(each.run.id) != each.at
-    }
+def quiet_since(run: Run, now: float) -> float | None:
+    """Since when a running run has given no sign of life, if that is too long."""
+    active = run.last_activity_at or run.started_at or now
+    return active if now - active > IDLE_SECONDS else None
+
+
+def of_idle(run: Run) -> News:
+    """A run that has been quiet for too long."""
+    return News(Kind.IDLE, f"{run.sweep_id} {run.competition_id}, seed {run.seed}: no sign of life")
 
 
 def in_short(found: Iterable[News]) -> str:

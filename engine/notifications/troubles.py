@@ -15,6 +15,14 @@ def troubles(engine: EngineStatus | None) -> tuple[str, ...]:
     """What is wrong with the machine itself, in words."""
     if engine is None or not engine.running:
         return ()
+    found = list(full_disks(engine))
+    if engine.runner_alive is False:
+        found.append("no runner is alive: agents go on, but nothing starts and nothing is collected")
+    return tuple(found)
+
+
+def full_disks(engine: EngineStatus) -> tuple[str, ...]:
+    """Which disks are all but full, in words."""
     found = []
     for name, free, total in (
         ("state", engine.state_disk_free, engine.state_disk_total),
@@ -22,6 +30,4 @@ def troubles(engine: EngineStatus | None) -> tuple[str, ...]:
     ):
         if free is not None and total and free < LOW_DISK_SHARE * total:
             found.append(f"the disk with the {name} is {100 * (1 - free / total):.0f} % full")
-    if engine.runner_alive is False:
-        found.append("no runner is alive: agents go on, but nothing starts and nothing is collected")
     return tuple(dict.fromkeys(found))

@@ -1,0 +1,148 @@
+"""The engine's part in calling a person: what is new since it last looked, to services, once for each thing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from engine.notifications import looking, news
+from engine.notifications.calls import Calls, read_calls
+from engine.notifications.looking import Told
+from engine.notifications.news import News
+from engine.notifications.services import send
+from foundation import files
+from foundation.clock import Clock
+from foundation.problems import EnvironmentProblem, Problem
+from state.database import Database
+
+# Where it is kept what has been told, so that a restart neither repeats nor forgets.
+NOTE_NAME = "notified.json"
+# Who is idle takes a look at all runs.
+IDLE_EVERY_SECONDS = 60.0
+_TRIES = 5
+_AGAIN_SECONDS = 60.0
+
+Troubles = Callable[[], tuple[str, ...]]
+Send = Callable[[tuple[str, ...], str], None]
+
+
+class Notifier:
+    """Looks at what is new and hands it to a thread that sends it; what was not taken is tried again for a while.
+
+    Args:
+        config_file: whose `[notifications]` table counts; it is read again when it changes.
+        database: the state.
+        clock: the time.
+        troubles: which disks are full at the moment, in words.
+        send: how to send, which may wait.
+    """
+
+    def __init__(
+        self,
+        config_file: Path,
+        database: Database,
+        clock: Clock,
+        troubles: Troubles,
+        *,
+        send: Send = send,
+    ) -> None:
+        self._config_file = config_file
+        self._database = database
+        self._clock = clock
+        self._troubles = troubles
+        self._send = send
+        self._note = database.path.parent / NOTE_NAME
+        self._told: Told | None = None
+        self._calls = Calls()
+        self._read_at: int | None = None
+        self._idle_looked_at = float("-inf")
+        self._sending: threading.Thread | None = None
+        self._pending: tuple[Told, str, int] | None = None
+        self._again_at = 0.0
+        self._problem: Problem | None = None
+
+    def step(self) -> None:
+        """Look once.
+
+        Raises:
+            Problem: config.toml can't be understood, or what was to be sent was not taken; it is said once a try.
+        """
+        self._read_config()
+        if self._sending is not None and self._sending.is_alive():
+            return
+        self._finish()
+        if self._told is None:
+            self._told = self._read_note()
+        if self._pending is not None:
+            if self._clock.monotonic() >= self._again_at:
+                self._begin(*self._pending)
+            return
+        found, told = self._look(self._told)
+        wanted = [each for each in found if each.kind in self._calls.on]
+        if wanted and self._calls.urls:
+            self._begin(told, news.in_short(wanted), 1)
+        elif told != self._told:
+            self._keep(told)
+
+    def _begin(self, told: Told, text: str, tries: int) -> None:
+        self._pending = (told, text, tries)
+        self._sending = threading.Thread(target=self._try, args=(text,), name="notifying", daemon=True)
+        self._sending.start()
+
+    def _try(self, text: str) -> None:
+        self._problem = None
+        try:
+            self._send(self._calls.urls, text)
+        except Problem as problem:
+            self._problem = problem
+        except Exception as error:  # noqa: BLE001 - a service's library may raise anything; its text may hold a token
+            self._problem = EnvironmentProblem("a notification was not delivered", type(error).__name__)
+
+    def _finish(self) -> None:
+        """Take over what the thread came to."""
+        if self._sending is None or self._pending is None:
+            return
+        self._sending = None
+        told, text, tries = self._pending
+        if self._problem is None or tries >= _TRIES:
+            # What nobody takes must not keep the next thing from being told.
+            self._pending = None
+            self._keep(told)
+        else:
+            self._pending = (told, text, tries + 1)
+            self._again_at = self._clock.monotonic() + _AGAIN_SECONDS
+        if self._problem is not None:
+            raise self._problem
+
+    def _look(self, told: Told) -> tuple[list[News], Told]:
+        found, told = looking.look_at_events(self._database, told)
+        wrong, told = looking.look_at_troubles(self._troubles(), told)
+        if self._clock.monotonic() - self._idle_looked_at >= IDLE_EVERY_SECONDS:
+            self._idle_looked_at = self._clock.monotonic()
+            quiet, told = looking.look_at_idle(self._database, told, self._clock.now())
+            wrong += quiet
+        return found + wrong, told
+
+    def _read_config(self) -> None:
+        try:
+            changed = self._config_file.stat().st_mtime_ns
+        except OSError:
+            changed = 0
+        if changed != self._read_at:
+            self._read_at = changed
+            self._calls = read_calls(self._config_file)
+
+    def _read_note(self) -> Told:
+        """What was told before; on a state that has no note yet, everything that has happened so far."""
+        try:
+            values = json.loads(self._note.read_bytes())
+            return Told(int(values["event"]), dict(values["idle"]), tuple(values["troubles"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return looking.nothing_since_now(self._database)
+
+    def _keep(self, told: Told) -> None:
+        files.write_json(self._note, asdict(told), durable=False)
+        self._told = told

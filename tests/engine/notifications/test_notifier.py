@@ -1,0 +1,295 @@
+"""The engine calls a person with no console open: once for each thing, also across restarts and lost networks."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.notifications import notifier as notifier_module
+from engine.notifications import services
+from engine.notifications.calls import Calls, read_calls
+from engine.notifications.news import IDLE_SECONDS, Kind, in_short, of_events
+from engine.notifications.notifier import NOTE_NAME, Notifier
+from engine.places import Places
+from foundation.problems import EnvironmentProblem, Problem, UsageProblem
+from state import events
+from state.lifecycle import FailureClass, Outcome
+from tests.console import worlds
+from tests.console.worlds import NOW, World
+
+PATIENCE = 30.0
+EVERYTHING = (
+    '[notifications]\non = ["finished", "failed", "medal", "idle", "disk"]\nurls = ["json://somewhere"]\n'
+)
+# Before Python 3.13 apprise imports a module that is gone in it.
+OLD_MODULE = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
+
+
+@dataclass
+class Clock:
+    """A clock that is moved by hand."""
+
+    at: float = NOW
+
+    def now(self) -> float:
+        return self.at
+
+    def monotonic(self) -> float:
+        return self.at
+
+
+@dataclass
+class Post:
+    """Takes what is sent, or refuses it."""
+
+    sent: list[str] = field(default_factory=list)
+    tried: int = 0
+    refuses: int = 0
+
+    def send(self, urls: tuple[str, ...], text: str) -> None:
+        self.tried += 1
+        if self.refuses:
+            self.refuses -= 1
+            raise EnvironmentProblem("a notification was not delivered")
+        self.sent.append(text)
+
+
+@dataclass
+class Desk:
+    """A state, its config.toml and the post."""
+
+    world: World
+    config: Path
+    post: Post = field(default_factory=Post)
+    clock: Clock = field(default_factory=Clock)
+    troubles: tuple[str, ...] = ()
+
+    def notifier(self) -> Notifier:
+        return Notifier(
+            self.config, self.world.database, self.clock, lambda: self.troubles, send=self.post.send
+        )
+
+    def fail(self, seed: int, text: str = "boom") -> None:
+        lost = self.world.launch(self.world.run("openhands-1", worlds.DEMO[0], seed), ago=600)
+        self.world.fail(lost, FailureClass.CRASH, text, ago=100)
+
+
+@pytest.fixture
+def desk(places: Places) -> Iterator[Desk]:
+    world = worlds.busy(places)
+    places.config_file.parent.mkdir(parents=True, exist_ok=True)
+    places.config_file.write_text(EVERYTHING)
+    yield Desk(world, places.config_file)
+    world.database.close()
+
+
+def settle(notifier: Notifier) -> list[Problem]:
+    """Step until nothing is being sent; the problems that were told on the way."""
+    told: list[Problem] = []
+    give_up = time.monotonic() + PATIENCE
+    for _turn in range(3):
+        try:
+            notifier.step()
+        except Problem as problem:
+            told.append(problem)
+        while notifier._sending is not None and notifier._sending.is_alive():
+            assert time.monotonic() < give_up
+            notifier._sending.join(0.1)
+    return told
+
+
+def test_what_happened_before_anybody_asked_is_not_told(desk: Desk) -> None:
+    settle(desk.notifier())
+    told = [text for text in desk.post.sent if "no sign of life" not in text]
+    assert told == []
+
+
+def test_ends_of_runs_are_told_once_also_across_restarts(desk: Desk) -> None:
+    first = desk.notifier()
+    settle(first)
+    desk.post.sent.clear()
+    desk.fail(2)
+    settle(first)
+    settle(first)
+    settle(desk.notifier())
+    assert len(desk.post.sent) == 1 and "boom" in desk.post.sent[0]
+
+
+def test_what_happens_while_no_engine_runs_is_told_by_the_next_one(desk: Desk) -> None:
+    settle(desk.notifier())
+    desk.post.sent.clear()
+    desk.fail(2)
+    settle(desk.notifier())
+    assert len(desk.post.sent) == 1 and "boom" in desk.post.sent[0]
+
+
+def test_what_is_not_taken_is_tried_again_and_at_last_given_up(desk: Desk) -> None:
+    made = desk.notifier()
+    settle(made)
+    desk.post.sent.clear()
+    desk.post.refuses = 1
+    desk.fail(2)
+    assert len(settle(made)) == 1 and desk.post.sent == []
+    desk.clock.at += notifier_module._AGAIN_SECONDS
+    assert settle(made) == [] and len(desk.post.sent) == 1
+    desk.post.sent.clear()
+    desk.post.refuses = 1000
+    desk.fail(3)
+    before = desk.post.tried
+    for _turn in range(10):
+        settle(made)
+        desk.clock.at += notifier_module._AGAIN_SECONDS
+    assert desk.post.tried - before == notifier_module._TRIES
+
+
+def test_a_quiet_run_is_told_once_until_it_has_moved(desk: Desk) -> None:
+    made = desk.notifier()
+    settle(made)
+    desk.post.sent.clear()
+    desk.clock.at += IDLE_SECONDS * 20
+    settle(made)
+    desk.clock.at += 120
+    settle(made)
+    assert len(desk.post.sent) == 1 and "no sign of life" in desk.post.sent[0]
+
+
+def test_a_full_disk_is_told_when_it_becomes_so(desk: Desk) -> None:
+    made = desk.notifier()
+    settle(made)
+    desk.post.sent.clear()
+    desk.troubles = ("the disk with the state is 97 % full",)
+    settle(made)
+    settle(made)
+    assert desk.post.sent == ["the disk with the state is 97 % full"]
+    desk.troubles = ()
+    settle(made)
+    desk.troubles = ("the disk with the state is 97 % full",)
+    settle(made)
+    assert len(desk.post.sent) == 2
+
+
+def test_only_what_is_wanted_is_sent_and_a_change_of_config_counts_at_once(desk: Desk) -> None:
+    desk.config.write_text('[notifications]\non = ["medal"]\nurls = ["json://somewhere"]\n')
+    made = desk.notifier()
+    settle(made)
+    desk.fail(2)
+    settle(made)
+    assert desk.post.sent == []
+    desk.config.write_text('[notifications]\non = ["failed"]\nurls = ["json://somewhere", "json://else"]\n')
+    desk.fail(3)
+    settle(made)
+    assert len(desk.post.sent) == 1
+
+
+def test_a_wrong_config_is_told_and_the_last_good_one_stays(desk: Desk) -> None:
+    made = desk.notifier()
+    settle(made)
+    desk.post.sent.clear()
+    desk.config.write_text("[notifications\n")
+    assert len(settle(made)) == 1
+    desk.fail(2)
+    assert settle(made) == [] and len(desk.post.sent) == 1
+
+
+@pytest.mark.parametrize("note", ["", "[]", '{"event": "x", "idle": {}, "troubles": []}', "{"])
+def test_a_damaged_note_begins_anew_without_a_flood(desk: Desk, note: str) -> None:
+    (desk.world.database.path.parent / NOTE_NAME).write_text(note)
+    desk.fail(2)
+    made = desk.notifier()
+    settle(made)
+    assert not any("boom" in text for text in desk.post.sent)
+
+
+def test_ends_of_runs_are_news_and_steps_between_are_not(desk: Desk) -> None:
+    before = events.newest(desk.world.database, limit=1)[0].id
+    attempt = desk.world.launch(desk.world.run("openhands-1", worlds.DEMO[0], 2), ago=600)
+    desk.world.finish(attempt, Outcome.GOLD, 1.0, ago=300)
+    desk.fail(3)
+    found = of_events(reversed(events.newest(desk.world.database, limit=100, after_id=before)))
+    assert [each.kind for each in found] == [Kind.MEDAL, Kind.FAILED]
+    assert "boom" in found[1].text and in_short(found).endswith(", and 1 more")
+
+
+class _Receiver(http.server.BaseHTTPRequestHandler):
+    taken: list[dict[str, Any]]
+
+    def do_POST(self) -> None:
+        self.taken.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def receiver() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    taken: list[dict[str, Any]] = []
+    handler = type("Receiver", (_Receiver,), {"taken": taken})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"json://127.0.0.1:{server.server_address[1]}/hook", taken
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@OLD_MODULE
+def test_the_real_apprise_delivers_to_a_receiver(
+    desk: Desk, receiver: tuple[str, list[dict[str, Any]]]
+) -> None:
+    url, taken = receiver
+    desk.config.write_text(f'[notifications]\non = ["failed"]\nurls = ["{url}"]\n')
+    made = Notifier(desk.config, desk.world.database, desk.clock, lambda: ())
+    assert settle(made) == []
+    desk.fail(2, "bad\x1b[2J")
+    assert settle(made) == []
+    assert len(taken) == 1 and taken[0]["title"] == services.TITLE
+    assert "\x1b" not in taken[0]["message"] and "bad\\u001b[2J" in taken[0]["message"]
+
+
+@OLD_MODULE
+def test_a_receiver_that_is_not_there_is_told_without_its_address(
+    desk: Desk, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(EnvironmentProblem) as told:
+        services.send(("json://user:secret-token@127.0.0.1:1/hook",), "text")
+    with pytest.raises(EnvironmentProblem) as unknown:
+        services.send(("nonsense://secret-token",), "text")
+    printed = capfd.readouterr()
+    for text in (str(told.value), str(unknown.value), printed.out, printed.err):
+        assert "secret-token" not in text
+
+
+def test_without_apprise_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "apprise", None)
+    with pytest.raises(EnvironmentProblem, match=r"mlebench-console\[notify\]"):
+        services.send(("json://x",), "text")
+
+
+def test_what_to_be_called_for_is_read_from_config_toml(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    assert read_calls(config) == Calls()
+    config.write_text('[notifications]\non = ["medal", "disk"]\nbell = true\nurls = ["json://x"]\n')
+    assert read_calls(config) == Calls(frozenset({Kind.MEDAL, Kind.DISK}), True, False, ("json://x",))
+    assert "json://x" not in repr(read_calls(config))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[notifications]\non = ["everything"]\n', '[notifications]\nurls = "x"\n', "notifications = 3\n", "["],
+)
+def test_a_table_that_says_nothing_known_is_refused(tmp_path: Path, text: str) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(text)
+    with pytest.raises(UsageProblem):
+        read_calls(config)
