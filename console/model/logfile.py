@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from console.model.needles import needle_of
 from environment.runlog import LogPart, log_parts
 
 # A line without an end is cut here, at positions that are the same from whichever side it is read.
@@ -133,7 +134,7 @@ class LogFile:
 
     def search(self, pattern: re.Pattern[bytes], start: int, *, wanted: Callable[[], bool]) -> LogLine | None:
         """Find the next line at or behind `start` in which the pattern is; gives up when no longer `wanted`."""
-        position = start
+        position, needle = start, needle_of(pattern)
         while position < self.end and wanted():
             stretch = self._stretch_at(position)
             if stretch is None:
@@ -142,9 +143,9 @@ class LogFile:
             block = self._read(stretch, position, min(stretch.end, position + _SEARCH_BLOCK))
             if not block:
                 break
-            found = pattern.search(block)
-            if found:
-                return self._line_from(self.line_start(position + found.start()))
+            found = needle.first(block)
+            if found is not None:
+                return self._line_from(self.line_start(position + found))
             # The next block begins with the line that this one cuts in two, unless that never ends.
             whole = block.rfind(b"\n") + 1
             last = position + len(block) >= stretch.end
@@ -155,14 +156,14 @@ class LogFile:
         self, pattern: re.Pattern[bytes], end: int, *, wanted: Callable[[], bool]
     ) -> LogLine | None:
         """Find the last line before `end` in which the pattern is; gives up when no longer `wanted`."""
-        upper = end
+        upper, needle = end, needle_of(pattern)
         while upper > self.begin and wanted():
             lower = self.line_start(max(self.begin, upper - _SEARCH_BLOCK))
             lower = lower if lower < upper else self.begin
             last: int | None = None
             for position, block in self._blocks(lower, upper, _SEARCH_BLOCK + LONGEST_LINE):
-                for found in pattern.finditer(block):
-                    last = position + found.start()
+                found = needle.last(block)
+                last = last if found is None else position + found
             if last is not None:
                 return self._line_from(self.line_start(last))
             upper = lower

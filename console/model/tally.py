@@ -7,6 +7,7 @@ import time
 from bisect import bisect_right
 
 from console.model.logfile import LogFile
+from console.model.needles import needle_of
 
 # Small enough that a key is answered between two slices, large enough to count at the speed of the disk.
 _SLICE = 1 << 20
@@ -58,4 +59,5 @@ class Tally:
     def _occurrences(self, file: LogFile, start: int, end: int) -> int:
         if self._pattern is None:
             return sum(block.count(_NEWLINE) for block in file.blocks(start, end))
-        return sum(1 for block in file.blocks(start, end) for _ in self._pattern.finditer(block))
+        needle = needle_of(self._pattern)
+        return sum(needle.count(block) for block in file.blocks(start, end))
