@@ -6,7 +6,7 @@ Rows are counted as in a spreadsheet: the header is line 1, the first row of dat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,10 @@ from competitions.task import InvalidSubmission
 Numbers = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
+Spelling = Literal["refused", "pandas", "python"]
 
 _SHOWN = 60
+_BEYOND_WHOLE = 2.0**63
 
 
 def shown(value: object) -> str:
@@ -106,17 +108,30 @@ def numbers(
     missing_ok: bool = False,
     infinite_ok: bool = False,
     ignored: Flags | None = None,
+    spelt: Spelling = "pandas",
 ) -> Numbers:
     """The columns as doubles, one row per row (one-dimensional for a single name).
 
     Text, missing cells, infinities and values outside `low` to `high` are refused, each with the
     first row that has one. Rows flagged as `ignored` may hold anything and come as 0.
+
+    Args:
+        table: what holds the columns.
+        columns: one name, or several.
+        low: the least value that is taken.
+        high: the greatest one.
+        missing_ok: whether a cell may be missing.
+        infinite_ok: whether a value may be infinite.
+        ignored: which rows may hold anything.
+        spelt: what becomes of numbers in a column that was read as text, because one of its cells is no
+            number that a type holds: they are refused, taken where `pandas.to_numeric` takes them, or
+            where `float` does, which takes more, such as "1_0".
     """
     if isinstance(columns, str):
-        return _number_column(table, columns, low, high, missing_ok, infinite_ok, ignored)
+        return _number_column(table, columns, low, high, missing_ok, infinite_ok, ignored, spelt)
     columns_present(table, columns)
     return np.column_stack(
-        [_number_column(table, name, low, high, missing_ok, infinite_ok, ignored) for name in columns]
+        [_number_column(table, name, low, high, missing_ok, infinite_ok, ignored, spelt) for name in columns]
     )
 
 
@@ -128,17 +143,20 @@ def _number_column(
     missing_ok: bool,
     infinite_ok: bool,
     ignored: Flags | None,
+    spelt: Spelling,
 ) -> Numbers:
     columns_present(table, [name])
     column: pd.Series[Any] = table[name]
     if not pd.api.types.is_numeric_dtype(column):
-        converted = pd.to_numeric(column, errors="coerce")
+        converted = _converted(column, spelt)
         refused = (converted.isna() & column.notna()).to_numpy()
         if ignored is not None:
             refused = refused & ~ignored
         if refused.any():
             row = int(np.argmax(refused))
             raise InvalidSubmission(f"Row {row + 1}: {name} {shown(column.iloc[row])} is not a number.")
+        if spelt == "refused":
+            raise _number_beyond_measure(column, converted)
         column = converted
     if pd.api.types.is_complex_dtype(column):
         raise InvalidSubmission(f"{name} holds complex numbers.")
@@ -153,6 +171,25 @@ def _number_column(
     bounds = f"from {low:g} to {high:g}" if np.isfinite(high) else f"of at least {low:g}"
     _refuse((values < low) | (values > high), values, name, f"is out of range; expected a number {bounds}")
     return values
+
+
+def _converted(column: pd.Series[Any], spelt: Spelling) -> pd.Series[Any]:
+    """A column of text as numbers, missing where it holds none."""
+    converted = pd.to_numeric(column, errors="coerce").astype("float64")
+    if spelt == "python":
+        for row in np.flatnonzero((converted.isna() & column.notna()).to_numpy()).tolist():
+            try:
+                converted.iloc[row] = float(column.iloc[row])
+            except (ValueError, TypeError):
+                continue  # it stays missing
+    return converted
+
+
+def _number_beyond_measure(column: pd.Series[Any], converted: pd.Series[Any]) -> InvalidSubmission:
+    row = int(np.argmax(converted.abs().to_numpy(na_value=-1.0)))
+    return InvalidSubmission(
+        f"Row {row + 1}: {column.name} {shown(column.iloc[row])} is beyond what a column of numbers can hold."
+    )
 
 
 def _refuse(bad: npt.NDArray[np.bool_], values: Numbers, name: str, why: str) -> None:
@@ -201,6 +238,8 @@ def whole_numbers(table: pd.DataFrame, column: str) -> Numbers:
         )
     values = numbers(table, column)
     _refuse(values != np.floor(values), values, column, "is not a whole number")
+    if pd.api.types.is_float_dtype(table[column]):  # MLE-bench takes those beyond 64 bits for fractions
+        _refuse(np.abs(values) >= _BEYOND_WHOLE, values, column, "is too large for a label")
     return values
 
 

@@ -45,12 +45,18 @@ def auc(case: Grading, *, id_column: str, target: str) -> float:
 
 
 def column_auc(
-    case: Grading, *, id_column: str, targets: Sequence[str], low: float = 0, high: float = 1
+    case: Grading,
+    *,
+    id_column: str,
+    targets: Sequence[str],
+    low: float = 0,
+    high: float = 1,
+    spelt: checks.Spelling = "pandas",
 ) -> float:
     """The mean over columns of the area under the ROC curve; scores are probabilities unless told otherwise."""
     checks.columns_present(case.submission, [id_column, *targets])
     rows = checks.matched_rows(case.submission, case.answers, id_column)
-    scores = checks.numbers(case.submission, targets, low=low, high=high)[rows]
+    scores = checks.numbers(case.submission, targets, low=low, high=high, spelt=spelt)[rows]
     return metrics.mean_column_auc(case.answers[list(targets)].to_numpy(), scores)
 
 

@@ -38,7 +38,7 @@ def grade(case: Grading) -> float:
     """The root mean squared error in dollars; edition v1 pairs rides by the rank of their keys."""
     checks.columns_present(case.submission, ["fare_amount", "key"])
     checks.row_count(case.submission, len(case.answers))
-    predicted = checks.numbers(case.submission, "fare_amount")
+    predicted = checks.numbers(case.submission, "fare_amount", spelt="python")
     truth = checks.numbers(case.answers, "fare_amount")
     if case.corrected:
         return metrics.rmse(truth, predicted[checks.matched_rows(case.submission, case.answers, "key")])

@@ -31,7 +31,8 @@ def grade(case: Grading) -> float:
     checks.columns_present(case.submission, TARGETS)
     checks.row_count(case.submission, len(case.answers))
     # above -1, because ln(1 + p) must exist
-    predicted = checks.numbers(case.submission, TARGETS, low=float(np.nextafter(-1.0, 0.0)))
+    least = float(np.nextafter(-1.0, 0.0))
+    predicted = checks.numbers(case.submission, TARGETS, low=least, spelt="refused")
     if case.corrected:
         predicted = predicted[checks.matched_rows(case.submission, case.answers, "id")]
     truth = checks.numbers(case.answers, TARGETS)

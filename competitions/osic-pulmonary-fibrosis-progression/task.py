@@ -66,10 +66,8 @@ def grade(case: Grading) -> float:
         deviation = checks.numbers(case.submission, "Confidence")[given]
     else:
         visits, given = _met(case, visits)
-        capacity = _as_read(case.submission, "FVC")[given]
-        deviation = np.nan_to_num(
-            _as_read(case.submission, "Confidence")[given], posinf=np.inf, neginf=-np.inf
-        )
+        capacity, deviation = _as_read(case.submission)[given].T
+        deviation = np.where(np.isnan(deviation), 0.0, deviation)
         if not len(visits):
             return float("nan")
     truth = checks.numbers(case.answers, "FVC", missing_ok=True)[visits]
@@ -93,7 +91,5 @@ def _met(case: Grading, visits: Positions) -> tuple[Positions, Positions]:
     return rows[given], given
 
 
-def _as_read(table: pd.DataFrame, column: str) -> npt.NDArray[np.float64]:
-    if not pd.api.types.is_numeric_dtype(table[column]):
-        raise InvalidSubmission(f"{column} holds text; expected numbers only.")
-    return table[column].to_numpy(dtype=np.float64)
+def _as_read(table: pd.DataFrame) -> npt.NDArray[np.float64]:
+    return checks.numbers(table, ["FVC", "Confidence"], missing_ok=True, infinite_ok=True, spelt="refused")

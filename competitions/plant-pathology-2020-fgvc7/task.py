@@ -27,5 +27,5 @@ def grade(case: Grading) -> float:
     """Mean area under the ROC curve of any finite scores; other columns are refused."""
     checks.columns_exactly(case.submission, ["image_id", *STATES])
     rows = checks.matched_rows(case.submission, case.answers, "image_id")
-    scores = checks.numbers(case.submission, STATES)[rows]
+    scores = checks.numbers(case.submission, STATES, spelt="python")[rows]
     return metrics.mean_column_auc(case.answers[STATES].to_numpy(), scores)

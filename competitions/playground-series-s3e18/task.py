@@ -21,4 +21,4 @@ def prepare(job: Preparation) -> None:
 
 def grade(case: Grading) -> float:
     """Mean area under the ROC curve; scores may lie anywhere on the number line."""
-    return graders.column_auc(case, id_column="id", targets=TARGETS, low=-np.inf, high=np.inf)
+    return graders.column_auc(case, id_column="id", targets=TARGETS, low=-np.inf, high=np.inf, spelt="python")

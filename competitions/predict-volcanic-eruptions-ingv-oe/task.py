@@ -30,7 +30,7 @@ def grade(case: Grading) -> float:
     else:
         rows = checks.rows_asked_for(case.submission, case.answers, ID)
         given = np.arange(len(rows))
-    predicted = checks.numbers(case.submission, TARGET)[given]
+    predicted = checks.numbers(case.submission, TARGET, spelt="python")[given]
     error = metrics.mean_absolute_error(checks.numbers(case.answers, TARGET)[rows], predicted)
     if not math.isfinite(error):
         raise InvalidSubmission(f"The values of {TARGET} are too large for a mean to be taken.")

@@ -29,7 +29,11 @@ def grade(case: Grading) -> float:
     checks.columns_present(case.submission, ["prediction_id", "cancer"])
     rows = checks.matched_rows(case.submission, case.answers, "prediction_id")
     predicted = checks.numbers(
-        case.submission, "cancer", missing_ok=not case.corrected, infinite_ok=not case.corrected
+        case.submission,
+        "cancer",
+        missing_ok=not case.corrected,
+        infinite_ok=not case.corrected,
+        spelt="refused",
     )[rows]
     if (predicted < 0).all():
         raise InvalidSubmission("Every cancer value is negative; expected probabilities from 0 to 1.")

@@ -64,7 +64,11 @@ def grade(case: Grading) -> float:
     else:
         rows = checks.matched_rows(case.submission, case.answers, "tripId")
     given = checks.numbers(
-        case.submission, PLACE, missing_ok=not case.corrected, infinite_ok=not case.corrected
+        case.submission,
+        PLACE,
+        missing_ok=not case.corrected,
+        infinite_ok=not case.corrected,
+        spelt="refused",
     )[rows]
     truth = checks.numbers(case.answers, PLACE)
     latitude, longitude = ((truth[:, axis], given[:, axis]) for axis in (0, 1))

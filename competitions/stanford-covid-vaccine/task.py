@@ -113,7 +113,7 @@ def grade(case: Grading) -> float:
     errors = [
         metrics.rmse(
             checks.numbers(case.answers, name)[truth_rows],
-            checks.numbers(case.submission, name, ignored=ignored)[kept],
+            checks.numbers(case.submission, name, ignored=ignored, spelt="python")[kept],
         )
         for name in SCORED
     ]

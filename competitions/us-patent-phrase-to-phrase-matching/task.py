@@ -20,7 +20,7 @@ def grade(case: Grading) -> float:
     checks.columns_present(case.submission, ["id", "score"])
     rows = checks.matched_rows(case.submission, case.answers, "id")
     lax = not case.corrected
-    predicted = checks.numbers(case.submission, "score", missing_ok=lax, infinite_ok=lax)
+    predicted = checks.numbers(case.submission, "score", missing_ok=lax, infinite_ok=lax, spelt="refused")
     if case.corrected and (predicted == predicted[0]).all():
         raise InvalidSubmission("score is the same in every row; no correlation is defined for that.")
     return pearson(checks.numbers(case.answers, "score"), predicted[rows])

@@ -29,6 +29,6 @@ def grade(case: Grading) -> float:
     scored = (case.answers["u_out"] == 0).to_numpy()
     ignored = np.ones(len(rows), dtype=np.bool_)
     ignored[rows[scored]] = False
-    predicted = checks.numbers(case.submission, "pressure", ignored=ignored)
+    predicted = checks.numbers(case.submission, "pressure", ignored=ignored, spelt="python")
     truth = checks.numbers(case.answers, "pressure")
     return metrics.mean_absolute_error(truth[scored], predicted[rows[scored]])

@@ -88,6 +88,35 @@ def test_missing_and_infinite_can_be_let_through() -> None:
     assert np.isnan(found[0]) and np.isinf(found[1])
 
 
+TEXTS = ["0.5", "1_0", "\uff11", "2\u2003", " 3 "]  # all of them are numbers to Python
+
+
+@pytest.mark.parametrize(
+    ("spelt", "message"),
+    [("pandas", "Row 2: p '1_0' is not a number"), ("refused", "Row 2: p '1_0' is not a number")],
+)
+def test_numbers_as_python_spells_them_are_taken_where_told_alone(
+    spelt: checks.Spelling, message: str
+) -> None:
+    table = pd.DataFrame({"p": TEXTS})
+    assert checks.numbers(table, "p", spelt="python").tolist() == [0.5, 10, 1, 2, 3]
+    with pytest.raises(InvalidSubmission, match=message):
+        checks.numbers(table, "p", spelt=spelt)
+
+
+def test_a_column_that_a_huge_number_made_text_is_refused_where_told() -> None:
+    table = pd.DataFrame({"p": ["1", None, "99999999999999999999", "3"]})
+    assert checks.numbers(table, "p", missing_ok=True)[2] == 1e20
+    with pytest.raises(InvalidSubmission, match="Row 3: p '99999999999999999999' is beyond what a column"):
+        checks.numbers(table, "p", missing_ok=True, spelt="refused")
+
+
+@pytest.mark.parametrize("text", ["x", "1__0", "", "nan"])
+def test_what_is_no_number_to_python_is_refused(text: str) -> None:
+    with pytest.raises(InvalidSubmission, match=r"Row 2: p .*number"):
+        checks.numbers(pd.DataFrame({"p": ["1_0", text]}), "p", spelt="python")
+
+
 @pytest.mark.parametrize(
     ("column", "message"),
     [
@@ -101,6 +130,12 @@ def test_missing_and_infinite_can_be_let_through() -> None:
 def test_labels_are_whole_numbers_or_booleans(column: list[object], message: str) -> None:
     with pytest.raises(InvalidSubmission, match=message):
         checks.whole_numbers(pd.DataFrame({"y": column}), "y")
+
+
+def test_a_label_too_large_to_be_known_as_whole_is_refused() -> None:
+    assert checks.whole_numbers(pd.DataFrame({"y": [2.0**62, 1.0]}), "y").tolist() == [2.0**62, 1.0]
+    with pytest.raises(InvalidSubmission, match="Row 1: y 1e\\+22 is too large for a label"):
+        checks.whole_numbers(pd.DataFrame({"y": [1e22, 1.0]}), "y")
 
 
 def test_labels_of_an_empty_text_column_are_refused() -> None:
