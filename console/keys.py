@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -21,6 +21,7 @@ Context = Literal[
     "sweep",
     "run",
     "data",
+    "dataset",
     "grade",
     "board",
     "experiment",
@@ -172,24 +173,79 @@ TABLE: tuple[Key, ...] = (
     Key("file.back", ("escape",), "back", "back", "Back to the run", 1),
     Key("file.copy", ("Y",), "copy", "copy path", "Copy the path of the file"),
     # Datasets
+    Key("data.open", ("enter",), "open", "detail", "Everything about the dataset under the cursor", 1),
+    Key("data.mark", ("space",), "mark", "mark", "Mark the dataset, or take the mark away", 2),
     Key(
-        "data.prepare", ("p",), "prepare", "prepare", "Prepare the dataset under the cursor", 1, changes=True
-    ),
-    Key("data.stop", ("s",), "stop", "stop", "Stop preparing it; what is downloaded stays", 3, changes=True),
-    Key(
-        "data.check",
-        ("c",),
+        "data.prepare",
+        ("p",),
+        "act('prepare')",
         "prepare",
-        "check again",
-        "Check again, after the rules were accepted",
+        "Prepare the marked datasets, or this one",
+        3,
         changes=True,
     ),
-    Key("data.verify", ("v",), "verify", "verify", "Compare it with the known checksums", 4, changes=True),
-    Key("data.prune", ("x",), "prune", "prune", "Remove its zip, raw data and leftovers", 5, changes=True),
-    Key("data.copy_url", ("y",), "copy('url')", "copy URL", "Copy where its rules are accepted", 6),
-    Key("data.copy_folder", ("Y",), "copy('folder')", "copy path", "Copy the path of its folder"),
-    Key("data.filter", ("slash",), "filter", "filter", "Filter by words", 2),
-    Key("data.back", ("escape",), "back", "back", "Clear the filter"),
+    Key(
+        "data.stop",
+        ("s",),
+        "act('stop')",
+        "stop",
+        "Stop preparing; what is downloaded stays",
+        4,
+        changes=True,
+    ),
+    Key("data.retry", ("r",), "act('retry')", "retry", "Try again what failed", 5, changes=True),
+    Key(
+        "data.check",
+        ("c", "K"),  # `k` alone moves up here as in every list
+        "act('check')",
+        "check again",
+        "Ask Kaggle again, after the rules were accepted",
+        6,
+        changes=True,
+    ),
+    Key("data.verify", ("v",), "act('verify')", "verify", "Compare with the known checksums", changes=True),
+    Key("data.prune", ("x",), "act('prune')", "prune", "Remove zips, raw data and leftovers", changes=True),
+    Key("data.prune_all", ("X",), "act('prune_all')", "remove", "Remove the prepared data too", changes=True),
+    Key("data.copy_url", ("y",), "act('copy_urls')", "copy URL", "Copy where the rules are accepted", 8),
+    Key("data.copy_folder", ("Y",), "copy_folder", "copy path", "Copy the path of its folder"),
+    Key("data.filter", ("slash",), "filter", "filter", "Filter by words", 7),
+    Key("data.mark_range", ("M",), "mark_range", "mark range", "Mark from the last mark to here"),
+    Key("data.mark_all", ("a",), "mark_all", "mark all", "Mark everything that is shown, or unmark it"),
+    Key("data.back", ("escape",), "back", "back", "Clear marks, then the filter"),
+    # One dataset
+    Key("dataset.back", ("escape",), "back", "back", "Back to the list", 1),
+    Key("dataset.prepare", ("p",), "act('prepare')", "prepare", "Prepare it", 2, changes=True),
+    Key("dataset.stop", ("s",), "act('stop')", "stop", "Stop preparing it", 3, changes=True),
+    Key("dataset.retry", ("r",), "act('retry')", "retry", "Try again, if it failed", 4, changes=True),
+    Key("dataset.check", ("c", "K"), "act('check')", "check again", "Ask Kaggle again", 5, changes=True),
+    Key(
+        "dataset.verify",
+        ("v",),
+        "act('verify')",
+        "verify",
+        "Compare with the known checksums",
+        6,
+        changes=True,
+    ),
+    Key(
+        "dataset.prune",
+        ("x",),
+        "act('prune')",
+        "prune",
+        "Remove zip, raw data and leftovers",
+        7,
+        changes=True,
+    ),
+    Key(
+        "dataset.prune_all",
+        ("X",),
+        "act('prune_all')",
+        "remove",
+        "Remove the prepared data too",
+        changes=True,
+    ),
+    Key("dataset.copy_url", ("y",), "act('copy_urls')", "copy URL", "Copy where its rules are accepted", 8),
+    Key("dataset.copy_folder", ("Y",), "copy_folder", "copy path", "Copy the path of its folder"),
     # Grade
     Key("grade.next", ("tab",), "app.focus_next", "next field", "To the next field", 1),
     Key("grade.run", ("enter",), "submit", "grade", "Grade the file", 2),
@@ -338,6 +394,12 @@ def rebound(changes: Mapping[str, str]) -> KeyTable:
     )
     _refuse_clashes(table)
     return KeyTable(table)
+
+
+def shown_key(table: KeyTable, *, ascii_only: bool = False) -> Callable[[str], str]:
+    """Make what tells the first key of an action, as people know it, by the action's id."""
+    first = {key.id: key.keys[0] for key in table.keys}
+    return lambda name: shown(first[name], ascii_only=ascii_only)
 
 
 def shown(key: str, *, ascii_only: bool = False) -> str:

@@ -50,11 +50,12 @@ def newest(
     limit: int = 200,
     sweep_id: str | None = None,
     run_id: int | None = None,
+    competition_id: str | None = None,
     after_id: int = 0,
 ) -> list[Event]:
-    """Read the newest events, newest first, of everything or of one sweep or run."""
+    """Read the newest events, newest first, of everything or of one sweep, run or competition."""
     conditions, values = ["id > ?"], [after_id]
-    for column, value in (("sweep_id", sweep_id), ("run_id", run_id)):
+    for column, value in (("sweep_id", sweep_id), ("run_id", run_id), ("competition_id", competition_id)):
         if value is not None:
             conditions.append(f"{column} = ?")
             values.append(value)  # type: ignore[arg-type]  # a list of mixed SQL values

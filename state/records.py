@@ -10,13 +10,17 @@ from state.lifecycle import ENDED, LIVE, FailureClass, Outcome, RunState, SweepS
 
 
 class DatasetState(StrEnum):
-    """How far a competition's data are."""
+    """How far a competition's data are.
+
+    `refused` waits for somebody to accept the rules on Kaggle, `unavailable` is no longer offered there.
+    """
 
     ABSENT = "absent"
     WAITING = "waiting"
     WORKING = "working"
     PREPARED = "prepared"
     FAILED = "failed"
+    REFUSED = "refused"
     UNAVAILABLE = "unavailable"
 
 
@@ -68,6 +72,10 @@ class DatasetStep:
     note: str
     started_at: float | None
     ended_at: float | None
+
+
+# The runtime of runs that were made elsewhere, under conditions that nobody has told us.
+IMPORTED = "imported"
 
 
 @dataclass(frozen=True)

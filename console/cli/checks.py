@@ -154,24 +154,16 @@ def check_gpu() -> Check:
 
 def check_kaggle(environment: Mapping[str, str], home: Path) -> Check:
     """Whether there are Kaggle credentials; they are looked for, never shown."""
-    folder = Path(environment.get("KAGGLE_CONFIG_DIR") or home / ".kaggle")
-    if environment.get("KAGGLE_API_TOKEN"):
-        return Check("kaggle", Health.OK, "a token in KAGGLE_API_TOKEN")
-    if environment.get("KAGGLE_USERNAME") and environment.get("KAGGLE_KEY"):
-        return Check("kaggle", Health.OK, "KAGGLE_USERNAME and KAGGLE_KEY are set")
-    for name in ("access_token", "kaggle.json"):
-        path = folder / name
-        if not path.is_file():
-            continue
-        if path.stat().st_mode & 0o077:
-            return Check("kaggle", Health.WARN, f"{path} can be read by others", f"chmod 600 {path}")
-        return Check("kaggle", Health.OK, f"credentials in {path}")
-    return Check(
-        "kaggle",
-        Health.WARN,
-        "no credentials",
-        f"Needed for downloads only: make a token on kaggle.com (Settings, API) and put it into {folder}.",
-    )
+    from engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
+
+    found = find_credentials(environment, home)
+    if found is None:
+        return Check(
+            "kaggle", Health.WARN, "no credentials", f"Needed for downloads only. {NO_CREDENTIALS_STEP}"
+        )
+    if found.file is not None and found.file.stat().st_mode & 0o077:
+        return Check("kaggle", Health.WARN, f"{found.file} can be read by others", f"chmod 600 {found.file}")
+    return Check("kaggle", Health.OK, f"credentials in {found.source}")
 
 
 def check_terminal() -> Check:

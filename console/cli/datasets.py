@@ -181,6 +181,7 @@ def verify(
 def rules(competition_id: Ids = None, split: Split = "", json: Json = False) -> None:
     """Ask Kaggle which competitions' data we may download, and show where to accept the rules of the others."""
     from competitions import registry
+    from engine.datasets.access import AccessState
     from engine.datasets.estimating import ask_access
     from engine.kaggle.client import Kaggle
 
@@ -190,7 +191,11 @@ def rules(competition_id: Ids = None, split: Split = "", json: Json = False) -> 
     if json:
         say_json([asdict(one) for one in found])
         return
-    said = {"open": "may be downloaded", "rules": "accept the rules", "gone": "no longer available"}
+    said = {
+        AccessState.OPEN: "may be downloaded",
+        AccessState.RULES: "accept the rules",
+        AccessState.GONE: "no longer available",
+    }
     say_table(
         ("competition", "access", "size", "where"),
         [
@@ -198,14 +203,14 @@ def rules(competition_id: Ids = None, split: Split = "", json: Json = False) -> 
                 one.competition_id,
                 said.get(one.state, one.problem),
                 bytes_text(one.bytes),
-                one.url if one.state == "rules" else "",
+                one.url if one.state is AccessState.RULES else "",
             )
             for one in found
         ],
         right=("size",),
         limits={"access": 80},
     )
-    say(f"{sum(one.state == 'open' for one in found)} of {len(found)} may be downloaded")
+    say(f"{sum(one.state is AccessState.OPEN for one in found)} of {len(found)} may be downloaded")
 
 
 @app.command()

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _BAR_CELLS = 16
 _MOST_ROWS = 12
-_ENDED = (DatasetState.PREPARED, DatasetState.FAILED, DatasetState.UNAVAILABLE, DatasetState.ABSENT)
+_NOT_TO_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
+_ENDED = (DatasetState.PREPARED, DatasetState.ABSENT, *_NOT_TO_BE_HAD)
 
 
 class Silent:
@@ -40,7 +41,7 @@ class PlainLines:
             told = self._line(one)
             if told and self._told.get(one.dataset.competition_id) != told:
                 self._told[one.dataset.competition_id] = told
-                (complain if one.dataset.state is DatasetState.FAILED else say)(told)
+                (complain if one.dataset.state in _NOT_TO_BE_HAD else say)(told)
         sys.stdout.flush()
 
     @staticmethod

@@ -88,7 +88,9 @@ def overview(database: Database) -> Overview:
         running=tuple(run for run in every if run.state is RunState.RUNNING),
         limits={sweep.id: sweep.spec.time_limit_seconds for sweep in known},
         events=tuple(happened[:_EVENTS_SHOWN]),
-        datasets_failed=tuple(datasets.in_state(database, DatasetState.FAILED)),
+        datasets_failed=tuple(
+            each for state in _NOT_TO_BE_HAD for each in datasets.in_state(database, state)
+        ),
         datasets_working=len(datasets.in_state(database, DatasetState.WORKING)),
         competition_of={event.run_id: by_id[event.run_id] for event in happened if event.run_id in by_id},
     )
@@ -116,8 +118,16 @@ def _concern(run: Run, limit: float, now: float) -> Concern | None:
     return None
 
 
+_NOT_TO_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
 _NEWS = frozenset(
-    {"run.finished", "run.failed", "run.stopped", "run.queued", "dataset.prepared", "dataset.failed"}
+    {
+        "run.finished",
+        "run.failed",
+        "run.stopped",
+        "run.queued",
+        "dataset.prepared",
+        *(f"dataset.{state}" for state in _NOT_TO_BE_HAD),
+    }
 )
 
 

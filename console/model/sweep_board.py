@@ -120,9 +120,9 @@ def _rows(sweep: Sweep, found: list[Run], missing: dict[str, Dataset]) -> list[B
 def _waits_for(dataset: Dataset | None) -> str:
     if dataset is None:
         return ""
-    if dataset.state is DatasetState.FAILED:
-        return f"data failed: {dataset.problem}" if dataset.problem else "data failed"
-    return f"data {dataset.state}"
+    # Why it waits with those that wait is seen on the datasets screen; why it is not to be had is needed here.
+    told = dataset.problem if dataset.state not in (DatasetState.WAITING, DatasetState.WORKING) else ""
+    return f"data {dataset.state}: {told}" if told else f"data {dataset.state}"
 
 
 def _group(split: str, rows: tuple[BoardRow, ...], seeds: int) -> Group:

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 from textual.widget import Widget
 
-from console.keys import bindings
-from console.model.dataset_board import DatasetRow, dataset_board
+from console.keys import bindings, shown_key
+from console.model.dataset_board import DatasetBoard, DatasetRow, dataset_board
 from console.model.dataset_detail import DatasetDetail, dataset_detail
+from console.model.dataset_totals import needs, totals
 from console.model.rates import Pace, Rates
-from console.painting import Pieces, foreign, heading
-from console.screens import data_lines
+from console.painting import foreign, heading
+from console.screens import data_acting, data_lines
 from console.screens.base import ConsoleScreen
-from console.screens.confirm import ConfirmScreen
-from console.screens.data_detail import detail_lines
+from console.screens.data_detail import Room, detail_lines
+from console.screens.data_lines import View
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
 from console.widgets.prompt import Prompt
-from engine.datasets.pruning import PARTIAL, RAW, ZIP
 from engine.datasets.sources import DOWNLOAD
 from engine.runs.launching import edition_named
 from state.database import Database
 from state.records import DatasetState
 
 _ROOM_FOR_DETAIL = 28
+_SUMS, _FILES, _EVENTS, _TEXT_LINES = 3, 3, 3, 2
+
+RowKey = tuple[str, str]
 
 
 class DataScreen(ConsoleScreen):
-    """A list of every competition's data."""
+    """A list of every competition's data with marks, and beside it, or instead of it, one of them in detail."""
 
     CONTEXTS = ("data", "list")
     MODE = "data"
@@ -38,43 +40,53 @@ class DataScreen(ConsoleScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._rows: tuple[DatasetRow, ...] = ()
+        self._board = DatasetBoard()
         self._filter = ""
-        self._about: tuple[str, str] | None = None
+        self._marked: frozenset[RowKey] = frozenset()
+        self._anchor: RowKey | None = None
+        self._about: RowKey | None = None
         self._detail: DatasetDetail | None = None
         self._rates = Rates()
         self._paces: dict[tuple[str, str, str], Pace] = {}
 
     def body(self) -> Iterable[Widget]:
-        """Header, filter, list."""
+        """Header, filter, list, what to do about the one under the cursor, its detail."""
         yield Painted(id="header")
         yield Painted(id="filter-line")
         yield LineList(id="datasets")
+        yield Painted(id="about")
         yield Painted(id="detail")
-        yield Prompt("/", "words of name, split or state, ! negates", id="filter")
+        yield Prompt("/", "words of name, split, state, edition or access, ! negates", id="filter")
 
     def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
         """Every dataset, and more of the one under the cursor."""
+        data_dir = self.app.places.data_dir
         asked: dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]] = {
-            "datasets": (dataset_board, self._take)
+            "datasets": (dataset_board(data_dir), self._take)
         }
         row = self._row()
         if row is not None:
-            look = dataset_detail(self.app.places.data_dir, row.competition_id, edition_named(row.edition))
+            look = dataset_detail(data_dir, row.competition_id, edition_named(row.edition))
             asked["detail"] = (look, self._take_detail)
         return asked
 
+    def redraw_every(self) -> float:
+        """Rates and what is left change without anything happening in the state."""
+        return 1.0
+
     def redraw(self) -> None:
         """Draw the list."""
-        rows = self.query_one("#datasets", LineList)
-        width = rows.scrollable_content_region.width or self.size.width
-        self.query_one("#header", Painted).show(
-            data_lines.header(self._rows, self._totals(), self.app.signs, self.size.width)
-        )
-        shown = foreign(self._filter, 60).rstrip()
-        line: Pieces = ((" / ", "accent"), (shown, "text"))
-        self.query_one("#filter-line", Painted).show(*((line,) if shown else ()))
-        rows.show(data_lines.lines(self._rows, self._filter, self._paces, width, self.app.signs))
+        rows, free = self.query_one("#datasets", LineList), self._free()
+        view = self._view(rows.scrollable_content_region.width or self.size.width)
+        downloading = sum(pace.rate or 0 for key, pace in self._paces.items() if key[2] == DOWNLOAD)
+        found = totals(self._board, free=free, download_rate=downloading or None)
+        header = data_lines.header(self._board.rows, found, self.app.signs, self.size.width)
+        self.query_one("#header", Painted).show(*header)
+        shown = self._shown()
+        needed = needs(self._chosen(), free) if self._marked else None
+        line = data_lines.filter_line(view, len(shown), len(self._board.rows), needed)
+        self.query_one("#filter-line", Painted).show(*line)
+        rows.show(data_lines.lines(shown, view))
         self._draw_detail()
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
@@ -90,95 +102,116 @@ class DataScreen(ConsoleScreen):
         """Take back what was typed."""
         self.on_prompt_done(Prompt.Done(message.prompt, message.value))
 
-    def action_filter(self) -> None:
-        """Type a filter."""
-        self.query_one("#filter", Prompt).open(self._filter)
-
-    def action_back(self) -> None:
-        """Clear the filter."""
-        self._set_filter("")
-
     def on_line_list_moved(self, message: LineList.Moved) -> None:
         """Tell of the dataset under the cursor."""
         message.stop()
         self._draw_detail()
 
-    def action_prepare(self) -> None:
-        """Ask for the dataset under the cursor; one that failed or waits for its rules is tried again."""
-        self._ask("dataset.prepare")
+    def on_line_list_opened(self, message: LineList.Opened) -> None:
+        """Show everything of the dataset under the cursor."""
+        message.stop()
+        self.action_open()
 
-    def action_stop(self) -> None:
-        """Stop preparing it; what is downloaded stays."""
-        self._ask("dataset.stop")
+    def action_open(self) -> None:
+        """Show everything of the dataset under the cursor."""
+        from console.screens.dataset import DatasetScreen
 
-    def action_verify(self) -> None:
-        """Compare it with what is known of it."""
-        self._ask("dataset.verify")
-
-    def action_prune(self) -> None:
-        """Ask whether its zip, raw data and leftovers may go."""
         row = self._row()
         if row is not None:
-            text = f"The zip, raw data and leftovers of {row.competition_id}; what is prepared stays."
-            lines: tuple[Pieces, ...] = ((("  ", "text"), (foreign(text, 86).rstrip(), "text")),)
-            then = partial(self._ask, "dataset.prune", parts=[ZIP, RAW, PARTIAL])
-            self.app.confirm(ConfirmScreen("Remove from the disk?", lines, "yes, remove"), then)
+            self.app.push_screen(DatasetScreen(row.competition_id, edition_named(row.edition)))
 
-    def action_copy(self, what: str) -> None:
-        """Copy where its rules are accepted, or where it lies."""
-        if self._detail is None:
-            return
-        if what == "folder":
-            self.app.copy_path(self._detail.folder)
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.query_one("#filter", Prompt).open(self._filter)
+
+    def action_back(self) -> None:
+        """Take the marks away, then the filter."""
+        if self._marked:
+            self._mark(frozenset())
         else:
-            self.app.copy_to_clipboard(self._detail.rules_url)
-            self.app.say(f"copied {self._detail.rules_url}")
+            self._set_filter("")
 
-    def redraw_every(self) -> float:
-        """Rates and what is left change without anything happening in the state."""
-        return 1.0
-
-    def _ask(self, kind: str, **more: object) -> None:
+    def action_mark(self) -> None:
+        """Mark the dataset under the cursor, or take the mark away."""
         row = self._row()
         if row is not None:
-            self.app.ask(kind, {"competition_ids": [row.competition_id], "edition": row.edition, **more})
+            self._anchor = row.key
+            self._mark(self._marked ^ {row.key})
+
+    def action_mark_range(self) -> None:
+        """Mark everything between the dataset that was marked last and the one under the cursor."""
+        row, keys = self._row(), [each.key for each in self._shown()]
+        if row is None or self._anchor not in keys:
+            self.app.say("mark one end of the range first")
+            return
+        first, last = sorted((keys.index(self._anchor), keys.index(row.key)))
+        self._mark(self._marked | set(keys[first : last + 1]))
+
+    def action_mark_all(self) -> None:
+        """Mark everything that is shown, or take those marks away."""
+        found = frozenset(row.key for row in self._shown())
+        self._mark(self._marked - found if found <= self._marked else self._marked | found)
+
+    def action_act(self, what: str) -> None:
+        """Do something with the marked datasets, or with the one under the cursor."""
+        data_acting.ACTIONS[what](self.app, self._chosen())
+
+    def action_copy_folder(self) -> None:
+        """Copy where the dataset under the cursor lies."""
+        if self._detail is not None:
+            self.app.copy_path(self._detail.folder)
+
+    def _view(self, width: int) -> View:
+        return View(width, self.app.signs, self._filter, self._marked, self._paces)
+
+    def _free(self) -> int | None:
+        """What is free on the data's disk: the engine looks now and then, the question when something changes."""
+        engine = self.app.engine
+        return engine.data_disk_free if engine is not None and engine.running else self._board.free
+
+    def _shown(self) -> list[DatasetRow]:
+        return data_lines.accepted(self._board.rows, self._filter)
 
     def _row(self) -> DatasetRow | None:
         key = self.query_one(LineList).key if self.is_whole() else None
-        return next((row for row in self._rows if (row.competition_id, row.edition) == key), None)
+        return next((row for row in self._board.rows if row.key == key), None)
 
-    def _totals(self) -> data_lines.Totals:
-        to_download = sum(row.bytes_to_download for row in self._rows)
-        rate = sum(pace.rate or 0 for key, pace in self._paces.items() if key[2] == DOWNLOAD)
-        engine = self.app.engine
-        return data_lines.Totals(
-            to_download,
-            sum(row.dataset.bytes_on_disk or 0 for row in self._rows if row.dataset is not None),
-            None if engine is None else engine.data_disk_free,
-            to_download / rate if rate else None,
-        )
+    def _chosen(self) -> list[DatasetRow]:
+        if self._marked:
+            return [row for row in self._board.rows if row.key in self._marked]
+        row = self._row()
+        return [] if row is None else [row]
+
+    def _mark(self, marked: frozenset[RowKey]) -> None:
+        self._marked = marked
+        self.redraw()
 
     def _draw_detail(self) -> None:
-        row = self._row()
-        about = None if row is None else (row.competition_id, row.edition)
-        if about != self._about:  # moved, or moved by a filter
-            self._about, self._detail = about, None
+        row, width = self._row(), self.size.width
+        key = None if row is None else row.key
+        if key != self._about:  # moved, or moved by a filter
+            self._about, self._detail = key, None
             self.ask_again()
-        width = self.size.width
-        pane = self.query_one("#detail", Painted)
-        if row is None or self.size.height < _ROOM_FOR_DETAIL:
+        keys = shown_key(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        about, pane = self.query_one("#about", Painted), self.query_one("#detail", Painted)
+        pane.display = self.size.height >= _ROOM_FOR_DETAIL
+        about.display = not pane.display
+        if not pane.display:
+            about.show(data_lines.about(row, keys, width))
+            return
+        if row is None:
             pane.show()
             return
-        own = (row.competition_id, row.edition)
-        paces = {key[2]: pace for key, pace in self._paces.items() if key[:2] == own}
+        paces = {key[2]: pace for key, pace in self._paces.items() if key[:2] == row.key}
         title = heading(foreign(row.competition_id, width).strip(), width, self.app.signs)
-        pane.show(title, *detail_lines(row, self._detail, paces, width, self.app.signs))
+        room = Room(width, self.app.signs, keys, _SUMS, _FILES, _EVENTS, _TEXT_LINES)
+        pane.show(title, *detail_lines(row, self._detail, paces, room))
 
     def _measure(self) -> None:
         """See how fast everything goes that is going on."""
         going = {
-            (row.competition_id, row.edition, row.step.name): row.step
-            for row in self._rows
+            (*row.key, row.step.name): row.step
+            for row in self._board.rows
             if row.state is DatasetState.WORKING and row.step is not None
         }
         now = self.app.situation().now
@@ -189,8 +222,9 @@ class DataScreen(ConsoleScreen):
         self._filter = text.strip()
         self.redraw()
 
-    def _take(self, rows: tuple[DatasetRow, ...]) -> None:
-        self._rows = rows
+    def _take(self, board: DatasetBoard) -> None:
+        self._board = board
+        self._marked &= {row.key for row in board.rows}
         self._measure()
         self.redraw()
 

@@ -1,8 +1,10 @@
-"""One dataset's detail as lines: steps, sums, files, and what a person has to do about it."""
+"""One dataset's detail as lines: what a person has to do, steps, sums, files, log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from console.model import wording
@@ -10,14 +12,16 @@ from console.model.dataset_board import DatasetRow
 from console.model.dataset_detail import DatasetDetail, KnownSum
 from console.model.rates import Pace
 from console.painting import Piece, Pieces, bar, cut, fit, foreign
+from console.sanitize import plain
+from console.screens.data_lines import pace_words
 from console.signs import Signs
 from console.theme import Role
-from state.records import DatasetStep, StepState
+from engine.datasets.access import AccessState
+from state.records import DatasetStep, Event, StepState
 
 _BAR = 16
 _NAME = 14
 _LABEL = 9
-_MOST_SUMS = 4
 _ROLES: dict[StepState, Role] = {
     StepState.WAITING: "dim",
     StepState.WORKING: "running",
@@ -27,63 +31,75 @@ _ROLES: dict[StepState, Role] = {
 }
 
 
+@dataclass(frozen=True)
+class Room:
+    """How much of a detail is shown; what goes beyond is counted, texts are cut after so many lines."""
+
+    width: int
+    signs: Signs
+    keys: Callable[[str], str]
+    sums: int
+    files: int
+    events: int
+    text_lines: int
+
+
 def detail_lines(
-    row: DatasetRow, detail: DatasetDetail | None, paces: Mapping[str, Pace], width: int, signs: Signs
+    row: DatasetRow, detail: DatasetDetail | None, paces: Mapping[str, Pace], room: Room
 ) -> tuple[Pieces, ...]:
-    """Everything there is to tell of a dataset, the most urgent first."""
-    lines = [*_problem(row, detail, width), *(_step(step, paces, width, signs) for step in row.steps)]
+    """What there is to tell of a dataset, the most urgent first."""
+    lines = [*_problem(row, detail, room), *(_step(step, paces, room) for step in row.steps)]
     if detail is not None:
-        lines += [*_sums(detail, width), *_places(detail, width)]
-    return tuple(cut(line, width) for line in lines)
+        lines += [*_log(detail.log, room), *_sums(detail, room), *_files(detail, room)]
+        # The last two parts tell which; the whole, which may be longer than a line, is copied by key.
+        place = f"{detail.folder.parent.name}/{detail.folder.name}"
+        how = f"{room.keys('data.copy_folder')} copies its path"
+        lines.append(_labelled("folder", place, room.width, "text", how))
+    return tuple(cut(line, room.width) for line in lines)
 
 
-def _problem(row: DatasetRow, detail: DatasetDetail | None, width: int) -> Iterator[Pieces]:
-    if row.dataset is not None and row.dataset.problem:
-        yield _labelled("problem", row.dataset.problem, width, "bad")
-    if detail is not None and row.needs_rules:
-        yield _labelled("accept at", detail.rules_url, width, "accent")
+def _problem(row: DatasetRow, detail: DatasetDetail | None, room: Room) -> Iterator[Pieces]:
+    if row.problem:
+        yield from _wrapped("problem", row.problem, room, "bad")
+    if detail is not None and row.access is AccessState.RULES:
+        keys = f"{room.keys('data.copy_url')} copies it, {room.keys('data.check')} checks again"
+        yield _labelled("accept at", detail.rules_url, room.width, "accent", keys)
 
 
-def _step(step: DatasetStep, paces: Mapping[str, Pace], width: int, signs: Signs) -> Pieces:
+def _step(step: DatasetStep, paces: Mapping[str, Pace], room: Room) -> Pieces:
     pieces: list[Piece] = [
         ("  ", "text"),
-        (f"{_sign(step.state, signs)} {foreign(step.name, _NAME)} ", _ROLES[step.state]),
+        (f"{_sign(step.state, room.signs)} {foreign(step.name, _NAME)} ", _ROLES[step.state]),
     ]
     if step.state is StepState.WORKING and step.total:
-        full, empty = bar(min(1.0, step.done / step.total), _BAR, signs)
+        full, empty = bar(min(1.0, step.done / step.total), _BAR, room.signs)
         pieces += [(full, "running"), (empty, "faint"), (f" {step.done / step.total:4.0%}  ", "text")]
     if step.unit == "bytes" and step.total:
         of = f"{wording.size(step.done)} of " if step.state is StepState.WORKING else ""
         pieces.append((f"{of}{wording.size(step.total)}  ", "text"))
     elif step.total:
         pieces.append((f"{step.done:,} of {step.total:,}  ", "text"))
-    pace = paces.get(step.name)
-    if step.state is StepState.WORKING and pace is not None:
-        pieces.append((pace_text(step, pace), "dim"))
-    pieces.append((foreign(step.note, width).rstrip(), "dim"))
+    if step.state is StepState.WORKING:
+        rate, eta = pace_words(step, paces.get(step.name, Pace()))
+        pieces.append((f"{rate}{f', {eta} left' if eta else ''}  " if rate else "", "dim"))
+    elif step.state is StepState.DONE and step.started_at is not None and step.ended_at is not None:
+        pieces.append((f"took {wording.took(step.ended_at - step.started_at)}  ", "dim"))
+    pieces.append((foreign(step.note, room.width).rstrip(), "dim"))
     return tuple(pieces)
 
 
-def pace_text(step: DatasetStep, pace: Pace) -> str:
-    """How fast a step goes and how long it needs yet; empty as long as that is not known."""
-    if not pace.rate:
-        return ""
-    rate = f"{wording.size(pace.rate)}/s" if step.unit == "bytes" else f"{pace.rate:,.0f}/s"
-    left = "" if pace.eta is None else f", {wording.span(pace.eta)} left"
-    return f"{rate}{left}  "
-
-
-def _sums(detail: DatasetDetail, width: int) -> Iterator[Pieces]:
-    if not detail.sums:
-        return
+def _sums(detail: DatasetDetail, room: Room) -> Iterator[Pieces]:
     # What differs is what somebody looks for.
     ordered = sorted(detail.sums, key=lambda one: _verdict(one)[1] != "bad")
-    for number, one in enumerate(islice(ordered, _MOST_SUMS)):
+    for number, one in enumerate(islice(ordered, room.sums)):
         text, role = _verdict(one)
-        label = fit("MD5" if number == 0 else "", _LABEL)
-        yield ((f"  {label} ", "dim"), (foreign(one.name, 34) + " ", "text"), (foreign(text, width), role))
-    if len(detail.sums) > _MOST_SUMS:
-        yield ((f"  {fit('', _LABEL)} and {len(detail.sums) - _MOST_SUMS} more", "dim"),)
+        label = fit("" if number else "MD5", _LABEL)
+        yield (
+            (f"  {label} ", "dim"),
+            (foreign(one.name, 34) + " ", "text"),
+            (foreign(text, room.width).rstrip(), role),
+        )
+    yield from _rest(detail.sums, room.sums)
 
 
 def _verdict(one: KnownSum) -> tuple[str, Role]:
@@ -96,15 +112,44 @@ def _verdict(one: KnownSum) -> tuple[str, Role]:
     return f"{one.found}, expected {one.known}", "bad"
 
 
-def _places(detail: DatasetDetail, width: int) -> Iterator[Pieces]:
-    if detail.files:
-        yield _labelled("files", "  ".join(detail.files), width, "text")
-    # The last two parts tell which; the whole, which may be longer than the screen is wide, is copied by key.
-    yield _labelled("folder", f"{detail.folder.parent.name}/{detail.folder.name}", width, "text")
+def _files(detail: DatasetDetail, room: Room) -> Iterator[Pieces]:
+    for number, one in enumerate(islice(detail.files, room.files)):
+        label = fit("" if number else "files", _LABEL)
+        size = "" if one.bytes is None else wording.size(one.bytes)
+        yield ((f"  {label} ", "dim"), (foreign(one.name, 46) + " ", "text"), (f"{size:>8}", "dim"))
+    yield from _rest(detail.files, room.files)
 
 
-def _labelled(label: str, text: str, width: int, role: Role) -> Pieces:
-    return ((f"  {fit(label, _LABEL)} ", "dim"), (foreign(text, max(1, width - _LABEL - 3)).rstrip(), role))
+def _log(found: Sequence[Event], room: Room) -> Iterator[Pieces]:
+    shown = found[: room.events]
+    for number, event in enumerate(reversed(shown)):  # the newest is at the end, as in every log
+        label = fit("" if number else "log", _LABEL)
+        moment = f"{wording.day_and_clock(event.at)}  "
+        text = f"{event.kind.removeprefix('dataset.')}: {event.text}"
+        for place, part in enumerate(_parts(text, room.width - _LABEL - 3 - len(moment), room.text_lines)):
+            before = (label, moment) if place == 0 else (fit("", _LABEL), " " * len(moment))
+            yield ((f"  {before[0]} ", "dim"), (before[1], "dim"), (part, "text"))
+
+
+def _wrapped(label: str, text: str, room: Room, role: Role) -> Iterator[Pieces]:
+    for place, part in enumerate(_parts(text, room.width - _LABEL - 3, room.text_lines)):
+        yield ((f"  {fit(label if place == 0 else '', _LABEL)} ", "dim"), (part, role))
+
+
+def _parts(text: str, width: int, most: int) -> list[str]:
+    """A foreign text on at most so many lines."""
+    harmless = plain(text.replace("\n", " "), limit=most * max(1, width))
+    return textwrap.wrap(harmless, max(1, width), max_lines=most, placeholder=" ...")
+
+
+def _rest(found: Sequence[object], shown: int) -> Iterator[Pieces]:
+    if len(found) > shown:
+        yield ((f"  {fit('', _LABEL)} and {len(found) - shown} more", "dim"),)
+
+
+def _labelled(label: str, text: str, width: int, role: Role, note: str = "") -> Pieces:
+    shown = foreign(text, max(1, width - _LABEL - 3)).rstrip()
+    return ((f"  {fit(label, _LABEL)} ", "dim"), (shown, role), (f"   {note}" if note else "", "dim"))
 
 
 def _sign(state: StepState, signs: Signs) -> str:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.claims import Claimed
+from engine.datasets.access import state_after
 from engine.datasets.noting import Notebook
 from engine.datasets.planning import Lane, is_ready, next_lane
 from engine.datasets.sources import CHECK, DOWNLOAD, PREPARE
-from engine.kaggle.problems import NotAvailable
 from engine.runs.launching import edition_named
 from engine.space import DiskFull, free_bytes
 from engine.workers import (
@@ -235,9 +235,8 @@ class DatasetDesk:
         elif news.kind in (DiskFull.__name__, Claimed.__name__):
             self._wait(work, news)
         elif news.value is None:
-            state = DatasetState.UNAVAILABLE if news.kind == NotAvailable.__name__ else DatasetState.FAILED
             usual = {Lane.CHECK: CHECK, Lane.DOWNLOAD: DOWNLOAD}.get(work.lane, PREPARE)
-            self._notes.failed(dataset, work.step or usual, news, state)
+            self._notes.failed(dataset, work.step or usual, news, state_after(news.kind))
         elif work.lane is Lane.CHECK:
             self._notes.offered(dataset, news.value["bytes"])
         elif work.lane is Lane.DOWNLOAD:

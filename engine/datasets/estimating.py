@@ -11,8 +11,8 @@ from typing import ClassVar
 from competitions import registry
 from competitions.model import Competition, Edition
 from engine.datasets import sources, unpacking
+from engine.datasets.access import AccessState, access_after
 from engine.kaggle.credentials import find_credentials
-from engine.kaggle.problems import NotAvailable, RulesNotAccepted
 from engine.layout import dataset_folder, is_prepared
 from foundation.problems import Problem
 
@@ -44,14 +44,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Access:
-    """Whether Kaggle lets us have a competition's data.
-
-    Attributes:
-        state: `open`, `rules` to be accepted, `gone`, or `unknown`.
-    """
+    """What Kaggle answered when it was asked for a competition's data."""
 
     competition_id: str
-    state: str
+    state: AccessState
     bytes: int | None
     url: str
     problem: str = ""
@@ -91,13 +87,17 @@ def peak_bytes(estimates: Sequence[Estimate]) -> int:
     return sum(one.peak or 0 for one in estimates)
 
 
+def usual_peak(zip_bytes: int) -> int:
+    """How much a dataset takes on the disk while it is prepared, told from its zip's size alone."""
+    return int(zip_bytes * (1 + _USUAL_GROWTH))
+
+
 def _ask_one(competition: Competition) -> Access:
     try:
-        return Access(competition.id, "open", sources.check(competition), competition.rules_url)
+        return Access(competition.id, AccessState.OPEN, sources.check(competition), competition.rules_url)
     except Problem as problem:
-        state = {RulesNotAccepted: "rules", NotAvailable: "gone"}.get(type(problem), "unknown")
         text = f"{problem.what}: {problem.why}" if problem.why else problem.what
-        return Access(competition.id, state, None, competition.rules_url, text)
+        return Access(competition.id, access_after(problem), None, competition.rules_url, text)
 
 
 def _to_download(missing: Sequence[Competition]) -> list[Estimate]:
@@ -108,7 +108,7 @@ def _to_download(missing: Sequence[Competition]) -> list[Estimate]:
         ]
     made = []
     for competition, access in zip(missing, ask_access(missing), strict=True):
-        if access.state in ("rules", "gone"):
+        if access.state in (AccessState.RULES, AccessState.GONE):
             made.append(Estimate(competition.id, "refused", None, "Kaggle", 0, access.problem))
         elif access.bytes is not None:
             made.append(_download(competition, access.bytes, "Kaggle", ""))
@@ -118,7 +118,7 @@ def _to_download(missing: Sequence[Competition]) -> list[Estimate]:
 
 
 def _download(competition: Competition, size: int | None, basis: str, problem: str) -> Estimate:
-    peak = None if size is None else int(size * (1 + _USUAL_GROWTH))
+    peak = None if size is None else usual_peak(size)
     return Estimate(competition.id, "download", size, basis, peak, problem)
 
 

@@ -52,7 +52,7 @@ class Notebook:
         """It is there."""
         with self._database.transaction():
             for step in self._steps(dataset):
-                if step.state is not StepState.SKIPPED:
+                if step.state not in (StepState.SKIPPED, StepState.DONE):  # when it was done is kept
                     self._finish(dataset, step.name)
             datasets.set_state(
                 self._database,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from engine.kaggle.credentials import Credentials, find_credentials
+from engine.kaggle.credentials import NO_CREDENTIALS_STEP, Credentials, find_credentials
 from engine.kaggle.patience import Patience, Wait, insist, seconds_of, sleep
 from engine.kaggle.problems import (
     BadCredentials,
@@ -153,7 +153,7 @@ class Kaggle:
             raise NoCredentials(
                 "Kaggle can't be asked",
                 "no credentials were found",
-                "Make a token on kaggle.com (Settings, API) and put it into ~/.kaggle/access_token.",
+                NO_CREDENTIALS_STEP,
             )
         self._credentials = found
         self.patience = patience or Patience()

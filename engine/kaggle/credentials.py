@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+NO_CREDENTIALS_STEP = "Make a token on kaggle.com (Settings, API) and put it into ~/.kaggle/access_token."
+
 
 @dataclass(frozen=True)
 class Credentials:
@@ -16,9 +18,11 @@ class Credentials:
 
     Attributes:
         source: where they were found, for people; the secrets themselves are never shown.
+        file: the file that holds the secret; None: the environment does.
     """
 
     source: str
+    file: Path | None = None
     token: str | None = field(default=None, repr=False)
     username: str | None = field(default=None, repr=False)
     key: str | None = field(default=None, repr=False)
@@ -38,12 +42,12 @@ def find_credentials(
 def _tokens(variables: Mapping[str, str], own: Path) -> Iterator[Credentials]:
     given = variables.get("KAGGLE_API_TOKEN", "")
     if given:
-        token = _text(Path(given)) or given
-        yield Credentials("KAGGLE_API_TOKEN", token=token)
+        token = _text(Path(given))
+        yield Credentials("KAGGLE_API_TOKEN", Path(given) if token else None, token=token or given)
     for path in (own / "access_token", own / "access_token.txt"):
         token = _text(path)
         if token:
-            yield Credentials(str(path), token=token)
+            yield Credentials(str(path), path, token=token)
 
 
 def _keys(variables: Mapping[str, str], own: Path) -> Iterator[Credentials]:
@@ -58,14 +62,16 @@ def _keys(variables: Mapping[str, str], own: Path) -> Iterator[Credentials]:
     username = variables.get("KAGGLE_USERNAME") or values.get("username")
     key = variables.get("KAGGLE_KEY") or values.get("key")
     if username and key:
-        source = "KAGGLE_USERNAME and KAGGLE_KEY" if variables.get("KAGGLE_KEY") else str(path)
-        yield Credentials(source, username=username, key=key)
+        if variables.get("KAGGLE_KEY"):
+            yield Credentials("KAGGLE_USERNAME and KAGGLE_KEY", username=username, key=key)
+        else:
+            yield Credentials(str(path), path, username=username, key=key)
 
 
 def _logins(own: Path) -> Iterator[Credentials]:
     path = own / "credentials.json"
     if _json(path).get("refresh_token"):
-        yield Credentials(str(path), oauth=True)
+        yield Credentials(str(path), path, oauth=True)
 
 
 def _text(path: Path) -> str:

@@ -14,6 +14,7 @@ from console.screens.board import BoardScreen
 from console.screens.classify import ClassifyScreen
 from console.screens.confirm import ConfirmScreen
 from console.screens.data import DataScreen
+from console.screens.dataset import DatasetScreen
 from console.screens.events import EventsScreen
 from console.screens.file import FileScreen
 from console.screens.grade import GradeScreen
@@ -37,6 +38,7 @@ HOLDERS: dict[str, type[DOMNode]] = {
     "sweep": SweepScreen,
     "run": RunScreen,
     "data": DataScreen,
+    "dataset": DatasetScreen,
     "grade": GradeScreen,
     "board": BoardScreen,
     "host": HostScreen,

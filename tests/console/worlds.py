@@ -8,6 +8,7 @@ from pathlib import Path
 
 from competitions import registry
 from engine.control.status import EngineStatus, publish
+from engine.datasets.sources import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
 from engine.places import Places
 from engine.runs import protocol
 from engine.scoreboard.grading_reports import About
@@ -161,6 +162,17 @@ class World:
             self.database, competition, "v1", DatasetState.PREPARED, now=NOW - 30 * HOUR, bytes_on_disk=size
         )
 
+    def step(self, competition: str, step: str, progress: datasets.Progress, *, took: float) -> None:
+        """A step of a dataset that took so long and has just ended."""
+        began = datasets.Progress(StepState.WORKING)
+        datasets.set_step(self.database, competition, "v1", step, began, now=NOW - took)
+        datasets.set_step(self.database, competition, "v1", step, progress, now=NOW)
+
+    def working(self, competition: str, step: str, progress: datasets.Progress) -> None:
+        """A step of a dataset that is being worked on."""
+        datasets.set_state(self.database, competition, "v1", DatasetState.WORKING, now=NOW - 90)
+        datasets.set_step(self.database, competition, "v1", step, progress, now=NOW - 90)
+
     def usage(self, sweep_id: str) -> None:
         """What the live runs of a sweep have used, every quarter of an hour."""
         samples = Samples(self.places.state_dir, writable=True)
@@ -184,7 +196,7 @@ class World:
             )
         samples.close()
 
-    def engine(self, *, live: int = 0, queued: int = 0) -> None:
+    def engine(self, *, live: int = 0, queued: int = 0, data_free: int | None = None) -> None:
         publish(
             self.places,
             EngineStatus(
@@ -195,6 +207,7 @@ class World:
                 queued=queued,
                 state_disk_free=1_712_000_000_000,
                 state_disk_total=3_600_000_000_000,
+                data_disk_free=data_free,
             ),
         )
 
@@ -321,6 +334,46 @@ def large(places: Places, *, competitions: int = 75) -> World:
     for place, name in enumerate(names[:64]):
         world.launch(world.run("openhands-all", name, 1), ago=60.0 * place)
     world.engine(live=64, queued=161)
+    return world
+
+
+def preparing(places: Places) -> World:
+    """Datasets in every state that they can be in, nothing else."""
+    world = open_world(places)
+    low, database = registry.splits()["low"], world.database
+    done = datasets.Progress(StepState.DONE, 2_500_000_000, 2_500_000_000, "bytes")
+    for place, name in enumerate(low[:9]):
+        began = NOW - 900 * (place + 1)
+        datasets.request(database, name, "v1", steps=STEPS, source="", now=began)
+        datasets.set_step(database, name, "v1", CHECK, datasets.Progress(StepState.DONE), now=began)
+    for name in low[:2]:
+        world.step(name, DOWNLOAD, done, took=300)
+        for step in STEPS[2:]:
+            world.step(name, step, datasets.Progress(StepState.DONE), took=60)
+        world.prepared(name)
+    world.working(
+        low[2], DOWNLOAD, datasets.Progress(StepState.WORKING, 7_400_000_000, 17_100_000_000, "bytes")
+    )
+    world.step(low[3], DOWNLOAD, done, took=240)
+    counted = datasets.Progress(StepState.WORKING, 4_100, 12_000, "items", "training images")
+    world.working(low[3], PREPARE, counted)
+    for name, state, problem in (
+        (
+            low[4],
+            DatasetState.REFUSED,
+            "Kaggle refuses the download: You must accept this competition's rules",
+        ),
+        (low[5], DatasetState.UNAVAILABLE, f"{low[5]} is no longer available on Kaggle"),
+        (low[6], DatasetState.FAILED, f"{low[6]}: public/train.csv is not as known: expected MD5 1, found 2"),
+        (low[7], DatasetState.WAITING, "the disk is full: 7.0 GB are needed and 1.0 GB are free"),
+    ):
+        step = {DatasetState.WAITING: DOWNLOAD, DatasetState.FAILED: CHECKSUM}.get(state, CHECK)
+        world.step(name, step, datasets.Progress(StepState.FAILED, note=problem), took=1)
+        datasets.set_state(database, name, "v1", state, now=NOW - 40, problem=problem)
+    datasets.set_state(
+        database, low[0], "corrected", DatasetState.PREPARED, now=NOW, bytes_on_disk=70_000_000
+    )
+    world.engine(data_free=1_712_000_000_000)
     return world
 
 

@@ -156,7 +156,7 @@ def test_twenty_datasets_come_through_everything_that_can_happen(
 
 
 def is_failed(dataset: Dataset) -> bool:
-    return dataset.state in (DatasetState.FAILED, DatasetState.UNAVAILABLE)
+    return dataset.state in (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
 
 
 def fill(ballast: Path) -> None:

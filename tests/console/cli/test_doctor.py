@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -46,28 +47,48 @@ def test_a_disk_is_judged_by_what_is_free(tmp_path: Path) -> None:
     assert checks.check_disk("disk", below, needs=1 << 80, wants=1 << 80).health is Health.FAIL
 
 
+KEY_FILE = json.dumps({"username": "me", "key": SECRET})
+LOGIN = json.dumps({"username": "me", "refresh_token": SECRET})
+
+
 @pytest.mark.parametrize(
-    ("variables", "files", "health"),
+    ("variables", "files", "mode", "health", "told"),
     [
-        ({}, {}, Health.WARN),
-        ({"KAGGLE_USERNAME": "me"}, {}, Health.WARN),
-        ({"KAGGLE_USERNAME": "me", "KAGGLE_KEY": SECRET}, {}, Health.OK),
-        ({"KAGGLE_API_TOKEN": SECRET}, {}, Health.OK),
-        ({}, {"kaggle.json": 0o600}, Health.OK),
-        ({}, {"access_token": 0o600}, Health.OK),
-        ({}, {"kaggle.json": 0o644}, Health.WARN),
+        ({}, {}, 0o600, Health.WARN, "no credentials"),
+        ({"KAGGLE_USERNAME": "me"}, {}, 0o600, Health.WARN, "no credentials"),
+        ({}, {".kaggle/kaggle.json": "{}"}, 0o600, Health.WARN, "no credentials"),
+        (
+            {"KAGGLE_USERNAME": "me", "KAGGLE_KEY": SECRET},
+            {},
+            0o600,
+            Health.OK,
+            "KAGGLE_USERNAME and KAGGLE_KEY",
+        ),
+        ({"KAGGLE_API_TOKEN": SECRET}, {}, 0o600, Health.OK, "KAGGLE_API_TOKEN"),
+        ({}, {".kaggle/access_token": SECRET}, 0o600, Health.OK, "access_token"),
+        ({}, {".kaggle/kaggle.json": KEY_FILE}, 0o600, Health.OK, "kaggle.json"),
+        ({}, {".config/kaggle/kaggle.json": KEY_FILE}, 0o600, Health.OK, ".config/kaggle/kaggle.json"),
+        ({}, {".kaggle/credentials.json": LOGIN}, 0o600, Health.OK, "credentials.json"),
+        ({}, {".kaggle/kaggle.json": KEY_FILE}, 0o644, Health.WARN, "can be read by others"),
+        ({}, {".kaggle/credentials.json": LOGIN}, 0o640, Health.WARN, "can be read by others"),
     ],
 )
-def test_kaggle_credentials_are_found_but_never_shown(
-    tmp_path: Path, variables: dict[str, str], files: dict[str, int], health: Health
+def test_kaggle_credentials_of_every_kind_are_found_but_never_shown(
+    tmp_path: Path,
+    variables: dict[str, str],
+    files: dict[str, str],
+    mode: int,
+    health: Health,
+    told: str,
 ) -> None:
-    for name, mode in files.items():
-        path = tmp_path / ".kaggle" / name
-        path.parent.mkdir()
-        path.write_text(SECRET)
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
         path.chmod(mode)
     found = checks.check_kaggle(variables, tmp_path)
     assert found.health is health
+    assert told in found.found
     assert SECRET not in repr(found)
 
 
