@@ -165,3 +165,13 @@ def past_attempts(database: Database, agent_id: str) -> list[PastAttempt]:
         (agent_id,),
     )
     return read_all(PastAttempt, rows)
+
+
+def attempts_of_sweep(database: Database, sweep_id: str) -> list[Attempt]:
+    """Read all attempts of all runs of a sweep."""
+    rows = database.rows(
+        "SELECT attempts.* FROM attempts JOIN runs ON runs.id = attempts.run_id WHERE sweep_id = ?"
+        " ORDER BY attempts.id",
+        (sweep_id,),
+    )
+    return read_all(Attempt, rows)

@@ -48,6 +48,14 @@ class Samples:
         )
         self._connection.execute("COMMIT")
 
+    def forget(self, attempt_ids: Sequence[int]) -> None:
+        """Remove the samples of attempts, whose numbers are given again."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.executemany(
+            "DELETE FROM usage WHERE attempt_id = ?", [(number,) for number in attempt_ids]
+        )
+        self._connection.execute("COMMIT")
+
     def of_attempt(self, attempt_id: int, *, since: float = 0.0) -> list[UsageSample]:
         """Read an attempt's samples in order of time."""
         rows = self._connection.execute(

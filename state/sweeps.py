@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from foundation.problems import UsageProblem
 from state import events
 from state.database import Database
@@ -23,8 +25,12 @@ def create(
     now: float,
     priority: int = 0,
     note: str = "",
+    members: Sequence[tuple[str, int]] | None = None,
 ) -> Sweep:
-    """Create a sweep and queue its runs: first one seed of every competition, then the next seed."""
+    """Create a sweep and queue its runs: first one seed of every competition, then the next seed.
+
+    `members` are its runs as (competition, seed), where they are not all seeds of all competitions.
+    """
     with database.transaction():
         if find(database, sweep_id) is not None:
             raise UsageProblem(f"there is already a sweep '{sweep_id}'", "", "Choose another name.")
@@ -47,14 +53,12 @@ def create(
                 note,
             ),
         )
-        wanted = [
-            (sweep_id, competition, seed)
-            for seed in range(1, spec.seeds + 1)
-            for competition in spec.competitions
+        wanted = members or [
+            (competition, seed) for seed in range(1, spec.seeds + 1) for competition in spec.competitions
         ]
         database.execute_many(
             "INSERT INTO runs (sweep_id, competition_id, seed, state, queued_at, position) VALUES (?, ?, ?, ?, ?, ?)",
-            [(*run, RunState.QUEUED, now, position) for position, run in enumerate(wanted)],
+            [(sweep_id, *run, RunState.QUEUED, now, position) for position, run in enumerate(wanted)],
         )
         events.append(
             database,
@@ -87,6 +91,35 @@ def set_concurrency(database: Database, sweep_id: str, concurrency: int, *, now:
             database,
             Happening(now, "sweep.concurrency", f"at most {concurrency} runs at once", sweep_id=sweep_id),
         )
+
+
+def set_priority(database: Database, sweep_id: str, priority: int, *, now: float) -> None:
+    """Change whose runs start first."""
+    with database.transaction():
+        get(database, sweep_id)
+        database.execute("UPDATE sweeps SET priority = ? WHERE id = ?", (priority, sweep_id))
+        events.append(
+            database, Happening(now, "sweep.priority", f"has priority {priority}", sweep_id=sweep_id)
+        )
+
+
+def remove(database: Database, sweep_id: str) -> None:
+    """Remove a sweep with everything that is known of its runs, which have all ended."""
+    with database.transaction():
+        ids = "SELECT id FROM runs WHERE sweep_id = ?"
+        attempts = f"SELECT id FROM attempts WHERE run_id IN ({ids})"
+        submissions = f"SELECT id FROM submissions WHERE attempt_id IN ({attempts})"
+        for statement in (
+            f"DELETE FROM grades WHERE submission_id IN ({submissions})",
+            f"DELETE FROM submissions WHERE attempt_id IN ({attempts})",
+            f"DELETE FROM attempts WHERE run_id IN ({ids})",
+            # Their numbers are given again: a later run must not be told what happened to these.
+            "DELETE FROM events WHERE sweep_id = ?",
+            "DELETE FROM runs WHERE sweep_id = ?",
+            "DELETE FROM experiment_sweeps WHERE sweep_id = ?",
+            "DELETE FROM sweeps WHERE id = ?",
+        ):
+            database.execute(statement, (sweep_id,))
 
 
 def find(database: Database, sweep_id: str) -> Sweep | None:

@@ -42,7 +42,7 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
         (Attempt, Submission, Event),
     ),
     (
-        "sweep pause, resume, stop, launch; runs relaunch, stop, classify",
+        "sweep launch, import, pause, resume, stop, retry, rm, concurrency, priority; runs retry, stop, classify",
         "the engine's answer, one object",
         (Answer,),
     ),

@@ -24,7 +24,7 @@ class Root(LazyGroup):
         "status": Entry("console.cli.status", "Tell how the engine, the sweeps and the disks are."),
         "engine": Entry("console.cli.engine", "Start, stop and watch the engine that does the work."),
         "sweep": Entry("console.cli.sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
-        "runs": Entry("console.cli.runs", "List, follow, relaunch, stop and classify single runs."),
+        "runs": Entry("console.cli.runs", "List, follow, retry, stop and classify single runs."),
         "images": Entry("console.cli.images", "Build, list and check container images."),
         "prepare": Entry("console.cli.prepare", "Prepare datasets: download, verify, extract, split."),
         "datasets": Entry("console.cli.datasets", "List, check, verify, stop and prune datasets."),

@@ -1,8 +1,7 @@
-"""`runs`: list, follow, relaunch, stop and classify single runs."""
+"""`runs`: list, follow, retry, stop and classify single runs."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,14 +10,15 @@ import typer
 from console.cli.invocation import Json, places_of, reading_state
 from console.cli.lazy import new_group
 from console.cli.output import moment_text, say, say_json, say_table
+from console.cli.retrying import Yes, retry_runs
 from console.cli.runs_text import find_run, run_facts, say_runs
-from foundation.problems import DataProblem, UsageProblem
+from foundation.problems import DataProblem
 from state.lifecycle import FailureClass, RunState
 
 if TYPE_CHECKING:
     from state.records import Run
 
-app = new_group("List, follow, relaunch, stop and classify single runs.")
+app = new_group("List, follow, retry, stop and classify single runs.")
 
 RunNames = Annotated[list[str], typer.Argument(metavar="RUN...", help="Numbers, or SWEEP/COMPETITION/SEED.")]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its number, or SWEEP/COMPETITION/SEED.")]
@@ -128,22 +128,9 @@ def logs(
 
 
 @app.command()
-def relaunch(
-    context: typer.Context,
-    run: RunNames,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Re-roll agents' own failures without asking.")
-    ] = False,
-    json: Json = False,
-) -> None:
+def retry(context: typer.Context, run: RunNames, yes: Yes = False, json: Json = False) -> None:
     """Queue ended runs again; asks before it re-rolls a seed whose agent itself had failed."""
-    from state.transitions import is_reroll
-
-    found = _found(context, run)
-    rerolled = [one for one in found if is_reroll(one)]
-    if rerolled and not yes:
-        _confirm_rerolls(rerolled)
-    _ask(context, "run.relaunch", {"run_ids": [one.id for one in found]}, json=json)
+    retry_runs(context, _found(context, run), yes=yes, json=json)
 
 
 @app.command()
@@ -172,20 +159,6 @@ def classify(
 def _found(context: typer.Context, names: list[str]) -> list[Run]:
     with reading_state(context) as database:
         return [find_run(database, name) for name in names]
-
-
-def _confirm_rerolls(rerolled: list[Run]) -> None:
-    named = ", ".join(
-        f"{run.competition_id} seed {run.seed} ({run.failure_class or run.state})" for run in rerolled
-    )
-    if not sys.stdin.isatty():
-        raise UsageProblem(
-            f"{len(rerolled)} of these runs did not fail for the infrastructure",
-            f"{named}; relaunching them re-rolls their seeds, which changes the statistics",
-            "Give --yes to do it all the same.",
-        )
-    say(f"Relaunching re-rolls {named}: the row's export will say so.")
-    typer.confirm("Relaunch?", abort=True)
 
 
 def _ask(context: typer.Context, kind: str, arguments: dict[str, Any], *, json: bool) -> None:

@@ -50,21 +50,25 @@ def find_run(database: Database, text: str) -> Run:
     Raises:
         UsageProblem: there is none, or the name is neither.
     """
+    from competitions.registry import resembling
     from state import runs, sweeps
 
     if text.isdigit():
         return runs.get(database, int(text))
     sweep_id, _, rest = text.partition("/")
     competition_id, _, seed = rest.partition("/")
+    next_step = "'mlebench-console runs list' shows the runs."
     if seed.isdigit():
         sweep = sweeps.get(database, sweep_id)
-        for run in runs.of_sweep(database, sweep.id):
+        members = runs.of_sweep(database, sweep.id)
+        for run in members:
             if run.competition_id == competition_id and run.seed == int(seed):
                 return run
+        close = resembling(competition_id, {run.competition_id for run in members} - {competition_id})
+        if close:
+            next_step = f"Did you mean {sweep.id}/{close[0]}/{seed}?"
     raise UsageProblem(
-        f"there is no run '{text}'",
-        "a run is named by its number or as SWEEP/COMPETITION/SEED",
-        "'mlebench-console runs list' shows the runs.",
+        f"there is no run '{text}'", "a run is named by its number or as SWEEP/COMPETITION/SEED", next_step
     )
 
 

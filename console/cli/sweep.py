@@ -10,9 +10,14 @@ import typer
 from console.cli.invocation import Json, places_of, reading_state
 from console.cli.lazy import new_group
 from console.cli.output import duration_text, say, say_json
+from console.cli.retrying import Yes, retry_runs
 from console.cli.runs_text import run_facts, say_runs
+from console.cli.sweep_import import import_groups
 from console.cli.sweep_launch import launch
+from console.cli.sweep_remove import remove
 from console.cli.sweeps_text import say_sweeps, sweep_facts
+from foundation.problems import UsageProblem
+from state.lifecycle import FailureClass
 
 app = new_group("Launch and steer sweeps: an agent on competitions and seeds.")
 
@@ -20,6 +25,8 @@ SweepId = Annotated[str, typer.Argument(metavar="SWEEP", help="Its name, or an u
 
 
 app.command()(launch)
+app.command("import")(import_groups)
+app.command("rm")(remove)
 
 
 @app.command("list")
@@ -93,6 +100,34 @@ def stop(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
 
 
 @app.command()
+def retry(
+    context: typer.Context,
+    sweep_id: SweepId,
+    failure_class: Annotated[
+        list[FailureClass] | None,
+        typer.Option("--class", help="Runs that failed of this; repeatable. Infrastructure if not given."),
+    ] = None,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Queue failed runs of a sweep again; asks before it re-rolls a seed whose agent itself had failed."""
+    from state import runs, sweeps
+
+    wanted = failure_class or [FailureClass.INFRASTRUCTURE]
+    with reading_state(context) as database:
+        sweep = sweeps.get(database, sweep_id)
+        failed = [run for kind in wanted for run in runs.failed(database, sweep.id, kind)]
+    if failed:
+        retry_runs(context, failed, yes=yes, json=json)
+    else:
+        raise UsageProblem(
+            f"sweep {sweep.id} has no failed run to retry",
+            f"none failed of {' or '.join(wanted)}",
+            "Name another class: --class crash",
+        )
+
+
+@app.command()
 def concurrency(
     context: typer.Context,
     sweep_id: SweepId,
@@ -101,6 +136,17 @@ def concurrency(
 ) -> None:
     """Change how many runs of a sweep are live at once."""
     _steer(context, "sweep.concurrency", sweep_id, json=json, value=runs)
+
+
+@app.command()
+def priority(
+    context: typer.Context,
+    sweep_id: SweepId,
+    value: Annotated[int, typer.Argument(metavar="PRIORITY", help="Higher goes first; usual is 0.")],
+    json: Json = False,
+) -> None:
+    """Change which sweep's runs start first when slots come free."""
+    _steer(context, "sweep.priority", sweep_id, json=json, value=value)
 
 
 @app.command()

@@ -53,41 +53,58 @@ def launch(
     split: Annotated[
         str | None, typer.Option(metavar="NAME|FILE", help="low, medium, high, all ... or a file of ids.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds of every competition; 3.")] = None,
-    hours: Annotated[float | None, typer.Option(min=0.0, help="The time limit of a run; 24.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, show_default="3", help="Seeds of every competition.")
+    ] = None,
+    hours: Annotated[
+        float | None, typer.Option(min=0.0, show_default="24", help="The time limit of a run.")
+    ] = None,
     minutes: Annotated[
         float | None, typer.Option(min=0.0, help="The same in minutes, for short trials.")
     ] = None,
-    concurrency: Annotated[int | None, typer.Option(min=1, help="How many runs at once; 1.")] = None,
-    priority: Annotated[int | None, typer.Option(help="Higher goes first; 0.")] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, show_default="1", help="How many runs at once.")
+    ] = None,
+    priority: Annotated[int | None, typer.Option(show_default="0", help="Higher goes first.")] = None,
     start_ramp: Annotated[
-        float | None, typer.Option(metavar="SECONDS", min=0.0, help="Time between two starts; none.")
+        float | None,
+        typer.Option(metavar="SECONDS", min=0.0, show_default="0", help="Time between two starts."),
     ] = None,
     retries: Annotated[
         int | None,
-        typer.Option(min=0, help="How often a run that failed for the infrastructure starts again; 2."),
+        typer.Option(
+            min=0, help="How often a run that failed for the infrastructure starts again.", show_default="2"
+        ),
     ] = None,
-    cpus: Annotated[float | None, typer.Option(min=0.0, help="Processors that a run counts as; 1.")] = None,
+    cpus: Annotated[
+        float | None, typer.Option(min=0.0, show_default="1", help="Processors that a run counts as.")
+    ] = None,
     memory_gb: Annotated[
         float | None, typer.Option(min=0.0, help="Memory limit of a run; none if not given or 0.")
     ] = None,
     runtime: Annotated[
         Runtime | None,
         typer.Option(
-            help="docker: containers; process: isolated by bubblewrap where that works, which is"
-            " usual; plain: never isolated."
+            show_default="process",
+            help="docker: containers; process: isolated by bubblewrap where that works; plain: never isolated.",
         ),
     ] = None,
     network: Annotated[
         Network | None,
-        typer.Option(help="What agents may reach: nothing (usual), the hosts of --allow, or everything."),
+        typer.Option(
+            show_default="none", help="What agents may reach: nothing, the hosts of --allow, or everything."
+        ),
     ] = None,
     allow: Annotated[
         list[str] | None,
         typer.Option(metavar="HOST[:PORT]", help="A host of the network 'models'; repeatable."),
     ] = None,
-    gpus: Annotated[int | None, typer.Option(min=-1, help="GPUs of a container; -1 is all; 0.")] = None,
-    runs_per_gpu: Annotated[int | None, typer.Option(min=1, help="How many runs share a GPU; 1.")] = None,
+    gpus: Annotated[
+        int | None, typer.Option(min=-1, show_default="0", help="GPUs of a container; -1 is all.")
+    ] = None,
+    runs_per_gpu: Annotated[
+        int | None, typer.Option(min=1, show_default="1", help="How many runs share a GPU.")
+    ] = None,
     idle_minutes: Annotated[
         float | None,
         typer.Option(min=0.0, help="End a run in which nothing happens for so long; 0 is never."),
@@ -105,7 +122,7 @@ def launch(
     ] = None,
     edition: Annotated[
         EditionName | None,
-        typer.Option(help="v1, as MLE-bench is, or corrected, with its known defects mended."),
+        typer.Option(show_default="v1", help="v1 is MLE-bench bit for bit; corrected mends its defects."),
     ] = None,
     agents_dir: Annotated[
         Path | None, typer.Option(metavar="DIR", help="An agents folder in MLE-bench's format.")

@@ -75,15 +75,15 @@ def _write_run(folder: Path, attempt: Path, submission: Path | None) -> None:
     if submission is not None:
         target = folder / protocol.SUBMISSION / protocol.SUBMISSION_FILE
         target.parent.mkdir()
-        _copy(submission, target)
+        copy_file(submission, target)
     log = attempt / protocol.LOG
     if log.is_file() and not log.is_symlink():
-        _copy(log, folder / "run.log")
+        copy_file(log, folder / "run.log")
     for name in (protocol.LOGS, protocol.CODE):
-        _copy_tree(attempt / name, folder / name)
+        copy_tree(attempt / name, folder / name)
 
 
-def _copy_tree(source: Path, target: Path) -> None:
+def copy_tree(source: Path, target: Path) -> None:
     """Copy what is a regular file in real folders; an agent may have left links, pipes and devices."""
     left = _FOLDER_LIMIT_BYTES
     for here, folders, names in os.walk(source, followlinks=False):
@@ -96,9 +96,10 @@ def _copy_tree(source: Path, target: Path) -> None:
                 continue
             left -= found.st_size
             inside.mkdir(parents=True, exist_ok=True)
-            _copy(path, inside / name)
+            copy_file(path, inside / name)
 
 
-def _copy(source: Path, target: Path) -> None:
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a regular file that an agent may have left to where there is none yet."""
     with reading_untrusted(source) as stream, target.open("xb") as written:
         shutil.copyfileobj(stream, written)

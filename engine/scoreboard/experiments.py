@@ -13,7 +13,7 @@ from foundation.problems import UsageProblem
 from state import experiments, runs, sweeps
 from state.database import Database
 from state.lifecycle import MEDALS, FailureClass, Outcome, RunState
-from state.records import Run, Sweep, SweepSpec
+from state.records import IMPORTED, Run, Sweep, SweepSpec
 
 _GIB = 1 << 30
 
@@ -145,13 +145,18 @@ def _gather(entry: _Entry, runs_of: list[list[Run]]) -> Evidence:
         conditions=conditions_of(newest),
         trials=tuple(trial_of(run) for part in runs_of for run in sorted(part, key=lambda run: run.seed)),
         created_at=newest.created_at,
-        limit_hours=newest.spec.time_limit_seconds / 3600,
+        limit_hours=newest.spec.time_limit_seconds / 3600 or None,
         planned_seeds=sum(sweep.spec.seeds for sweep in entry.sweeps),
         conflict="; ".join(conflicts),
         note=entry.note,
         sweep_ids=tuple(sweep.id for sweep in entry.sweeps),
-        gpus=None if newest.spec.gpus < 0 else newest.spec.gpus / max(1, newest.spec.runs_per_gpu),
+        gpus=_gpus_of(newest.spec),
     )
+
+
+def _gpus_of(spec: SweepSpec) -> float | None:
+    known = spec.gpus >= 0 and spec.runtime != IMPORTED
+    return spec.gpus / max(1, spec.runs_per_gpu) if known else None
 
 
 def conditions_of(sweep: Sweep) -> Conditions:
@@ -160,7 +165,7 @@ def conditions_of(sweep: Sweep) -> Conditions:
         edition=sweep.spec.edition,
         agent=sweep.spec.agent_id,
         agent_version=sweep.agent_version[:12],
-        hours=limit_text(sweep.spec.time_limit_seconds / 3600),
+        hours=limit_text(sweep.spec.time_limit_seconds / 3600) if sweep.spec.time_limit_seconds else "",
         hardware=hardware_of(sweep.spec),
         network=sweep.spec.network,
         data="demo" if sweep.spec.demo else "real",
@@ -168,7 +173,9 @@ def conditions_of(sweep: Sweep) -> Conditions:
 
 
 def hardware_of(spec: SweepSpec) -> str:
-    """What a run was given of its machine, in one line."""
+    """What a run was given of its machine, in one line; empty where that was elsewhere."""
+    if spec.runtime == IMPORTED:
+        return ""
     parts = [f"{spec.cpus:g} CPU"]
     parts.append("memory unlimited" if spec.memory_bytes is None else f"{spec.memory_bytes / _GIB:g} GiB")
     if spec.gpus:

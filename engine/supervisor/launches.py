@@ -17,13 +17,12 @@ from engine.settings import Settings
 from engine.space import gigabytes
 from engine.supervisor.arguments import Arguments
 from engine.sweeps import container_needs
-from engine.sweeps.launch import Launch
+from engine.sweeps.launch import Launch, check_name
 from foundation.problems import DataProblem, UsageProblem
 from state import experiments, sweeps
 from state.database import Database
 from state.records import Sweep, SweepSpec
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9._-]+")
 _MOST_SEEDS = 1000
 
@@ -185,13 +184,7 @@ def _check_size(spec: SweepSpec, settings: Settings) -> None:
 def _identifier(database: Database, launch: Launch) -> str:
     """The given name, or the agent's with the next free number."""
     if launch.name:
-        if not _NAME.fullmatch(launch.name):
-            raise UsageProblem(
-                f"'{launch.name}' can't name a sweep",
-                "",
-                "Use letters, digits, '.', '_' and '-', at most 100.",
-            )
-        return launch.name
+        return check_name(launch.name)
     slug = _NOT_IN_A_SLUG.sub("-", launch.spec.agent_id).strip("-.") or "sweep"
     number = 1
     while sweeps.find(database, f"{slug}-{number}") is not None:

@@ -20,6 +20,8 @@ from engine.supervisor.keeper import RunnerKeeper
 from engine.supervisor.requests import RequestDesk
 from engine.supervisor.retrying import Retrier
 from engine.supervisor.starting import Starter
+from engine.sweeps.importing import SweepImport
+from engine.sweeps.removing import SweepRemoval
 from engine.workers import WorkerPool
 from foundation.clock import Clock
 from state import runs
@@ -68,7 +70,10 @@ class Supervisor:
         )
         self._datasets = DatasetDesk(database, pool, clock, data_dir=places.data_dir, room=room)
         asked = DatasetRequests(database, self._datasets, places.data_dir, clock)
-        self._requests = RequestDesk(database, places, clock, log, asked.handlers, settings)
+        self._removal = SweepRemoval(database, samples, places, log)
+        self._import = SweepImport(database, places, clock)
+        more = asked.handlers | self._removal.handlers | self._import.handlers
+        self._requests = RequestDesk(database, places, clock, log, more, settings)
         gpus = GpuPool(nvidia_reader(), clock)
         self._starter = Starter(database, places, clock, log, redaction, gpus, settings)
         self._retrier = Retrier(database, clock)
@@ -82,16 +87,19 @@ class Supervisor:
             _Timed("requests", self._answer, WAKE_SECONDS),
             _Timed("datasets", self._datasets.step, 0.3),
             _Timed("intake", self._intake.step, 0.25),
+            _Timed("importing", self._import.settle, 0.1),
             _Timed("grading", self._grading.step, 0.25),
             _Timed("retrying", self._retrier.step, 1.0),
             _Timed("starting", self._starter.step, 0.25),
             _Timed("runner", self._keeper.step, 0.25),
+            _Timed("removing", self._removal.step, 0.25),
             _Timed("heartbeat", self._beat, 2.0),
             _Timed("notifying", self._notifier.step, 2.0),
         ]
 
     def recover(self) -> None:
         """Bring together what the state says and what is there, after whatever happened before."""
+        self._import.recover()
         self._datasets.recover()
         self._starter.recover()
         self._beat()

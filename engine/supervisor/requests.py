@@ -34,7 +34,7 @@ class RequestDesk:
         places: Places,
         clock: Clock,
         log: Log,
-        dataset_handlers: Mapping[str, Handler],
+        more: Mapping[str, Handler],
         settings: Settings,
     ) -> None:
         self._database = database
@@ -48,11 +48,12 @@ class RequestDesk:
             "sweep.resume": self._resume,
             "sweep.stop": self._stop_sweep,
             "sweep.concurrency": self._set_concurrency,
+            "sweep.priority": self._set_priority,
             "run.relaunch": self._relaunch,
             "run.stop": self._stop_runs,
             "run.classify": self._classify,
             "experiment.assign": self._assign,
-            **dataset_handlers,
+            **more,
         }
 
     def step(self) -> None:
@@ -126,6 +127,13 @@ class RequestDesk:
             raise UsageProblem(f"a concurrency of {value} starts nothing", "", "Pause the sweep instead.")
         sweeps.set_concurrency(self._database, sweep.id, value, now=self._clock.now())
         return Answer(f"sweep {sweep.id} runs at most {value} at once", sweep.id)
+
+    def _set_priority(self, arguments: Arguments, _by: str) -> Answer:
+        sweep = sweeps.get(self._database, arguments.text("sweep_id"))
+        value = arguments.integer("value")
+        arguments.done()
+        sweeps.set_priority(self._database, sweep.id, value, now=self._clock.now())
+        return Answer(f"sweep {sweep.id} has priority {value}", sweep.id)
 
     def _relaunch(self, arguments: Arguments, by: str) -> Answer:
         chosen = [runs.get(self._database, number) for number in arguments.integers("run_ids")]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from foundation.problems import UsageProblem
 from state.records import Sweep, SweepSpec
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,19 @@ class Launch:
     def run_count(self) -> int:
         """How many runs it comes to."""
         return len(self.spec.competitions) * self.spec.seeds
+
+
+def check_name(name: str) -> str:
+    """The name, if it can be a sweep's and its folder's.
+
+    Raises:
+        UsageProblem: it can't.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageProblem(
+            f"'{name}' can't name a sweep", "", "Use letters, digits, '.', '_' and '-', at most 100."
+        )
+    return name
 
 
 def launch_of(sweep: Sweep, experiments: Sequence[str]) -> Launch:

@@ -103,7 +103,7 @@ def test_a_run_without_a_log_says_so(cli: Cli, world: Database) -> None:
 
 
 def test_rerolls_are_not_done_without_being_told_to(cli: Cli, world: Database) -> None:
-    told = cli("runs", "relaunch", "dummy-1/spooky-author-identification/1")
+    told = cli("runs", "retry", "dummy-1/spooky-author-identification/1")
     assert told.code == 2
     assert "spooky-author-identification seed 1 (crash)" in told.err
     assert "--yes" in told.err

@@ -86,7 +86,7 @@ def test_what_was_stopped_is_relaunched_on_demand(cli: Cli, engine: None, prepar
         assert cli("runs", "stop", str(run["id"])).code == 0
         wait_for(cli, "one", "stopped")
     assert cli("sweep", "resume", "one").code == 0
-    assert cli("runs", "relaunch", str(run["id"]), "--yes").code == 0
+    assert cli("runs", "retry", str(run["id"]), "--yes").code == 0
     wait_for(cli, "one", "finished")
 
 

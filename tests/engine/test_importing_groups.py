@@ -1,0 +1,93 @@
+"""Our own runs, exported as a run group, graded by `grade` and imported again, have one and the same grades."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.control import RefusedRequest
+from engine.grading.batch import read_submissions
+from engine.grading.many import grade_many
+from engine.rungroups import find_groups, submission_lines, write_submission_list
+from engine.scoreboard.bundle import counted_trials, write_runs
+from engine.scoreboard.experiments import find_evidence
+from engine.scoreboard.provenance import files_of
+from engine.sweeps.importing import ARRIVING, agent_of_group, staged
+from foundation.problems import DataProblem
+from state import database
+from state.lifecycle import Outcome, RunState
+from state.records import IMPORTED
+from tests.engine.harness import COMPETITION, SUBMIT, Harness, eventually
+
+AS_THE_SEED_SAYS = (
+    f'if [ "$SEED" = 1 ]; then {SUBMIT}; elif [ "$SEED" = 2 ]; then'
+    """ sed '2,$s/False/True/' "$DATA_DIR/sample_submission.csv" > "$SUBMISSION_DIR/submission.csv";"""
+    ' elif [ "$SEED" = 3 ]; then echo nonsense > "$SUBMISSION_DIR/submission.csv"; fi; echo code > "$CODE_DIR/train.py"'
+)
+
+
+def exported(harness: Harness, sweep_id: str, folder: Path) -> None:
+    state = database.open_for_reading(harness.places.state_dir)
+    try:
+        evidence = find_evidence(state, sweep_id)
+        counted = counted_trials(evidence, pad_missing=False)
+        write_runs(folder, evidence, counted, now=1e9, locate=lambda trial: files_of(state, trial))
+    finally:
+        state.close()
+
+
+def test_export_grade_and_import_agree(harness: Harness, tmp_path: Path) -> None:
+    harness.agent("seeded", AS_THE_SEED_SAYS)
+    harness.start()
+    sweep_id = harness.launch("seeded", seeds=4, runtime="plain")
+    own = {run.seed: (run.outcome, run.score) for run in harness.ended()}
+    assert [own[seed][0] for seed in (3, 4)] == [Outcome.INVALID, Outcome.NO_SUBMISSION]
+    assert own[1][1] != own[2][1]
+
+    groups = tmp_path / "runs"
+    exported(harness, sweep_id, groups)
+    lines = [line for group in find_groups(groups) for line in submission_lines(group)]
+    write_submission_list(tmp_path / "submission.jsonl", lines)
+    reports = grade_many(
+        read_submissions(tmp_path / "submission.jsonl"), data_dir=harness.places.data_dir
+    ).reports
+    assert [report.score for report in reports] == [own[seed][1] for seed in (1, 2, 3, 4)]
+
+    with staged(harness.places, groups) as (place, found):
+        assert [(run.competition_id, run.seed) for run in found] == [(COMPETITION, seed) for seed in own]
+        harness.ask("sweep.import", place=place, name="again", agent_id=agent_of_group(groups))
+    eventually(lambda: all(run.has_ended for run in harness.runs()))
+    imported = [run for run in harness.runs() if run.sweep_id == "again"]
+    assert {run.seed: (run.outcome, run.score) for run in imported} == own
+    assert all(run.state is RunState.FINISHED for run in imported)
+    assert [harness.attempts(run)[0].runtime for run in imported] == [IMPORTED] * 4
+    assert (harness.folder(imported[0]) / "code" / "train.py").read_text() == "code\n"
+    assert not list((harness.places.state_dir / ARRIVING).iterdir())
+
+
+def test_what_can_not_be_graded_is_not_imported_and_leaves_nothing(harness: Harness, tmp_path: Path) -> None:
+    run_id = "leaf-classification_11111111-2222-4333-8444-555555555555"
+    folder = tmp_path / "2024-10-08T01-00-00-GMT_run-group_aide" / run_id / "submission"
+    folder.mkdir(parents=True)
+    (folder / "submission.csv").write_text("id\n")
+    metadata = {"run_group": "g", "created_at": "", "runs": {run_id: {"success": True}}}
+    (folder.parent.parent / "metadata.json").write_text(json.dumps(metadata))
+    harness.start()
+    with (
+        pytest.raises(RefusedRequest, match="leaf-classification is not prepared"),
+        staged(harness.places, folder.parent.parent) as (place, _),
+    ):
+        harness.ask("sweep.import", place=place, name="again", agent_id="aide")
+    assert harness.runs() == []
+    assert not list((harness.places.state_dir / ARRIVING).iterdir())
+    with pytest.raises(DataProblem, match="holds no run group"), staged(harness.places, tmp_path / "none"):
+        pass
+
+
+def test_an_import_that_was_killed_while_it_copied_leaves_nothing(harness: Harness) -> None:
+    left = harness.places.state_dir / ARRIVING / "abc"
+    (left / "runs").mkdir(parents=True)
+    harness.start()
+    eventually(lambda: not left.exists())
