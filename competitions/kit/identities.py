@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-Positions = npt.NDArray[np.intp]
-Words = npt.NDArray[np.uint64]
+from competitions.kit import spellings
+from competitions.kit.spellings import Words
 
-_MAX_PACKED_BYTES = 1 << 30
-_WORD = 8
+Positions = npt.NDArray[np.intp]
+
+_MAX_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,24 @@ def _pair_unique(wanted: pd.Series, given: pd.Series) -> Positions | None:
     # Sorting whole numbers is several times as fast as hashing a million Python texts that lie all over memory.
     if wanted.dtype.kind in "iu" and wanted.dtype == given.dtype:
         return _pair_sorted(wanted.to_numpy(), given.to_numpy())
-    packed = _pack(wanted), _pack(given)
-    if packed[0] is None or packed[1] is None or packed[0].dtype != packed[1].dtype:
+    words = _words(wanted, given)
+    if words is None:
         return None
-    positions = _pair_sorted(_fingerprints(packed[0]), _fingerprints(packed[1]))
-    if positions is None or (packed[0] != packed[1][positions]).any():
+    positions = _pair_sorted(*(spellings.mixed(side) for side in words))
+    if positions is None or any((one != other[positions]).any() for one, other in zip(*words, strict=True)):
         return None
     return positions
+
+
+def _words(wanted: pd.Series, given: pd.Series) -> list[list[Words]] | None:
+    """The bytes of ids that are texts, eight to a column; None where they are not, or would take too much memory."""
+    if not all(isinstance(ids.dtype, pd.StringDtype) for ids in (wanted, given)):
+        return None
+    texts = [spellings.of_column(ids) for ids in (wanted, given)]
+    longest = max(side.longest for side in texts)
+    if longest * len(wanted) > _MAX_BYTES:
+        return None
+    return [side.words(max(longest, 1)) for side in texts]
 
 
 def _pair_sorted(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> Positions | None:
@@ -63,31 +75,6 @@ def _pair_sorted(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> Positions
     positions = np.empty(len(wanted), dtype=np.intp)
     positions[by_wanted] = by_given
     return positions
-
-
-def _pack(ids: pd.Series) -> npt.NDArray[np.bytes_] | None:
-    """Ids of ASCII text as bytes of one width; None where that is not possible or takes too much memory."""
-    if not isinstance(ids.dtype, pd.StringDtype):
-        return None
-    texts = ids.to_numpy(dtype=object)
-    width = max(map(len, texts.tolist()), default=0)
-    width = max(_WORD, -(-width // _WORD) * _WORD)
-    if width * len(texts) > _MAX_PACKED_BYTES:
-        return None
-    try:
-        return texts.astype(f"S{width}")
-    except UnicodeEncodeError:
-        return None
-
-
-def _fingerprints(packed: npt.NDArray[np.bytes_]) -> Words:
-    words = packed.view(np.uint64).reshape(len(packed), -1)
-    keys = np.random.RandomState(0).randint(1 << 62, size=words.shape[1], dtype=np.uint64) * 2 + 1
-    mixed = np.zeros(len(packed), dtype=np.uint64)
-    for column, key in enumerate(keys):
-        mixed = (mixed ^ words[:, column]) * key
-        mixed ^= mixed >> np.uint64(32)
-    return mixed
 
 
 def _pair_any(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> Positions | Mismatch:

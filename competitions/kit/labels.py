@@ -27,7 +27,7 @@ def coded_sets(truth: pd.Series, predicted: pd.Series) -> tuple[LabelSets, Label
 
     Repeats and surplus blanks don't matter; a cell that is missing or no text holds no label.
     """
-    truth_names, given_names = (names.split(_spelt(side)) for side in (truth, predicted))
+    truth_names, given_names = (names.split(_texts_alone(side)) for side in (truth, predicted))
     truth_codes, codes = names.numbered(truth_names, given_names)
     width = int(max(truth_codes.max(initial=0), codes.max(initial=0))) + 1
     return (
@@ -36,11 +36,10 @@ def coded_sets(truth: pd.Series, predicted: pd.Series) -> tuple[LabelSets, Label
     )
 
 
-def _spelt(column: pd.Series) -> list[str]:
+def _texts_alone(column: pd.Series) -> pd.Series:
     if isinstance(column.dtype, pd.StringDtype):
-        texts: list[str] = column.fillna("").tolist()
-        return texts
-    return [cell if isinstance(cell, str) else "" for cell in column.tolist()]
+        return column
+    return pd.Series([cell if isinstance(cell, str) else "" for cell in column.tolist()], dtype="str")
 
 
 def _sets(pairs: npt.NDArray[np.intp], width: int, rows: int) -> LabelSets:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from competitions.kit import matching, names
+from competitions.kit import matching, names, spellings
 from competitions.kit.names import Names
 from competitions.task import InvalidSubmission
 
 Positions = npt.NDArray[np.intp]
 
 
-def ranks(
-    truth: Sequence[str], given: Sequence[str], column: str, rows: Positions
-) -> tuple[Positions, Positions]:
+def ranks(truth: pd.Series, given: pd.Series, column: str, rows: Positions) -> tuple[Positions, Positions]:
     """The true rank of each given name, row after row, and the number of names of each row.
 
     Args:
@@ -32,10 +29,10 @@ def ranks(
         raise InvalidSubmission(
             f"Row {rows[row] + 1}: {column} holds {told.sizes[row]} names, expected {wanted.sizes[row]}."
         )
-    longest = int(wanted.lengths.max(initial=1))
-    _refuse(told.lengths > longest, told, column, rows)
-    columns = [[side.row.astype(np.uint64), *side.words(longest)] for side in (wanted, told)]
-    orders = [np.argsort(names.mixed(side)) for side in columns]
+    longest = max(wanted.spelt.longest, 1)
+    _refuse(told.spelt.lengths > longest, told, column, rows)
+    columns = [[side.row.astype(np.uint64), *side.spelt.words(longest)] for side in (wanted, told)]
+    orders = [np.argsort(spellings.mixed(side)) for side in columns]
     if any((one[orders[0]] != two[orders[1]]).any() for one, two in zip(*columns, strict=True)):
         true_codes, codes = matching.codes(*map(tuple, columns))
         known = np.bincount(true_codes, minlength=int(codes.max()) + 1)

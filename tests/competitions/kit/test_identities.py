@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import identities
+from competitions.kit import identities, spellings
 from competitions.kit.identities import Mismatch, pair_up
 
 KINDS = {
@@ -62,13 +62,13 @@ def test_many_ids_in_another_order_are_paired(make: object) -> None:
 
 
 def test_equal_fingerprints_of_other_ids_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identities, "_fingerprints", lambda packed: np.arange(len(packed), dtype=np.uint64))
+    monkeypatch.setattr(spellings, "mixed", lambda words: np.arange(len(words[0]), dtype=np.uint64))
     found = pair_up(pd.Series(["a", "b"]), pd.Series(["b", "a"]))
     assert isinstance(found, np.ndarray) and found.tolist() == [1, 0]
 
 
 def test_one_huge_id_does_not_make_all_of_them_huge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identities, "_MAX_PACKED_BYTES", 1000)
+    monkeypatch.setattr(identities, "_MAX_BYTES", 1000)
     ids = pd.Series(["x" * 900, "a"])
     found = pair_up(ids, ids.iloc[::-1].reset_index(drop=True))
     assert isinstance(found, np.ndarray) and found.tolist() == [1, 0]

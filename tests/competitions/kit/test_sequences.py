@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import names, sequences
+from competitions.kit import sequences, spellings
 from competitions.task import InvalidSubmission
 
 NAMES = st.lists(
@@ -20,7 +21,9 @@ BLANKS = st.sampled_from([" ", "  ", "\t", "\n", "\u00a0", " \u2003 "])
 
 
 def ranks(truth: list[str], given: list[str]) -> tuple[list[int], list[int]]:
-    found, sizes = sequences.ranks(truth, given, "order", np.arange(len(truth)))
+    found, sizes = sequences.ranks(
+        *(pd.Series(side, dtype="str") for side in (truth, given)), "order", np.arange(len(truth))
+    )
     return found.tolist(), sizes.tolist()
 
 
@@ -33,7 +36,7 @@ def test_ranks_are_the_places_in_the_true_order(rows: list[list[str]], data: st.
     assert found == [row.index(name) for row, names in zip(rows, told, strict=True) for name in names]
 
 
-@pytest.mark.parametrize("bad", ["b b", "a c", "a aa", "a " + "x" * 100_000, "b \u00e9"])
+@pytest.mark.parametrize("bad", ["b b", "a c", "a aa", "a " + "x" * 1_000, "b \u00e9"])
 def test_foreign_and_repeated_names_are_told_by_row(bad: str) -> None:
     with pytest.raises(InvalidSubmission, match="Row 2: order must hold every name of its own exactly once"):
         ranks(["c d", "a b", "e"], ["d c", bad, "e"])
@@ -51,5 +54,5 @@ def test_the_number_of_names_is_checked(bad: str) -> None:
 
 
 def test_names_whose_mixed_numbers_are_equal_are_still_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "mixed", lambda columns: np.zeros(len(columns[0]), dtype=np.uint64))
+    monkeypatch.setattr(spellings, "mixed", lambda columns: np.zeros(len(columns[0]), dtype=np.uint64))
     assert ranks(["a b c", "d e"], ["c a b", "e d"])[0] == [2, 0, 1, 1, 0]
