@@ -1,5 +1,6 @@
 """VinBigData: a split of chest X-rays with radiologists' boxes, scored by mean average precision at IoU 0.4."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,7 +129,7 @@ class Found:
 
 def _corrected_score(found: Found, truth: Found) -> float:
     """PASCAL VOC's average precision over the real boxes."""
-    left, right, _ = _overlapping(found, truth, found.box, truth.box, above=MIN_IOU)
+    left, right, _ = _overlapping(found, truth, geometry.box_iou, above=MIN_IOU)
     hits = matching.greedy([(left, right)], len(found.id), len(truth.id)) >= 0
     by_class = np.argsort(found.label, kind="stable")
     positives = np.bincount(truth.label)
@@ -142,11 +143,8 @@ def _coco_score(found: Found, truth: Found) -> float:
     it: a match with the true box 0 counts as an error, and the predicted box 0 leaves its partner free.
     """
     found = found.take(np.sort(_best_of_groups(found.group)))
-    as_sizes, true_as_sizes = (
-        np.column_stack([side.box[:, :2], side.box[:, :2] + side.box[:, 2:]]) for side in (found, truth)
-    )
     at_least = float(np.nextafter(MIN_IOU, 0))
-    wanted = _overlapping(found, truth, as_sizes, true_as_sizes, above=at_least)[:2]
+    wanted = _overlapping(found, truth, _coco_iou, above=at_least)[:2]
     ignored = truth.beyond_measure()
     zero = int(np.argmax(found.id == 0)) if (found.id == 0).any() else len(found.id)
     partner = _partners(wanted, ~ignored[wanted[1]], zero, len(found.id), len(truth.id))
@@ -170,15 +168,29 @@ def _best_of_groups(group: Positions) -> Positions:
 
 
 def _overlapping(
-    found: Found, truth: Found, boxes: Numbers, true_boxes: Numbers, *, above: float
+    found: Found, truth: Found, iou: Callable[[Numbers, Numbers], Numbers], *, above: float
 ) -> tuple[Positions, Positions, Numbers]:
     return matching.overlapping(
         found.group,
         truth.group,
-        lambda left, right: geometry.box_iou(boxes[left], true_boxes[right]),
+        lambda left, right: iou(found.box[left], truth.box[right]),
         above=above,
         later_wins=True,
     )
+
+
+def _coco_iou(first: Numbers, second: Numbers) -> Numbers:
+    """COCO's overlap of boxes of which it takes the last two numbers for sizes.
+
+    Its minima and maxima pass NaN over, and an overlap that comes out as NaN is a match to it.
+    """
+    with np.errstate(all="ignore"):
+        ends = [boxes[:, :2] + boxes[:, 2:] for boxes in (first, second)]
+        sides = np.fmin(ends[0], ends[1]) - np.fmax(first[:, :2], second[:, :2])
+        common = np.where((sides > 0).all(axis=1), sides[:, 0] * sides[:, 1], 0.0)
+        union = first[:, 2] * first[:, 3] + second[:, 2] * second[:, 3] - common
+        ratio = np.where(common > 0, common / union, 0.0)
+    return np.where(np.isnan(ratio), np.inf, ratio)
 
 
 def _partners(wanted: matching.Pairs, allowed: Mask, zero: int, firsts: int, seconds: int) -> Positions:
