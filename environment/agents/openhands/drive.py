@@ -1,0 +1,95 @@
+"""Drives OpenHands through its own library: one conversation in a folder of its own, until done or out of time."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import threading
+from pathlib import Path
+
+from openhands.sdk import LLM, Conversation
+from openhands.tools.preset.default import get_default_agent
+
+DATA = Path(os.environ.get("DATA_DIR", "/home/data"))
+SUBMISSION = Path(os.environ.get("SUBMISSION_DIR", "/home/submission"))
+LOGS = Path(os.environ.get("LOGS_DIR", "/home/logs"))
+CODE = Path(os.environ.get("CODE_DIR", "/home/code"))
+# Left at the end for a step that is being carried out.
+SPARE_SECONDS = 60.0
+MOST_CODE_BYTES = 1 << 20
+
+
+def say(text: str) -> None:
+    """Print a line that is seen at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def task(instructions: str, *, hours: float, steps: int) -> str:
+    """What OpenHands is told: the rules of the house, its limits, then the competition."""
+    name = "INSTRUCTIONS_OBFUSCATED_FILE" if instructions == "obfuscated" else "INSTRUCTIONS_FILE"
+    file = Path(os.environ.get(name, f"/home/{name.removesuffix('_FILE').lower()}.txt"))
+    limits = f"You have {hours:.1f} hours and {steps} steps. Nobody reads what you write; finish when you are done."
+    description = (DATA / "description.md").read_text(encoding="utf-8")
+    return f"{file.read_text(encoding='utf-8')}\n{limits}\n\nDESCRIPTION\n{description}"
+
+
+def keep_code(workspace: Path) -> None:
+    """Put the programs that were written where they are gathered from."""
+    for path in sorted(workspace.rglob("*")):
+        if (
+            path.suffix in (".py", ".ipynb", ".sh")
+            and path.is_file()
+            and path.stat().st_size <= MOST_CODE_BYTES
+        ):
+            target = CODE / path.relative_to(workspace)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+
+
+def main() -> None:
+    """Work on the task until OpenHands finishes, or its steps or its time are used up."""
+    parser = argparse.ArgumentParser(description="Run OpenHands on one competition.")
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--instructions", choices=("plain", "obfuscated"), default="plain")
+    asked = parser.parse_args()
+    seconds = float(os.environ.get("TIME_LIMIT_SECONDS", "86400"))
+    # Taken out of the environment, so that no program that OpenHands starts can print it.
+    key, server = os.environ.pop("LLM_API_KEY"), os.environ.pop("LLM_BASE_URL", "")
+    workspace = Path("workspace").absolute()
+    workspace.mkdir(exist_ok=True)
+    model = LLM(
+        model=asked.model,
+        api_key=key,
+        base_url=server or None,
+        seed=int(os.environ.get("SEED", "1")),
+        usage_id="agent",
+    )
+    conversation = Conversation(
+        agent=get_default_agent(llm=model, cli_mode=True),
+        workspace=str(workspace),
+        persistence_dir=str(LOGS / "openhands"),
+        max_iteration_per_run=asked.steps,
+        callbacks=[lambda event: say(f"{type(event).__name__}: {str(event)[:2000]}")],
+        visualizer=None,
+        delete_on_close=False,
+    )
+    out_of_time = threading.Timer(max(1.0, seconds - SPARE_SECONDS), conversation.pause)
+    out_of_time.daemon = True
+    out_of_time.start()
+    try:
+        conversation.send_message(task(asked.instructions, hours=seconds / 3600, steps=asked.steps))
+        conversation.run()
+    finally:
+        out_of_time.cancel()
+        keep_code(workspace)
+        conversation.close()
+    handed_in = (SUBMISSION / "submission.csv").is_file()
+    say(f"OpenHands has ended, {'with' if handed_in else 'without'} a submission")
+
+
+if __name__ == "__main__":
+    main()
