@@ -58,8 +58,7 @@ def grade(case: Grading) -> float:
             raise InvalidSubmission(f"Row {int(repeated.argmax()) + 1}: its customer has a row before it.")
     else:
         checks.columns_exactly(submission, ["customer_id", "prediction"])
-    scored = submission["customer_id"].astype(object).isin(answers["customer_id"].tolist())
-    submission = submission[scored]
+    submission = submission[_scored(submission["customer_id"], answers["customer_id"])]
     lacking = len(answers) - submission["customer_id"].nunique()
     if lacking:
         raise InvalidSubmission(f"{lacking} customers who are scored have no row; give every customer one.")
@@ -73,3 +72,9 @@ def grade(case: Grading) -> float:
     cells = submission["prediction"].tolist()[: len(truth)]
     guesses = [str(cell).split(" ", GUESSES)[:GUESSES] for cell in cells]
     return metrics.map_at_k(truth, guesses, GUESSES)
+
+
+def _scored(given: pd.Series, wanted: pd.Series) -> pd.Series:
+    if isinstance(given.dtype, pd.StringDtype) and isinstance(wanted.dtype, pd.StringDtype):
+        return given.isin(wanted)
+    return given.astype(object).isin(wanted.tolist())  # a number is no text that looks like it
