@@ -55,6 +55,6 @@ def grade(case: Grading) -> float:
     """ROC AUC in which the part up to a true positive rate of 0.4 counts twice."""
     checks.columns_present(case.submission, ["Id", "Label"])
     rows = checks.matched_rows(case.submission, case.answers, "Id")
-    scores = checks.numbers(case.submission, "Label")[rows]
+    scores = checks.numbers(case.submission, "Label", spelt="refused")[rows]
     truth = case.answers["Label"].to_numpy()
     return metrics.banded_auc(truth, scores, edges=(0, 0.4, 1), weights=(2, 1))

@@ -53,7 +53,7 @@ def grade(case: Grading) -> float:
     else:
         rows = checks.rows_asked_for(case.submission, answers, "id")
         given = np.arange(len(rows))
-    predicted = checks.numbers(case.submission, TARGET)[given]
+    predicted = checks.numbers(case.submission, TARGET, spelt="python")[given]
     errors = np.abs(checks.numbers(answers, TARGET)[rows] - predicted)
     types = pd.factorize(answers["type"])[0][rows]
     return mean_log_error(errors, types, floor=FLOOR if case.corrected else 0.0)

@@ -44,5 +44,5 @@ def grade(case: Grading) -> float:
     """The root mean squared error of the brightness of all pixels together."""
     checks.columns_present(case.submission, ["id", "value"])
     rows = checks.matched_rows(case.submission, case.answers, "id")
-    predicted = checks.numbers(case.submission, "value")[rows]
+    predicted = checks.numbers(case.submission, "value", spelt="python")[rows]
     return metrics.rmse(checks.numbers(case.answers, "value"), predicted)

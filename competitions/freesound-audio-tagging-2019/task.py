@@ -67,5 +67,5 @@ def grade(case: Grading) -> float:
             f"The columns stand in another order than expected: {ID}, then the classes as in {SAMPLE}."
         )
     rows = checks.matched_rows(case.submission, case.answers, ID)
-    scores = checks.numbers(case.submission, classes)[rows]
+    scores = checks.numbers(case.submission, classes, spelt="refused")[rows]
     return label_ranking_precision(case.answers[classes].to_numpy(), scores)

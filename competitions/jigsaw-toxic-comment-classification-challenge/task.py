@@ -51,7 +51,7 @@ def grade(case: Grading) -> float:
         return _grade_by_rank(case, columns, truth, scored)
     unscored = np.ones(len(rows), dtype=np.bool_)
     unscored[rows[scored]] = False
-    scores = checks.numbers(case.submission, columns, ignored=unscored)
+    scores = checks.numbers(case.submission, columns, ignored=unscored, spelt="python")
     return metrics.mean_column_auc(truth[scored], scores[rows[scored]])
 
 
@@ -68,7 +68,7 @@ def _grade_by_rank(
         )
     if scored[rows].sum() != scored.sum():
         raise InvalidSubmission("Some id stands there more than once; each id of test.csv must stand once.")
-    scores = checks.numbers(case.submission, columns, ignored=~scored[rows])
+    scores = checks.numbers(case.submission, columns, ignored=~scored[rows], spelt="python")
     given = scores[_ranked(case.submission, scored[rows])]
     return metrics.mean_column_auc(truth[_ranked(case.answers, scored)], given)
 

@@ -31,7 +31,9 @@ def grade(case: Grading) -> float:
         raise InvalidSubmission("There must be a column 'prediction', and none named 'toxicity' beside it.")
     answers = case.read_answers(columns=("id", "toxicity", *IDENTITIES))
     rows = checks.matched_rows(case.submission, answers, "id")
-    given = checks.numbers(case.submission, present[0], missing_ok=True, infinite_ok=True)[rows]
+    given = checks.numbers(case.submission, present[0], missing_ok=True, infinite_ok=True, spelt="refused")[
+        rows
+    ]
     claimed = (given >= 0.5).astype(np.float64)  # MLE-bench thresholds predictions too, not the truth alone
     toxic = (answers["toxicity"] >= 0.5).to_numpy()
     parts = [metrics.roc_auc(toxic, claimed)]

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import pandas as pd
 
-from competitions.kit import csv_text
+from competitions.kit import csv_text, former_types
 from competitions.raw import RawPath
 
 # What pandas takes for a missing cell, spelt out because it has no public name for it.
@@ -51,16 +51,36 @@ def read_csv(
     if isinstance(source, RawPath):
         with source.open("rb") as stream:
             return read_csv(stream, text=text, words=words, columns=columns, types=types, separator=separator)
+
+    def parsed(large: Sequence[str] = ()) -> pd.DataFrame:
+        as_words = [*large, *(words if text is None else ())]
+        return _parsed(source, text, as_words, columns, types, separator)
+
+    def again(large: Sequence[str]) -> pd.DataFrame:
+        source.seek(0)
+        return parsed(large)
+
+    table = parsed()
+    return former_types.restored(table, NA_WORDS, again) if text is None or text else table
+
+
+def _parsed(
+    source: IO[bytes],
+    text: Sequence[str] | None,
+    words: Sequence[str],
+    columns: Sequence[str] | None,
+    types: Mapping[str, str] | None,
+    separator: str,
+) -> pd.DataFrame:
     usecols = None if columns is None else list(columns)
-    known: dict[str, Any] = dict(types or {})  # any name that pandas has for a type
+    # a type may go by any name that pandas has for it
+    known: dict[str, Any] = {**(types or {}), **dict.fromkeys(words, str)}
     try:
         with warnings.catch_warnings():
             # Types are found chunk by chunk, as MLE-bench did it: a mixed column is not worth a warning.
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
             if text is None:
-                return pd.read_csv(
-                    source, sep=separator, usecols=usecols, dtype={**known, **dict.fromkeys(words, str)}
-                )
+                return pd.read_csv(source, sep=separator, usecols=usecols, dtype=known)
             if not text:
                 return pd.read_csv(source, sep=separator, usecols=usecols, dtype=str, keep_default_na=False)
             names = pd.read_csv(source, sep=separator, nrows=0).columns
