@@ -130,6 +130,12 @@ def in_state(database: Database, state: DatasetState) -> list[Dataset]:
     )
 
 
+def awaited(database: Database) -> frozenset[str]:
+    """The competitions that queued runs are on."""
+    rows = database.rows("SELECT DISTINCT competition_id FROM runs WHERE state = 'queued'")
+    return frozenset(row["competition_id"] for row in rows)
+
+
 def steps(database: Database, competition_id: str, edition: str) -> list[DatasetStep]:
     """Read a dataset's steps in order."""
     rows = database.rows(

@@ -9,10 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from competitions import registry
+from competitions.model import EDITIONS
 from engine.claims import Claimed
 from engine.datasets.access import state_after
 from engine.datasets.noting import Notebook
-from engine.datasets.planning import Lane, is_ready, next_lane
+from engine.datasets.planning import Lane, in_order, is_ready, next_lane, note_prepared
 from engine.datasets.sources import CHECK, DOWNLOAD, PREPARE
 from engine.runs.launching import edition_named
 from engine.space import DiskFull, free_bytes
@@ -32,6 +34,7 @@ from state import datasets
 from state.database import Database
 from state.records import Dataset, DatasetState
 
+_IN_HAND = (DatasetState.WAITING, DatasetState.WORKING)
 _BLAMELESS_TRIES = 3
 _CHECKS_AT_ONCE = 4
 _PROGRESS_SECONDS = 0.5
@@ -102,7 +105,8 @@ class DatasetDesk:
             free[Lane.DOWNLOAD] = (
                 0  # whoever has to accept rules learns of all of them before the hours begin
             )
-        for dataset in datasets.in_state(self._database, DatasetState.WAITING):
+        waiting = datasets.in_state(self._database, DatasetState.WAITING)
+        for dataset in in_order(self._database, waiting):
             key = (dataset.competition_id, dataset.edition)
             if key in self._not_yet and self._not_yet[key]():
                 continue
@@ -146,10 +150,21 @@ class DatasetDesk:
         self._pruning[self._pool.start(task, Limits())] = competition_id
 
     def refresh(self) -> None:
-        """Take into the state what of the prepared datasets is gone from the disk."""
-        for dataset in datasets.in_state(self._database, DatasetState.PREPARED):
-            if not is_ready(dataset.competition_id, edition_named(dataset.edition), self._data_dir):
+        """Take into the state what lies prepared on the disk, by whomever, and what does no longer."""
+        known = {(one.competition_id, one.edition): one for one in datasets.all_datasets(self._database)}
+        for dataset in known.values():
+            prepared = dataset.state is DatasetState.PREPARED
+            if prepared and not is_ready(
+                dataset.competition_id, edition_named(dataset.edition), self._data_dir
+            ):
                 self._notes.gone(dataset)
+        for competition_id in registry.all_ids():
+            for edition in EDITIONS:
+                found = known.get((competition_id, edition))
+                if found is not None and found.state in _IN_HAND:
+                    continue
+                if is_ready(competition_id, edition, self._data_dir):
+                    note_prepared(self._database, competition_id, edition, now=self._clock.now())
 
     def hear(self, news: Progressed | Ended) -> bool:
         """Take news of a task; False when the task is not one of ours."""

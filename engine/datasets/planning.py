@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -113,6 +114,24 @@ def request(database: Database, wanted: Plan, *, now: float) -> None:
         for step, why in wanted.skipped.items():
             skipped = Progress(StepState.SKIPPED, note=why)
             datasets.set_step(database, wanted.competition_id, wanted.edition, step, skipped, now=now)
+
+
+def in_order(database: Database, waiting: Sequence[Dataset]) -> list[Dataset]:
+    """Put first what runs wait for, then what is small: most of the benchmark is there long before the rest."""
+    wanted = datasets.awaited(database) if len(waiting) > 1 else frozenset()
+    told = {
+        (step.competition_id, step.edition): step.total
+        for step in datasets.all_steps(database)
+        if step.name == DOWNLOAD and step.unit == "bytes"
+    }
+
+    def place(dataset: Dataset) -> tuple[bool, float, float]:
+        size = told.get((dataset.competition_id, dataset.edition))
+        known = registry.get(dataset.competition_id).size_gb
+        by_facts = float("inf") if known is None else known * 1e9
+        return dataset.competition_id not in wanted, size or by_facts, dataset.requested_at or 0.0
+
+    return sorted(waiting, key=place)
 
 
 class Lane(Enum):

@@ -1,0 +1,131 @@
+"""Which dataset comes first, how fast they go, and which are found that others prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from competitions import registry
+from engine.datasets.desk import DatasetDesk, Room
+from engine.datasets.noting import Notebook
+from engine.datasets.planning import in_order
+from engine.datasets.sources import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
+from engine.datasets.throughput import Throughput, measured
+from engine.layout import dataset_folder
+from engine.workers import WorkerPool
+from foundation.clock import SystemClock
+from state import datasets, sweeps
+from state.database import Database, open_for_writing
+from state.datasets import Progress
+from state.records import DatasetState, StepState, SweepSpec
+
+SMALL, MIDDLE, LARGE, UNKNOWN = (
+    "spooky-author-identification",
+    "dog-breed-identification",
+    "siim-isic-melanoma-classification",
+    "statoil-iceberg-classifier-challenge",
+)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    (tmp_path / "state").mkdir()
+    opened = open_for_writing(tmp_path / "state")
+    yield opened
+    opened.close()
+
+
+def request(database: Database, *names: str) -> None:
+    for moment, name in enumerate(names):
+        datasets.request(database, name, "v1", steps=STEPS, source="", now=float(moment))
+
+
+def order(database: Database) -> list[str]:
+    waiting = datasets.in_state(database, DatasetState.WAITING)
+    return [dataset.competition_id for dataset in in_order(database, waiting)]
+
+
+def test_small_datasets_come_first_by_what_kaggle_told_or_else_the_facts(database: Database) -> None:
+    request(database, LARGE, UNKNOWN, MIDDLE, SMALL)
+    assert order(database) == [SMALL, MIDDLE, LARGE, UNKNOWN]
+    told = Progress(StepState.WAITING, 0, 1_000, "bytes")
+    datasets.set_step(database, UNKNOWN, "v1", DOWNLOAD, told, now=9)
+    assert order(database) == [UNKNOWN, SMALL, MIDDLE, LARGE]
+
+
+def test_what_runs_wait_for_comes_before_what_is_small(database: Database) -> None:
+    request(database, LARGE, SMALL)
+    spec = SweepSpec("dummy", "/agents", (LARGE,), seeds=1, time_limit_seconds=60)
+    sweeps.create(
+        database,
+        sweep_id="one",
+        name="one",
+        spec=spec,
+        agent_folder="/agents/dummy",
+        agent_version="1",
+        concurrency=1,
+        now=0,
+    )
+    assert order(database) == [LARGE, SMALL]
+
+
+def take(database: Database, name: str, step: str, size: int, start: float, end: float) -> None:
+    unit = "bytes" if size else ""
+    datasets.set_step(
+        database, name, "v1", step, Progress(StepState.WORKING, 0, size or None, unit), now=start
+    )
+    done = Progress(StepState.DONE, size, size or None, unit)
+    datasets.set_step(database, name, "v1", step, done, now=end)
+
+
+def throughput(database: Database, *names: str) -> Throughput:
+    return measured(datasets.steps(database, name, "v1") for name in names)
+
+
+def test_rates_are_measured_over_the_time_in_which_something_went_on(database: Database) -> None:
+    request(database, SMALL, MIDDLE)
+    assert throughput(database, SMALL, MIDDLE) == Throughput(None, None)
+    # Side by side from 0 to 20 and from 10 to 30, then nothing until 100: 60 bytes in 30 seconds.
+    take(database, SMALL, DOWNLOAD, 20, 0, 20)
+    take(database, MIDDLE, DOWNLOAD, 40, 10, 30)
+    for step in STEPS[2:]:
+        take(database, SMALL, step, 0, 100, 105)
+    found = throughput(database, SMALL, MIDDLE)
+    assert found == Throughput(download=2.0, prepare=4.0)
+    assert found.seconds(to_download=100, to_prepare=100) == 50.0
+    assert found.seconds(to_download=0, to_prepare=100) == 25.0
+    assert Throughput(2.0, None).seconds(to_download=100, to_prepare=100) is None
+
+
+def test_when_a_step_was_done_stays_known_when_all_are(database: Database, tmp_path: Path) -> None:
+    request(database, SMALL)
+    for step in (CHECK, DOWNLOAD, PREPARE):
+        take(database, SMALL, step, 0, 1, 2)
+    found = datasets.find(database, SMALL, "v1")
+    assert found is not None
+    Notebook(database, SystemClock()).prepared(found, 5)
+    ended = {step.name: step.ended_at for step in datasets.steps(database, SMALL, "v1")}
+    assert (ended[CHECK], ended[DOWNLOAD], ended[PREPARE]) == (2, 2, 2)
+    assert (ended[CHECKSUM] or 0) > 2
+
+
+def test_datasets_that_others_prepared_are_found_and_those_they_removed_are_missed(
+    database: Database, tmp_path: Path
+) -> None:
+    competition = registry.get(SMALL)
+    folder = dataset_folder(competition, tmp_path / "data")
+    for name in (competition.answers, competition.sample_submission):
+        path = folder.prepared / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("id\n")
+    pool = WorkerPool(tmp_path / "workers")
+    desk = DatasetDesk(database, pool, SystemClock(), data_dir=tmp_path / "data", room=Room(1, 1))
+    desk.recover()
+    found = datasets.find(database, SMALL, "v1")
+    assert found is not None and found.state is DatasetState.PREPARED
+    (folder.prepared / competition.answers).unlink()
+    desk.refresh()
+    found = datasets.find(database, SMALL, "v1")
+    assert found is not None and found.state is DatasetState.ABSENT
