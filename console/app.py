@@ -99,6 +99,7 @@ class ConsoleApp(App[str]):
         "host": lambda: _screen("host", "HostScreen"),
         "launch": lambda: _screen("launch", "LaunchScreen"),
         "events": lambda: _screen("events", "EventsScreen"),
+        "settings": lambda: _screen("settings", "SettingsScreen"),
     }
 
     def __init__(
@@ -175,6 +176,7 @@ class ConsoleApp(App[str]):
 
     def _begin(self) -> None:
         self._open_first()
+        self.reader.look_every = self.settings.refresh_seconds
         self.caller.begin()
         self.reader.start()
         self.set_interval(TICK_SECONDS, self._tick)
@@ -295,6 +297,13 @@ class ConsoleApp(App[str]):
         """Leave this state for the demo's."""
         if not self.refuses():
             self.exit(OPEN_DEMO)
+
+    def redraw_all(self) -> None:
+        """Draw everything again that is seen, because it is to look otherwise."""
+        self._refresh_frame()
+        for screen in self.screen_stack:
+            if isinstance(screen, ConsoleScreen):
+                screen.draw()
 
     def set_palette(self, name: str) -> None:
         """Change the theme."""

@@ -68,6 +68,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("host", "", "The machine, and who uses what of it", _go("host")),
     Command("launch", "", "Compose and launch a sweep", _go("launch")),
     Command("events", "", "Everything that happened", _go("events")),
+    Command("settings", "", "Looks, notifications and keys", _go("settings")),
     Command("pause", "SWEEP", "Start no more runs of a sweep", _sweep_state("pause"), needs=1),
     Command("resume", "SWEEP", "Start runs of a sweep again", _sweep_state("resume"), needs=1),
     Command("concurrency", "SWEEP N", "How many runs of a sweep may be live at once", _concurrency, needs=2),

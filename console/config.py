@@ -8,11 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from console.keys import KeyTable, rebound
+from console.keys import KeyTable
+from console.rebinding import rebound
 from console.theme import DARK, MONOCHROME, PALETTE_NAMES, THEME_NAMES, Palette
 from engine.notifications.calls import TABLE as NOTIFICATIONS
 from engine.notifications.calls import Calls, calls_of
 from foundation.problems import UsageProblem
+
+# How often it may be looked whether the state has changed; the first is what counts if nothing is said.
+REFRESH_CHOICES = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class Settings:
     ascii_only: bool = False
     keys: KeyTable = field(default_factory=KeyTable)
     calls: Calls = field(default_factory=Calls)
+    refresh_seconds: float = REFRESH_CHOICES[0]
 
 
 def read_settings(config_file: Path, *, theme: str | None, ascii_only: bool) -> Settings:
@@ -38,8 +43,15 @@ def read_settings(config_file: Path, *, theme: str | None, ascii_only: bool) -> 
         palette=MONOCHROME if os.environ.get("NO_COLOR") else _palette(theme or console.get("theme", "dark")),
         ascii_only=ascii_only or bool(console.get("ascii", False)),
         keys=rebound({name: str(value) for name, value in keys.items()}),
+        refresh_seconds=_refresh(console.get("refresh", REFRESH_CHOICES[0]), config_file),
         calls=calls_of(values.get(NOTIFICATIONS, {}), config_file),
     )
+
+
+def _refresh(value: Any, config_file: Path) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.1 <= value <= 3600:
+        raise UsageProblem(f"{config_file}: [console] refresh is not a number of seconds from 0.1 to 3600")
+    return float(value)
 
 
 def _palette(name: str) -> Palette:

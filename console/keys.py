@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 from textual.binding import Binding, BindingType
-
-from foundation.problems import UsageProblem
 
 Context = Literal[
     "app",
@@ -30,6 +28,7 @@ Context = Literal[
     "host",
     "launch",
     "events",
+    "settings",
     "welcome",
     "confirm",
     "classify",
@@ -74,6 +73,7 @@ TABLE: tuple[Key, ...] = (
     Key("app.host", ("6",), "app.go('host')", "host", "The machine, and who uses what of it"),
     Key("app.launch", ("7",), "app.go('launch')", "launch", "Compose and launch a sweep"),
     Key("app.events", ("8",), "app.go('events')", "events", "Everything that happened"),
+    Key("app.settings", ("9",), "app.go('settings')", "settings", "Looks, notifications and keys"),
     Key("app.command", ("colon",), "app.command_line", "command", "Command line with completion", 90),
     Key("app.palette", ("ctrl+p",), "app.command_palette", "palette", "Search all commands"),
     Key("app.help", ("question_mark", "f1"), "app.help", "help", "The keys of this screen", 91),
@@ -306,6 +306,11 @@ TABLE: tuple[Key, ...] = (
     Key("events.open", ("enter",), "open", "open", "Go to what the event is about", 1),
     Key("events.filter", ("slash",), "filter", "filter", "Filter by words", 2),
     Key("events.back", ("escape",), "back", "back", "Clear the filter"),
+    # Settings
+    Key("settings.change", ("enter",), "change", "change", "Change the line, or press a new key for it", 1),
+    Key("settings.reset", ("d",), "reset", "default", "Take it out of config.toml: as it was made", 2),
+    Key("settings.filter", ("slash",), "filter", "filter", "Filter by words", 3),
+    Key("settings.back", ("escape",), "back", "back", "Clear the filter"),
     # Welcome
     Key("welcome.demo", ("d",), "demo", "demo", "Open the demo: it runs by itself", 1, changes=True),
     Key("welcome.grade", ("s",), "app.go('grade')", "grade a submission", "Grade one submission file", 2),
@@ -325,7 +330,7 @@ TABLE: tuple[Key, ...] = (
     Key("classify.leave", ("escape",), "leave", "leave", "Leave everything as it was"),
 )
 
-_SHOWN = {
+SHOWN = {
     "question_mark": "?",
     "colon": ":",
     "slash": "/",
@@ -352,6 +357,10 @@ class KeyTable:
         """The keys of some contexts, in the order of the contexts."""
         return tuple(key for context in contexts for key in self.keys if key.context == context)
 
+    def named(self, name: str) -> Key:
+        """The key of an id."""
+        return next(key for key in self.keys if key.id == name)
+
     def footer(self, *contexts: Context) -> tuple[Key, ...]:
         """The keys that matter most in some contexts, in the footer's order."""
         shown = [key for key in self.of(*contexts) if key.footer is not None]
@@ -374,28 +383,6 @@ def bindings(*contexts: Context) -> list[BindingType]:
     ]
 
 
-def rebound(changes: Mapping[str, str]) -> KeyTable:
-    """The table with keys replaced as config.toml says, `"sweep.relaunch" = "R,f5"`.
-
-    Raises:
-        UsageProblem: there is no such action, or the key already does something else there.
-    """
-    known = {key.id for key in TABLE}
-    for name in changes:
-        if name not in known:
-            raise UsageProblem(
-                f"config.toml rebinds '{name}', which no key does", "", "docs/keys.md lists the names."
-            )
-    table = tuple(
-        replace(key, keys=tuple(_textual_name(part.strip()) for part in changes[key.id].split(",")))
-        if key.id in changes
-        else key
-        for key in TABLE
-    )
-    _refuse_clashes(table)
-    return KeyTable(table)
-
-
 def shown_key(table: KeyTable, *, ascii_only: bool = False) -> Callable[[str], str]:
     """Make what tells the first key of an action, as people know it, by the action's id."""
     first = {key.id: key.keys[0] for key in table.keys}
@@ -406,17 +393,4 @@ def shown(key: str, *, ascii_only: bool = False) -> str:
     """A key's name as people know it."""
     if key in _ARROWS:
         return key if ascii_only else _ARROWS[key]
-    return _SHOWN.get(key, key.replace("ctrl+", "^"))
-
-
-def _textual_name(key: str) -> str:
-    return next((name for name, known in _SHOWN.items() if known == key), key)
-
-
-def _refuse_clashes(table: Iterable[Key]) -> None:
-    taken: dict[tuple[str, str], str] = {}
-    for entry in table:
-        for key in entry.keys:
-            other = taken.setdefault((entry.context, key), entry.id)
-            if other != entry.id:
-                raise UsageProblem(f"the key '{key}' is given to both '{other}' and '{entry.id}'")
+    return SHOWN.get(key, key.replace("ctrl+", "^"))

@@ -54,6 +54,8 @@ class Reader:
         engine_status: Callable[[Places], Any],
         on_engine: Callable[[Any], None],
     ) -> None:
+        # What an operator wants instead of the usual.
+        self.look_every: float | None = None
         self._places = places
         self._on_condition = on_condition
         self._engine_status = engine_status
@@ -120,7 +122,7 @@ class Reader:
                 log.exception("reading the state")
                 self._trouble(Problem("the state could not be read", repr(error)[:200]))
             self._busy_since = None
-            self._wake.wait(LOOK_EVERY_SECONDS)
+            self._wake.wait(self.look_every or LOOK_EVERY_SECONDS)
             self._wake.clear()
         self._let_go()
 

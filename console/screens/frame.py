@@ -32,6 +32,7 @@ SCREENS: tuple[tuple[str, str, str], ...] = (
     ("host", "6", "Host"),
     ("launch", "7", "Launch"),
     ("events", "8", "Events"),
+    ("settings", "9", "Settings"),
 )
 
 

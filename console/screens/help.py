@@ -16,7 +16,7 @@ from console.widgets.painted import Painted
 if TYPE_CHECKING:
     from console.app import ConsoleApp
 
-_TITLES: dict[Context, str] = {
+TITLES: dict[str, str] = {
     "app": "Everywhere",
     "list": "In lists",
     "matrix": "In the matrix",
@@ -35,6 +35,7 @@ _TITLES: dict[Context, str] = {
     "host": "Host",
     "launch": "Launch",
     "events": "Events",
+    "settings": "Settings",
     "welcome": "Welcome",
     "confirm": "Confirmation",
     "classify": "Correcting a class",
@@ -70,7 +71,7 @@ class HelpScreen(ModalScreen[None]):
             keys = self.app.settings.keys.of(context)
             if not keys:
                 continue
-            lines += [(), ((_TITLES[context], "strong"),)] if lines else [((_TITLES[context], "strong"),)]
+            lines += [(), ((TITLES[context], "strong"),)] if lines else [((TITLES[context], "strong"),)]
             for key in keys:
                 names = " ".join(shown(name, ascii_only=self.app.settings.ascii_only) for name in key.keys)
                 inert = key.changes and self.app.readonly

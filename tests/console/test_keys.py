@@ -9,13 +9,17 @@ from textual.dom import DOMNode
 
 from console.app import ConsoleApp
 from console.config import read_settings
-from console.keys import TABLE, Key, KeyTable, rebound, shown
+from console.keys import TABLE, Key, KeyTable, shown
+from console.rebinding import rebound
 from console.screens.board import BoardScreen
 from console.screens.classify import ClassifyScreen
+from console.screens.compare import CompareScreen
 from console.screens.confirm import ConfirmScreen
 from console.screens.data import DataScreen
 from console.screens.dataset import DatasetScreen
 from console.screens.events import EventsScreen
+from console.screens.experiment import ExperimentScreen
+from console.screens.export import ExportScreen
 from console.screens.file import FileScreen
 from console.screens.grade import GradeScreen
 from console.screens.host import HostScreen
@@ -23,6 +27,7 @@ from console.screens.launch import LaunchScreen
 from console.screens.merged import MergedScreen
 from console.screens.overview import OverviewScreen
 from console.screens.run import RunScreen
+from console.screens.settings import SettingsScreen
 from console.screens.sweep import SweepScreen
 from console.screens.welcome import WelcomeScreen
 from console.widgets.line_list import LineList
@@ -49,6 +54,10 @@ HOLDERS: dict[str, type[DOMNode]] = {
     "classify": ClassifyScreen,
     "file": FileScreen,
     "merged": MergedScreen,
+    "experiment": ExperimentScreen,
+    "compare": CompareScreen,
+    "export": ExportScreen,
+    "settings": SettingsScreen,
 }
 
 

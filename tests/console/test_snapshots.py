@@ -52,6 +52,7 @@ CASES: dict[str, tuple[Make | None, str, tuple[str, ...], Palette, bool]] = {
     "board_export": (worlds.scored, "board", ("e",), DARK, False),
     "host": (worlds.busy, "host", (), DARK, False),
     "events": (worlds.busy, "events", (), DARK, False),
+    "settings": (None, "settings", ("j",), DARK, False),
     "overview_contrast": (worlds.busy, "overview", (), CONTRAST, False),
     "sweep_terminal_colours": (worlds.busy, "sweep:aide-o3-lite", ("j",), ANSI, False),
     "help": (worlds.busy, "sweep:aide-o3-lite", ("question_mark",), DARK, False),

@@ -1,0 +1,38 @@
+"""Changing a setting while the console is open: config.toml first, then everything that is seen of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.config import Settings, read_settings
+from console.config_edit import Value, write_value
+
+if TYPE_CHECKING:
+    from console.app import ConsoleApp
+
+
+def change(app: ConsoleApp, table: str, name: str, value: Value) -> None:
+    """Write a setting, or take it out of config.toml if the value is None, and let it count.
+
+    Raises:
+        UsageProblem: config.toml can't be changed, or can't be used as it is; then nothing has changed here.
+    """
+    config_file = app.places.config_file
+    write_value(config_file, table, name, value)
+    # What the command line said goes on counting until it is changed itself.
+    theme = None if (table, name) == ("console", "theme") else app.palette.name
+    ascii_only = app.settings.ascii_only and (table, name) != ("console", "ascii")
+    apply(app, read_settings(config_file, theme=theme, ascii_only=ascii_only))
+
+
+def apply(app: ConsoleApp, settings: Settings) -> None:
+    """Let settings count from now on."""
+    app.settings = settings
+    app.theme = settings.palette.name
+    app.set_keymap(settings.keys.keymap())
+    app.reader.look_every = settings.refresh_seconds
+    app.caller.begin()
+    for screen in app.screen_stack:
+        for widget in screen.walk_children():
+            widget.refresh()
+    app.redraw_all()

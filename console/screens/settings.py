@@ -1,0 +1,109 @@
+"""The settings screen: looks, refreshing, notifications and keys, each written into config.toml at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual.widget import Widget
+
+from console import adjusting
+from console.config_edit import Value
+from console.keys import bindings
+from console.screens import settings_lines
+from console.screens.base import ConsoleScreen
+from console.screens.rebind import RebindScreen
+from console.screens.settings_lines import Setting
+from console.widgets.line_list import LineList
+from console.widgets.painted import Painted
+from console.widgets.prompt import Prompt
+from foundation.problems import Problem
+
+
+class SettingsScreen(ConsoleScreen):
+    """One list; Enter changes the line."""
+
+    CONTEXTS = ("settings", "list")
+    MODE = "settings"
+    BINDINGS = bindings("settings")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._words = ""
+
+    def body(self) -> Iterable[Widget]:
+        """Where it is written, then the settings."""
+        yield Painted(id="header")
+        yield LineList(id="settings")
+        yield Prompt("/", "words that must all be in a line", id="filter")
+
+    def on_mount(self) -> None:
+        """Show them: no state is asked for them."""
+        self.draw()
+
+    def redraw(self) -> None:
+        """Draw the settings as they are."""
+        shown = self.query_one("#settings", LineList)
+        width = shown.scrollable_content_region.width or self.size.width
+        header = settings_lines.header(self.app.places.config_file, self._words, self.size.width)
+        self.query_one("#header", Painted).show(*header)
+        shown.show(settings_lines.lines(self.app.settings, self._words, width, self.app.signs))
+
+    def on_line_list_opened(self) -> None:
+        """Change the line."""
+        self.action_change()
+
+    def on_prompt_changed(self, message: Prompt.Changed) -> None:
+        """Filter while typing."""
+        self._words = message.value
+        self.redraw()
+
+    def on_prompt_done(self, message: Prompt.Done) -> None:
+        """Keep the filter."""
+        self.on_prompt_changed(message)
+        self.query_one(LineList).focus()
+
+    def on_prompt_left(self, message: Prompt.Left) -> None:
+        """Take back what was typed."""
+        self.on_prompt_done(Prompt.Done(message.prompt, message.value))
+
+    def action_change(self) -> None:
+        """Change the line: to its next value, or ask for a key."""
+        setting = self._setting()
+        if setting is None or self.app.refuses():
+            return
+        if setting.table == "keys":
+            self.app.push_screen(RebindScreen(setting.name), self._bind)
+        elif setting.choices:
+            self._write(setting, settings_lines.following(setting))
+        else:
+            self.app.say(settings_lines.WHERE_ADDRESSES)
+
+    def action_reset(self) -> None:
+        """Take the line out of config.toml, so that it is as it was made."""
+        setting = self._setting()
+        if setting is not None and not self.app.refuses():
+            self._write(setting, None)
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.query_one("#filter", Prompt).open(self._words)
+
+    def action_back(self) -> None:
+        """Clear the filter."""
+        self._words = ""
+        self.redraw()
+
+    def _setting(self) -> Setting | None:
+        key = self.query_one("#settings", LineList).key
+        return key if isinstance(key, Setting) else None
+
+    def _bind(self, key: str | None) -> None:
+        setting = self._setting()
+        if key is not None and setting is not None:
+            self._write(setting, key)
+
+    def _write(self, setting: Setting, value: Value) -> None:
+        try:
+            adjusting.change(self.app, setting.table, setting.name, value)
+        except Problem as problem:
+            self.app.say(str(problem), bad=True)

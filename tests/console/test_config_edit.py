@@ -1,0 +1,106 @@
+"""A setting is written into config.toml without touching anything else in it."""
+
+from __future__ import annotations
+
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.config_edit import Value, with_value, write_value
+from foundation.problems import UsageProblem
+
+FILE = """# mine
+[places]
+data_dir = "/data"  # big disk
+
+[console]  # how it looks
+# bright room
+theme = "light"   # by day
+ascii = false
+
+[keys]
+"sweep.relaunch" = "R"
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "value", "line"),
+    [
+        ("console", "theme", "dark", 'theme = "dark"   # by day'),
+        ("console", "ascii", True, "ascii = true"),
+        ("console", "refresh", 2.0, "refresh = 2.0"),
+        ("keys", "sweep.relaunch", "f5", '"sweep.relaunch" = "f5"'),
+        ("keys", "sweep.stop", "#", '"sweep.stop" = "#"'),
+        ("notifications", "on", ["failed", "disk"], 'on = [ "failed", "disk", ]'),
+    ],
+)
+def test_one_line_changes_and_remarks_stay(
+    tmp_path: Path, table: str, name: str, value: Value, line: str
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(FILE)
+    write_value(config, table, name, value)
+    after = config.read_text()
+    assert tomllib.loads(after)[table][name] == value and line in after.splitlines()
+    kept = set(FILE.splitlines()) - {line}
+    assert len(kept - set(after.splitlines())) <= 1
+    for remark in ("# mine", "# big disk", "# how it looks", "# bright room", "# by day"):
+        assert remark in after
+
+
+def test_a_value_is_taken_out(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(FILE)
+    write_value(config, "keys", "sweep.relaunch", None)
+    assert tomllib.loads(config.read_text())["keys"] == {}
+    write_value(config, "keys", "never.there", None)
+    assert config.read_text() == FILE.replace('"sweep.relaunch" = "R"\n', "")
+
+
+def test_a_file_that_is_not_there_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    config = tmp_path / "new" / "config.toml"
+    write_value(config, "console", "theme", "dark")
+    assert tomllib.loads(config.read_text()) == {"console": {"theme": "dark"}}
+    assert stat.S_IMODE(config.stat().st_mode) == 0o600
+
+
+def test_a_link_stays_a_link_and_the_mode_stays(tmp_path: Path) -> None:
+    real, config = tmp_path / "dotfiles.toml", tmp_path / "config.toml"
+    real.write_text(FILE)
+    real.chmod(0o640)
+    config.symlink_to(real)
+    write_value(config, "console", "theme", "dark")
+    assert config.is_symlink() and stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert tomllib.loads(real.read_text())["console"]["theme"] == "dark"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["console.theme = 'x'\n", "console = { theme = 'x' }\n", "[notifications]\non = [\n 'disk',\n]\n", "["],
+)
+def test_what_is_laid_out_otherwise_is_left_alone_and_told(tmp_path: Path, text: str) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(text)
+    table, name = ("notifications", "on") if "on = [" in text else ("console", "theme")
+    with pytest.raises(UsageProblem):
+        write_value(config, table, name, ["medal"] if name == "on" else "dark")
+    assert config.read_text() == text
+
+
+@given(
+    st.dictionaries(st.sampled_from(["a", "b.c", "d e"]), st.booleans() | st.text(max_size=5), max_size=3),
+    st.sampled_from(["a", "b.c", "d e", "new"]),
+    st.booleans() | st.text(max_size=8) | st.integers(-5, 5),
+)
+def test_nothing_else_changes_whatever_the_file_holds(
+    before: dict[str, Value], name: str, value: Value
+) -> None:
+    import tomli_w
+
+    text = "# remark\n" + tomli_w.dumps({"other": {"a": 1}, "table": before, "last": {"a": 2}})
+    after = tomllib.loads(with_value(text, "table", name, value))
+    assert after == {"other": {"a": 1}, "table": before | {name: value}, "last": {"a": 2}}

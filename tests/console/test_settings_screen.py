@@ -1,0 +1,139 @@
+"""Settings are changed by key, count at once and stand in config.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.config import read_settings
+from console.keys import KeyTable
+from console.rebinding import rebound, shadowed
+from engine.notifications.news import Kind
+from engine.places import Places
+from foundation.problems import UsageProblem
+from tests.console.conftest import Desk, OpenDesk
+
+
+def written(places: Places) -> dict[str, Any]:
+    return tomllib.loads(places.config_file.read_text())
+
+
+async def go_to(desk: Desk, words: str) -> None:
+    await desk.press("escape", "slash", *words, "enter")
+
+
+async def test_the_theme_changes_at_once_and_is_written(opened: OpenDesk, places: Places) -> None:
+    async with opened(screen="settings") as desk:
+        await desk.sees("theme", "dark", "call me when", str(places.config_file.name))
+        await desk.press("enter")
+        await desk.sees("light")
+        assert desk.app.palette.name == "day" and written(places)["console"]["theme"] == "light"
+        await desk.press("d")
+        await desk.until(lambda: desk.app.palette.name == "night")
+        assert "theme" not in written(places)["console"]
+
+
+async def test_signs_refresh_and_ways_are_written(opened: OpenDesk, places: Places) -> None:
+    async with opened(screen="settings") as desk:
+        await desk.sees("ASCII signs only")
+        for words in ("look every", "ASCII", "bell"):
+            await go_to(desk, words)
+            await desk.press("g", "enter")
+        assert written(places) == {
+            "console": {"refresh": 1.0, "ascii": True},
+            "notifications": {"bell": True},
+        }
+        assert desk.app.settings.ascii_only and desk.app.settings.calls.bell
+        assert desk.app.reader.look_every == 1.0
+
+
+async def test_what_to_be_called_for_is_chosen_one_by_one(opened: OpenDesk, places: Places) -> None:
+    async with opened(screen="settings") as desk:
+        await desk.sees("a run ended with a medal")
+        await go_to(desk, "medal")
+        await desk.press("g", "j", "enter")
+        await desk.until(lambda: Kind.MEDAL in desk.app.settings.calls.on)
+        assert set(written(places)["notifications"]["on"]) == {"failed", "medal", "idle", "disk"}
+
+
+async def test_a_pressed_key_is_bound_and_works_at_once(opened: OpenDesk, places: Places) -> None:
+    async with opened(screen="settings") as desk:
+        await go_to(desk, "app.events")
+        await desk.press("g", "enter")
+        await desk.sees("press the new key", "Everything that happened")
+        await desk.press("f9")
+        await desk.sees("f9 *")
+        assert written(places)["keys"] == {"app.events": "f9"}
+        await desk.press("f9")
+        await desk.sees("events", "run.failed")
+
+
+async def test_a_key_that_is_taken_is_refused_and_one_that_hides_another_is_asked_twice(
+    opened: OpenDesk, places: Places
+) -> None:
+    async with opened(screen="settings") as desk:
+        await go_to(desk, "sweep.stop")
+        await desk.press("g", "enter")
+        await desk.press("r")
+        await desk.sees("is given to both")
+        await desk.press("j")
+        await desk.sees("would hide 'list.down'")
+        await desk.press("j")
+        await desk.sees("j *")
+        assert written(places)["keys"] == {"sweep.stop": "j"}
+
+
+async def test_esc_leaves_a_key_as_it_is(opened: OpenDesk, places: Places) -> None:
+    async with opened(screen="settings") as desk:
+        await go_to(desk, "sweep.stop")
+        await desk.press("g", "enter", "escape")
+        await desk.misses("press the new key")
+        assert not places.config_file.exists()
+
+
+async def test_a_watcher_changes_no_setting(opened: OpenDesk, places: Places) -> None:
+    async with opened(screen="settings", readonly=True) as desk:
+        await desk.sees("theme")
+        await desk.press("enter")
+        await desk.sees("this console is read-only")
+        assert not places.config_file.exists()
+
+
+async def test_a_config_that_cannot_be_changed_is_told(opened: OpenDesk, places: Places) -> None:
+    async with opened(screen="settings") as desk:
+        await desk.sees("theme")
+        places.config_file.parent.mkdir(parents=True, exist_ok=True)
+        places.config_file.write_text("[console")
+        await desk.press("enter")
+        await desk.sees("can't be changed")
+        assert desk.app.palette.name == "night"
+
+
+def test_addresses_are_never_shown(places: Places) -> None:
+    from console.screens import settings_lines
+    from console.signs import UNICODE
+
+    places.config_file.parent.mkdir(parents=True, exist_ok=True)
+    places.config_file.write_text('[notifications]\nurls = ["slack://secret-token"]\n')
+    settings = read_settings(places.config_file, theme=None, ascii_only=False)
+    drawn = str(settings_lines.lines(settings, "", 120, UNICODE))
+    assert "1 known" in drawn and "secret-token" not in drawn
+
+
+@pytest.mark.parametrize("value", ["0", "true", '"fast"', "99999"])
+def test_a_refresh_that_is_none_is_refused(tmp_path: Path, value: str) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(f"[console]\nrefresh = {value}\n")
+    with pytest.raises(UsageProblem, match="refresh"):
+        read_settings(config, theme=None, ascii_only=False)
+
+
+def test_only_keys_that_are_seen_together_hide_each_other() -> None:
+    assert shadowed(KeyTable(), "sweep.stop") == ()
+    assert shadowed(rebound({"sweep.stop": "j"}), "sweep.stop") == ("list.down",)
+    assert "app.board" in shadowed(rebound({"sweep.stop": "5"}), "sweep.stop")
+    assert shadowed(rebound({"sweep.stop": "n"}), "sweep.stop") == ()
+    assert shadowed(rebound({"run.stop": "n"}), "run.stop") == ("log.next",)
