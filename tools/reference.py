@@ -35,7 +35,7 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
         (Sweep, SweepSpec, SweepCounts),
     ),
     ("sweep show", "one sweep as in `sweep list`, with `runs` as in `runs list`", ()),
-    ("runs list", "a list of runs", (Run,)),
+    ("runs list", "a list of runs, each with `idle_seconds`", (Run,)),
     (
         "runs show",
         "one run with `attempts_made`, `submissions_made` and `events`",

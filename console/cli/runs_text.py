@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.cli.output import duration_text, say_table
 from foundation.problems import UsageProblem
+from state.lifecycle import RunState
 
 if TYPE_CHECKING:
     from state.database import Database
@@ -16,15 +17,27 @@ if TYPE_CHECKING:
 
 
 def run_facts(run: Run) -> dict[str, Any]:
-    """A run's facts: the fields of its record."""
-    return asdict(run)
+    """A run's facts: the fields of its record, and for how long nothing has happened in it."""
+    return asdict(run) | {"idle_seconds": _idle(run, time.time())}
 
 
 def say_runs(runs: Sequence[Run]) -> None:
     """Print one line a run."""
     now = time.time()
     say_table(
-        ("run", "sweep", "competition", "seed", "state", "standing", "score", "took", "attempts", "why"),
+        (
+            "run",
+            "sweep",
+            "competition",
+            "seed",
+            "state",
+            "standing",
+            "score",
+            "took",
+            "idle",
+            "attempts",
+            "why",
+        ),
         [
             (
                 str(run.id),
@@ -35,12 +48,13 @@ def say_runs(runs: Sequence[Run]) -> None:
                 (run.outcome or run.standing or "-").replace("_", " "),
                 "-" if run.score is None else f"{run.score:.5f}",
                 _took(run, now),
+                duration_text(_idle(run, now)),
                 str(run.attempts),
                 run.failure_text,
             )
             for run in runs
         ],
-        right=("run", "seed", "score", "took", "attempts"),
+        right=("run", "seed", "score", "took", "idle", "attempts"),
     )
 
 
@@ -76,3 +90,10 @@ def _took(run: Run, now: float) -> str:
     if run.started_at is None:
         return "-"
     return duration_text((run.ended_at or now) - run.started_at)
+
+
+def _idle(run: Run, now: float) -> float | None:
+    """For how long nothing has happened in a running run; of others there is nothing to say."""
+    if run.state is not RunState.RUNNING or run.last_activity_at is None:
+        return None
+    return max(0.0, now - run.last_activity_at)

@@ -218,7 +218,8 @@ class RunnerAttempt:
                 monotonic=self._clock.monotonic(),
                 with_disk=with_disk,
             )
-            jsonlines.append(self.folder / protocol.USAGE, [asdict(found)])
             over = self._limits.look(found, self._clock.monotonic())
+            idle = round(self._limits.idle_seconds, 1)
+            jsonlines.append(self.folder / protocol.USAGE, [asdict(found) | {"idle_seconds": idle}])
             if over is not None and not (self.folder / protocol.LIMIT).exists():
                 protocol.write(self.folder / protocol.LIMIT, over)

@@ -13,7 +13,11 @@ _BUSY_PERCENT = 1.0
 
 
 class LimitWatch:
-    """Remembers when something last happened in one attempt: output, work, or a change on disk."""
+    """Remembers when something last happened in one attempt: output, work, or a change on disk.
+
+    Attributes:
+        idle_seconds: how long nothing had happened at the last look; a new runner counts anew.
+    """
 
     def __init__(self, attempt: Path, order: Order) -> None:
         self._attempt = attempt
@@ -22,10 +26,11 @@ class LimitWatch:
         self._active_at: float | None = None
         self._printed: int | None = None
         self._disk: int | None = None
+        self.idle_seconds = 0.0
 
     def look(self, measured: Measured, monotonic: float) -> Limited | None:
         """Tell which limit the attempt is over, if any."""
-        idle = self._idle_seconds(measured, monotonic)
+        idle = self.idle_seconds = self._idle_seconds(measured, monotonic)
         if self._idle_limit is not None and idle > self._idle_limit:
             text = f"nothing happened for {idle:.0f} s, at most {self._idle_limit:.0f} are allowed"
             return Limited("idle", text, measured.at)

@@ -175,3 +175,16 @@ def test_a_secret_that_an_agent_prints_is_not_in_the_evidence(world: World) -> N
     redaction = Redaction()
     redaction.learn(["KEY", "SHORT", "MISSING"], {"KEY": "sk-123456", "SHORT": "a"})
     assert redaction.clean("a key sk-123456!") == "a key [secret]!"
+
+
+def test_when_something_last_happened_is_kept_with_the_run(world: World) -> None:
+    usage = world.folder(0) / protocol.USAGE
+    line = {"cpu_percent": 0.0, "memory_bytes": 1, "disk_bytes": None, "processes": 1}
+    jsonlines.append(
+        usage, [line | {"at": 50.0, "idle_seconds": 1.0}, line | {"at": 60.0, "idle_seconds": 11.0}]
+    )
+    world.intake.step()
+    assert world.run(0).last_activity_at == 49.0
+    jsonlines.append(usage, [line | {"at": 70.0, "idle_seconds": 30.0}])
+    world.intake.step()
+    assert world.run(0).last_activity_at == 49.0

@@ -32,6 +32,7 @@ def test_an_attempt_in_which_nothing_happens_is_idle(tmp_path: Path) -> None:
     watching = watch(tmp_path, idle=60)
     assert watching.look(measured(), 0) is None
     assert watching.look(measured(), 59) is None
+    assert watching.idle_seconds == 59
     over = watching.look(measured(), 61)
     assert over is not None
     assert over.kind == "idle"
@@ -58,7 +59,7 @@ def test_a_full_disk_is_told_with_its_figures(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "kind"), [("idle", FailureClass.TIMEOUT), ("disk", FailureClass.CRASH)], ids=str
+    ("reason", "kind"), [("idle", FailureClass.TIMEOUT), ("disk", FailureClass.DISK)], ids=str
 )
 def test_the_end_by_a_limit_is_the_agents_own_and_a_submission_still_counts(
     reason: str, kind: FailureClass

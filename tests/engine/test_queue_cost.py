@@ -1,0 +1,77 @@
+"""A launch costs the same however many runs are queued: counted in steps of the database, not in time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.gpus import GpuPool, RecordedReader
+from engine.places import Places
+from engine.runs.redaction import Redaction
+from engine.settings import Settings
+from engine.supervisor.starting import Starter
+from state import database, datasets, runs, sweeps
+from state.records import DatasetState, SweepSpec
+from tests.engine.harness import COMPETITION
+from tests.engine.test_retrying import Clock
+
+_STEP = 20
+
+
+def cost_of_a_step(folder: Path, queued: int) -> tuple[float, int]:
+    """Steps of SQLite's machine, and statements, for each launch of a second look at the queue."""
+    folder.mkdir()
+    state = database.open_for_writing(folder)
+    errors: list[BaseException | None] = []
+    spec = SweepSpec("dummy", "", (COMPETITION,), queued, 60.0, runtime="plain", cpus=0.001)
+    for name, members in (("s", spec), ("other", spec)):
+        sweeps.create(
+            state,
+            sweep_id=name,
+            name=name,
+            spec=members,
+            agent_folder="",
+            agent_version="",
+            concurrency=queued,
+            now=1.0,
+        )
+    datasets.set_state(state, COMPETITION, "v1", DatasetState.PREPARED, now=1.0)
+    places = Places(folder / "config.toml", folder / "data", folder)
+    starter = Starter(
+        state,
+        places,
+        Clock(),
+        lambda _text, error: errors.append(error),
+        Redaction(),
+        GpuPool(RecordedReader(()), Clock()),
+        Settings(cpus=1000.0, memory_gb=1.0),
+    )
+    starter.step()
+    before = runs.queued_count(state)
+    steps = 0
+    statements: list[str] = []
+
+    def count() -> int:
+        nonlocal steps
+        steps += _STEP
+        return 0
+
+    connection = state._connection
+    connection.set_progress_handler(count, _STEP)
+    connection.set_trace_callback(statements.append)
+    starter.step()
+    connection.set_progress_handler(None, 0)
+    connection.set_trace_callback(None)
+    launched = before - runs.queued_count(state)
+    state.close()
+    assert errors == []
+    assert launched > 0
+    return steps / launched, len(statements) // launched
+
+
+def test_a_launch_costs_no_more_with_ten_thousand_queued_than_with_a_hundred(tmp_path: Path) -> None:
+    short_steps, short_statements = cost_of_a_step(tmp_path / "short", 50)
+    long_steps, long_statements = cost_of_a_step(tmp_path / "long", 5000)
+    assert long_statements == short_statements
+    assert long_steps == pytest.approx(short_steps, rel=0.2)
