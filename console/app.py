@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.app import App
 from textual.message import Message
 
 from console.calling import Caller
@@ -24,6 +23,7 @@ from console.screens.base import ConsoleScreen
 from console.screens.frame import SCREENS, Situation
 from console.screens.opening import OpeningScreen
 from console.signs import ASCII, UNICODE, Signs
+from console.terminal_app import TerminalApp
 from console.theme import DARK, LIGHT, PALETTE_NAMES, PALETTES, THEME_NAMES, Palette
 from engine.notifications.troubles import troubles
 from engine.places import Places
@@ -82,7 +82,7 @@ class EngineSeen(Message):
         return isinstance(message, EngineSeen)
 
 
-class ConsoleApp(App[str]):
+class ConsoleApp(TerminalApp):
     """The operator's console over one state directory."""
 
     CSS_PATH = "console.tcss"
@@ -171,6 +171,7 @@ class ConsoleApp(App[str]):
 
     def on_mount(self) -> None:
         """Show the first frame, and begin when it is seen."""
+        self.hold_terminal()
         self.set_keymap(self.settings.keys.keymap())
         self.call_after_refresh(self._begin)
 
@@ -231,11 +232,6 @@ class ConsoleApp(App[str]):
         """Tell once what came of something that was asked for."""
         harmless = "\n".join(plain_lines(text))
         self.notify(harmless, severity="error" if bad else "information", markup=False, timeout=8)
-
-    def to_terminal(self, sequence: str) -> None:
-        """Send our own control sequence to the terminal, past what is drawn."""
-        if self._driver is not None:
-            self._driver.write(sequence)
 
     def copy_path(self, path: Path) -> None:
         """Copy where something lies to the terminal's clipboard."""
@@ -351,7 +347,7 @@ class ConsoleApp(App[str]):
 
     def action_leave(self) -> None:
         """Close the console."""
-        self.exit()
+        self.leave()
 
     def _open_first(self) -> None:
         from state import database as state_database
@@ -369,6 +365,7 @@ class ConsoleApp(App[str]):
             self.switch_mode(mode)
 
     def _tick(self) -> None:
+        self.catch_up()
         self._refresh_frame()
         if isinstance(self.screen, ConsoleScreen):
             beat = int(self.now() // self.screen.redraw_every())

@@ -34,6 +34,7 @@ def run_console(
 
     Raises:
         Problem: there is no terminal, or config.toml or `screen` can't be used.
+        Exception: whatever ended the app that should not have.
     """
     # Textual draws on the error stream.
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.__stderr__)):
@@ -47,6 +48,9 @@ def run_console(
     _log_to_file(places)
     app = ConsoleApp(places, settings, screen=screen, readonly=readonly, demo=demo)
     wanted = app.run()
+    app.left()
+    if app.failure is not None:
+        raise app.failure
     if wanted == OPEN_DEMO:
         return _open_demo(places, ascii=ascii, theme=theme)
     engine = app.engine

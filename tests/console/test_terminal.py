@@ -1,0 +1,119 @@
+"""Whatever ends the console, the terminal is as it was; whatever the terminal does, the console goes on."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from engine.places import Places
+from state import sweeps
+from state.lifecycle import SweepState
+from tests.console import worlds
+from tests.console.pty_terminal import PATIENCE_SECONDS, PtyTerminal
+
+CRASH = """
+from console.screens.overview import OverviewScreen
+def redraw(self):
+    password = "hunter2"
+    raise RuntimeError("a bug \\x1b]0;owned\\x07")
+OverviewScreen.redraw = redraw
+"""
+Open = Callable[..., PtyTerminal]
+
+
+@pytest.fixture
+def open_terminal(places: Places) -> Iterator[Open]:
+    opened: list[PtyTerminal] = []
+
+    def open_one(screen: str = "overview", *, before: str = "") -> PtyTerminal:
+        opened.append(PtyTerminal(places.state_dir.parent, screen, before=before))
+        return opened[-1]
+
+    yield open_one
+    for terminal in opened:
+        terminal.close()
+
+
+@pytest.fixture
+def state(places: Places) -> Iterator[worlds.World]:
+    world = worlds.paused(places)
+    yield world
+    world.database.close()
+
+
+def test_q_restores_the_terminal(state: worlds.World, open_terminal: Open) -> None:
+    terminal = open_terminal()
+    terminal.until("dummy-1")
+    terminal.type("q")
+    assert terminal.wait() == 0
+    assert terminal.is_as_before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_restores_the_terminal(
+    number: signal.Signals, state: worlds.World, open_terminal: Open
+) -> None:
+    terminal = open_terminal()
+    terminal.until("dummy-1")
+    terminal.process.send_signal(number)
+    assert terminal.wait() == 128 + number
+    assert terminal.is_as_before
+    assert b"Traceback" not in terminal.sent
+
+
+def test_a_bug_is_told_in_two_lines_and_its_traceback_is_in_the_log(
+    state: worlds.World, open_terminal: Open, places: Places
+) -> None:
+    terminal = open_terminal(before=CRASH)
+    assert terminal.wait() == 1
+    assert terminal.is_as_before
+    assert "a bug" in terminal.seen and "console.log" in terminal.seen
+    assert b"Traceback" not in terminal.sent and b"hunter2" not in terminal.sent
+    assert b"\x1b]0;owned" not in terminal.sent
+    log = (places.state_dir / "console.log").read_text()
+    assert "Traceback" in log and "a bug" in log and "hunter2" not in log
+
+
+def test_a_terminal_that_stops_reading_holds_nothing_up_and_is_drawn_anew(
+    state: worlds.World, open_terminal: Open
+) -> None:
+    terminal = open_terminal()
+    terminal.until("dummy-1")
+    # More than a terminal's buffer and Textual's queue hold: each of these changes is drawn if it is read.
+    for number in range(400):
+        terminal.resize(100 + number % 20, 40)
+        sweeps.set_state(
+            state.database, "dummy-1", (SweepState.ACTIVE, SweepState.PAUSED)[number % 2], now=worlds.NOW
+        )
+        time.sleep(0.005)
+    terminal.resize(120, 40)
+    sweeps.set_concurrency(state.database, "dummy-1", 7, now=worlds.NOW)
+    terminal.type("2")
+    terminal.until(lambda: "DEV" in terminal.seen or "LOW" in terminal.seen)
+    terminal.type("q")
+    assert terminal.wait() == 0
+    assert terminal.is_as_before
+
+
+def test_a_signal_ends_a_console_whose_terminal_does_not_read(
+    state: worlds.World, open_terminal: Open
+) -> None:
+    terminal = open_terminal()
+    terminal.until("dummy-1")
+    for number in range(400):
+        terminal.resize(100 + number % 20, 40)
+        time.sleep(0.005)
+    terminal.process.send_signal(signal.SIGTERM)
+    assert terminal.process.wait(PATIENCE_SECONDS) == 128 + signal.SIGTERM
+    assert terminal.settings_are_as_before
+
+
+def test_a_console_ends_with_its_terminal(state: worlds.World, open_terminal: Open) -> None:
+    """As behind nohup: the hang-up itself is not seen."""
+    terminal = open_terminal(before="import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)")
+    terminal.until("dummy-1")
+    terminal.hang_up()
+    assert terminal.process.wait(PATIENCE_SECONDS) != 0
