@@ -21,6 +21,12 @@ __all__ = ["ERRORS", "LogPager", "Page"]
 
 # At most this often a growing log is shown anew, however fast it grows.
 LOOK_EVERY_SECONDS = 0.25
+# What a log that grows by itself may send to the terminal on average: nobody reads faster, and links are slow.
+_BYTES_PER_SECOND = 3500
+_LONGEST_PAUSE_SECONDS = 2.0
+# Of a line, what a terminal is wide; and what moving the cursor and setting colours adds.
+_SEEN_OF_LINE = 120
+_AROUND_LINE = 40
 _COUNT_SECONDS = 0.02
 # A search through more than this may take long enough to say so.
 _LARGE = 1 << 28
@@ -55,6 +61,7 @@ class LogPager:
         self._place = LogPlace(height, self._still_wanted)
         self._shown: Page | None = None
         self._told_at = float("-inf")
+        self._pause = 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._work, name="log-pager", daemon=True)
 
@@ -141,11 +148,16 @@ class LogPager:
             command.does(file)
         elif counting:
             self._place.count_on(file, _COUNT_SECONDS)
-            if self._place.is_counting(file) and time.monotonic() - self._told_at < LOOK_EVERY_SECONDS:
+            pause = max(LOOK_EVERY_SECONDS, self._pause)
+            if self._place.is_counting(file) and time.monotonic() - self._told_at < pause:
                 return
-        elif file.end == before and self._shown is not None:
+        elif self._shown is not None and (
+            file.end == before == self._shown.size or time.monotonic() - self._told_at < self._pause
+        ):
             return
-        self._tell(self._place.page(file))
+        page = self._place.page(file)
+        self._pause = _pause_after(self._shown, page)
+        self._tell(page)
 
     def _next(self) -> _Command | None:
         """Wait for a command, or for the time to look again; while there is something to count, hardly."""
@@ -175,3 +187,14 @@ class LogPager:
 
     def _still_wanted(self) -> bool:
         return self._commands.empty() and not self._ended.is_set()
+
+
+def _pause_after(before: Page | None, page: Page) -> float:
+    """How long a page is to stay, unless a key is pressed, for what it costs to draw it over another."""
+    shown = () if before is None else before.lines
+    cost = sum(
+        min(len(line.content), _SEEN_OF_LINE) + _AROUND_LINE
+        for place, line in enumerate(page.lines)
+        if place >= len(shown) or shown[place] != line
+    )
+    return min(cost / _BYTES_PER_SECOND, _LONGEST_PAUSE_SECONDS)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from console.model.logpager import ERRORS, LogPager, Page
+from console.model.logfile import LogLine
+from console.model.logpager import ERRORS, LogPager, Page, _pause_after
 
 HEIGHT = 10
 
@@ -109,3 +110,15 @@ def test_what_looks_like_an_error_is_found(line: str) -> None:
 
 def test_ordinary_lines_are_no_errors() -> None:
     assert not ERRORS.search(b"epoch 3 loss 0.1, terror in the corpus, 0 issues")
+
+
+def page_of(first: int, count: int) -> Page:
+    return Page(lines=tuple(LogLine(n * 100, n * 100 + 100, b"x" * 99) for n in range(first, first + count)))
+
+
+def test_a_page_stays_the_longer_the_more_of_it_changed() -> None:
+    """A page that moved costs a terminal some 6 kB, at four a second more than a slow link has."""
+    assert _pause_after(page_of(0, 40), page_of(0, 40)) == 0
+    assert _pause_after(page_of(0, 10), page_of(0, 11)) < 0.1
+    assert 1 < _pause_after(page_of(0, 40), page_of(1, 40)) <= 2
+    assert _pause_after(page_of(0, 400), page_of(9, 400)) == 2
