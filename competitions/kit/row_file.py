@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import tables
+from competitions.kit import tables, written
 from competitions.kit.raw_files import on_disk
 from competitions.raw import RawPath
 
@@ -148,7 +148,6 @@ def _types(stream: IO[bytes], text: Sequence[str]) -> _Types | None:
 
 def write(blocks: Iterable[pd.DataFrame], path: Path) -> None:
     """Write a table that comes block by block, as `tables.write_csv` writes a whole one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as stream:
+    with written.created(path) as stream:
         for number, block in enumerate(blocks):
             tables.write_csv(block, stream, header=number == 0)

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import pandas as pd
 
-from competitions.kit import csv_text, former_types
+from competitions.kit import csv_text, former_types, written
 from competitions.raw import RawPath
 
 # What pandas takes for a missing cell, spelt out because it has no public name for it.
@@ -117,8 +117,7 @@ def write_csv(
         float_format: a `%` format for floats instead of their shortest form.
     """
     if isinstance(target, Path):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("wb") as stream:
+        with written.created(target) as stream:
             write_csv(
                 table,
                 stream,

@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from competitions.kit import written
 from competitions.model import Checksums, Competition
 from engine.datasets.telling import Tell
 from foundation.files import write_json
@@ -102,7 +103,7 @@ def _expect(competition: Competition, name: str, expected: str, found: str, path
 
 def _sums(folder: Path) -> dict[str, str]:
     paths = sorted(path for path in folder.iterdir() if path.suffix in _TABLES and path.is_file())
-    return {path.name: md5_of(path) for path in paths}
+    return {path.name: written.md5_of(path) or md5_of(path) for path in paths}
 
 
 def _note_of(path: Path) -> Path:

@@ -1,0 +1,63 @@
+"""Files whose MD5 sums are taken while they are written, so that nobody has to read gigabytes again for them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+class _State(NamedTuple):
+    """By what to see that a file is still the one that was written."""
+
+    device: int
+    inode: int
+    size: int
+    changed: int
+
+
+_sums: dict[_State, str] = {}
+
+
+@contextmanager
+def created(path: Path) -> Iterator[IO[bytes]]:
+    """Create a file, and the folders it lies in, to be written from front to back."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as stream:
+        summing = _Summing(stream)
+        yield summing  # type: ignore[misc]  # typeshed's IO asks for more than a stream that is only written
+    _sums[_state_of(path)] = summing.digest.hexdigest()
+
+
+def md5_of(path: Path) -> str | None:
+    """The sum of a file that was created here and has not changed since; it is told once."""
+    return _sums.pop(_state_of(path), None)
+
+
+def _state_of(path: Path) -> _State:
+    found = path.stat()
+    return _State(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+class _Summing(io.BufferedIOBase):
+    def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__()
+        self.digest = hashlib.md5(usedforsecurity=False)
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: ReadableBuffer) -> int:
+        self.digest.update(content)  # lets other threads go on with what is written next
+        return self._stream.write(content)
+
+    def flush(self) -> None:
+        if not self._stream.closed:
+            self._stream.flush()
