@@ -16,6 +16,7 @@ from textual.message import Message
 from console.calling import Caller
 from console.config import Settings
 from console.keys import bindings
+from console.messages import ConditionChanged, EngineSeen
 from console.model.condition import Condition, Health
 from console.model.reader import Reader
 from console.sanitize import plain_lines
@@ -60,26 +61,6 @@ def _engine_status(places: Places) -> EngineStatus:
     from engine import control
 
     return control.status(places)
-
-
-class ConditionChanged(Message):
-    """The state can be read again, or no longer."""
-
-    def __init__(self, condition: Condition) -> None:
-        super().__init__()
-        self.condition = condition
-
-
-class EngineSeen(Message):
-    """The engine's status has been read."""
-
-    def __init__(self, status: EngineStatus | None) -> None:
-        super().__init__()
-        self.status = status
-
-    def can_replace(self, message: Message) -> bool:
-        """Only the newest counts."""
-        return isinstance(message, EngineSeen)
 
 
 class ConsoleApp(TerminalApp):
@@ -137,6 +118,7 @@ class ConsoleApp(TerminalApp):
         )
 
         self.caller = Caller(self)
+        self._is_over: Callable[[], bool] = lambda: False
 
     @property
     def palette(self) -> Palette:
@@ -364,7 +346,13 @@ class ConsoleApp(TerminalApp):
             self.sweep_id = rest or None if mode == "sweep" else None
             self.switch_mode(mode)
 
+    def end_when(self, is_over: Callable[[], bool]) -> None:
+        """Close the console by itself once nobody can see it any more."""
+        self._is_over = is_over
+
     def _tick(self) -> None:
+        if self._is_over():
+            self.exit()
         self.catch_up()
         self._refresh_frame()
         if isinstance(self.screen, ConsoleScreen):

@@ -21,6 +21,7 @@ def run_console(
     demo: bool = False,
     ascii: bool = False,
     theme: str | None = None,
+    in_browser: bool = False,
 ) -> int:
     """Open the console until it is closed and return the exit code of the command.
 
@@ -31,39 +32,48 @@ def run_console(
         demo: say on every screen that the data are synthetic.
         ascii: draw signs with ASCII only.
         theme: `dark`, `light` or `mono` instead of what config.toml says.
+        in_browser: speak to a browser by way of our parent process, and end with it.
 
     Raises:
         Problem: there is no terminal, or config.toml or `screen` can't be used.
         Exception: whatever ended the app that should not have.
     """
     # Textual draws on the error stream.
-    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.__stderr__)):
+    if not in_browser and not all(
+        stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.__stderr__)
+    ):
         raise EnvironmentProblem(
             "the console needs a terminal",
             "input, output or the error stream is not one",
             "Use 'mlebench-console status' instead.",
         )
     _require_screen(screen)
-    settings = read_settings(places.config_file, theme=theme, ascii_only=ascii or not _speaks_unicode())
+    ascii_only = ascii or not (in_browser or _speaks_unicode())
+    settings = read_settings(places.config_file, theme=theme, ascii_only=ascii_only)
     _log_to_file(places)
     app = ConsoleApp(places, settings, screen=screen, readonly=readonly, demo=demo)
+    if in_browser:
+        parent = os.getppid()
+        app.end_when(lambda: os.getppid() != parent)
     wanted = app.run()
     app.left()
     if app.failure is not None:
         raise app.failure
     if wanted == OPEN_DEMO:
-        return _open_demo(places, ascii=ascii, theme=theme)
+        return _open_demo(places, ascii=ascii, theme=theme, in_browser=in_browser)
+    if in_browser:
+        return app.return_code or 0
     engine = app.engine
     if engine is not None and engine.running:
         sys.stdout.write(f"The engine goes on (process {engine.pid}, {engine.live} runs live).\n")
     return app.return_code or 0
 
 
-def _open_demo(places: Places, *, ascii: bool, theme: str | None) -> int:
+def _open_demo(places: Places, *, ascii: bool, theme: str | None, in_browser: bool) -> int:
     from engine.demo.sweep import demo_places, ensure_demo
 
     ensure_demo(places)
-    return run_console(demo_places(places), demo=True, ascii=ascii, theme=theme)
+    return run_console(demo_places(places), demo=True, ascii=ascii, theme=theme, in_browser=in_browser)
 
 
 def _require_screen(screen: str | None) -> None:

@@ -22,6 +22,8 @@ class Root(LazyGroup):
         "demo": Entry("console.cli.demo", "Open the console on a demo sweep with synthetic data."),
         "doctor": Entry("console.cli.doctor", "Check what this machine has and lacks, with next steps."),
         "status": Entry("console.cli.status", "Tell how the engine, the sweeps and the disks are."),
+        "watch": Entry("console.cli.watch", "Print how everything is at intervals, in plain lines."),
+        "serve": Entry("console.cli.serve", "Show the console in a browser, on this machine only."),
         "engine": Entry("console.cli.engine", "Start, stop and watch the engine that does the work."),
         "sweep": Entry("console.cli.sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
         "runs": Entry("console.cli.runs", "List, follow, retry, stop and classify single runs."),

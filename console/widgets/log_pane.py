@@ -86,7 +86,7 @@ class LogPane(Widget):
             wrong = self.view.search(value)
         elif value and message.prompt.id == "time":
             self.view.to_moment(value)
-        elif value:
+        elif value and not self.app.refuses():
             self.view.take_selection(partial(self._save, Path(value).expanduser()))
         if wrong:
             self.app.say(wrong, bad=True)

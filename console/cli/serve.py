@@ -1,0 +1,53 @@
+"""`serve`: the same console in a browser on this machine, or through an SSH tunnel."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from console.cli.invocation import invocation_of
+from console.cli.lazy import new_app
+from console.cli.output import say
+from foundation.problems import EnvironmentProblem
+
+app = new_app()
+
+
+@app.command()
+def serve(
+    context: typer.Context,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="PORT", help="Where to listen; 0 takes a free one.")
+    ] = 8765,
+) -> None:
+    """Show the console in a browser, on this machine only and for who has the address with its token."""
+    try:
+        from console.serving import GuardedServer
+        from console.serving import serve as serve_until_ended
+    except ImportError as error:
+        raise EnvironmentProblem(
+            "the console in a browser needs textual-serve",
+            "it is not installed",
+            "Install it beside this program: pip install 'mlebench-console[serve]'",
+        ) from error
+    invocation = invocation_of(context)
+    places, appearance = invocation.places, invocation.appearance
+    arguments = [
+        f"--state-dir={places.state_dir}",
+        f"--data-dir={places.data_dir}",
+        f"--config={places.config_file}",
+    ]
+    if appearance.screen:
+        arguments.append(f"--screen={appearance.screen}")
+    if appearance.theme:
+        arguments.append(f"--theme={appearance.theme}")
+    wanted = {"--readonly": appearance.readonly, "--demo": invocation.demo, "--ascii": appearance.ascii_only}
+    arguments += [flag for flag, is_wanted in wanted.items() if is_wanted]
+    serve_until_ended(GuardedServer(arguments, port=port), _tell)
+
+
+def _tell(address: str) -> None:
+    say(address)
+    say("Whoever has this address can do all that you can. From elsewhere: ssh -L PORT:127.0.0.1:PORT")
+    say("Ctrl+C ends it; the engine goes on.")

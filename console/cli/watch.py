@@ -1,0 +1,159 @@
+"""`watch`: a plain summary at intervals, for logs, pipes and screen readers."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from console.cli.invocation import Json, places_of
+from console.cli.lazy import new_app
+from console.cli.output import bytes_text, duration_text, moment_text, say
+from foundation.problems import Problem
+
+if TYPE_CHECKING:
+    from console.model.overview import Concern, Overview, SweepLine
+    from engine.control import EngineStatus
+    from engine.places import Places
+
+app = new_app()
+
+# More lines than this nobody reads, and a reader aloud would never end.
+_MOST_CONCERNS = 10
+
+
+@app.command()
+def watch(
+    context: typer.Context,
+    every: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="How long to wait between two summaries.")
+    ] = 60.0,
+    times: Annotated[
+        int, typer.Option(min=0, metavar="N", help="How many summaries; 0 goes on until interrupted.")
+    ] = 0,
+    json: Json = False,
+) -> None:
+    """Print how everything is at intervals, in plain lines, or as one JSON document a line."""
+    places = places_of(context)
+    count = 0
+    while True:
+        _summary(places, json=json)
+        count += 1
+        if count == times:
+            return
+        time.sleep(every)
+
+
+def _summary(places: Places, *, json: bool) -> None:
+    """One look; a state that can't be read is told and looked at again the next time."""
+    import sys
+
+    from console.model.overview import concerns, overview
+    from engine import control
+    from state import database
+
+    now = time.time()
+    engine, found, problem = None, None, ""
+    try:
+        engine = control.status(places)
+        if database.exists(places.state_dir):
+            opened = database.open_for_reading(places.state_dir)
+            try:
+                found = overview(opened)
+            finally:
+                opened.close()
+    except Problem as told:
+        problem = " ".join(str(told).splitlines())
+    needed = concerns(found, now) if found is not None else ()
+    if json:
+        _say_json(now, engine, found, needed, problem)
+    else:
+        _say(now, engine, found, needed, problem)
+    # A pipe is read as it is written.
+    sys.stdout.flush()
+
+
+def _say(
+    now: float,
+    engine: EngineStatus | None,
+    found: Overview | None,
+    needed: tuple[Concern, ...],
+    problem: str,
+) -> None:
+    say(f"{moment_text(now)}  {_engine(engine)}")
+    if problem:
+        say(f"  problem: {problem}")
+    for line in found.sweeps if found is not None else ():
+        say(f"  {_sweep(line)}")
+    for concern in needed[:_MOST_CONCERNS]:
+        run = concern.run
+        since = duration_text(abs(now - concern.at))
+        when = f"{since} left" if concern.kind == "late" else f"{since} ago"
+        text = f"{run.competition_id}, seed {run.seed}, run {run.id}: {concern.why} ({when})"
+        say(f"  needs you: {run.sweep_id} {text}")
+    if len(needed) > _MOST_CONCERNS:
+        say(
+            f"  needs you: {len(needed) - _MOST_CONCERNS} more, see 'mlebench-console runs list --state failed'"
+        )
+
+
+def _engine(engine: EngineStatus | None) -> str:
+    if engine is None or not engine.running:
+        return "engine not running"
+    parts = [f"engine running, {engine.live} live, {engine.queued} queued"]
+    if engine.state_disk_free is not None:
+        parts.append(f"disk {bytes_text(engine.state_disk_free)} free")
+    if engine.problem:
+        parts.append(f"problem: {engine.problem}")
+    return ", ".join(parts)
+
+
+def _sweep(line: SweepLine) -> str:
+    counts = line.counts
+    ended = counts.finished + counts.failed + counts.stopped
+    parts = [
+        f"{line.sweep.id}: {ended} of {counts.total} ended",
+        f"{counts.live} running",
+        f"{counts.queued} queued",
+        f"{counts.failed} failed",
+    ]
+    if line.any_medal is not None:
+        parts.append(f"any medal {line.any_medal} %")
+    if line.seconds_left is not None:
+        parts.append(f"about {duration_text(line.seconds_left)} left")
+    return ", ".join(parts)
+
+
+def _say_json(
+    now: float,
+    engine: EngineStatus | None,
+    found: Overview | None,
+    needed: tuple[Concern, ...],
+    problem: str,
+) -> None:
+    import json
+    import sys
+
+    document = {
+        "at": now,
+        "engine": None if engine is None else asdict(engine),
+        "problem": problem,
+        "sweeps": [
+            {
+                "id": line.sweep.id,
+                "state": line.sweep.state,
+                "counts": asdict(line.counts),
+                "any_medal": None if line.any_medal is None else asdict(line.any_medal),
+                "seconds_left": line.seconds_left,
+            }
+            for line in (found.sweeps if found is not None else ())
+        ],
+        "needs_you": [
+            {"run": concern.run.id, "sweep": concern.run.sweep_id, "competition": concern.run.competition_id}
+            | {"seed": concern.run.seed, "kind": concern.kind, "why": concern.why, "at": concern.at}
+            for concern in needed
+        ],
+    }
+    sys.stdout.write(json.dumps(document) + "\n")

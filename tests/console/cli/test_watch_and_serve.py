@@ -1,0 +1,80 @@
+"""A plain summary at intervals, and the console served to a browser, from the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from engine.places import Places
+from state.database import DATABASE_NAME
+from tests.console import worlds
+from tests.console.cli.conftest import Cli
+
+
+def test_a_summary_tells_sweeps_and_what_needs_a_person(cli: Cli, places: Places) -> None:
+    worlds.busy(places).database.close()
+    told = cli("watch", "--times", "1")
+    assert told.code == 0
+    assert "engine not running" in told.out and "aide-o3-lite: 33 of 45 ended" in told.out
+    assert "needs you: openhands-1 aerial-cactus-identification, seed 1" in told.out
+    assert told.out.count("needs you") == 11 and "more, see" in told.out
+
+
+def test_summaries_are_also_documents_line_by_line(cli: Cli, places: Places) -> None:
+    worlds.busy(places).database.close()
+    told = cli("watch", "--times", "2", "--every", "1", "--json")
+    documents = [json.loads(line) for line in told.out.splitlines()]
+    assert len(documents) == 2
+    sweep = next(each for each in documents[0]["sweeps"] if each["id"] == "aide-o3-lite")
+    assert sweep["counts"]["failed"] == 8 and documents[0]["needs_you"][0]["kind"] == "failed"
+
+
+def test_without_a_state_a_summary_says_so_calmly(cli: Cli) -> None:
+    told = cli("watch", "--times", "1")
+    assert told.code == 0 and "engine not running" in told.out
+
+
+def test_a_state_that_cannot_be_read_is_told_and_watched_on(cli: Cli, places: Places) -> None:
+    places.state_dir.mkdir(parents=True)
+    (places.state_dir / DATABASE_NAME).write_text("no database")
+    told = cli("watch", "--times", "2", "--every", "1")
+    assert told.code == 0 and told.out.count("problem:") == 2
+
+
+def test_foreign_text_in_a_summary_is_harmless(cli: Cli, places: Places) -> None:
+    worlds.hostile(places).database.close()
+    told = cli("watch", "--times", "1")
+    assert told.code == 0 and "\x1b" not in told.out and "\x9b" not in told.out
+
+
+def test_serving_tells_its_address_and_ends_when_asked(places: Places) -> None:
+    worlds.demo(places).database.close()
+    process = subprocess.Popen(
+        [
+            sys.executable, "-m", "console", f"--state-dir={places.state_dir}", f"--config={places.config_file}",
+            "serve", "--port", "0",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    assert process.stdout is not None
+    address = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    rest = process.stdout.read()
+    assert process.wait(60) == 0
+    process.stdout.close()
+    assert address.startswith("http://127.0.0.1:") and "/?token=" in address
+    assert "ssh -L" in rest
+
+
+def test_without_textual_serve_it_is_said_what_to_install(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "textual_serve.server", None)
+    monkeypatch.delitem(sys.modules, "console.serving", raising=False)
+    told = cli("serve")
+    assert told.code == 5 and "mlebench-console[serve]" in told.err
