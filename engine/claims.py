@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from engine.space import telling_full_disks
 from foundation.problems import StateProblem
 
 BEAT_SECONDS = 15.0
@@ -66,6 +67,20 @@ def claimed(path: Path, what: str) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
+@contextmanager
+def claimed_folder(folder: Path, claim: Path, what: str) -> Iterator[None]:
+    """Make a folder and hold its claim while the block works in it; a full disk is told by name from the start on.
+
+    Raises:
+        Claimed: another living process holds it.
+        DiskFull: something could not be written for want of space, be it the claim itself.
+    """
+    with telling_full_disks(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with claimed(claim, what):
+            yield
+
+
 def holder(path: Path) -> Owner | None:
     """Who holds the claim at `path`, if that one is alive as far as can be known."""
     owner = _read(path)
@@ -74,9 +89,9 @@ def holder(path: Path) -> Owner | None:
 
 def _take(path: Path, me: Owner, what: str) -> None:
     own = path.with_name(f"{path.name}.{me.token}")
-    own.write_text(json.dumps(asdict(me)))
-    own.chmod(_MODE)
     try:
+        own.write_text(json.dumps(asdict(me)))
+        own.chmod(_MODE)
         for _ in range(_TRIES):
             try:
                 os.link(own, path)  # atomic also over NFS, where exclusive creation once was not
@@ -84,7 +99,7 @@ def _take(path: Path, me: Owner, what: str) -> None:
             except FileExistsError:
                 _clear(path, what)
     finally:
-        own.unlink()
+        own.unlink(missing_ok=True)
     raise Claimed(f"{what} is being worked on by others", f"{path} changes hands all the time")
 
 

@@ -12,15 +12,15 @@ from pathlib import Path
 from competitions.model import Edition, Parameter
 from competitions.registry import get, load_task
 from competitions.task import Preparation, merge_parameters, refuse_excluded
-from engine.claims import claimed
+from engine.claims import claimed_folder
 from engine.datasets import sources
 from engine.datasets.descriptions import OURS, check_choice, chosen_description
 from engine.datasets.sources import Raw
 from engine.datasets.sums import checksums_of, compare_checksums
 from engine.datasets.telling import TellStep, quiet
 from engine.layout import MARKER, DatasetFolder, dataset_folder
-from engine.space import telling_full_disks
 from foundation.files import PARTIAL_SUFFIX, sync_directory, sync_file_system, write_json
+from foundation.problems import DataProblem
 
 
 def prepare(
@@ -60,10 +60,8 @@ def prepare(
     descriptions = check_choice(descriptions)
     if verify is None:
         verify = raw is None and not parameters
-    folder.root.mkdir(parents=True, exist_ok=True)
     with (
-        claimed(folder.claim, competition.id),
-        telling_full_disks(folder.root),
+        claimed_folder(folder.root, folder.claim, competition.id),
         _workspace(folder) as work,
         ExitStack() as stack,
     ):
@@ -106,7 +104,16 @@ def prepare(
 def _run(job: Preparation) -> None:
     for path in (job.public, job.private, job.scratch):
         path.mkdir(parents=True)
-    load_task(job.competition).prepare(job)
+    task = load_task(job.competition)
+    try:
+        task.prepare(job)
+    except (ValueError, TypeError, LookupError, ArithmeticError, IsADirectoryError) as error:
+        # a task names the file where it can; what it did not think of is told too, the cause in the log
+        raise DataProblem(
+            f"{job.competition.id} cannot be prepared from {job.raw}",
+            f"{type(error).__name__}: {error}",
+            "Download the competition's data again; if it says so still, report it.",
+        ) from error
 
 
 def _seal(job: Preparation, prepared: Path, verify: bool, descriptions: str, text: str | None) -> None:

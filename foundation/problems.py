@@ -27,8 +27,17 @@ class Problem(Exception):
 
     def __str__(self) -> str:
         """Tell the problem in at most two lines."""
-        first = f"{self.what}: {self.why}" if self.why else self.what
-        return f"{first}\n{self.next_step}" if self.next_step else first
+        return f"{self.cause}\n{self.next_step}" if self.next_step else self.cause
+
+    @property
+    def cause(self) -> str:
+        """What and why, without what to do about it."""
+        return f"{self.what}: {self.why}" if self.why else self.what
+
+    def in_one_line(self) -> str:
+        """Tell all of it where there is one line only, such as a column of the state."""
+        told = f"{self.cause.rstrip('.')}. {self.next_step}" if self.next_step else self.cause
+        return told.replace("\n", " ")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Keep all three parts when a worker process hands the problem to its parent."""

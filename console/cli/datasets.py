@@ -54,7 +54,7 @@ def list_(
             {
                 "competition_id": competition_id,
                 "edition": edition.value,
-                "state": "prepared" if prepared else engine.state.value if engine else "absent",
+                "state": _state(prepared, engine),
                 "problem": engine.problem if engine else "",
                 "raw": folder.raw.is_dir() or bool(folder.zips()),
                 "size_gb": competition.size_gb,
@@ -104,7 +104,7 @@ def show(
     known = _known(context, edition).get(competition_id) if base == places_of(context).data_dir else None
     steps = _steps(context, competition_id, edition) if known else []
     prepared = is_prepared(competition, folder)
-    state = "prepared" if prepared else known.state.value if known else "absent"
+    state = _state(prepared, known)
     if json:
         say_json(
             {
@@ -185,7 +185,9 @@ def rules(competition_id: Ids = None, split: Split = "", json: Json = False) -> 
     from engine.datasets.estimating import ask_access
     from engine.kaggle.client import Kaggle
 
-    chosen = [registry.get(one) for one in _chosen(competition_id, split or "all")]
+    chosen = [
+        registry.get(one) for one in _chosen(competition_id, split or ("" if competition_id else "all"))
+    ]
     Kaggle()  # without credentials there is one thing to say, not one for every competition
     found = ask_access(chosen)
     if json:
@@ -341,6 +343,17 @@ def _known(context: typer.Context, edition: EditionName) -> dict[str, Dataset]:
         return {
             one.competition_id: one for one in datasets.all_datasets(opened) if one.edition == edition.value
         }
+
+
+def _state(prepared: bool, known: Dataset | None) -> str:
+    """How far a dataset is: the disk knows better than the state whether it is prepared."""
+    from state.records import DatasetState
+
+    if prepared:
+        return DatasetState.PREPARED.value
+    if known is None or known.state is DatasetState.PREPARED:
+        return DatasetState.ABSENT.value
+    return known.state.value
 
 
 def _steps(context: typer.Context, competition_id: str, edition: EditionName) -> list[Any]:

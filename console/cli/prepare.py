@@ -109,7 +109,7 @@ def prepare(
     if dry_run:
         from console.cli.prepare_estimate import tell_estimate
 
-        tell_estimate(chosen, base, edition, raw=raw, again=again, json=json)
+        tell_estimate(places_of(context), chosen, base, edition, raw=raw, again=again, json=json)
         return
     if overwrite_leaderboard:
         from engine.datasets.leaderboards import refresh_leaderboard

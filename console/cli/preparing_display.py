@@ -34,6 +34,7 @@ class PlainLines:
 
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
+        self._first_with: dict[str, str] = {}
 
     def show(self, seen: Sequence[Seen]) -> None:
         """Say what is new."""
@@ -44,22 +45,30 @@ class PlainLines:
                 (complain if one.dataset.state in _NOT_TO_BE_HAD else say)(told)
         sys.stdout.flush()
 
-    @staticmethod
-    def _line(one: Seen) -> str:
+    def _line(self, one: Seen) -> str:
         name, state = one.dataset.competition_id, one.dataset.state
         if state is DatasetState.PREPARED:
             size = one.dataset.bytes_on_disk
             return f"{name}: prepared" + (f", {bytes_text(size)}" if size else "")
-        if state in _ENDED:
-            return f"{name}: {'stopped' if state is DatasetState.ABSENT else one.dataset.problem}"
+        if state is DatasetState.ABSENT:
+            return f"{name}: stopped"
+        if state in _NOT_TO_BE_HAD:
+            return f"{name}: {self._trouble(one)}"
         if one.dataset.problem:
-            return f"{name}: waiting: {one.dataset.problem}"
+            return f"{name}: waiting: {self._trouble(one)}"
         step = _current(one)
         if step is None:
             return ""
         total = f", {bytes_text(step.total)}" if step.unit == "bytes" and step.total else ""
         waiting = f": {step.note}" if step.note.startswith("waiting") else ""
         return f"{name}: {step.name}{total}{waiting}"
+
+    def _trouble(self, one: Seen) -> str:
+        """What is wrong; what is wrong with many, such as credentials, is told in full once."""
+        name = one.dataset.competition_id
+        trouble = one.dataset.problem.removeprefix(f"{name}: ")
+        first = self._first_with.setdefault(trouble, name)
+        return trouble if first == name else f"the same as with {first}"
 
 
 class Bars:
@@ -115,7 +124,7 @@ class Bars:
             return (name, "waiting", plain(one.dataset.problem, limit=60))
         step = _current(one)
         if step is None:
-            return (name, "")
+            return (name, "starting")
         pace = self._rates.see((name, step.name), step.done, step.total, time.monotonic())
         return (name, step.name, _bar(step), _amount(step), _pace(step, pace), plain(step.note, limit=40))
 

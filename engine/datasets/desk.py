@@ -61,6 +61,7 @@ class _Work:
     company: bool
     step: str = ""
     told_at: float = 0.0
+    untold: Progressed | None = None
     cancelled: bool = False
 
 
@@ -93,7 +94,10 @@ class DatasetDesk:
         self.refresh()
 
     def step(self) -> None:
-        """Start what there is room for."""
+        """Start what there is room for, and tell what came too soon after something else to be told then."""
+        for work in self._working.values():
+            if work.untold is not None:
+                self._hear_progress(work, work.untold)
         free = {
             Lane.CHECK: _CHECKS_AT_ONCE - self._in_lane(Lane.CHECK),
             Lane.DOWNLOAD: self._room.downloads - self._in_lane(Lane.DOWNLOAD),
@@ -232,7 +236,9 @@ class DatasetDesk:
         if work.lane is Lane.VERIFY:
             return
         if news.step == work.step and now - work.told_at < _PROGRESS_SECONDS:
-            return  # the screen can't show more, and every change is a disk write
+            work.untold = news  # the screen can't show more, and every change is a disk write
+            return
+        work.untold = None
         self._notes.progress(work.dataset, work.step, news)
         work.step = news.step
         work.told_at = now
@@ -263,7 +269,7 @@ class DatasetDesk:
         """Keep a dataset in the queue until what stopped it may be over."""
         dataset = work.dataset
         assert news.problem is not None
-        self._notes.put_back(dataset, str(news.problem).replace("\n", " "))
+        self._notes.put_back(dataset, news.problem.in_one_line())
         if news.kind == Claimed.__name__:
             not_before = self._clock.monotonic() + _CLAIMED_SECONDS
             self._not_yet[dataset.competition_id, dataset.edition] = lambda: (

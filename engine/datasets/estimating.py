@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar
 
 from competitions import registry
 from competitions.model import Competition, Edition
@@ -21,21 +21,27 @@ _ASK_AT_ONCE = 4
 _USUAL_GROWTH = 1.6
 
 
+class ToDo(StrEnum):
+    """What there is to do for a dataset; `refused` is what Kaggle does not let us have."""
+
+    NOTHING = "nothing"
+    PREPARE = "prepare"
+    DOWNLOAD = "download"
+    REFUSED = "refused"
+
+
 @dataclass(frozen=True)
 class Estimate:
     """What one dataset takes.
 
     Attributes:
-        to_do: `nothing`, `prepare`, `download`, or `refused` by Kaggle.
         bytes: of the data as Kaggle packs them; None: unknown.
         basis: where that is known from.
         peak: how much it takes on the disk while it is prepared.
     """
 
-    NOTHING: ClassVar[str] = "nothing"
-
     competition_id: str
-    to_do: str
+    to_do: ToDo
     bytes: int | None
     basis: str
     peak: int | None
@@ -63,13 +69,11 @@ def estimate(
         folder = dataset_folder(competition, data_dir, edition)
         zips = folder.zips()
         if is_prepared(competition, folder) and not again:
-            found[competition.id] = Estimate(competition.id, Estimate.NOTHING, None, "is prepared", 0)
+            found[competition.id] = Estimate(competition.id, ToDo.NOTHING, None, "is prepared", 0)
         elif raw_given or (not zips and not sources.needs_download(folder)):
-            found[competition.id] = Estimate(competition.id, "prepare", _facts(competition), "facts", None)
+            found[competition.id] = Estimate(competition.id, ToDo.PREPARE, _facts(competition), "facts", None)
         elif zips:
-            size = zips[0].stat().st_size
-            inflated = unpacking.read_contents(zips[0]).bytes
-            found[competition.id] = Estimate(competition.id, "prepare", size, "its zip", inflated)
+            found[competition.id] = _of_zip(competition, zips[0])
         else:
             missing.append(competition)
     found |= {one.competition_id: one for one in _to_download(missing)}
@@ -96,8 +100,16 @@ def _ask_one(competition: Competition) -> Access:
     try:
         return Access(competition.id, AccessState.OPEN, sources.check(competition), competition.rules_url)
     except Problem as problem:
-        text = f"{problem.what}: {problem.why}" if problem.why else problem.what
-        return Access(competition.id, access_after(problem), None, competition.rules_url, text)
+        return Access(competition.id, access_after(problem), None, competition.rules_url, problem.cause)
+
+
+def _of_zip(competition: Competition, path: Path) -> Estimate:
+    size = path.stat().st_size
+    try:
+        inflated = unpacking.read_contents(path).bytes
+    except Problem as problem:  # one damaged zip is one competition's problem
+        return Estimate(competition.id, ToDo.PREPARE, size, "its zip", None, problem.cause)
+    return Estimate(competition.id, ToDo.PREPARE, size, "its zip", inflated)
 
 
 def _to_download(missing: Sequence[Competition]) -> list[Estimate]:
@@ -109,7 +121,7 @@ def _to_download(missing: Sequence[Competition]) -> list[Estimate]:
     made = []
     for competition, access in zip(missing, ask_access(missing), strict=True):
         if access.state in (AccessState.RULES, AccessState.GONE):
-            made.append(Estimate(competition.id, "refused", None, "Kaggle", 0, access.problem))
+            made.append(Estimate(competition.id, ToDo.REFUSED, None, "Kaggle", 0, access.problem))
         elif access.bytes is not None:
             made.append(_download(competition, access.bytes, "Kaggle", ""))
         else:
@@ -119,7 +131,7 @@ def _to_download(missing: Sequence[Competition]) -> list[Estimate]:
 
 def _download(competition: Competition, size: int | None, basis: str, problem: str) -> Estimate:
     peak = None if size is None else usual_peak(size)
-    return Estimate(competition.id, "download", size, basis, peak, problem)
+    return Estimate(competition.id, ToDo.DOWNLOAD, size, basis, peak, problem)
 
 
 def _facts(competition: Competition) -> int | None:

@@ -68,7 +68,7 @@ class Notebook:
         assert news.problem is not None
         with self._database.transaction():
             self._set_step(dataset, step, Progress(StepState.FAILED, note=news.problem.what))
-            self._set_state(dataset, state, str(news.problem).replace("\n", " "))
+            self._set_state(dataset, state, news.problem.in_one_line())
 
     def put_back(self, dataset: Dataset, why: str = "") -> None:
         """It waits again, what was downloaded stays done."""
@@ -96,7 +96,8 @@ class Notebook:
     def pruned(self, competition_id: str, news: Ended) -> None:
         """Parts of it were removed from the disk, or could not be."""
         if news.value is None:
-            text = f"not pruned: {news.problem}".replace("\n", " ")
+            assert news.problem is not None
+            text = f"not pruned: {news.problem.in_one_line()}"
         else:
             text = f"pruned, {gigabytes(int(news.value['bytes']))} given back"
         happening = Happening(self._clock.now(), "dataset.pruned", text, competition_id=competition_id)
@@ -106,7 +107,7 @@ class Notebook:
         """It was compared with what is known of it."""
         if news.value is None:
             assert news.problem is not None
-            differs = str(news.problem).replace("\n", " ")
+            differs = news.problem.in_one_line()
         else:
             differs = str(news.value["differs"])
         now = self._clock.now()

@@ -11,7 +11,7 @@ from competitions import registry
 from competitions.model import Edition
 from engine.datasets.options import DEMO, Options
 from engine.datasets.sources import CHECK, DOWNLOAD, EXTRACT, STEPS, VERIFY, needs_download
-from engine.kaggle.credentials import find_credentials
+from engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
 from engine.layout import dataset_folder, is_prepared
 from foundation.problems import DataProblem
 from state import datasets
@@ -77,9 +77,9 @@ def plan(
     download = needs_download(there)
     if download and find_credentials() is None:
         raise DataProblem(
-            f"there are no raw data of {competition.id}",
-            f"{there.root} holds neither raw/ nor a zip, and no Kaggle credentials were found",
-            f"Put a token from kaggle.com (Settings, API) into ~/.kaggle, or {competition.id}.zip there.",
+            f"{competition.id}: there are no raw data",
+            "its folder holds neither raw/ nor a zip, and no Kaggle credentials were found",
+            f"Give --raw, or put its zip into its folder. {NO_CREDENTIALS_STEP}",
         )
     return Plan(competition.id, edition, wanted, download)
 

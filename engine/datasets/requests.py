@@ -142,7 +142,7 @@ class DatasetRequests:
             edition,
             DatasetState.FAILED,
             now=self._clock.now(),
-            problem=str(problem).replace("\n", " "),
+            problem=problem.in_one_line(),
         )
 
     @staticmethod

@@ -21,13 +21,15 @@ def quiet(step: str, what: str, done: int, total: int) -> None:
 
 def seldom(tell: TellStep) -> TellStep:
     """Pass on what is new, but no more often than anybody looks."""
-    last_step, last_at = "", 0.0
+    last: tuple[str, int] = ("", 0)
+    last_at = 0.0
 
     def passed_on(step: str, what: str, done: int, total: int) -> None:
-        nonlocal last_step, last_at
+        nonlocal last, last_at
         now = time.monotonic()
-        if step != last_step or now - last_at >= _EVERY_SECONDS or (total and done >= total):
-            last_step, last_at = step, now
+        # A total that has become known is always told: after it nothing may come for long.
+        if (step, total) != last or now - last_at >= _EVERY_SECONDS or (total and done >= total):
+            last, last_at = (step, total), now
             tell(step, what, done, total)
 
     return passed_on

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 30.0
 _SILENCE_SECONDS = 60.0
 _FILES_A_PAGE = _ROWS_A_PAGE = 200
-_BLOCK = 1 << 20
+_BLOCK = 1 << 17  # requests gives nothing before a block is full, and a slow line is to be seen moving
 _MOST_SAID = 200
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -340,7 +340,7 @@ def _understood(error: requests.RequestException, competition_id: str) -> Proble
         )
     if status in (404, 410):
         return NotAvailable(
-            f"{competition_id} is no longer available on Kaggle",
+            f"{competition_id}: no longer available on Kaggle",
             f"it answered {status}",
             f"See {url}; with a copy of its data, put {competition_id}.zip into the dataset's folder.",
         )

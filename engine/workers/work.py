@@ -81,7 +81,7 @@ def _check(task: CheckTask, tell: TellStep) -> Offered:
 
 def _fetch(task: FetchTask, tell: TellStep) -> dict[str, Any]:
     from competitions import registry
-    from engine.claims import claimed
+    from engine.claims import claimed_folder
     from engine.datasets import sources
     from engine.datasets.telling import seldom
     from engine.layout import dataset_folder
@@ -89,8 +89,7 @@ def _fetch(task: FetchTask, tell: TellStep) -> dict[str, Any]:
     competition = registry.get(task.competition_id)
     folder = dataset_folder(competition, task.data_dir)
     _let_the_group_in(task.data_dir)
-    folder.root.mkdir(parents=True, exist_ok=True)
-    with claimed(folder.claim, competition.id):
+    with claimed_folder(folder.root, folder.claim, competition.id):
         sources.fetch(competition, folder, keep_free=task.keep_free, tell=seldom(tell))
     return {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from engine import claims
-from engine.claims import Claimed, claimed, holder
+from engine.claims import Claimed, claimed, claimed_folder, holder
+from engine.space import DiskFull
 
 ELSEWHERE = {"token": "t", "host": "other", "place": "boot:1", "pid": 1, "started": "1"}
 HOLD = """
@@ -75,3 +77,20 @@ def test_half_a_claim_is_not_taken_for_none(path: Path) -> None:
     path.write_text('{"token": ')
     with pytest.raises(Claimed, match="can't be read"), claimed(path, "leaves"):
         pass
+
+
+def test_a_disk_that_is_too_full_for_the_claim_itself_is_told_by_name_and_left_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, text: str) -> int:
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    folder = tmp_path / "leaves"
+    monkeypatch.setattr(Path, "write_text", full)
+    with (
+        pytest.raises(DiskFull, match=f"the disk is full: writing in {folder} failed"),
+        claimed_folder(folder, folder / ".claim", "leaves"),
+    ):
+        pass
+    assert list(folder.iterdir()) == []

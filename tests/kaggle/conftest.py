@@ -1,5 +1,6 @@
 from __future__ import annotations
 
-from tests.kaggle.fixtures import loopback
+from tests.console.cli.conftest import cli
+from tests.kaggle.fixtures import competition, loopback
 
-__all__ = ["loopback"]
+__all__ = ["cli", "competition", "loopback"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -10,10 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from competitions import registry
+from competitions.model import Competition
+from engine.datasets import facts, leaderboards
 from foundation.locks import FileLock
 from tests.kaggle.loopback import KEY, USERNAME, Loopback
 
 _PATIENCE_SECONDS = 240.0
+LOSS = "spooky-author-identification"  # lower is better
 
 
 @pytest.fixture
@@ -31,6 +37,18 @@ def loopback(monkeypatch: pytest.MonkeyPatch, clean_environment: Path) -> Iterat
         server = Loopback()
         yield server
         server.close()
+
+
+@pytest.fixture
+def competition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Competition:
+    """A copy of a competition whose facts may be changed."""
+    folder = tmp_path / LOSS
+    folder.mkdir()
+    shutil.copy(registry.get(LOSS).folder / "competition.toml", folder)
+    copy = dataclasses.replace(registry.get(LOSS), folder=folder)
+    for module in (facts, leaderboards):
+        monkeypatch.setattr(module, "registry", type("Registry", (), {"get": staticmethod(lambda _: copy)}))
+    return copy
 
 
 def login(home: Path, username: str = USERNAME, key: str = KEY) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import shutil
 import tomllib
 from pathlib import Path
 
@@ -11,25 +9,14 @@ import pytest
 
 from competitions import registry
 from competitions.model import Competition
-from engine.datasets import facts, leaderboards
+from engine.datasets import facts
 from engine.datasets.leaderboards import medal_positions, refresh_leaderboard, thresholds_of
 from engine.preparing import prepare
 from foundation.problems import DataProblem
+from tests.kaggle.fixtures import LOSS
 from tests.kaggle.loopback import Loopback
 
-ID = "spooky-author-identification"  # a loss: lower is better
-
-
-@pytest.fixture
-def competition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Competition:
-    """A copy of a competition whose facts may be changed."""
-    folder = tmp_path / ID
-    folder.mkdir()
-    shutil.copy(registry.get(ID).folder / "competition.toml", folder)
-    copy = dataclasses.replace(registry.get(ID), folder=folder)
-    for module in (facts, leaderboards):
-        monkeypatch.setattr(module, "registry", type("Registry", (), {"get": staticmethod(lambda _: copy)}))
-    return copy
+ID = LOSS
 
 
 def read(competition: Competition) -> dict[str, object]:

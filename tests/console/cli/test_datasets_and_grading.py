@@ -47,7 +47,7 @@ def test_one_failure_stops_none_of_the_others(cli: Cli, prepared: Vector, tmp_pa
     done = cli("prepare", "--list", names)
     assert done.code == 3
     assert "1 of 2 prepared" in done.out
-    assert "there are no raw data of leaf-classification" in done.err
+    assert "leaf-classification: there are no raw data" in done.err
 
 
 def test_a_grade_names_score_and_medal(cli: Cli, prepared: Vector) -> None:

@@ -1,0 +1,228 @@
+"""What a person types about datasets, against the loopback Kaggle: what is told, with which exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from competitions.model import Competition
+from engine import control
+from engine.places import Places
+from tests.console.cli.conftest import Cli
+from tests.kaggle.fixtures import LOSS, login
+from tests.kaggle.loopback import Fault, Loopback
+
+OPEN, RULES, GONE = "spaceship-titanic", "dog-breed-identification", "leaf-classification"
+BOTH = ("-c", OPEN, "-c", RULES, "-c", GONE)
+URL = f"https://www.kaggle.com/c/{RULES}/rules"
+
+
+@pytest.fixture
+def three(loopback: Loopback, places: Places) -> Iterator[Loopback]:
+    """Kaggle with one competition that is open, one with rules to accept, and one that it no longer has."""
+    loopback.add(OPEN)
+    loopback.add(RULES, accepted=False)
+    loopback.add(GONE, gone=True)
+    yield loopback
+    control.stop(places, with_runs=True)
+
+
+def test_rules_tells_open_refused_and_gone_apart(three: Loopback, cli: Cli, clean_environment: Path) -> None:
+    found = cli("datasets", "rules", *BOTH, "--json").document()
+    assert [(one["competition_id"], one["state"]) for one in found] == [
+        (OPEN, "open"),
+        (RULES, "rules"),
+        (GONE, "gone"),
+    ]
+    told = cli("datasets", "rules", *BOTH)
+    assert told.code == 0
+    assert "no longer available" in told.out and URL in told.out
+    assert "1 of 3 may be downloaded" in told.out
+    login(clean_environment, key="wrong")
+    assert "does not accept the credentials" in cli("datasets", "rules", "-c", OPEN).out
+    (clean_environment / ".kaggle" / "kaggle.json").unlink()
+    alone = cli("datasets", "rules", "-c", OPEN)
+    assert (alone.code, alone.out) == (5, "")
+    assert "no credentials were found" in alone.err and "access_token" in alone.err
+
+
+def test_a_dry_run_tells_everything_and_does_nothing(three: Loopback, cli: Cli, places: Places) -> None:
+    damaged = places.data_dir / "aerial-cactus-identification"
+    damaged.mkdir(parents=True)
+    (damaged / "x.zip").write_bytes(b"no zip")
+    chosen = (*BOTH, "-c", damaged.name)
+    document = cli("prepare", *chosen, "--dry-run", "--json").document()
+    assert {one["competition_id"]: one["to_do"] for one in document["datasets"]} == {
+        OPEN: "download",
+        RULES: "refused",
+        GONE: "refused",
+        damaged.name: "prepare",
+    }
+    size = len(three.shelves[OPEN].archive)
+    assert document["download_bytes"] == size and document["needed_bytes"] > size
+    assert document["seconds"] is None
+    assert "x.zip cannot be read as a zip" in next(
+        one["problem"] for one in document["datasets"] if one["competition_id"] == damaged.name
+    )
+    told = cli("prepare", *chosen, "--dry-run")
+    assert told.code == 0
+    assert (
+        "it fits" in told.out and "You must accept" in told.out and "1 of unknown size left out" in told.out
+    )
+    assert [path.name for path in places.data_dir.iterdir()] == [damaged.name]
+    assert not places.state_dir.exists()
+
+
+def test_one_prepared_two_refused_and_each_is_told_on_plain_lines(
+    three: Loopback, cli: Cli, places: Places
+) -> None:
+    done = cli("prepare", *BOTH, "--skip-verification", "--jobs", "2")
+    assert done.code == 3
+    assert f"{OPEN}: prepared" in done.out and "1 of 3 prepared" in done.out
+    refused, gone = sorted(done.err.splitlines(), key=lambda line: GONE in line)
+    assert refused.startswith(f"{RULES}: Kaggle refuses the download: You must accept") and URL in refused
+    assert gone.startswith(f"{GONE}: no longer available on Kaggle")
+    assert "\x1b" not in done.out + done.err
+    states = {one["competition_id"]: one for one in cli("datasets", "list", "--json").document()}
+    assert [states[name]["state"] for name in (OPEN, RULES, GONE)] == ["prepared", "refused", "unavailable"]
+    three.shelves[RULES].accepted = True
+    (again,) = cli("prepare", "-c", RULES, "--skip-verification", "--json").document()
+    assert (again["state"], again["problem"]) == ("prepared", "")
+
+
+def test_what_is_wrong_with_all_is_told_in_full_once(
+    three: Loopback, cli: Cli, clean_environment: Path
+) -> None:
+    login(clean_environment, key="wrong")
+    done = cli("prepare", *BOTH)
+    assert done.code == 3
+    lines = done.err.splitlines()
+    assert sum("does not accept the credentials" in line for line in lines) == 1
+    assert sum("the same as with" in line for line in lines) == 2
+    assert three.count("storage") == 0
+    (clean_environment / ".kaggle" / "kaggle.json").unlink()
+    lines = cli("prepare", *BOTH).err.splitlines()
+    assert sum("no Kaggle credentials were found" in line for line in lines) == 1
+
+
+def test_a_terminal_shows_bars_and_an_interrupt_leaves_the_engine_at_it(
+    three: Loopback, cli: Cli, places: Places
+) -> None:
+    three.shelves[OPEN].faults.extend([Fault(), Fault(stall=True)])  # the first answers the check
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "console", f"--state-dir={places.state_dir}"]
+    command += [f"--data-dir={places.data_dir}", f"--config={places.config_file}"]
+    shown = b""
+    with subprocess.Popen(
+        [*command, "prepare", "-c", OPEN], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    ) as process:
+        os.close(theirs)
+        while not (b"download" in shown and b"0 of 1 done with" in shown and b"\xc2\xb7" in shown):
+            shown += os.read(ours, 1 << 16)
+        process.send_signal(2)
+        try:
+            while part := os.read(ours, 1 << 16):
+                shown += part
+        except OSError:  # how Linux tells that nobody is at the other end any more
+            shown += b""
+    os.close(ours)
+    assert process.returncode == 130
+    assert b"The engine goes on; 'mlebench-console datasets stop --all' stops it." in shown
+    assert shown.rindex(b"\x1b[?25h") > shown.rindex(b"\x1b[?25l")  # the cursor is back
+    partial = places.data_dir / OPEN / f"{OPEN}.zip.partial"
+    assert "1 dataset is told to stop" in cli("datasets", "stop", "--all").out
+    assert cli("datasets", "stop", "--all").out == "nothing is being prepared\n"
+    assert partial.exists()
+    done = cli("prepare", "-c", OPEN, "--skip-verification")
+    assert (done.code, done.err) == (0, "")
+    assert not partial.exists()
+
+
+def test_a_dataset_is_shown_verified_and_pruned(three: Loopback, cli: Cli, places: Places) -> None:
+    assert cli("prepare", "-c", OPEN, "--skip-verification").code == 0
+    shown = cli("datasets", "show", OPEN, "--json").document()
+    assert (shown["state"], [part["name"] for part in shown["parts"]]) == ("prepared", ["zip", "prepared"])
+    assert {step["state"] for step in shown["steps"]} == {"done"}
+    told = cli("datasets", "show", OPEN).out
+    assert "step        checksum: done" in told and "not verified" in told
+
+    differing = cli("datasets", "verify", "-c", OPEN)
+    assert differing.code == 3 and "not as known" in differing.err
+    (one,) = json.loads(cli("datasets", "verify", "-c", OPEN, "--json").out)
+    assert all(found["found"] == found["sealed"] for found in one["sums"])
+    missing = cli("datasets", "verify", "-c", RULES)
+    assert missing.code == 3 and f"mlebench-console prepare -c {RULES}" in missing.err
+
+    zip_file = places.data_dir / OPEN / f"{OPEN}.zip"
+    asked = cli("datasets", "prune", "-c", OPEN)  # nobody answers, and no is the default
+    assert "zip" in asked.out and zip_file.exists()
+    refused = cli("datasets", "prune", "-c", OPEN, "--json")
+    assert refused.code == 2 and "--yes" in refused.err
+    assert cli("datasets", "prune", "-c", OPEN, "--older-than", "1", "--yes", "--json").document() == {
+        "removed": [],
+        "bytes": 0,
+    }
+    removed = cli("datasets", "prune", "-c", OPEN, "--yes", "--json").document()
+    assert removed["removed"] == [[OPEN, "zip"]] and not zip_file.exists()
+    assert cli("datasets", "prune", "-c", OPEN, "--everything", "--yes").code == 0
+    assert cli("datasets", "show", OPEN, "--json").document()["state"] == "absent"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["prepare", "-c", "leaf-clasification"], "Did you mean leaf-classification"),
+        (["prepare", "-c", OPEN, "--jobs", "0"], "--jobs"),
+        (["prepare", "-c", OPEN, "--descriptions", "nobodys"], "'nobodys' are not known"),
+        (["prepare", "-c", OPEN, "--edition", "v2"], "v2"),
+        (["prepare", "--list", "/nowhere/ids.txt"], "/nowhere/ids.txt"),
+        (["datasets", "show", "leaf"], "leaf"),
+        (["datasets", "rules", "-c", OPEN, "--split", "low"], "not clear"),
+        (["datasets", "stop"], "what to stop is not clear"),
+        (["datasets", "prune", "--older-than", "soon"], "--older-than"),
+        (["dev", "download-leaderboard"], "which leaderboards is not clear"),
+    ],
+)
+def test_wrong_input_is_named_before_anything_is_done(
+    cli: Cli, places: Places, arguments: list[str], told: str
+) -> None:
+    done = cli(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err and len(done.err.splitlines()) <= 2
+    assert not places.state_dir.exists() and not places.data_dir.exists()
+
+
+def test_a_leaderboard_is_taken_once_and_half_of_one_never(
+    loopback: Loopback, cli: Cli, competition: Competition
+) -> None:
+    facts = competition.folder / "competition.toml"
+    before = facts.read_text()
+    rows = tuple(f"{0.1 + number / 1000:.5f}" for number in range(1244))
+    shelf = loopback.add(LOSS, leaderboard=rows, one_page_only=True)
+    command = ("dev", "download-leaderboard", "-c", LOSS)
+    half = cli(*command)
+    assert half.code == 3 and "Kaggle gave 200 of 1,244 teams" in half.err
+    assert facts.read_text() == before
+    shelf.one_page_only = False
+    taken = cli(*command)
+    assert (taken.code, taken.err) == (0, "")
+    assert taken.out == f"{LOSS}: taken: gold 0.111  silver 0.161  bronze 0.223  median 0.7215\n"
+    (again,) = cli(*command, "--json").document()
+    assert again["state"] == "was there"
+    (forced,) = cli(*command, "--force", "--json").document()
+    assert forced["state"] == "taken"
+
+
+def test_kaggles_client_prints_nothing_into_our_output(cli: Cli, places: Places) -> None:
+    """Importing the package `kaggle` without credentials prints a banner and exits; we only use its SDK."""
+    asked: dict[str, Any] = {"capture_output": True, "text": True, "env": {**os.environ}}
+    program = "import sys, engine.kaggle.client as c, kagglesdk.kaggle_client; print('kaggle' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], **asked)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "False\n", "")
