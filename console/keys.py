@@ -296,8 +296,9 @@ TABLE: tuple[Key, ...] = (
     Key("host.open", ("enter",), "open", "run", "Open the run under the cursor, on what it uses", 1),
     # Launch
     Key("launch.launch", ("ctrl+l",), "launch", "launch", "Launch what is composed", 1, changes=True),
-    Key("launch.dry", ("ctrl+t",), "dry_run", "dry run", "Show in which order runs would start", 2),
+    Key("launch.dry", ("ctrl+t",), "dry_run", "dry run", "Show in which order and when runs would start", 2),
     Key("launch.prepare", ("ctrl+r",), "prepare", "prepare data", "Prepare what is missing first", 3),
+    Key("launch.build", ("ctrl+b",), "build", "build", "Build the images that are missing", changes=True),
     Key("launch.engine", ("ctrl+n",), "engine", "start engine", "Start the engine", changes=True),
     Key(
         "launch.back", ("escape",), "back", "leave field", "Leave the field, so that digits switch screens", 4

@@ -23,7 +23,6 @@ app = new_group("Build, list and check container images.")
 AgentsDir = Annotated[
     Path | None, typer.Option(metavar="DIR", help="An agents folder in MLE-bench's format, before our own.")
 ]
-_CERTIFICATES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE")
 
 
 @app.command()
@@ -55,13 +54,12 @@ def build(
     """Build images, in order, and tell their digests."""
     from engine import images
 
-    own = next((Path(os.environ[name]) for name in _CERTIFICATES if os.environ.get(name)), None)
-    own_pip = os.environ.get("PIP_CONFIG_FILE")
+    usual = images.usual_settings(os.environ)
     settings = images.BuildSettings(
         base_image,
         heavy,
-        certificates or own,
-        pip_configuration or (Path(own_pip) if own_pip else None),
+        certificates or usual.certificates,
+        pip_configuration or usual.pip_configuration,
         fresh,
     )
     client = images.connect()

@@ -2,42 +2,51 @@
 
 from __future__ import annotations
 
-import math
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from competitions import registry
-from competitions.model import Edition
-from engine.agents import find_agents, own_agents_folder, required_secrets
-from engine.agents.model import Agent
+from engine.agents import Agent, find_agents, own_agents_folder
 from engine.control import EngineStatus
-from engine.datasets.planning import is_ready
 from engine.places import Places
-from engine.runs import runtime
-from engine.runs.launching import edition_named
+from engine.sweeps.checks import Check, Mend, failed
+from engine.sweeps.forecast import Forecast, forecast
+from engine.sweeps.form import LaunchForm, completed
+from engine.sweeps.launch import Launch
+from engine.sweeps.spans import read_duration
 from foundation.problems import Problem, UsageProblem
 
 Taken = TypeVar("Taken")
 
+_AGENTS_NAMED = 6
+
 
 @dataclass(frozen=True)
 class Draft:
-    """What is typed, field by field, as text."""
+    """What is typed, field by field, as text; an empty field is left to what is usual."""
 
     agent: str = ""
     competitions: str = "low"
     seeds: str = "3"
-    limit: str = "24h"
+    time_limit: str = "24h"
     concurrency: str = "1"
-    gpus: str = "0"
-    network: str = "none"
-    runtime: str = "process"
-    edition: str = "v1"
+    priority: str = "0"
+    start_ramp: str = ""
+    retries: str = "2"
     name: str = ""
     experiment: str = ""
+    runtime: str = "process"
+    network: str = "none"
+    allow: str = ""
+    edition: str = "v1"
+    cpus: str = "1"
+    memory_gb: str = ""
+    gpus: str = "0"
+    runs_per_gpu: str = "1"
+    idle_limit: str = ""
+    disk_gb: str = ""
     agents_dir: str = ""
     prepare: bool = False
 
@@ -47,35 +56,32 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Check:
-    """One thing that must be right before a launch; `key` is what mends it, where a key does."""
-
-    good: bool
-    text: str
-    key: str = ""
-
-
-@dataclass(frozen=True)
 class Composed:
     """What a draft comes to.
 
     Attributes:
-        request: what the engine would be asked, or None while something can't be read.
-        missing: competitions whose data are not prepared.
-        seconds_at_most: how long it takes if every run takes its whole time.
+        launch: what the engine would be asked for; None while something can't be read.
+        forecast: what that comes to, as a dry run tells it.
+        checks: everything that was looked at, with what can't be read before it.
     """
 
     checks: tuple[Check, ...]
-    competitions: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    runs: int = 0
-    seconds_at_most: float | None = None
-    request: Mapping[str, Any] | None = None
+    launch: Launch | None = None
+    forecast: Forecast | None = None
 
     @property
     def can_launch(self) -> bool:
         """Whether nothing is in the way."""
-        return self.request is not None and all(check.good for check in self.checks)
+        return self.launch is not None and all(check.good for check in self.checks)
+
+    def missing(self, mend: Mend) -> tuple[str, ...]:
+        """What is missing that can be mended in some way."""
+        return tuple(
+            subject
+            for check in self.checks
+            if check.mend is mend and not check.good
+            for subject in check.subjects
+        )
 
 
 def agents_known(agents_dir: str) -> tuple[Agent, ...]:
@@ -85,130 +91,86 @@ def agents_known(agents_dir: str) -> tuple[Agent, ...]:
 
 
 def compose(draft: Draft, places: Places, engine: EngineStatus | None) -> Composed:
-    """Work out what a draft comes to; waits for the disk."""
-    checks: list[Check] = []
-    agent = _agent(draft, checks)
-    chosen = _taken(checks, lambda: _competitions(draft.competitions)) or ()
-    seeds = _taken(checks, lambda: _whole(draft.seeds, "seeds"))
-    limit = _taken(checks, lambda: read_duration(draft.limit))
-    concurrency = _taken(checks, lambda: _whole(draft.concurrency, "at once"))
-    gpus = _taken(checks, lambda: _whole(draft.gpus, "GPUs", least=0))
-    edition = _taken(checks, lambda: edition_named(draft.edition.strip()))
-    if draft.network not in runtime.NETWORKS:
-        checks.append(
-            Check(False, f"there is no network policy '{draft.network}': {', '.join(runtime.NETWORKS)}")
-        )
-    checks += _of_engine(engine, gpus)
-    missing = _missing(chosen, edition, places)
-    if chosen:
-        checks.append(_data(len(chosen), missing, draft.prepare))
-    if agent is None or not chosen or seeds is None or limit is None or concurrency is None or gpus is None:
-        return Composed(tuple(checks), chosen, missing)
-    count = len(chosen) * seeds
-    return Composed(
-        tuple(checks),
-        chosen,
-        missing,
-        runs=count,
-        seconds_at_most=math.ceil(count / concurrency) * limit,
-        request={
-            "name": draft.name.strip(),
-            "agent_id": agent.id,
-            "agents_dir": draft.agents_dir.strip() or str(own_agents_folder()),
-            "competitions": list(chosen),
-            "seeds": seeds,
-            "time_limit_seconds": limit,
-            "edition": draft.edition.strip(),
-            "runtime": draft.runtime.strip(),
-            "network": draft.network.strip(),
-            "gpus": gpus,
-            "concurrency": concurrency,
-            "prepare_missing": draft.prepare,
-            "experiment": draft.experiment.strip(),
-        },
+    """Work out what a draft comes to; waits for the disk, and for Docker where that is asked for."""
+    wrong: list[Check] = []
+    form = _form(draft, wrong)
+    chosen = _taken(wrong, lambda: _competitions(draft.competitions))
+    if not form.agent:
+        several = ", ".join(agent.id for agent in agents_known(draft.agents_dir)[:_AGENTS_NAMED])
+        wrong.insert(0, Check(False, f"choose an agent: {several}"))
+    launch = completed(form, chosen or (), places)
+    found = forecast(launch, places, engine or EngineStatus())
+    checks = (*wrong, *found.checks)
+    return Composed(checks) if wrong else Composed(checks, launch, found)
+
+
+def _form(draft: Draft, wrong: list[Check]) -> LaunchForm:
+    """What the fields say; one that can't be read is told and left unsaid."""
+
+    def whole(text: str, what: str, least: int | None = 0) -> int | None:
+        return _taken(wrong, lambda: _whole(text, what, least)) if text.strip() else None
+
+    def number(text: str, what: str) -> float | None:
+        return _taken(wrong, lambda: _number(text, what)) if text.strip() else None
+
+    def span(text: str) -> float | None:
+        return _taken(wrong, lambda: read_duration(text)) if text.strip() else None
+
+    limit = span(draft.time_limit)
+    idle = span(draft.idle_limit)
+    return LaunchForm(
+        agent=draft.agent.strip(),
+        agents_dir=draft.agents_dir.strip() or None,
+        seeds=whole(draft.seeds, "seeds", 1),
+        hours=None if limit is None else limit / 3600,
+        concurrency=whole(draft.concurrency, "runs at once", 1),
+        priority=whole(draft.priority, "priority", None),
+        start_ramp=span(draft.start_ramp),
+        retries=whole(draft.retries, "retries"),
+        runtime=draft.runtime.strip() or None,
+        network=draft.network.strip() or None,
+        allow=tuple(draft.allow.replace(",", " ").split()) or None,
+        cpus=number(draft.cpus, "CPUs"),
+        memory_gb=number(draft.memory_gb, "GB of memory"),
+        gpus=whole(draft.gpus, "GPUs", -1),
+        runs_per_gpu=whole(draft.runs_per_gpu, "runs that share a GPU", 1),
+        idle_minutes=None if idle is None else idle / 60,
+        disk_gb=number(draft.disk_gb, "GB of disk"),
+        edition=draft.edition.strip() or None,
+        prepare=draft.prepare,
+        name=draft.name.strip() or None,
+        experiment=draft.experiment.strip() or None,
     )
 
 
-def read_duration(text: str) -> float:
-    """Seconds of `24h`, `90m`, `45s` or `1h30m`.
-
-    Raises:
-        UsageProblem: it is none of these.
-    """
-    seconds, number = 0.0, ""
-    for letter in text.strip().lower():
-        if letter.isdigit() or letter == ".":
-            number += letter
-        elif letter in "hms" and number.replace(".", "", 1).isdigit():
-            seconds += float(number) * {"h": 3600, "m": 60, "s": 1}[letter]
-            number = ""
-        else:
-            seconds, number = 0.0, ""
-            break
-    if number or not seconds:
-        raise UsageProblem(f"'{text}' is no time limit", "", "Type 24h, 90m or 1h30m.")
-    return seconds
-
-
-def _taken(checks: list[Check], read: Callable[[], Taken]) -> Taken | None:
+def _taken(wrong: list[Check], read: Callable[[], Taken]) -> Taken | None:
     """What a field says, or a check that tells what is wrong with it."""
     try:
         return read()
     except Problem as problem:
-        checks.append(Check(False, " ".join(str(problem).splitlines())))
+        wrong.append(failed(problem))
         return None
-
-
-def _agent(draft: Draft, checks: list[Check]) -> Agent | None:
-    known = {agent.id: agent for agent in agents_known(draft.agents_dir)}
-    agent = known.get(draft.agent.strip())
-    if agent is None:
-        several = ", ".join(list(known)[:6])
-        what = f"there is no agent '{draft.agent.strip()}'" if draft.agent.strip() else "choose an agent"
-        checks.append(Check(False, f"{what}: {several}"))
-        return None
-    secrets = [name for name in required_secrets(agent) if not os.environ.get(name)]
-    if secrets:
-        # The engine's environment counts, which may be another one than ours.
-        checks.append(Check(True, f"secrets {', '.join(secrets)} must be set where the engine was started"))
-    return agent
 
 
 def _competitions(text: str) -> tuple[str, ...]:
     names = text.replace(",", " ").split()
     if not names:
-        raise UsageProblem("choose competitions", "", "A split such as low, or names.")
-    chosen: list[str] = []
-    for name in names:
-        chosen += registry.read_split(name) if name in registry.splits() else [registry.get(name).id]
-    return tuple(dict.fromkeys(chosen))
+        raise UsageProblem("choose competitions", "", "a split such as low, or names")
+    return registry.choose(names)
 
 
-def _whole(text: str, what: str, *, least: int = 1) -> int:
-    if not text.strip().isdigit() or int(text) < least:
+def _whole(text: str, what: str, least: int | None) -> int:
+    digits = text.strip().removeprefix("-")
+    if not digits.isdecimal() or (least is not None and int(text) < least):
         raise UsageProblem(f"'{text}' is no number of {what}")
     return int(text)
 
 
-def _of_engine(engine: EngineStatus | None, gpus: int | None) -> list[Check]:
-    if engine is None or not engine.running:
-        return [Check(False, "the engine is not running", "e")]
-    found = [Check(True, f"the engine runs with {engine.slots:g} slots")] if engine.slots else []
-    if gpus and engine.gpus is not None and gpus > engine.gpus:
-        found.append(Check(False, f"a run wants {gpus} GPUs, this host has {engine.gpus}"))
+def _number(text: str, what: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < float("inf"):
+        raise UsageProblem(f"'{text}' is no number of {what}")
     return found
-
-
-def _missing(chosen: tuple[str, ...], edition: Edition | None, places: Places) -> tuple[str, ...]:
-    if edition is None:
-        return ()
-    return tuple(name for name in chosen if not is_ready(name, edition, places.data_dir))
-
-
-def _data(count: int, missing: tuple[str, ...], prepare: bool) -> Check:
-    if not missing:
-        return Check(True, f"the data of all {count} competitions are prepared")
-    named = ", ".join(missing[:3]) + (" ..." if len(missing) > 3 else "")
-    if prepare:
-        return Check(True, f"{len(missing)} of {count} datasets will be prepared first: {named}", "p")
-    return Check(False, f"{len(missing)} of {count} datasets are not prepared: {named}", "p")

@@ -1,4 +1,4 @@
-"""The launch screen: compose a sweep, see what it comes to and what is missing, launch it."""
+"""The launch screen: compose a sweep, see what it comes to and what is missing, mend that, launch it."""
 
 from __future__ import annotations
 
@@ -6,36 +6,28 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.suggester import SuggestFromList
 from textual.widget import Widget
 from textual.widgets import Input
 
 from competitions import registry
-from console.keys import bindings, shown
+from console.keys import bindings
 from console.model import wording
 from console.model.composing import Composed, Draft, agents_known, compose
-from console.painting import Pieces, foreign, heading
+from console.model.mending import build_images
+from console.painting import Pieces
+from console.screens import launch_lines
 from console.screens.base import ConsoleScreen
 from console.screens.confirm import ConfirmScreen
+from console.screens.launch_fields import COLUMNS, FIELDS
 from console.widgets.form import Field, Row
 from console.widgets.painted import Painted
+from engine.runs import runtime
+from engine.sweeps.checks import Mend
 
-_FIELDS: tuple[tuple[str, str, str], ...] = (
-    ("agent", "agent", "its id, such as aide or aide/dev"),
-    ("competitions", "competitions", "a split, or names: low, medium, high, all, spaceship-titanic ..."),
-    ("seeds", "seeds", "seeds of every competition"),
-    ("limit", "time limit", "24h, 90m, 1h30m"),
-    ("concurrency", "at once", "how many runs at once"),
-    ("gpus", "GPUs", "of every run"),
-    ("network", "network", "none or open"),
-    ("runtime", "runtime", "process, bubblewrap, plain or docker"),
-    ("edition", "edition", "v1 or corrected"),
-    ("name", "name", "the sweep's; made from the agent's if left empty"),
-    ("experiment", "experiment", "the leaderboard row it belongs to, if any"),
-    ("agents_dir", "agents folder", "yours, in MLE-bench's format, if any"),
-)
-_DRY_RUN_LINES = 12
+# Lines below what a draft comes to in which the dry run is worth its place without being asked for.
+_ROOM_FOR_BOTH = 8
 
 
 class LaunchScreen(ConsoleScreen):
@@ -51,17 +43,20 @@ class LaunchScreen(ConsoleScreen):
         self._draft = Draft()
         self._composed: Composed | None = None
         self._dry_run = False
+        self._building = ""
         self._number = 0
 
     def body(self) -> Iterable[Widget]:
-        """The fields, then what they come to."""
-        values = {field: str(getattr(self._draft, field)) for field, _label, _hint in _FIELDS}
-        fields = [
-            Row(label, Field(values[field], placeholder=hint, id=field, select_on_focus=False))
-            for field, label, hint in _FIELDS
-        ]
-        yield Vertical(*fields, id="form")
+        """The fields in two columns, then what they come to."""
+        columns = []
+        for column in COLUMNS:
+            rows = [Row(one.label, self._field(one.name, one.hint)) for one in column]
+            columns.append(Vertical(*rows, classes="column"))
+        yield Horizontal(*columns, id="form")
         yield Painted(id="composed")
+
+    def _field(self, name: str, hint: str) -> Field:
+        return Field(str(getattr(self._draft, name)), placeholder=hint, id=name, select_on_focus=False)
 
     def on_mount(self) -> None:
         """Learn which agents there are, and what the empty form lacks."""
@@ -70,7 +65,7 @@ class LaunchScreen(ConsoleScreen):
 
     def is_whole(self) -> bool:
         """The fields are made after their rows."""
-        return super().is_whole() and len(self.query(Field)) == len(_FIELDS)
+        return super().is_whole() and len(self.query(Field)) == len(FIELDS)
 
     def beat(self) -> None:
         """What is missing may have come."""
@@ -87,30 +82,39 @@ class LaunchScreen(ConsoleScreen):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Go to the next field; after the last, launch."""
         event.stop()
-        if event.input.id == _FIELDS[-1][0]:
+        if event.input.id == FIELDS[-1].name:
             self.action_launch()
         else:
             self.focus_next()
 
     def redraw(self) -> None:
         """Draw what the draft comes to."""
-        self.query_one("#composed", Painted).show(*self._lines(self.size.width))
+        width, signs, composed = self.size.width, self.app.signs, self._composed
+        place = self.query_one("#composed", Painted)
+        room = self.size.height - place.region.y - 1
+        lines: list[Pieces] = []
+        if not self._dry_run or composed is None:
+            keys = self.app.settings.keys
+            lines = launch_lines.summary(composed, width, signs, keys, building=self._building)
+        if self._dry_run or room - len(lines) >= _ROOM_FOR_BOTH:
+            lines += launch_lines.order(composed, width, room - len(lines), signs)
+        place.show(*lines)
 
     def action_launch(self) -> None:
         """Ask whether this is to be launched."""
         composed = self._composed
-        if composed is None or composed.request is None or not composed.can_launch:
+        if composed is None or composed.launch is None or not composed.can_launch:
             self.app.say("something is missing yet: see below the form")
             return
-        request = dict(composed.request)
-        title = f"Launch {wording.plural(composed.runs, 'run')}?"
-        lines = tuple(self._summary(composed))
+        request = composed.launch.to_arguments()
+        title = f"Launch {wording.plural(composed.launch.run_count, 'run')}?"
+        lines = tuple(launch_lines.what(composed))
         self.app.confirm(
             ConfirmScreen(title, lines, "yes, launch"), lambda: self.app.ask("sweep.launch", request)
         )
 
     def action_dry_run(self) -> None:
-        """Show what would be launched, or hide it."""
+        """Show in which order and when runs would start, or what is there and missing."""
         self._dry_run = not self._dry_run
         self.draw()
 
@@ -118,6 +122,28 @@ class LaunchScreen(ConsoleScreen):
         """Let what is not prepared be prepared first, or not."""
         self._draft = replace(self._draft, prepare=not self._draft.prepare)
         self._work_out()
+
+    def action_build(self) -> None:
+        """Build the images that are missing."""
+        missing = self._composed.missing(Mend.BUILD) if self._composed is not None else ()
+        if self._building or not missing:
+            self.app.say("an image is being built" if self._building else "no image is missing")
+            return
+        self._building = "begun"
+
+        def tell(line: str) -> None:
+            self.app.call_from_thread(self._tell_building, line)
+
+        work = partial(build_images, missing, self._draft.agents_dir, tell)
+        self.app.in_thread(work, lambda built: self._tell_building("", built))
+        self.draw()
+
+    def _tell_building(self, line: str, built: str = "") -> None:
+        self._building = line
+        if not line:
+            self.app.say(built)
+            self._work_out()
+        self.draw()
 
     def action_engine(self) -> None:
         """Start the engine."""
@@ -132,9 +158,9 @@ class LaunchScreen(ConsoleScreen):
         for name, known in (
             ("agent", agents),
             ("competitions", [*registry.splits(), *registry.all_ids()]),
-            ("network", ["none", "open"]),
+            ("network", list(runtime.NETWORKS)),
             ("edition", ["v1", "corrected"]),
-            ("runtime", ["process", "bubblewrap", "plain", "docker"]),
+            ("runtime", list(runtime.RUNTIMES)),
         ):
             self.query_one(f"#{name}", Field).suggester = SuggestFromList(known, case_sensitive=True)
 
@@ -147,49 +173,3 @@ class LaunchScreen(ConsoleScreen):
         if number == self._number:
             self._composed = composed
             self.draw()
-
-    def _lines(self, width: int) -> list[Pieces]:
-        composed, signs = self._composed, self.app.signs
-        lines: list[Pieces] = [(), heading("what it comes to", width, signs)]
-        if composed is None:
-            return lines
-        lines += self._summary(composed)
-        keys = {key.id: shown(key.keys[0]) for key in self.app.settings.keys.of("launch")}
-        mends = {"p": keys["launch.prepare"], "e": keys["launch.engine"]}
-        for check in composed.checks:
-            sign = (f"  {signs.done if check.good else signs.failed} ", "good" if check.good else "warn")
-            text = foreign(check.text, width - 30).rstrip()
-            mend = f"   {mends[check.key]} mends it" if check.key and not check.good else ""
-            lines.append((sign, (text, "text" if check.good else "warn"), (mend, "accent")))  # type: ignore[arg-type]  # two roles
-        if self._dry_run and composed.request is not None:
-            lines += [(), heading("dry run: in this order", width, signs), *self._order(composed)]
-        return lines
-
-    @staticmethod
-    def _summary(composed: Composed) -> list[Pieces]:
-        if not composed.runs or composed.seconds_at_most is None or composed.request is None:
-            return []
-        told = (
-            f"{wording.plural(len(composed.competitions), 'competition')} x {composed.request['seeds']} seeds"
-        )
-        at_most = wording.span(composed.seconds_at_most)
-        return [
-            (("  " + str(composed.request["agent_id"]), "strong"), (f" on {told}", "text")),
-            (
-                (f"  {wording.plural(composed.runs, 'run')}, at most {at_most} in all", "text"),
-                (f" with {composed.request['concurrency']} at once", "dim"),
-            ),
-        ]
-
-    @staticmethod
-    def _order(composed: Composed) -> list[Pieces]:
-        assert composed.request is not None  # asked only then
-        runs = [
-            (name, seed) for seed in range(1, composed.request["seeds"] + 1) for name in composed.competitions
-        ]
-        lines: list[Pieces] = [
-            ((f"  {place:>4}  ", "dim"), (foreign(name, 50), "text"), (f" seed {seed}", "dim"))
-            for place, (name, seed) in enumerate(runs[:_DRY_RUN_LINES], start=1)
-        ]
-        more = len(runs) - _DRY_RUN_LINES
-        return [*lines, ((f"        and {more} more", "dim"),)] if more > 0 else lines

@@ -1,6 +1,6 @@
 """Container images: building them, listing them, and checking that an agent's image can hold a run."""
 
-from engine.images.building import BuildSettings, build
+from engine.images.building import BuildSettings, build, usual_settings
 from engine.images.checking import CheckResult, check
 from engine.images.daemon import connect
 from engine.images.listing import Image, find_image, list_images, require_image
@@ -20,4 +20,5 @@ __all__ = [
     "list_images",
     "recipes_for",
     "require_image",
+    "usual_settings",
 ]

@@ -39,6 +39,20 @@ class BuildSettings:
     fresh: bool = False
 
 
+_CERTIFICATES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE")
+_PIP_CONFIGURATION = "PIP_CONFIG_FILE"
+
+
+def usual_settings(operator: Mapping[str, str]) -> BuildSettings:
+    """What the operator's environment says of the network that packages come through."""
+    certificates = next((operator[name] for name in _CERTIFICATES if operator.get(name)), None)
+    configuration = operator.get(_PIP_CONFIGURATION)
+    return BuildSettings(
+        certificates=Path(certificates) if certificates else None,
+        pip_configuration=Path(configuration) if configuration else None,
+    )
+
+
 def build(client: APIClient, recipe: Recipe, settings: BuildSettings, tell: Callable[[str], None]) -> Image:
     """Build one image and find it.
 

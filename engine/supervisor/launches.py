@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from pathlib import Path
@@ -18,13 +17,13 @@ from engine.space import gigabytes
 from engine.supervisor.arguments import Arguments
 from engine.sweeps import container_needs
 from engine.sweeps.launch import Launch, check_name
+from engine.sweeps.sense import refuse_nonsense
 from foundation.problems import DataProblem, UsageProblem
 from state import experiments, sweeps
 from state.database import Database
 from state.records import Sweep, SweepSpec
 
 _NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9._-]+")
-_MOST_SEEDS = 1000
 
 
 def read_launch(arguments: Arguments, places: Places) -> Launch:
@@ -84,7 +83,7 @@ def create(
         Problem: it can't be done, for the first reason found; nothing has been created then.
     """
     spec = launch.spec
-    _check_numbers(launch)
+    refuse_nonsense(launch)
     _check_size(spec, settings)
     prepare_launch(agent, os.environ)
     if runtime.resolve(spec.runtime) == protocol.DOCKER:
@@ -135,34 +134,6 @@ def _missing_datasets(spec: SweepSpec, places: Places) -> dict[str, preparation.
             competition_id, edition, places.data_dir, raw_dir=spec.raw_dir, demo=spec.demo
         )
     return missing
-
-
-def _check_numbers(launch: Launch) -> None:
-    spec = launch.spec
-    for name, value in (
-        ("time_limit_seconds", spec.time_limit_seconds),
-        ("cpus", spec.cpus),
-        ("grade_every_seconds", spec.grade_every_seconds),
-        ("concurrency", launch.concurrency),
-        ("seeds", spec.seeds),
-        ("runs_per_gpu", spec.runs_per_gpu),
-    ):
-        if not math.isfinite(value) or value <= 0:
-            raise UsageProblem(f"'{name}' must be above 0, not {value:g}")
-    for name, value in (
-        ("grace_seconds", spec.grace_seconds),
-        ("start_ramp_seconds", spec.start_ramp_seconds),
-    ):
-        if not math.isfinite(value) or value < 0:
-            raise UsageProblem(f"'{name}' must be 0 or more, not {value:g}")
-    if spec.retries < 0 or spec.gpus < -1:
-        raise UsageProblem("'retries' and 'gpus' are counts")
-    if spec.seeds > _MOST_SEEDS:
-        raise UsageProblem(f"'seeds' must be at most {_MOST_SEEDS}, not {spec.seeds}")
-    if spec.network not in runtime.NETWORKS:
-        raise UsageProblem(
-            f"there is no network policy '{spec.network}'", "", f"Known are: {', '.join(runtime.NETWORKS)}."
-        )
 
 
 def _check_size(spec: SweepSpec, settings: Settings) -> None:

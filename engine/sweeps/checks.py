@@ -20,7 +20,8 @@ from engine.runs import launching, protocol, runtime
 from engine.space import gigabytes
 from engine.sweeps import container_needs
 from engine.sweeps.launch import Launch
-from foundation.problems import Problem
+from engine.sweeps.sense import nonsense
+from foundation.problems import Problem, UsageProblem
 from state.records import SweepSpec
 
 if TYPE_CHECKING:
@@ -70,15 +71,12 @@ def check_all(
 ) -> Iterator[Check]:
     """Look at everything that a launch needs; waits for the disk, and for Docker where it is asked for."""
     yield _engine(engine)
-    agent = None
-    try:
-        agent = launching.agent_of(launch.spec)
-    except Problem as problem:
+    for problem in nonsense(launch):
         yield failed(problem)
-    if agent is not None:
-        yield _secrets(agent, _environment_of(engine))
-        yield from _runtime(launch.spec, agent)
-    yield _data(launch.spec, places)
+    if launch.spec.agent_id:
+        yield from _agent(launch.spec, engine)
+    if launch.spec.competitions:
+        yield from _data(launch.spec, places)
     yield from _size(launch.spec, capacity)
     yield _disk(launch, capacity.free_disk, disk_needed)
 
@@ -95,12 +93,15 @@ def _engine(engine: EngineStatus) -> Check:
     return Check(False, "the engine is not running", "mlebench-console engine start", Mend.ENGINE)
 
 
-def _secrets(agent: Agent, environment: Mapping[str, str]) -> Check:
+def _agent(spec: SweepSpec, engine: EngineStatus) -> Iterator[Check]:
     try:
-        prepare_launch(agent, environment)
+        agent = launching.agent_of(spec)
+        prepare_launch(agent, _environment_of(engine))
     except Problem as problem:
-        return failed(problem)
-    return Check(True, f"agent {agent.id}, version {agent.version}")
+        yield failed(problem)
+        return
+    yield Check(True, f"agent {agent.id}, version {agent.version}")
+    yield from _runtime(spec, agent)
 
 
 def _environment_of(engine: EngineStatus) -> Mapping[str, str]:
@@ -138,27 +139,34 @@ def _images(client: APIClient, wanted: tuple[str, ...]) -> Check:
     return Check(False, f"not built: {_named(missing, 'image')}", build, Mend.BUILD, missing)
 
 
-def _data(spec: SweepSpec, places: Places) -> Check:
+def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
     try:
         edition = launching.edition_named(spec.edition)
+    except UsageProblem:
+        return  # told already, with what makes no sense
+    try:
         for competition_id in spec.competitions:
             competition = registry.get(competition_id)
             registry.load_task(competition)
             refuse_excluded(competition, edition)
     except Problem as problem:
-        return failed(problem)
+        yield failed(problem)
+        return
     missing = tuple(name for name in spec.competitions if not is_ready(name, edition, places.data_dir))
     count = len(spec.competitions)
     if not missing:
-        return Check(True, f"the data of {'it' if count == 1 else f'all {count} competitions'} are prepared")
+        whose = spec.competitions[0] if count == 1 else f"all {count} competitions"
+        yield Check(True, f"the data of {whose} are prepared")
+        return
     text = f"{len(missing)} of {count} datasets"
     if spec.prepare_missing or spec.demo or spec.raw_dir:
         told = f"{text} will be prepared first: {_named(missing)}"
-        return Check(True, told, mend=Mend.PREPARE, subjects=missing)
+        yield Check(True, told, mend=Mend.PREPARE, subjects=missing)
+        return
     step = (
         f"mlebench-console prepare {' '.join(f'-c {name}' for name in missing[:1])}, or launch with --prepare"
     )
-    return Check(False, f"{text} are not prepared: {_named(missing)}", step, Mend.PREPARE, missing)
+    yield Check(False, f"{text} are not prepared: {_named(missing)}", step, Mend.PREPARE, missing)
 
 
 def _size(spec: SweepSpec, capacity: Capacity) -> Iterator[Check]:

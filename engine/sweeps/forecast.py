@@ -73,13 +73,13 @@ class Forecast:
         return all(check.good for check in self.checks)
 
 
-def forecast(launch: Launch, places: Places) -> Forecast:
+def forecast(launch: Launch, places: Places, engine: EngineStatus | None = None) -> Forecast:
     """Work out what a launch comes to, and look whether everything is there; waits for the disk.
 
     Raises:
         Problem: the state or config.toml can't be read.
     """
-    engine = status(places)
+    engine = status(places) if engine is None else engine
     capacity = capacity_of(places, engine)
     known = experience_of(places, launch.spec.agent_id)
     disk = None if known.disk_bytes is None else known.disk_bytes * launch.run_count
@@ -133,10 +133,9 @@ def experience_of(places: Places, agent_id: str) -> Experience:
 def room_for(launch: Launch, capacity: Capacity) -> tuple[int, str]:
     """How many runs fit at once, and what bounds them."""
     spec = launch.spec
-    bounds: list[tuple[float, str]] = [
-        (launch.concurrency, "concurrency"),
-        (math.floor(capacity.cpus / spec.cpus + 1e-9), "CPUs"),
-    ]
+    bounds: list[tuple[float, str]] = [(max(0, launch.concurrency), "concurrency")]
+    if spec.cpus > 0:
+        bounds.append((math.floor(capacity.cpus / spec.cpus + 1e-9), "CPUs"))
     if spec.memory_bytes and capacity.memory_bytes is not None:
         bounds.append((capacity.memory_bytes // spec.memory_bytes, "memory"))
     if spec.gpus and capacity.gpus is not None:

@@ -80,16 +80,26 @@ def resolve(form: LaunchForm, places: Places) -> Launch:
     """
     if not form.agent:
         raise UsageProblem("no agent was named", "", "Give --agent ID, such as dummy or aide.")
+    return completed(form, _chosen(form), places)
+
+
+def completed(form: LaunchForm, competitions: tuple[str, ...], places: Places) -> Launch:
+    """The same for known competitions, of which there may be none yet.
+
+    Raises:
+        UsageProblem: something can't be meant.
+        DataProblem: the container config can't be read.
+    """
     config = (
         read_container_config(Path(form.container_config)) if form.container_config else ContainerConfig()
     )
     usual = SweepSpec("", "", (), 1, 1.0)
     spec = SweepSpec(
-        agent_id=form.agent,
+        agent_id=form.agent or "",
         agents_dir=str(
             Path(form.agents_dir).expanduser().absolute() if form.agents_dir else own_agents_folder()
         ),
-        competitions=_chosen(form),
+        competitions=competitions,
         seeds=_or(form.seeds, 3),
         time_limit_seconds=_limit_seconds(form),
         edition=_or(form.edition, usual.edition),

@@ -24,5 +24,5 @@ def read_duration(text: str) -> float:
             seconds, number = 0.0, ""
             break
     if number or not seconds:
-        raise UsageProblem(f"'{text}' is no time limit", "", "Type 24h, 90m or 1h30m.")
+        raise UsageProblem(f"'{text}' is no span of time", "", "Type 24h, 90m or 1h30m.")
     return seconds

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.widgets import Input
 
 from console.app import ConsoleApp
-from console.model.composing import Draft, compose, read_duration
+from console.model.composing import Draft, compose
 from console.model.host import host_use
 from console.screens.run import RunScreen
 from engine.control import Answer, EngineStatus
 from engine.control.status import publish
 from engine.places import Places
+from engine.sweeps.spans import read_duration
 from foundation.problems import UsageProblem
 from tests.console import worlds
 from tests.console.conftest import OpenDesk
@@ -75,13 +77,14 @@ async def test_events_are_filtered_and_lead_to_their_run(opened: OpenDesk) -> No
 async def test_a_sweep_is_composed_and_launched(
     opened: OpenDesk, asked: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("console.model.composing.is_ready", lambda *_: True)
+    monkeypatch.setattr("engine.sweeps.checks.is_ready", lambda *_: True)
     async with opened(screen="launch") as desk:
         await desk.sees("choose an agent")
         await desk.press(*"dummy")
         await desk.sees("66 runs, at most 66d in all", "the data of all 22 competitions are prepared")
         await desk.press("ctrl+t")
-        await desk.sees("dry run", "and 54 more")
+        await desk.sees("dry run: in this order", "after 2d", "seed 1", " more")
+        await desk.press("ctrl+t")
         desk.app.engine = RUNNING
         desk.app.screen.beat()  # type: ignore[attr-defined]  # it is the launch screen
         await desk.sees("the engine runs with 4 slots")
@@ -106,21 +109,79 @@ async def test_nothing_is_launched_while_something_is_missing(opened: OpenDesk, 
 
 
 def test_a_draft_tells_everything_that_is_wrong_with_it(places: Places) -> None:
-    draft = Draft("none-such", "low nowhere", "0", "soon", "x", "2", "air", edition="v9")
+    draft = Draft(
+        agent="none-such",
+        competitions="low spoky",
+        seeds="0",
+        time_limit="soon",
+        concurrency="x",
+        gpus="2",
+        network="air",
+        edition="v9",
+        cpus="many",
+        memory_gb="-1",
+    )
     composed = compose(draft, places, RUNNING)
-    told = " | ".join(check.text for check in composed.checks if not check.good)
+    told = " | ".join(f"{check.text} {check.next_step}" for check in composed.checks if not check.good)
     for part in (
         "none-such",
-        "nowhere",
+        "Did you mean spooky-author-identification",
         "'0' is no number of seeds",
         "'soon'",
         "'x'",
         "'air'",
         "'v9'",
+        "'many'",
+        "'-1'",
         "2 GPUs",
     ):
         assert part in told
-    assert composed.request is None and not composed.can_launch
+    assert composed.launch is None and not composed.can_launch
+
+
+def test_a_draft_says_what_flags_say(places: Places) -> None:
+    draft = Draft(
+        agent="dummy",
+        competitions="spaceship-titanic",
+        time_limit="90m",
+        priority="-2",
+        start_ramp="30s",
+        network="models",
+        allow="api.example.org, b.org:8443",
+        memory_gb="1.5",
+        gpus="-1",
+        idle_limit="1h",
+        disk_gb="20",
+        prepare=True,
+    )
+    composed = compose(draft, places, RUNNING)
+    assert composed.launch is not None
+    spec = composed.launch.spec
+    assert (spec.time_limit_seconds, composed.launch.priority, spec.start_ramp_seconds) == (5400, -2, 30)
+    assert spec.allowed_hosts == ("api.example.org", "b.org:8443")
+    assert (spec.memory_bytes, spec.gpus) == (1_500_000_000, -1)
+    assert (spec.idle_limit_seconds, spec.disk_limit_bytes, spec.retries) == (3600, 20 * 10**9, 2)
+    assert not composed.can_launch, "processes can't be given GPUs"
+
+
+async def test_missing_images_are_built_by_key(opened: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    images: set[str] = {"mlebench-env"}
+
+    def build(_client: object, recipe: Any, _settings: object, tell: Any) -> None:
+        tell("step 1 of 2")
+        images.add(recipe.name)
+
+    for module in ("engine.sweeps.checks", "console.model.mending"):
+        monkeypatch.setattr(f"{module}.connect", lambda: None)
+        monkeypatch.setattr(f"{module}.find_image", lambda _client, name: name if name in images else None)
+    monkeypatch.setattr("console.model.mending.build", build)
+    async with opened(screen="launch") as desk:
+        await desk.press(*"dummy")
+        desk.app.screen.query_one("#runtime", Input).value = "docker"
+        await desk.sees("not built: images dummy, mlebench-grader", "^b mends it")
+        await desk.press("ctrl+b")
+        await desk.sees("the images dummy and mlebench-grader are there")
+    assert images == {"mlebench-env", "dummy", "mlebench-grader"}
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("24h", 86400), ("90m", 5400), ("1h30m", 5400), ("45s", 45)])

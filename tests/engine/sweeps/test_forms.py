@@ -76,7 +76,7 @@ def test_a_file_that_is_not_understood_is_named_with_its_key(tmp_path: Path, tex
         (LaunchForm(agent="dummy"), "no competition was named"),
         (LaunchForm(agent="dummy", competitions=("spoky",)), "Did you mean spooky-author-identification"),
         (LaunchForm(agent="dummy", split="lowest"), "neither a name nor a file"),
-        (LaunchForm(agent="dummy", split="low", time_limit="soon"), "'soon' is no time limit"),
+        (LaunchForm(agent="dummy", split="low", time_limit="soon"), "'soon' is no span of time"),
     ],
 )
 def test_what_is_left_out_or_misspelt_comes_with_a_next_step(

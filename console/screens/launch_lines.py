@@ -1,0 +1,90 @@
+"""What a composed sweep comes to, as lines: its sum, what is there and what is missing, and when runs start."""
+
+from __future__ import annotations
+
+from console.keys import KeyTable, shown
+from console.model import wording
+from console.model.composing import Composed
+from console.painting import Pieces, cut, fit, foreign, heading
+from console.signs import Signs
+from engine.sweeps.checks import Check, Mend
+
+_KEYS = {
+    Mend.PREPARE: "launch.prepare",
+    Mend.ENGINE: "launch.engine",
+    Mend.BUILD: "launch.build",
+}
+_SEED_WIDTH = 9
+_TIME_WIDTH = 14
+
+
+def summary(
+    composed: Composed | None, width: int, signs: Signs, keys: KeyTable, *, building: str
+) -> list[Pieces]:
+    """What it comes to, and everything that was looked at, what is missing first."""
+    lines: list[Pieces] = [(), heading("what it comes to", width, signs)]
+    if composed is None:
+        return lines
+    lines += [cut(line, width) for line in what(composed)]
+    mends = {key.id: shown(key.keys[0]) for key in keys.of("launch")}
+    for check in sorted(composed.checks, key=lambda check: check.good):
+        lines += _check(check, mends, width, signs)
+    if building:
+        lines.append((("  building ", "accent"), (foreign(building, width - 12), "dim")))
+    return lines
+
+
+def what(composed: Composed) -> list[Pieces]:
+    """How many runs of what, how many at once, and how long."""
+    launch, forecast = composed.launch, composed.forecast
+    if launch is None or forecast is None:
+        return []
+    spec = launch.spec
+    told = f" on {wording.plural(len(spec.competitions), 'competition')} x {spec.seeds} seeds"
+    lines: list[Pieces] = [(("  " + spec.agent_id, "strong"), (told, "text"))]
+    runs = wording.plural(launch.run_count, "run")
+    if not forecast.planned:
+        return [*lines, ((f"  {runs}, none of which ever starts: too few {forecast.bound_by}", "warn"),)]
+    at_most = f"at most {wording.span(forecast.seconds_at_most)} in all"
+    at_once = f" with {forecast.at_once} at once, bound by {forecast.bound_by}"
+    if forecast.measured:
+        about = f"  {runs}, about {wording.span(forecast.seconds)} by earlier ones, "
+        return [*lines, ((about + at_most, "text"), (at_once, "dim"))]
+    return [*lines, ((f"  {runs}, {at_most}", "text"), (at_once, "dim"))]
+
+
+def order(composed: Composed | None, width: int, room: int, signs: Signs) -> list[Pieces]:
+    """In which order and when runs would start, as many as there is room for."""
+    if composed is None or composed.forecast is None:
+        return []
+    lines: list[Pieces] = [(), heading("dry run: in this order", width, signs)]
+    planned = composed.forecast.planned
+    if not planned:
+        return [*lines, (("  nothing would start", "warn"),)]
+    most = max(1, room - len(lines) - 1)
+    name = min(50, width - _SEED_WIDTH - 2 * _TIME_WIDTH - 4)
+    for run in planned[:most]:
+        takes = f"{'about' if run.measured else 'at most'} {wording.span(run.seconds)}"
+        starts = "now" if not run.starts_after else f"after {wording.span(run.starts_after)}"
+        lines.append(
+            (
+                ("  " + fit(starts, _TIME_WIDTH), "dim"),
+                (foreign(run.competition_id, name, ellipsis=signs.ellipsis), "text"),
+                (fit(f"  seed {run.seed}", _SEED_WIDTH), "dim"),
+                (fit(takes, _TIME_WIDTH, right=True), "dim"),
+            )
+        )
+    more = len(planned) - most
+    return [*lines, ((f"  and {more} more", "dim"),)] if more > 0 else lines
+
+
+def _check(check: Check, mends: dict[str, str], width: int, signs: Signs) -> list[Pieces]:
+    good = check.good
+    sign: Pieces = ((f"  {signs.done if good else signs.failed} ", "good" if good else "warn"),)
+    key = mends.get(_KEYS[check.mend]) if check.mend is not None else None
+    mend = f"   {key} mends it" if key is not None and not good else ""
+    text = foreign(check.text, width - 5 - len(mend), ellipsis=signs.ellipsis).rstrip()
+    line: Pieces = (*sign, (text, "text" if good else "warn"), (mend, "accent"))
+    if good or mend or not check.next_step:
+        return [line]
+    return [line, ((f"    {foreign(check.next_step, width - 5, ellipsis=signs.ellipsis).rstrip()}", "dim"),)]
