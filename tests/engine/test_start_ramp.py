@@ -1,0 +1,87 @@
+"""A sweep with a start ramp starts its runs one by one, also after a restart and when clocks are set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from engine.supervisor.ramp import StartRamp
+from state import database, runs, sweeps, transitions
+from state.database import Database
+from state.records import Sweep, SweepSpec
+
+
+@dataclass
+class Clocks:
+    wall: float = 1000.0
+    steady: float = 50.0
+
+    def now(self) -> float:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.steady
+
+    def pass_(self, seconds: float) -> None:
+        self.wall += seconds
+        self.steady += seconds
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[Database]:
+    opened = database.open_for_writing(tmp_path)
+    yield opened
+    opened.close()
+
+
+def ramped(state: Database, seconds: float) -> Sweep:
+    return sweeps.create(
+        state,
+        sweep_id="s",
+        name="s",
+        spec=SweepSpec("agent", "", ("leaf-classification",), 9, 10.0, start_ramp_seconds=seconds),
+        agent_folder="",
+        agent_version="",
+        concurrency=9,
+        now=1.0,
+    )
+
+
+def launch(state: Database, ramp: StartRamp, clocks: Clocks) -> None:
+    run = runs.next_queued(state, "s", limit=1)[0]
+    transitions.launch(state, run.id, directory=f"a{run.id}", runtime="plain", now=clocks.now())
+    ramp.note_start("s")
+
+
+def test_without_a_ramp_everything_may_start(state: Database) -> None:
+    assert StartRamp(state, Clocks()).may_start(ramped(state, 0.0), 8) == 8
+
+
+def test_runs_start_one_by_one_and_a_restart_forgets_nothing(state: Database) -> None:
+    clocks, sweep = Clocks(), ramped(state, 30.0)
+    ramp = StartRamp(state, clocks)
+    assert ramp.may_start(sweep, 8) == 1
+    launch(state, ramp, clocks)
+    clocks.pass_(29)
+    assert ramp.may_start(sweep, 8) == 0
+    ramp = StartRamp(state, clocks)
+    assert ramp.may_start(sweep, 8) == 0
+    clocks.pass_(1)
+    assert ramp.may_start(sweep, 8) == 1
+    assert ramp.may_start(sweep, 0) == 0
+
+
+def test_a_wall_clock_that_is_set_neither_hastens_nor_stops_the_ramp(state: Database) -> None:
+    clocks, sweep = Clocks(), ramped(state, 30.0)
+    ramp = StartRamp(state, clocks)
+    launch(state, ramp, clocks)
+    clocks.wall += 1e6
+    assert ramp.may_start(sweep, 8) == 0
+    clocks.wall -= 2e6
+    restarted = StartRamp(state, clocks)
+    assert restarted.may_start(sweep, 8) == 0
+    clocks.steady += 30
+    assert ramp.may_start(sweep, 8) == restarted.may_start(sweep, 8) == 1
