@@ -135,12 +135,13 @@ def write_csv(
         "float_format": float_format,
     }
     significant = _SIGNIFICANT.fullmatch(float_format or "")
-    if separator != "," or quote_text or (float_format and not significant):
+    if float_format and (quote_text or not significant):  # formatted floats are texts, and quoted with them
         table.to_csv(target, header=header, **common)
         return
     if header:
         table.iloc[:0].to_csv(target, **common)
-    for block in csv_text.blocks(table, significant=int(significant[1]) if significant else None):
+    form = csv_text.Form(int(significant[1]) if significant else None, separator, quote_text)
+    for block in csv_text.blocks(table, form):
         if isinstance(block, bytes):
             target.write(block)
         else:

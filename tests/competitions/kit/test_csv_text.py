@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from pathlib import Path
 
@@ -50,21 +51,52 @@ def any_table(draw: st.DrawFn) -> pd.DataFrame:
     return table
 
 
-def by_pandas(table: pd.DataFrame, float_format: str | None = None) -> bytes:
+def by_pandas(
+    table: pd.DataFrame, float_format: str | None = None, separator: str = ",", *, quoted: bool = False
+) -> bytes:
     stream = io.BytesIO()
-    table.to_csv(stream, index=False, lineterminator="\n", float_format=float_format)
+    table.to_csv(
+        stream,
+        index=False,
+        lineterminator="\n",
+        float_format=float_format,
+        sep=separator,
+        quoting=csv.QUOTE_NONNUMERIC if quoted else csv.QUOTE_MINIMAL,
+    )
     return stream.getvalue()
 
 
-def by_us(table: pd.DataFrame, float_format: str | None = None) -> bytes:
+def by_us(
+    table: pd.DataFrame, float_format: str | None = None, separator: str = ",", *, quoted: bool = False
+) -> bytes:
     stream = io.BytesIO()
-    tables.write_csv(table, stream, float_format=float_format)
+    tables.write_csv(table, stream, float_format=float_format, separator=separator, quote_text=quoted)
     return stream.getvalue()
 
 
-@given(any_table(), st.sampled_from([None, "%.10g", "%.3g", "%.15g", "%.17g", "%.2f"]))
-def test_any_table_is_written_as_pandas_writes_it(table: pd.DataFrame, float_format: str | None) -> None:
-    assert by_us(table, float_format) == by_pandas(table, float_format)
+@given(
+    any_table(),
+    st.sampled_from([None, "%.10g", "%.3g", "%.15g", "%.17g", "%.2f"]),
+    st.sampled_from([",", ";", "\t"]),
+    st.booleans(),
+)
+def test_any_table_is_written_as_pandas_writes_it(
+    table: pd.DataFrame, float_format: str | None, separator: str, quoted: bool
+) -> None:
+    assert by_us(table, float_format, separator, quoted=quoted) == by_pandas(
+        table, float_format, separator, quoted=quoted
+    )
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+def test_columns_of_short_texts_are_quoted_where_they_must_be(quoted: bool) -> None:
+    plain = [f"word{number}" for number in range(9000)]
+    table = pd.DataFrame({"even": ["abc"] * 9000, "uneven": plain, "long": ["x" * 60] * 9000, "n": 1})
+    table["tab"] = [text + "\t" for text in plain]
+    table["gaps"] = [None, *plain[1:]]
+    for separator in (",", "\t"):
+        ours = by_us(table, None, separator, quoted=quoted)
+        assert ours == by_pandas(table, None, separator, quoted=quoted)
 
 
 def _awkward() -> dict[str, np.ndarray]:
@@ -110,7 +142,7 @@ def test_blocks_of_one_table_may_be_of_different_kinds() -> None:
     texts[12_000] = "a return\r"
     texts[23_999] = 'long "quoted", ' * 20
     table = pd.DataFrame({"id": np.arange(rows), "text": texts, "value": np.arange(rows) / 7})
-    kinds = [type(block) for block in csv_text.blocks(table)]
+    kinds = [type(block) for block in csv_text.blocks(table, csv_text.Form())]
     assert kinds == [bytes, pd.DataFrame, bytes]
     assert by_us(table) == by_pandas(table)
 
