@@ -21,6 +21,7 @@ def prepare(job: Preparation) -> None:
     )
     columns = ["id", "ancestor_id", "parent_id"]
     family = labelled_table.read(job, "train_ancestors.csv", needs=columns, words=columns)
+    _check_same_notebooks(job, orders["id"], family["id"])
     family = family.iloc[np.random.RandomState(job.integer("seed")).permutation(len(family))]
     in_test = _in_test(job, family["ancestor_id"])
     held_out = orders["id"].isin(family["id"][in_test])
@@ -33,6 +34,21 @@ def prepare(job: Preparation) -> None:
         placing.place_named(job, part["id"] + ".json", raw, job.public / name)
     given = [_cells_as_given(job, id_) for id_ in parts["test"]["id"]]
     tables.write_csv(parts["test"].assign(cell_order=given), job.public / "sample_submission.csv")
+
+
+def _check_same_notebooks(job: Preparation, ordered: pd.Series, related: pd.Series) -> None:
+    """A table that is cut short reads like a whole one, and another split would come of it."""
+    lacking = {
+        "train_orders.csv": related[~related.isin(ordered)],
+        "train_ancestors.csv": ordered[~ordered.isin(related)],
+    }
+    name, notebooks = max(lacking.items(), key=lambda each: len(each[1]))
+    if len(notebooks):
+        raise DataProblem(
+            f"{job.source(name)} is incomplete",
+            f"it lacks {len(notebooks)} notebooks of the other table, such as {notebooks.iloc[0]}",
+            "Download the competition's data again.",
+        )
 
 
 def _in_test(job: Preparation, ancestors: pd.Series) -> npt.NDArray[np.bool_]:

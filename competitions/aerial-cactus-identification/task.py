@@ -1,14 +1,13 @@
 """Aerial Cactus Identification: a row split with images from zip to zip, scored by ROC AUC."""
 
-from competitions.kit import archives, graders, splits, tables
+from competitions.kit import archives, graders, labelled_table, tables
 from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
     """Split the labelled thumbnails and move each image to the archive of its part."""
-    table = tables.read_csv(job.source("train.csv"))
-    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
-    train, test = split.of(table)
+    table = labelled_table.read(job, "train.csv", needs=["id", "has_cactus"])
+    train, test = labelled_table.divided(job, table)
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test, job.private / "test.csv")
     tables.write_csv(test.assign(has_cactus=0.5), job.public / "sample_submission.csv")

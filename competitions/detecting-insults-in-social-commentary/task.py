@@ -6,7 +6,7 @@ decided and whose rows have an id; edition v1 takes the earlier test set.
 
 import pandas as pd
 
-from competitions.kit import graders, placing, tables
+from competitions.kit import graders, labelled_table, placing, tables
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
@@ -20,7 +20,7 @@ def prepare(job: Preparation) -> None:
         _prepare_verification_set(job)
         return
     train_path, solved = job.source("train.csv"), job.source("test_with_solutions.csv")
-    train, test = tables.read_csv(train_path), tables.read_csv(solved)
+    train, test = (labelled_table.read(job, path.name, needs=COLUMNS) for path in (train_path, solved))
     _expect_columns(train, COLUMNS, "train.csv")
     _expect_columns(test, [*COLUMNS, "Usage"], "test_with_solutions.csv")
     if set(train["Comment"].dropna()) & set(test["Comment"].dropna()):
@@ -35,8 +35,8 @@ def prepare(job: Preparation) -> None:
 
 def _prepare_verification_set(job: Preparation) -> None:
     sources = ("train.csv", "test_with_solutions.csv")
-    labelled = [tables.read_csv(job.source(name), text=())[COLUMNS] for name in sources]
-    test = tables.read_csv(job.source("impermium_verification_labels.csv"), text=())
+    labelled = [labelled_table.read(job, name, needs=COLUMNS, text=())[COLUMNS] for name in sources]
+    test = labelled_table.read(job, "impermium_verification_labels.csv", needs=COLUMNS, text=())
     _expect_columns(test, ["id", *COLUMNS, "Usage"], "impermium_verification_labels.csv")
     tables.write_csv(pd.concat(labelled), job.public / "train.csv")
     tables.write_csv(test[["id", "Date", "Comment"]], job.public / "test.csv")

@@ -1,14 +1,13 @@
 """Leaf Classification: a row split with images by id, scored by log loss over 99 species."""
 
-from competitions.kit import archives, graders, splits, tables
+from competitions.kit import archives, graders, labelled_table, tables
 from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
     """Split the described leaves; the images of both parts lie in one folder."""
-    table = tables.read_csv(archives.extracted_file(job, job.source("train.csv.zip"), "train.csv"))
-    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
-    train, test = split.of(table)
+    table = labelled_table.read(job, "train.csv.zip", member="train.csv", needs=["id", "species"])
+    train, test = labelled_table.divided(job, table)
     classes = job.competition.classes
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test.drop(columns="species"), job.public / "test.csv")

@@ -12,6 +12,7 @@ import pytest
 from competitions.model import Edition
 from engine import prepare_competition
 from foundation.problems import DataProblem
+from tests.competitions import changed_raw
 from tests.conformance.trees import VECTORS, Vector
 
 FILES = {
@@ -156,3 +157,28 @@ def test_patches_that_lack_a_field_are_told(tmp_path: Path) -> None:
     with py7zr.SevenZipFile(raw / "train.json.7z", "w") as archive:
         archive.write(tmp_path / "train.json", "data/processed/train.json")
     assert "train.json is not as known" in refused(competition_id, raw, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["train_orders.csv", "train_ancestors.csv"])
+def test_a_table_of_notebooks_that_is_cut_between_lines_is_named(name: str, tmp_path: Path) -> None:
+    raw = Vector(VECTORS / "AI4Code").unpack_raw(tmp_path / "raw")
+    lines = (raw / name).read_bytes().splitlines(keepends=True)
+    (raw / name).write_bytes(b"".join(lines[: len(lines) // 2]))
+    assert f"{name} is incomplete" in changed_raw.refused("AI4Code", raw, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("competition_id", "name"),
+    [
+        ("aerial-cactus-identification", "train.csv"),
+        ("detecting-insults-in-social-commentary", "test_with_solutions.csv"),
+        ("leaf-classification", "train.csv.zip"),
+    ],
+)
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe,1\n", b'a,b\n"1\n'])
+def test_a_table_that_is_no_table_is_named(
+    competition_id: str, name: str, content: bytes, tmp_path: Path
+) -> None:
+    raw = Vector(VECTORS / competition_id).unpack_raw(tmp_path / "raw")
+    (raw / name).write_bytes(content)
+    assert name in changed_raw.refused(competition_id, raw, tmp_path)
