@@ -41,6 +41,7 @@ class FailureClass(StrEnum):
     INFRASTRUCTURE = "infrastructure"
     TIMEOUT = "timeout"
     MEMORY = "memory"
+    DISK = "disk"
     CRASH = "crash"
     UNKNOWN = "unknown"
 

@@ -29,6 +29,7 @@ FAILURE_WORDS = {
     FailureClass.INFRASTRUCTURE: "infrastructure",
     FailureClass.TIMEOUT: "timeout",
     FailureClass.MEMORY: "out of memory",
+    FailureClass.DISK: "too much on disk",
     FailureClass.CRASH: "agent crash",
     FailureClass.UNKNOWN: "unknown cause",
 }
@@ -36,6 +37,7 @@ FAILURE_SHORT = {
     FailureClass.INFRASTRUCTURE: "infra",
     FailureClass.TIMEOUT: "timeout",
     FailureClass.MEMORY: "memory",
+    FailureClass.DISK: "disk",
     FailureClass.CRASH: "crash",
     FailureClass.UNKNOWN: "unknown",
 }
@@ -43,6 +45,7 @@ FAILURE_LETTERS = {
     FailureClass.INFRASTRUCTURE: "i",
     FailureClass.TIMEOUT: "t",
     FailureClass.MEMORY: "m",
+    FailureClass.DISK: "d",
     FailureClass.CRASH: "c",
     FailureClass.UNKNOWN: "?",
 }

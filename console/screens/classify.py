@@ -23,6 +23,7 @@ _MEANS = {
     FailureClass.INFRASTRUCTURE: "not the agent's fault; relaunching is free",
     FailureClass.TIMEOUT: "the time ran out before a valid submission",
     FailureClass.MEMORY: "the agent used more memory than it may",
+    FailureClass.DISK: "the agent held more on disk than it may",
     FailureClass.CRASH: "the agent's own program failed",
     FailureClass.UNKNOWN: "nobody knows yet",
 }

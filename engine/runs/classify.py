@@ -55,7 +55,11 @@ _INFRASTRUCTURE = _signs(
         r"|CUDA driver initialization failed|uncorrectable ECC error",
         "the GPU failed",
     ),
-    (r"No space left on device|Disk quota exceeded", "the disk is full"),
+    # Shared memory has no disk below it: how much of it there is was the operator's choice, how it is used the agent's.
+    (
+        r"^(?!.*(?:/dev/shm|</torch_|[Ss]hared memory)).*(?:No space left on device|Disk quota exceeded)",
+        "the disk is full",
+    ),
     (r"Input/output error|Read-only file system.*(?:/home/(?:submission|logs|code))", "the disk failed"),
     (
         r"Temporary failure in name resolution|Name or service not known|Could not resolve host"
@@ -79,6 +83,10 @@ _MEMORY = _signs(
     (
         r"MemoryError|std::bad_alloc|Cannot allocate memory|OutOfMemoryError|CUDA out of memory",
         "out of memory",
+    ),
+    (
+        r"(?:/dev/shm|</torch_).*No space left on device|insufficient shared memory",
+        "shared memory is full (shm_size)",
     ),
 )
 
@@ -108,7 +116,7 @@ def _without_submission(ended: Exit, last_lines: str) -> Verdict:
     if ended.reason == "idle":
         return Failure(FailureClass.TIMEOUT, f"ended for being idle: {ended.problem}", _tail(last_lines))
     if ended.reason == "disk":
-        return Failure(FailureClass.CRASH, f"ended for its disk use: {ended.problem}", _tail(last_lines))
+        return Failure(FailureClass.DISK, f"ended for its disk use: {ended.problem}", _tail(last_lines))
     if _ended_well(ended):
         return NoSubmission()
     how = _how(ended)

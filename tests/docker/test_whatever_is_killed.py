@@ -107,7 +107,7 @@ def test_eighteen_runs_are_graded_whatever_is_killed_and_nothing_else_is_left(
     docker: DockerHarness, tmp_path: Path
 ) -> None:
     mlebench = CommandLine(docker.places)
-    in_tmp = set(Path("/tmp").glob("mlebench-*"))
+    in_tmp = set(Path("/tmp").glob("mlebench-build-*"))
     names = ("mlebench-env", "mlebench-grader", "baseline")
     built = mlebench.told("images", "build", *names, "--base-image", BASE_IMAGE)
     assert [image["name"] for image in built] == list(names)
@@ -163,7 +163,7 @@ def test_eighteen_runs_are_graded_whatever_is_killed_and_nothing_else_is_left(
         eventually(lambda lock=lock: not locks.is_held(lock))
     assert not list(protocol.inbox(docker.places.state_dir).iterdir())
     assert [path for pattern in UNFINISHED for path in tmp_path.rglob(pattern)] == []
-    assert set(Path("/tmp").glob("mlebench-*")) - in_tmp == set()
+    assert set(Path("/tmp").glob("mlebench-build-*")) - in_tmp == set()
     for run in ended:
         for attempt in docker.attempts(run):
             assert not (docker.places.state_dir / attempt.directory / protocol.GRADER).exists()

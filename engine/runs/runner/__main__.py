@@ -10,6 +10,7 @@ import threading
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from engine.gpus import nvidia_reader
@@ -50,12 +51,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     clock = SystemClock()
     runner = Runner(state_dir, clock, _log, nvidia_reader())
     needed_at = clock.monotonic()
-    while not ended.wait(LOOK_SECONDS):
-        runner.tick()
-        if not runner.holds_nothing or locks.is_held(state_dir / protocol.ENGINE_LOCK):
-            needed_at = clock.monotonic()
-        elif clock.monotonic() - needed_at > _ALONE_SECONDS:
-            return 0
+    with closing(runner):
+        while not ended.wait(LOOK_SECONDS):
+            runner.tick()
+            if not runner.holds_nothing or locks.is_held(state_dir / protocol.ENGINE_LOCK):
+                needed_at = clock.monotonic()
+            elif clock.monotonic() - needed_at > _ALONE_SECONDS:
+                break
     return 0
 
 

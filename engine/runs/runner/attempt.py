@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import asdict
 from enum import Enum
@@ -22,6 +23,7 @@ from engine.runs.reports import (
     SubmissionTaken,
 )
 from engine.runs.runner import hardware, processes
+from engine.runs.runner.disk import DiskMeter
 from engine.runs.runner.limits import LimitWatch
 from engine.runs.runner.sandbox import Sandbox, Sight
 from engine.runs.runner.submissions import SubmissionWatch
@@ -50,6 +52,7 @@ class RunnerAttempt:
         clock: Clock,
         sandbox_for: Callable[[Path, Order], Sandbox],
         gpus: GpuReader,
+        disk_worker: Executor,
     ) -> None:
         self.folder = folder
         self._clock = clock
@@ -61,6 +64,7 @@ class RunnerAttempt:
             for line in jsonlines.read(folder / protocol.EVENTS).values
             if (report := reports.from_line(line)) is not None
         ]
+        self._unwritten: list[RunReport] = []
         taken = [report for report in self._reported if isinstance(report, SubmissionTaken)]
         self._submissions = SubmissionWatch(
             folder,
@@ -72,13 +76,15 @@ class RunnerAttempt:
         self._root: int | None = None
         self._overdue = False
         self._limits = LimitWatch(folder, self._order)
-        self.meter = UsageMeter(folder)
+        self._meter = UsageMeter()
+        self._disk = DiskMeter(folder, self._sandbox.bytes_elsewhere, disk_worker)
         self.stage = Stage.DONE if (folder / protocol.EXIT).exists() else Stage.NEW
 
     def look(self) -> None:
         """Do what is to be done now."""
         if self.stage is Stage.DONE:
             return
+        self._write_reports()
         match self._sandbox.look():
             case Sight.GONE:
                 self._gather(self._sandbox.ending())
@@ -122,7 +128,7 @@ class RunnerAttempt:
             self._sandbox.kill()
             return
         try:
-            taken = self._submissions.look(self._clock.now(), self._started.at)
+            taken = self._submissions.look(self._clock.now(), self._elapsed(self._started))
         except DataProblem as problem:
             self._report(SubmissionRefused(self._clock.now(), str(problem)))
         else:
@@ -132,7 +138,13 @@ class RunnerAttempt:
     def _is_overdue(self, started: Started) -> bool:
         """Whether the agent should long have been ended; the monotonic clock tells it within one boot."""
         limit = self._order.time_limit_seconds + self._order.grace_seconds + OVERDUE_SECONDS
-        return started.boot_id == processes.boot_id() and time.monotonic() - started.monotonic > limit
+        return started.boot_id == processes.boot_id() and self._elapsed(started) > limit
+
+    def _elapsed(self, started: Started) -> float:
+        """How long ago the agent started; no clock that is set changes it, but for a reboot in between."""
+        if started.boot_id == processes.boot_id():
+            return time.monotonic() - started.monotonic
+        return max(0.0, self._clock.now() - started.at)
 
     def _gather(self, ending: AgentEnd | None) -> None:
         """The agent is gone: take what it left, tell how it ended, and leave nothing of it running."""
@@ -184,7 +196,7 @@ class RunnerAttempt:
 
     def _final_submission(self, started: Started | None, now: float) -> tuple[int | None, str]:
         try:
-            taken = self._submissions.take_final(now, started.at if started else now)
+            taken = self._submissions.take_final(now, self._elapsed(started) if started else 0.0)
         except DataProblem as problem:
             return None, str(problem)
         if taken is None:
@@ -205,18 +217,28 @@ class RunnerAttempt:
         return any(isinstance(known, kind) for known in self._reported)
 
     def _report(self, report: RunReport) -> None:
-        jsonlines.append(self.folder / protocol.EVENTS, [reports.to_line(report)], durable=True)
         self._reported.append(report)
+        self._unwritten.append(report)
+        self._write_reports()
+
+    def _write_reports(self) -> None:
+        """Write what has not been written, as when the disk was full; nothing else is done before."""
+        while self._unwritten:
+            line = reports.to_line(self._unwritten[0])
+            jsonlines.append(self.folder / protocol.EVENTS, [line], durable=True)
+            del self._unwritten[0]
 
     def measure(self, tree: processes.Tree, *, with_disk: bool) -> None:
         """Add a line to usage.jsonl if the attempt is running."""
         if self._root is not None and self.stage is Stage.RUNNING:
-            found = self.meter.measure(
+            if with_disk:
+                self._disk.start()
+            found = self._meter.measure(
                 tree,
                 self._root,
                 now=self._clock.now(),
                 monotonic=self._clock.monotonic(),
-                with_disk=with_disk,
+                disk_bytes=self._disk.take(),
             )
             over = self._limits.look(found, self._clock.monotonic())
             idle = round(self._limits.idle_seconds, 1)

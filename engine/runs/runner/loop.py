@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,6 +53,7 @@ class Runner:
         self._held: dict[str, _Held] = {}
         self._children: list[subprocess.Popen[bytes]] = []
         self._docker: DockerHost | None = None
+        self._disk_worker = ThreadPoolExecutor(1, thread_name_prefix="disk")
         self._measure_at = 0.0
         self._measured = 0
 
@@ -70,6 +72,10 @@ class Runner:
             every = max(USAGE_SECONDS, USAGE_SECONDS_PER_ATTEMPT * running)
             self._measure_at = self._clock.monotonic() + every
 
+    def close(self) -> None:
+        """Let go of what is measured in the background."""
+        self._disk_worker.shutdown(wait=False, cancel_futures=True)
+
     @property
     def holds_nothing(self) -> bool:
         """Whether the inbox was empty at the last tick."""
@@ -81,7 +87,11 @@ class Runner:
             if held.attempt is None:
                 handed = protocol.read(self._inbox / name, Handed)
                 held.attempt = RunnerAttempt(
-                    self._state_dir / handed.directory, self._clock, self._sandbox_for, self._gpus
+                    self._state_dir / handed.directory,
+                    self._clock,
+                    self._sandbox_for,
+                    self._gpus,
+                    self._disk_worker,
                 )
             held.attempt.look()
             held.troubles = 0

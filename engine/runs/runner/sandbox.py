@@ -52,5 +52,8 @@ class Sandbox(Protocol):
     def image(self) -> str:
         """The digest of the image that the agent runs in; empty where there is none."""
 
+    def bytes_elsewhere(self) -> int:
+        """What the agent holds on disk outside of its attempt's directory; asked on another thread."""
+
     def root_process(self) -> int | None:
         """The host's process below which everything of the agent is, while it runs."""

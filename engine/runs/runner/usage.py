@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from engine.runs.runner.processes import Tree
-
-_MAX_FILES = 50_000
 
 
 @dataclass(frozen=True)
@@ -25,12 +21,13 @@ class Measured:
 class UsageMeter:
     """Measures one attempt; the processor's share needs two looks."""
 
-    def __init__(self, attempt: Path) -> None:
-        self._attempt = attempt
+    def __init__(self) -> None:
         self._cpu: dict[int, float] = {}
         self._looked_at: float | None = None
 
-    def measure(self, tree: Tree, root: int, *, now: float, monotonic: float, with_disk: bool) -> Measured:
+    def measure(
+        self, tree: Tree, root: int, *, now: float, monotonic: float, disk_bytes: int | None
+    ) -> Measured:
         """Measure everything below the process `root`."""
         processes = tree.below(root)
         percent = None
@@ -43,28 +40,6 @@ class UsageMeter:
             now,
             percent,
             sum(found.memory_bytes for found in processes),
-            disk_usage(self._attempt) if with_disk else None,
+            disk_bytes,
             len(processes),
         )
-
-
-def disk_usage(folder: Path) -> int | None:
-    """Bytes on disk below a folder, no links followed; None when it holds too many files to count."""
-    total = counted = 0
-    todo = [str(folder)]
-    while todo:
-        try:
-            entries = list(os.scandir(todo.pop()))
-        except OSError:
-            continue  # it went away or was closed to us while we walked: it counts as nothing
-        for entry in entries:
-            counted += 1
-            if counted > _MAX_FILES:
-                return None
-            try:
-                total += entry.stat(follow_symlinks=False).st_blocks * 512
-            except FileNotFoundError:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                todo.append(entry.path)
-    return total

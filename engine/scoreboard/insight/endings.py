@@ -21,6 +21,7 @@ ENDINGS = (
     "no submission",
     "timeout",
     "memory",
+    "disk",
     "crash",
     "unknown",
     "infrastructure",

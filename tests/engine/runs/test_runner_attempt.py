@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from tests.engine.harness import eventually, lines
 GPUS = RecordedReader(
     (Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None), Gpu("GPU-b", "Some GPU", None, None, None))
 )
+DISK = ThreadPoolExecutor(1)
 HOLD = (
     "import sys, time; from pathlib import Path; from foundation.locks import FileLock; import os;"
     "lock = FileLock(Path(sys.argv[1])); assert lock.acquire(note=str(os.getpid())); time.sleep(600)"
@@ -66,7 +68,9 @@ def never(_folder: Path) -> subprocess.Popen[bytes]:
 
 
 def attempt_in(folder: Path, start: Callable[[Path], subprocess.Popen[bytes]] = never) -> RunnerAttempt:
-    return RunnerAttempt(folder, SystemClock(), lambda place, _order: ProcessSandbox(place, start), GPUS)
+    return RunnerAttempt(
+        folder, SystemClock(), lambda place, _order: ProcessSandbox(place, start), GPUS, DISK
+    )
 
 
 def exit_of(folder: Path) -> Exit:

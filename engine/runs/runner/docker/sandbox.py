@@ -142,6 +142,13 @@ class DockerSandbox:
         agent = self._host.find(self._order.attempt_id, Role.AGENT)
         return agent.image if agent is not None else ""
 
+    def bytes_elsewhere(self) -> int:
+        """What the agent has written into its container's own file system."""
+        with self._host.asking("a container can't be measured") as client:
+            name = self._host.name_of(self._order.attempt_id, Role.AGENT)
+            found: list[dict[str, Any]] = client.containers(size=True, filters={"name": f"^/{name}$"})
+        return sum(int(one.get("SizeRw") or 0) for one in found)
+
     def root_process(self) -> int | None:
         """The container's main process as this host sees it; None where it can't."""
         seen = self._inspect()

@@ -76,6 +76,10 @@ class ProcessSandbox:
         """Processes have none."""
         return ""
 
+    def bytes_elsewhere(self) -> int:
+        """Nothing that is known: a sandbox can write nowhere else, and where a plain process writes nobody sees."""
+        return 0
+
     def root_process(self) -> int | None:
         """The shim."""
         started = protocol.read_if_there(self._attempt / protocol.STARTED, Started)

@@ -1,0 +1,125 @@
+"""What an agent in a container may use: disk, time in which nothing happens, processes, shared memory; and rights."""
+
+from __future__ import annotations
+
+import pytest
+from docker.errors import APIError
+
+from engine.images import connect
+from engine.runs import protocol
+from foundation.problems import Problem
+from state.lifecycle import FailureClass, Outcome
+from tests.docker.conftest import BASE_IMAGE
+from tests.docker.harness import DockerHarness
+from tests.engine.harness import SUBMIT, lines
+
+MANY = 200_000_000
+LIMIT = 100_000_000
+SLEEP = "while :; do sleep 1; done"
+
+
+def fill(place: str) -> str:
+    return f"head -c {MANY} /dev/zero > {place}/filler; {SLEEP}"
+
+
+def test_disk_is_limited_wherever_in_its_container_an_agent_writes(docker: DockerHarness) -> None:
+    """In the folders that are gathered, and in the container's own layer, of which the host sees nothing."""
+    places = {"code": '"$CODE_DIR"', "tmp": "/tmp", "home": '"$HOME"'}
+    for name, place in places.items():
+        docker.agent(name, fill(place))
+    docker.agent("worker", f"{SUBMIT}; {fill('/tmp')}")
+    docker.start()
+    for name in (*places, "worker"):
+        docker.launch(name, disk_limit_bytes=LIMIT, cpus=0.4)
+    ended = {run.sweep_id.removesuffix("-1"): run for run in docker.ended()}
+    for name in places:
+        assert ended[name].failure_class is FailureClass.DISK, ended[name]
+        assert "at most 100,000,000 are allowed" in ended[name].failure_text
+        measured = [line["disk_bytes"] for line in lines(docker.folder(ended[name]) / protocol.USAGE)]
+        assert max(one for one in measured if one is not None) > MANY
+    # Whoever has handed something in is judged by it.
+    assert ended["worker"].outcome is Outcome.BELOW_MEDIAN
+    docker.until_clean()
+
+
+def test_an_agent_in_which_nothing_happens_is_ended(docker: DockerHarness) -> None:
+    docker.agent("sleeper", "sleep 600")
+    docker.agent("worker", f"for _ in $(seq 60); do echo tick; sleep 0.2; done; {SUBMIT}")
+    docker.start()
+    for name in ("sleeper", "worker"):
+        docker.launch(name, idle_limit_seconds=8)
+    sleeper, worker = sorted(docker.ended(), key=lambda run: run.sweep_id)
+    assert sleeper.failure_class is FailureClass.TIMEOUT
+    assert "nothing happened for" in sleeper.failure_text
+    assert worker.outcome is Outcome.BELOW_MEDIAN
+    docker.until_clean()
+
+
+def test_processes_and_shared_memory_are_limited_by_the_kernel(docker: DockerHarness) -> None:
+    limit = "cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max 2> /dev/null"
+    shm = "df --block-size=1 --output=size /dev/shm | tail -n 1 | tr -d ' '"
+    docker.agent("looker", f"{limit}; {shm}; head -c 200000000 /dev/zero > /tmp/x; cp /tmp/x /dev/shm/x")
+    docker.start()
+    docker.launch("looker", shm_bytes=128 << 20)
+    (run,) = docker.ended()
+    assert docker.log(run).splitlines()[:2] == ["4096", str(128 << 20)]
+    # Full shared memory is the agent's own doing and no full disk of this host.
+    assert "No space left on device" in docker.log(run)
+    assert run.failure_class is FailureClass.MEMORY
+    docker.until_clean()
+
+
+def test_a_privileged_agent_runs_only_with_the_operators_consent_and_is_marked(
+    docker: DockerHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker.agent("mighty", f"{SUBMIT}; {SLEEP}", extra="  privileged: true\n")
+    docker.start()
+    with pytest.raises(Problem, match="asks for a privileged container"):
+        docker.launch("mighty")
+    assert docker.runs() == []
+    docker.kill_engine()
+    monkeypatch.setenv("I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS", "True")
+    docker.start()
+    docker.launch("mighty")
+    if this_machine_lets_containers_be_privileged():
+        (run,) = docker.until_started()
+        assert docker.container_of(run)["HostConfig"]["Privileged"]
+        (attempt,) = docker.attempts(run)
+        assert attempt.isolated is False
+        docker.ask("run.stop", run_ids=[run.id])
+        docker.ended()
+    else:  # the daemon was asked for it, and its refusal is told
+        (run,) = docker.ended()
+        assert run.failure_class is FailureClass.INFRASTRUCTURE
+        assert "operation not permitted" in run.failure_text
+    docker.until_clean()
+
+
+def this_machine_lets_containers_be_privileged() -> bool:
+    """A daemon that is itself confined can't give away all rights."""
+    client = connect()
+    config = client.create_host_config(privileged=True)
+    made = client.create_container(BASE_IMAGE, ["true"], host_config=config)["Id"]
+    try:
+        client.start(made)
+        return bool(client.wait(made)["StatusCode"] == 0)
+    except APIError:
+        return False
+    finally:
+        client.remove_container(made, force=True)
+
+
+def test_a_name_can_not_be_looked_up_where_no_network_is(docker: DockerHarness) -> None:
+    """Names are a way out as well: whoever answers them can be told things."""
+    ask = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('192.0.2.1', 53))"
+    look = f'getent hosts example.org; echo code $?; python3 -c "{ask}" 2>&1 | tail -n 1; ls /sys/class/net'
+    docker.agent("asker", look)
+    docker.start()
+    docker.launch("asker")
+    docker.launch("asker", network="models", allowed_hosts=["example.org"])
+    for run in docker.ended():
+        told = docker.log(run).splitlines()
+        assert told[0] == "code 2"
+        assert "Network is unreachable" in told[1]
+        assert told[2:] == ["lo"]
+    docker.until_clean()
