@@ -117,10 +117,7 @@ def set_report_offsets(database: Database, attempt_id: int, events_offset: int, 
 
 def note_activity(database: Database, run_id: int, at: float) -> None:
     """Note when something last happened in a run: output, work, or a change on disk."""
-    database.execute(
-        "UPDATE runs SET last_activity_at = ? WHERE id = ? AND COALESCE(last_activity_at, 0) < ?",
-        (at, run_id, at),
-    )
+    database.execute("UPDATE runs SET last_activity_at = ? WHERE id = ?", (at, run_id))
 
 
 def next_ready(database: Database, sweep_id: str, edition: str, *, limit: int) -> list[Run]:

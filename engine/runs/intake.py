@@ -129,10 +129,12 @@ class Intake:
 
     def _take_usage(self, attempt: Attempt, folder: Path, offset: int, usage_offset: int) -> None:
         lines = jsonlines.read(folder / protocol.USAGE, usage_offset)
-        active_at = max((line["at"] - line.pop("idle_seconds", 0.0) for line in lines.values), default=0.0)
+        if not lines.values:
+            return  # half a line, which its writer completes
+        idle = [line.pop("idle_seconds", 0.0) for line in lines.values]
         self._samples.add([UsageSample(attempt_id=attempt.id, **line) for line in lines.values])
         with self._database.transaction():
-            runs.note_activity(self._database, attempt.run_id, active_at)
+            runs.note_activity(self._database, attempt.run_id, lines.values[-1]["at"] - idle[-1])
             runs.set_report_offsets(self._database, attempt.id, offset, lines.offset)
 
     def _close(self, run: Run, attempt: Attempt, folder: Path) -> None:

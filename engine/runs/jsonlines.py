@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Sequence
@@ -30,7 +31,9 @@ def append(path: Path, values: Sequence[dict[str, Any]], *, durable: bool = Fals
         size = os.fstat(descriptor).st_size
         torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
         text = "".join(json.dumps(value) + "\n" for value in values)
-        os.write(descriptor, (b"\n" if torn else b"") + text.encode())
+        content = (b"\n" if torn else b"") + text.encode()
+        if os.write(descriptor, content) < len(content):  # the disk ran full in the middle of it
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         if durable:
             os.fsync(descriptor)
     finally:

@@ -19,23 +19,33 @@ class Retrier:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._seen_at: dict[int, float] = {}
 
     def step(self) -> None:
         """Queue again what has waited long enough."""
         now = self._clock.now()
+        waiting: dict[int, float] = {}
         for sweep in sweeps.all_sweeps(self._database):
             if sweep.state is SweepState.ACTIVE and sweep.spec.retries:
                 for run in runs.failed(self._database, sweep.id, FailureClass.INFRASTRUCTURE):
-                    if self._is_due(run, sweep.spec.retries, now):
+                    waiting[run.id] = self._seen_at.get(run.id, self._clock.monotonic())
+                    if self._is_due(run, sweep.spec.retries, waiting[run.id]):
                         transitions.requeued(self._database, run.id, by=_ENGINE, now=now)
+                        del waiting[run.id]
+        self._seen_at = waiting
 
-    def _is_due(self, run: Run, retries: int, now: float) -> bool:
-        """Whether a run may be retried now; a class that an operator gave by hand starts nothing."""
+    def _is_due(self, run: Run, retries: int, seen_at: float) -> bool:
+        """Whether a run may be retried now; a class that an operator gave by hand starts nothing.
+
+        It has waited since it failed, or since it was first seen where the wall clock was set back.
+        """
         attempts = runs.attempts(self._database, run.id)
         if attempts[-1].classified_by != _ENGINE:
             return False
         failures = sum(attempt.failure_class is FailureClass.INFRASTRUCTURE for attempt in attempts)
-        return failures <= retries and now - (run.ended_at or now) >= wait_seconds(failures)
+        now = self._clock.now()
+        waited = max(now - (run.ended_at or now), self._clock.monotonic() - seen_at)
+        return failures <= retries and waited >= wait_seconds(failures)
 
 
 def wait_seconds(failures: int) -> float:

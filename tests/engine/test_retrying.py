@@ -96,3 +96,22 @@ def test_a_class_that_an_operator_gave_starts_nothing(state: Database) -> None:
     clock.moment += 1e6
     Retrier(state, clock).step()
     assert runs.get(state, run.id).state is RunState.FAILED
+
+
+def test_a_wall_clock_that_was_set_back_delays_no_retry(state: Database) -> None:
+    class TwoClocks(Clock):
+        steady = 0.0
+
+        def monotonic(self) -> float:
+            return self.steady
+
+    clock = TwoClocks()
+    run = sweep(state, retries=1)
+    retrier = Retrier(state, clock)
+    fail(state, run, FailureClass.INFRASTRUCTURE, clock)
+    clock.moment -= 500.0
+    retrier.step()
+    assert runs.get(state, run.id).state is RunState.FAILED
+    clock.steady += wait_seconds(1)
+    retrier.step()
+    assert runs.get(state, run.id).state is RunState.QUEUED

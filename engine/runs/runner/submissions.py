@@ -37,8 +37,10 @@ class SubmissionWatch:
         self._taken: _Look | None = None
         self._refused: _Look | None = None
 
-    def look(self, now: float, started_at: float) -> SubmissionTaken | None:
+    def look(self, now: float, elapsed: float) -> SubmissionTaken | None:
         """Take a snapshot if the file is new, has settled since the last look, and it is time for one.
+
+        `now` is only written down; how far apart snapshots are goes by the seconds since the start.
 
         Raises:
             DataProblem: what lies there can't be taken; told once for each such thing.
@@ -48,11 +50,11 @@ class SubmissionWatch:
         self._seen = current
         if current is None or not settled or current in (self._taken, self._refused):
             return None
-        if self.last is not None and now - self.last.at < self._every:
+        if self.last is not None and elapsed - self.last.elapsed_seconds < self._every:
             return None
-        return self._take(current, now, started_at, final=False)
+        return self._take(current, now, elapsed, final=False)
 
-    def take_final(self, now: float, started_at: float) -> SubmissionTaken | None:
+    def take_final(self, now: float, elapsed: float) -> SubmissionTaken | None:
         """Take what lies there now that nobody writes any more; the newest snapshot again if it is the same.
 
         Raises:
@@ -62,7 +64,7 @@ class SubmissionWatch:
         if folder.is_dir() and not folder.is_symlink():
             folder.chmod(0o755)
         current = self._current()
-        return None if current is None else self._take(current, now, started_at, final=True)
+        return None if current is None else self._take(current, now, elapsed, final=True)
 
     def _current(self) -> _Look | None:
         try:
@@ -71,7 +73,7 @@ class SubmissionWatch:
             return None  # it may close its folder while it works; in the end we open it
         return _Look(found.st_ino, found.st_size, found.st_mtime_ns)
 
-    def _take(self, current: _Look, now: float, started_at: float, *, final: bool) -> SubmissionTaken | None:
+    def _take(self, current: _Look, now: float, elapsed: float, *, final: bool) -> SubmissionTaken | None:
         sequence = 1 if self.last is None else self.last.sequence + 1
         name = f"{protocol.SNAPSHOTS}/{sequence}.csv"
         target = self._attempt / name
@@ -96,7 +98,7 @@ class SubmissionWatch:
             )
         partial.replace(target)
         files.sync_directory(target.parent)
-        self.last = SubmissionTaken(now, sequence, max(0.0, now - started_at), sha256, size, name, final)
+        self.last = SubmissionTaken(now, sequence, elapsed, sha256, size, name, final)
         return self.last
 
     def _copy(self, partial: Path) -> bool:

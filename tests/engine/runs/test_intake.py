@@ -185,6 +185,6 @@ def test_when_something_last_happened_is_kept_with_the_run(world: World) -> None
     )
     world.intake.step()
     assert world.run(0).last_activity_at == 49.0
-    jsonlines.append(usage, [line | {"at": 70.0, "idle_seconds": 30.0}])
+    jsonlines.append(usage, [line | {"at": 70.0, "idle_seconds": 21.0}])
     world.intake.step()
     assert world.run(0).last_activity_at == 49.0
