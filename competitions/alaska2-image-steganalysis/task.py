@@ -9,6 +9,7 @@ import pandas as pd
 from competitions.kit import checks, metrics, placing, splits, tables
 from competitions.raw import RawPath
 from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
 
 COVER, HIDING = "Cover", ["JMiPOD", "JUNIWARD", "UERD"]
 
@@ -16,6 +17,7 @@ COVER, HIDING = "Cover", ["JMiPOD", "JUNIWARD", "UERD"]
 def prepare(job: Preparation) -> None:
     """Number the train photos anew in all four folders; of each test photo one version is shown."""
     covers = sorted(job.source(COVER).glob("*.jpg"))
+    _check_covers(job, {cover.name for cover in covers})
     split = splits.shuffled(len(covers), job.number("test_size"), job.integer("seed"))
     pairs = [
         (job.raw / folder / covers[position].name, job.public / folder / f"{number:05d}.jpg")
@@ -36,6 +38,18 @@ def prepare(job: Preparation) -> None:
     answers = pd.DataFrame(rows, columns=["Id", "Label"])
     tables.write_csv(answers, job.private / "test.csv")
     tables.write_csv(answers.assign(Label=0), job.public / "sample_submission.csv")
+
+
+def _check_covers(job: Preparation, covers: set[str]) -> None:
+    """One that is missing would shift the whole split."""
+    for folder in HIDING:
+        without = sorted({photo.name for photo in job.source(folder).glob("*.jpg")} - covers)
+        if without:
+            raise DataProblem(
+                f"{job.source(COVER) / without[0]} is missing",
+                f"there is a photo of that name in {folder}",
+                "Download the competition's data again; the copy is incomplete.",
+            )
 
 
 def _secret(job: Preparation, covers: Sequence[RawPath]) -> bytes:

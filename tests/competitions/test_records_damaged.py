@@ -182,3 +182,9 @@ def test_a_table_that_is_no_table_is_named(
     raw = Vector(VECTORS / competition_id).unpack_raw(tmp_path / "raw")
     (raw / name).write_bytes(content)
     assert name in changed_raw.refused(competition_id, raw, tmp_path)
+
+
+def test_a_missing_cover_is_named_although_no_other_file_needs_it(tmp_path: Path) -> None:
+    raw = Vector(VECTORS / "alaska2-image-steganalysis").unpack_raw(tmp_path / "raw")
+    (raw / "Cover" / "00001.jpg").unlink()
+    assert "Cover/00001.jpg is missing" in changed_raw.refused("alaska2-image-steganalysis", raw, tmp_path)
