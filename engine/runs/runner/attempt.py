@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import asdict
 from enum import Enum
@@ -22,6 +23,7 @@ from engine.runs.reports import (
     SubmissionTaken,
 )
 from engine.runs.runner import hardware, processes
+from engine.runs.runner.disk import DiskMeter
 from engine.runs.runner.limits import LimitWatch
 from engine.runs.runner.sandbox import Sandbox, Sight
 from engine.runs.runner.submissions import SubmissionWatch
@@ -50,6 +52,7 @@ class RunnerAttempt:
         clock: Clock,
         sandbox_for: Callable[[Path, Order], Sandbox],
         gpus: GpuReader,
+        disk_worker: Executor,
     ) -> None:
         self.folder = folder
         self._clock = clock
@@ -73,7 +76,8 @@ class RunnerAttempt:
         self._root: int | None = None
         self._overdue = False
         self._limits = LimitWatch(folder, self._order)
-        self.meter = UsageMeter(folder)
+        self._meter = UsageMeter()
+        self._disk = DiskMeter(folder, self._sandbox.bytes_elsewhere, disk_worker)
         self.stage = Stage.DONE if (folder / protocol.EXIT).exists() else Stage.NEW
 
     def look(self) -> None:
@@ -227,12 +231,14 @@ class RunnerAttempt:
     def measure(self, tree: processes.Tree, *, with_disk: bool) -> None:
         """Add a line to usage.jsonl if the attempt is running."""
         if self._root is not None and self.stage is Stage.RUNNING:
-            found = self.meter.measure(
+            if with_disk:
+                self._disk.start()
+            found = self._meter.measure(
                 tree,
                 self._root,
                 now=self._clock.now(),
                 monotonic=self._clock.monotonic(),
-                with_disk=with_disk,
+                disk_bytes=self._disk.take(),
             )
             over = self._limits.look(found, self._clock.monotonic())
             idle = round(self._limits.idle_seconds, 1)
