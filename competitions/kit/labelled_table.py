@@ -23,6 +23,7 @@ def read(
     member: str | None = None,
     text: Sequence[str] | None = None,
     words: Sequence[str] = (),
+    numbers: Sequence[str] = (),
     separator: str = ",",
 ) -> pd.DataFrame:
     """Read the first of the named raw files that exists; `text`, `words` and `separator` as in `tables`.
@@ -34,10 +35,11 @@ def read(
         member: the table's name inside, if the file is a zip.
         text: columns to keep verbatim.
         words: columns that are text with missing cells, unless `text` is given.
+        numbers: those of the columns needed that hold nothing but numbers and missing cells.
         separator: what stands between cells.
 
     Raises:
-        DataProblem: the file is missing, damaged or lacks a column.
+        DataProblem: the file is missing or damaged, lacks a column or has no rows.
     """
     path = job.source(*names)
     try:
@@ -46,26 +48,43 @@ def read(
         else:
             with archives.opened_member(path, member) as stream:
                 table = tables.read_csv(stream, text=text, words=words, separator=separator)
-    except ValueError as error:  # what pandas and the decoder raise for a table cut short or garbled
+    except (ValueError, IsADirectoryError) as error:  # the former for a table cut short or garbled
         raise _unreadable(path, error) from error
     _expect_columns(path, table.columns, needs)
+    if not len(table):
+        raise _unreadable(path, "it holds no rows")
+    for name in numbers:
+        if not pd.api.types.is_numeric_dtype(table[name]):
+            raise _unreadable(path, f"column {name} holds text where numbers are expected")
     return table
 
 
-def open_rows(job: Preparation, name: str, *, needs: Sequence[str], text: Sequence[str] = ()) -> RowFile:
+def open_rows(
+    job: Preparation,
+    name: str,
+    *,
+    needs: Sequence[str],
+    member: str | None = None,
+    text: Sequence[str] = (),
+    words: Sequence[str] = (),
+) -> RowFile:
     """The rows of a raw file that may be too large to be held in memory; otherwise as `read`."""
     path = job.source(name)
     try:
-        rows = row_file.opened(path, text=text)
+        if member is None:
+            rows = row_file.opened(path, text=text, words=words)
+        else:
+            with archives.taken_out(job, path, member) as taken:
+                rows = row_file.opened(taken, text=text, words=words)
         _expect_columns(path, rows.columns, needs)
     except ValueError as error:
         raise _unreadable(path, error) from error
     return rows
 
 
-def _unreadable(path: RawPath, error: ValueError) -> DataProblem:
+def _unreadable(path: RawPath, why: object) -> DataProblem:
     return DataProblem(
-        f"{path} cannot be read as a table", str(error), "Download the competition's data again."
+        f"{path} cannot be read as a table", str(why), "Download the competition's data again."
     )
 
 
@@ -97,16 +116,24 @@ def divided(
     job: Preparation, table: pd.DataFrame, groups: Sequence[Any] | pd.Series | npt.NDArray[Any] | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The train and the test rows by the job's `test_size` and `seed`, keeping groups whole if there are any."""
+    return _split(job, len(table), groups).of(table)
+
+
+def divided_rows(
+    job: Preparation, rows: RowFile, groups: pd.Series | None = None
+) -> tuple[Iterator[pd.DataFrame], pd.DataFrame]:
+    """As `divided`, the train rows some at a time."""
+    split = _split(job, len(rows), groups)
+    return rows.blocks(split.train), rows.parsed(split.test)
+
+
+def _split(
+    job: Preparation, count: int, groups: Sequence[Any] | pd.Series | npt.NDArray[Any] | None
+) -> splits.Split:
     size, seed = job.number("test_size"), job.integer("seed")
     if groups is None:
-        return splits.shuffled(len(table), size, seed).of(table)
-    return splits.shuffled_groups(groups, size, seed).of(table)
-
-
-def divided_rows(job: Preparation, rows: RowFile) -> tuple[Iterator[pd.DataFrame], pd.DataFrame]:
-    """As `divided`, the train rows some at a time."""
-    split = splits.shuffled(len(rows), job.number("test_size"), job.integer("seed"))
-    return rows.blocks(split.train), rows.parsed(split.test)
+        return splits.shuffled(count, size, seed)
+    return splits.shuffled_groups(groups, size, seed)
 
 
 def groups_of(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:

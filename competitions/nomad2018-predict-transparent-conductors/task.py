@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from competitions.kit import archives, checks, metrics, splits, tables
+from competitions.kit import archives, checks, labelled_table, metrics, splits, tables
 from competitions.task import Grading, Preparation
 
 TARGETS = ["formation_energy_ev_natom", "bandgap_energy_ev"]
@@ -10,7 +10,7 @@ TARGETS = ["formation_energy_ev_natom", "bandgap_energy_ev"]
 
 def prepare(job: Preparation) -> None:
     """Split the materials and number each part from 1; the geometry folders follow the new ids."""
-    table = tables.read_csv(archives.extracted_file(job, job.source("train.csv.zip"), "train.csv"))
+    table = labelled_table.read(job, "train.csv.zip", member="train.csv", needs=["id", *TARGETS])
     split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
     geometry = {}
     parts = {}

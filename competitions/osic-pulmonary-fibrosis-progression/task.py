@@ -20,7 +20,7 @@ Positions = npt.NDArray[np.intp]
 
 def prepare(job: Preparation) -> None:
     """Split the patients; a test patient's first visit is told, and all weeks of a range are asked for."""
-    visits = labelled_table.read(job, "train.csv", needs=COLUMNS)
+    visits = labelled_table.read(job, "train.csv", needs=COLUMNS, numbers=["Weeks"])
     split = splits.listed_groups(visits["Patient"], job.number("test_size"), job.integer("seed"))
     train, test = split.of(visits)
     if job.corrected:

@@ -6,7 +6,7 @@ from competitions.task import Grading, Preparation
 
 def prepare(job: Preparation) -> None:
     """Split the labelled photos."""
-    table = labelled_table.read(job, "train.csv", needs=["image", "labels"], text=["image", "labels"])
+    table = labelled_table.read(job, "train.csv", needs=["image", "labels"], words=["image", "labels"])
     train, test = labelled_table.divided(job, table)
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test, job.private / "answers.csv")

@@ -8,6 +8,7 @@ import pandas as pd
 
 from competitions.kit import checks, labelled_table, metrics, placing, pseudonyms, splits, tables
 from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
 
 TARGETS = ["patient_overall", *(f"C{number}" for number in range(1, 8))]
 CLIP = 1e-15
@@ -71,6 +72,12 @@ def _choose_train(job: Preparation, uids: list[str], boxed: list[str], segmented
     share = job.number("train_size")
     both = [uid for uid in boxed if uid in set(segmented)]
     counts = [round(len(names) * share) for names in (both, segmented, boxed, uids)]
+    if counts[0] > min(counts[1:3]) or counts[3] < counts[1] + counts[2] - counts[0]:
+        raise DataProblem(
+            f"{job.source('train.csv')} does not go with train_bounding_boxes.csv and segmentations",
+            f"of {len(uids)} studies {len(boxed)} have boxes, {len(segmented)} segmentations, {len(both)} both",
+            "Download the competition's data again.",
+        )
     first = rng.sample(both, counts[0])
     only_segmented = rng.sample(_without(segmented, both), counts[1] - counts[0])
     only_boxed = rng.sample(_without(boxed, both), counts[2] - counts[0])

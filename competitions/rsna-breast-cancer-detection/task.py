@@ -10,7 +10,7 @@ TOLD = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "impla
 
 def prepare(job: Preparation) -> None:
     """Split the patients; a breast has cancer as its first labelled image says."""
-    table = labelled_table.read(job, "train.csv", needs=[*TOLD, "cancer"])
+    table = labelled_table.read(job, "train.csv", needs=[*TOLD, "cancer"], numbers=["cancer"])
     train, test = labelled_table.divided(job, table, table["patient_id"])
     test = test.assign(prediction_id=test["patient_id"].map(str) + "_" + test["laterality"])
     tables.write_csv(train, job.public / "train.csv")

@@ -2,7 +2,15 @@
 
 import pandas as pd
 
-from competitions.kit import duplicates, graders, labelled_table, placing, tables, tfrecords
+from competitions.kit import (
+    duplicates,
+    former_floats,
+    graders,
+    labelled_table,
+    placing,
+    tables,
+    tfrecords,
+)
 from competitions.task import Grading, Preparation
 
 TOLD = ["image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge"]
@@ -14,6 +22,7 @@ def prepare(job: Preparation) -> None:
     """Hold out what two record files hold; edition corrected holds out whole patients instead."""
     table = labelled_table.read(job, "train.csv", needs=COLUMNS, text=["image_name"])
     labelled_table.expect_width(job, table, len(COLUMNS), "train.csv")
+    table = former_floats.restored(table, job.source("train.csv"))
     train, test = _by_patient(job, table) if job.corrected else _by_records(job, table)
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test[TOLD], job.public / "test.csv")

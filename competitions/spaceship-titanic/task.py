@@ -1,12 +1,12 @@
 """Spaceship Titanic: a row split of one table, scored by accuracy."""
 
-from competitions.kit import graders, splits, tables
+from competitions.kit import graders, labelled_table, splits, tables
 from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
     """Split the labelled passengers; edition corrected keeps travel groups together."""
-    table = tables.read_csv(job.source("train.csv"))
+    table = labelled_table.read(job, "train.csv", needs=["PassengerId", "Transported"])
     if job.corrected:
         groups = table["PassengerId"].str.partition("_")[0]
         split = splits.shuffled_groups(groups, job.number("test_size"), job.integer("seed"))

@@ -1,6 +1,6 @@
 """Spooky Author Identification: a row split of texts, scored by log loss over three authors."""
 
-from competitions.kit import archives, checks, graders, splits, tables
+from competitions.kit import checks, graders, labelled_table, splits, tables
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 PRIORS = {"EAP": 0.403493538995863, "HPL": 0.287808366106543, "MWS": 0.308698094897594}
@@ -9,7 +9,7 @@ AUTHORS = list(PRIORS)
 
 def prepare(job: Preparation) -> None:
     """Split the labelled passages."""
-    table = tables.read_csv(archives.extracted_file(job, job.source("train.zip"), "train.csv"))
+    table = labelled_table.read(job, "train.zip", member="train.csv", needs=["id", "text", "author"])
     split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
     train, test = split.of(table)
     tables.write_csv(train, job.public / "train.csv")

@@ -40,6 +40,13 @@ def prepare(job: Preparation) -> None:
     sample = tables.filled(answers[[ID, *TARGETS]], dict.fromkeys(TARGETS, 0.0))
     tables.write_csv(sample, job.public / "sample_submission.csv", float_format="%.10f")
     told = list(_read(job, "test.json", TOLD).columns)
+    unknown = [name for name in told if name not in molecules]
+    if unknown:
+        raise DataProblem(
+            f"{job.source('test.json')} does not go with train.json",
+            f"its molecules have {unknown[0]!r}, those of train.json have not",
+            "Download the competition's data again.",
+        )
     for part, name in ((train, "train.json"), (test[told], "test.json")):
         numbered = part.assign(index=np.arange(len(part)))
         (job.public / name).write_bytes(records.lines_of(numbered))

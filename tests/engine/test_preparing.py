@@ -236,3 +236,15 @@ def test_importing_the_interface_costs_nothing() -> None:
     program = "import sys, engine; print({'numpy', 'pandas', 'competitions.judging'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"
+
+
+def test_what_a_task_did_not_think_of_is_told_with_the_competition(
+    tmp_path: Path, raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prepare(job: Any) -> None:
+        raise KeyError("depth")
+
+    monkeypatch.setattr(preparing, "load_task", lambda competition: SimpleNamespace(prepare=prepare))
+    with pytest.raises(DataProblem, match="spaceship-titanic cannot be prepared from .*KeyError: 'depth'"):
+        prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
+    assert not (tmp_path / "data" / ID / "prepared").exists()
