@@ -245,6 +245,6 @@ def test_what_a_task_did_not_think_of_is_told_with_the_competition(
         raise KeyError("depth")
 
     monkeypatch.setattr(preparing, "load_task", lambda competition: SimpleNamespace(prepare=prepare))
-    with pytest.raises(DataProblem, match="spaceship-titanic cannot be prepared from .*KeyError: 'depth'"):
+    with pytest.raises(DataProblem, match=r"spaceship-titanic cannot be prepared from .*KeyError: 'depth'"):
         prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
     assert not (tmp_path / "data" / ID / "prepared").exists()
