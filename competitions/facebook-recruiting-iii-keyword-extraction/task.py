@@ -1,6 +1,6 @@
 """Keyword Extraction: a split of tagged questions, scored by F1 over sets of tags."""
 
-from competitions.kit import checks, labelled_table, labels, metrics
+from competitions.kit import checks, labelled_table, labels, metrics, row_file
 from competitions.task import Grading, Preparation
 
 COLUMNS = ["Id", "Title", "Body", "Tags"]
@@ -9,13 +9,13 @@ GUESS = "javascript c# python php java"
 
 def prepare(job: Preparation) -> None:
     """Split the questions; edition corrected keeps equal ones on one side and every text as it is."""
-    text = COLUMNS if job.corrected else None
-    table = labelled_table.read(
+    text = COLUMNS if job.corrected else ()
+    rows = labelled_table.open_rows(
         job, "Train.zip", member="Train.csv", needs=COLUMNS, text=text, words=["Id", "Tags"]
     )
-    labelled_table.expect_width(job, table, len(COLUMNS), "Train.csv")
-    groups = labelled_table.groups_of(table, ["Title", "Body"]) if job.corrected else None
-    train, test = labelled_table.divided(job, table, groups)
+    labelled_table.expect_width(job, rows, len(COLUMNS), "Train.csv")
+    groups = row_file.groups_of(rows, ["Title", "Body"]) if job.corrected else None
+    train, test = labelled_table.divided_rows(job, rows, groups)
     sample = test[["Id"] if job.corrected else ["Id", "Title", "Body"]].assign(Tags=GUESS)
     labelled_table.write_parts(job, train, test, hidden=["Tags"], sample=sample)
 

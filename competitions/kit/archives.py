@@ -101,6 +101,16 @@ def extracted_file(job: Preparation, path: RawPath, name: str) -> Path:
 
 
 @contextmanager
+def taken_out(job: Preparation, path: RawPath, name: str) -> Iterator[Path]:
+    """As `extracted_file`, for a file that takes its room on the disk only as long as somebody has it open."""
+    file = extracted_file(job, path, name)
+    try:
+        yield file
+    finally:
+        file.unlink()
+
+
+@contextmanager
 def opened_member(path: RawPath, name: str) -> Iterator[IO[bytes]]:
     """Open one file of a zip to be read once from where it lies; it may lie in a folder of the zip."""
     full_name = _full_name(path, name)

@@ -28,6 +28,7 @@ _SCAN = 8 << 20
 _BLOCK = 250_000  # rows parsed at a time
 _QUOTE, _NEWLINE = 34, 10
 _BEFORE_A_CELL = np.isin(np.arange(256), [_QUOTE, _NEWLINE, 44])  # 44 is the comma
+_HASH_KEYS = ("0123456789123456", "6543219876543210")  # two of 64 bits each
 _KNOWN = {"int64", "float64", "str"}
 
 
@@ -58,20 +59,26 @@ class RowFile:
             yield self.parsed(chosen[start : start + _BLOCK])
 
 
-def opened(path: RawPath, *, text: Sequence[str] = ()) -> RowFile:
-    """The rows of a CSV with a header; types are found as `tables.read_csv` finds them, `text` is as there."""
-    plain = _plain(path, text) if path.stat().st_size > _SMALL else None
+def opened(path: RawPath, *, text: Sequence[str] = (), words: Sequence[str] = ()) -> RowFile:
+    """The rows of a CSV with a header; types are found as `tables.read_csv` finds them.
+
+    Args:
+        path: the file.
+        text: columns to keep verbatim.
+        words: columns that are text with missing cells, unless `text` is given.
+    """
+    plain = _plain(path, text, words) if path.stat().st_size > _SMALL else None
     if plain is not None:
         return plain
-    table = tables.read_csv(path, text=text or None)
+    table = tables.read_csv(path, text=text or None, words=words)
     return RowFile(len(table), lambda rows: table.iloc[rows])
 
 
-def _plain(path: RawPath, text: Sequence[str] = ()) -> RowFile | None:
+def _plain(path: RawPath, text: Sequence[str], words: Sequence[str]) -> RowFile | None:
     with on_disk(path) as stream:
         starts = _line_starts(stream)
         stream.seek(0)
-        types = _types(stream, text)
+        types = _types(stream, text or words)
         if starts is None or types is None or types.rows == 0 or types.rows != len(starts) - 2:
             return None
         content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
@@ -82,7 +89,7 @@ def _plain(path: RawPath, text: Sequence[str] = ()) -> RowFile | None:
         lines = [content[start:end] for start, end in edges]
         content.madvise(mmap.MADV_DONTNEED)  # or the whole file would come to count as our memory
         joined = b"".join([header, *(line if line.endswith(b"\n") else line + b"\n" for line in lines)])
-        return tables.read_csv(BytesIO(joined), text=text or None, types=types.columns)
+        return tables.read_csv(BytesIO(joined), text=text or None, words=words, types=types.columns)
 
     return RowFile(types.rows, parsed)
 
@@ -127,14 +134,14 @@ class _Types:
     rows: int
 
 
-def _types(stream: IO[bytes], text: Sequence[str]) -> _Types | None:
+def _types(stream: IO[bytes], known: Sequence[str]) -> _Types | None:
     """The type of each column over all rows; None if a column is text here and numbers there."""
     seen: dict[str, set[str]] = {}
     rows = 0
     with pd.read_csv(stream, chunksize=4 * _BLOCK) as chunks:
         for chunk in chunks:
             rows += len(chunk)
-            for name, dtype in chunk.drop(columns=list(text)).dtypes.items():
+            for name, dtype in chunk.drop(columns=list(known)).dtypes.items():
                 seen.setdefault(str(name), set()).add(str(dtype))
     columns = {}
     for name, kinds in seen.items():
@@ -144,6 +151,22 @@ def _types(stream: IO[bytes], text: Sequence[str]) -> _Types | None:
             return None
         columns[name] = kinds.pop()
     return _Types(columns, rows)
+
+
+def groups_of(rows: RowFile, columns: Sequence[str]) -> pd.Series:
+    """Number the rows so that those with equal texts in all of these columns share a number.
+
+    Of the texts only digests are held, which are as good as never equal for two that are not.
+    """
+    digests = [
+        [
+            pd.util.hash_pandas_object(block[list(columns)], index=False, hash_key=key).to_numpy()
+            for key in _HASH_KEYS
+        ]
+        for block in rows.blocks()
+    ]
+    table = pd.DataFrame(np.concatenate(digests, axis=1).T)
+    return table.groupby(list(table.columns), sort=False).ngroup()
 
 
 def write(blocks: Iterable[pd.DataFrame], path: Path) -> None:

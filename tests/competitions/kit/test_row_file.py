@@ -91,7 +91,7 @@ def test_what_can_be_streamed_is_and_what_cannot_is_held(
 ) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(content.encode())
-    assert (row_file._plain(path) is not None) == streamed
+    assert (row_file._plain(path, (), ()) is not None) == streamed
     check(path, np.arange(len(tables.read_csv(path)))[::-1])
 
 
@@ -100,7 +100,7 @@ def test_columns_of_text_are_verbatim(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("k,n\n" + "".join(f"00{n},{n}\nNA,{n}\n" for n in range(9)))
     rows = row_file.opened(path, text=["k"])
-    assert row_file._plain(path, ["k"]) is not None
+    assert row_file._plain(path, ["k"], ()) is not None
     row_file.write(rows.blocks(), tmp_path / "found.csv")
     assert (tmp_path / "found.csv").read_bytes() == path.read_bytes()
     assert rows.columns == ["k", "n"]
@@ -112,3 +112,22 @@ def test_small_files_are_held(tmp_path: Path) -> None:
     rows = row_file.opened(path)
     assert len(rows) == 2
     pd.testing.assert_frame_equal(pd.concat(rows.blocks()), tables.read_csv(path))
+
+
+@pytest.mark.usefixtures("tiny_steps")
+def test_columns_of_words_are_text_with_missing_cells(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("k,n\n" + "".join(f"00{n},{n}\nNA,{n}\n" for n in range(9)))
+    assert row_file._plain(path, (), ["k"]) is not None
+    rows = row_file.opened(path, words=["k"])
+    pd.testing.assert_frame_equal(
+        pd.concat(rows.blocks(), ignore_index=True), tables.read_csv(path, words=["k"])
+    )
+
+
+@pytest.mark.usefixtures("tiny_steps")
+def test_rows_with_equal_texts_share_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("k,n,x\na,b,1\na,c,2\nb,a,3\na,b,4\n,ab,5\nab,,6\na,c,7\n")
+    rows = row_file.opened(path, text=["k", "n", "x"])
+    assert row_file.groups_of(rows, ["k", "n"]).tolist() == [0, 1, 2, 0, 3, 4, 1]
