@@ -248,9 +248,11 @@ TABLE: tuple[Key, ...] = (
     Key("dataset.copy_folder", ("Y",), "copy_folder", "copy path", "Copy the path of its folder"),
     # Grade
     Key("grade.next", ("tab",), "app.focus_next", "next field", "To the next field", 1),
+    Key("grade.watch", ("f5", "ctrl+g"), "watch", "watch", "Grade again whenever the file changes", 3),
+    Key("grade.edition", ("f6",), "edition", "edition", "Grade by the other edition", 4),
     Key("grade.run", ("enter",), "submit", "grade", "Grade the file", 2),
     Key(
-        "grade.back", ("escape",), "back", "leave field", "Leave the field, so that digits switch screens", 3
+        "grade.back", ("escape",), "back", "leave field", "Leave the field, so that digits switch screens", 5
     ),
     # Scoreboard
     Key("board.open", ("enter",), "open", "competitions", "What lies behind the cell under the cursor", 1),

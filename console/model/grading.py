@@ -8,6 +8,7 @@ from pathlib import Path
 
 from competitions.model import Competition, Edition
 from competitions.registry import get
+from console.model.offending import Row, rows_behind
 from engine.grading.child import GradeRequest, grade_in_child
 from engine.grading.report import Report
 from foundation.problems import UsageProblem
@@ -15,12 +16,17 @@ from foundation.problems import UsageProblem
 
 @dataclass(frozen=True)
 class Graded:
-    """A report with the facts of its competition and what it took."""
+    """A report with the facts of its competition and what it took.
+
+    Attributes:
+        rows: those that a refusal is about.
+    """
 
     competition: Competition
     report: Report
     bytes: int | None
     seconds: float
+    rows: tuple[Row, ...] = ()
 
 
 def grade_file(competition_id: str, path: Path, data_dir: Path, edition: Edition = "v1") -> Graded:
@@ -36,4 +42,14 @@ def grade_file(competition_id: str, path: Path, data_dir: Path, edition: Edition
     report = grade_in_child(
         GradeRequest(str(path), competition_id, data_dir=str(data_dir), edition=edition, follow_links=True)
     )
-    return Graded(found, report, path.stat().st_size, time.monotonic() - began)
+    rows = rows_behind(path, report.message) if report.score is None else ()
+    return Graded(found, report, path.stat().st_size, time.monotonic() - began, rows)
+
+
+def signature(path: Path) -> tuple[int, ...] | None:
+    """What changes when a file changes; None while it is not there. Waits for the disk."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

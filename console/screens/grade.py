@@ -12,16 +12,23 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from competitions import registry
+from competitions.model import Edition
 from console.keys import bindings
 from console.model import fuzzy, paths
-from console.model.grading import Graded, grade_file
+from console.model.graded import Past, keep_past, past_of, read_past
+from console.model.grading import Graded, grade_file, signature
 from console.model.splits import competition
 from console.painting import Pieces, foreign
 from console.screens import grade_lines
 from console.screens.base import ConsoleScreen
 from console.widgets.form import Field, Row
+from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
 from foundation.problems import Problem
+
+Signature = tuple[int, ...] | None
+
+_LOOK_SECONDS = 1.0
 
 
 class _Names(Suggester):
@@ -47,7 +54,7 @@ class _Files(Suggester):
 class GradeScreen(ConsoleScreen):
     """Two fields and a verdict."""
 
-    CONTEXTS = ("grade",)
+    CONTEXTS = ("grade", "list")
     MODE = "grade"
     BINDINGS = bindings("grade")
     AUTO_FOCUS = "#competition"
@@ -59,6 +66,12 @@ class GradeScreen(ConsoleScreen):
         self._choices: tuple[str, ...] = ()
         self._number = 0
         self._busy = False
+        self._edition: Edition = "v1"
+        self._past: tuple[Past, ...] = ()
+        self._watched: Path | None = None
+        # What was graded last, and what was seen at the last look: a file is graded once it stands still.
+        self._graded_as: Signature = None
+        self._seen_as: Signature = None
 
     def body(self) -> Iterable[Widget]:
         """The fields, what fits what is typed, and the verdict."""
@@ -72,6 +85,12 @@ class GradeScreen(ConsoleScreen):
         )
         yield Painted(id="metric")
         yield Painted(id="verdict")
+        yield LineList(id="history")
+
+    def on_mount(self) -> None:
+        """Begin where one was the last time."""
+        self.set_interval(_LOOK_SECONDS, self._look)
+        self.app.in_thread(partial(read_past, self.app.places.state_dir), self._take_past)
 
     def fill_in(self, competition_id: str, path: str) -> None:
         """Fill the fields, and grade if both are given."""
@@ -102,9 +121,34 @@ class GradeScreen(ConsoleScreen):
         else:
             self._grade()
 
+    def on_line_list_opened(self) -> None:
+        """Grade again what was graded before."""
+        key = self.query_one("#history", LineList).key
+        if isinstance(key, Past):
+            self.fill_in(key.competition_id, key.path)
+
     def action_submit(self) -> None:
         """Grade."""
         self._grade()
+
+    def action_watch(self) -> None:
+        """Grade again whenever the file changes, or no longer."""
+        typed = self.query_one("#path", Input).value.strip()
+        if self._watched is not None:
+            self._watched = None
+        elif typed:
+            self._watched, self._graded_as, self._seen_as = Path(typed).expanduser(), None, None
+            self._look()
+        else:
+            self.app.say("a file is needed to watch it")
+        self.draw()
+
+    def action_edition(self) -> None:
+        """Grade by the other edition."""
+        self._edition = "corrected" if self._edition == "v1" else "v1"
+        if self._graded is not None or self._problem is not None:
+            self._grade()
+        self.draw()
 
     def action_back(self) -> None:
         """Leave the field, so that digits switch screens."""
@@ -113,7 +157,7 @@ class GradeScreen(ConsoleScreen):
 
     def is_whole(self) -> bool:
         """The fields are made after their rows."""
-        return super().is_whole() and bool(self.query("#path")) and bool(self.query("#competition"))
+        return super().is_whole() and all(self.query(each) for each in ("#path", "#competition", "#history"))
 
     def redraw(self) -> None:
         """Draw what fits, and the verdict."""
@@ -124,9 +168,18 @@ class GradeScreen(ConsoleScreen):
             *(self._choice(place, name) for place, name in enumerate(choices))
         )
         self.query_one("#metric", Painted).show(
-            *((grade_lines.about(chosen, self.app.signs, width),) if chosen is not None else ())
+            *(
+                (grade_lines.about(chosen, self._edition, self.app.signs, width),)
+                if chosen is not None
+                else ()
+            )
         )
-        self.query_one("#verdict", Painted).show(*self._verdict(width))
+        watched: Pieces = ((" watching: it is graded again when it changes", "running"),)
+        told = self._verdict(width)
+        self.query_one("#verdict", Painted).show(*((watched, ()) if self._watched is not None else ()), *told)
+        shown = self.query_one("#history", LineList)
+        room = shown.scrollable_content_region.width or width
+        shown.show(grade_lines.history(self._past, room, self.app.signs))
 
     def _choice(self, place: int, name: str) -> Pieces:
         return (
@@ -154,10 +207,11 @@ class GradeScreen(ConsoleScreen):
         self._number += 1
         self._busy, self._problem, self._graded = True, None, None
         self.draw()
-        work = partial(_graded_or_problem, typed, Path(path).expanduser(), self.app.places.data_dir)
-        self.app.in_thread(work, partial(self._take, self._number))
+        file = Path(path).expanduser()
+        work = partial(_graded_or_problem, typed, file, self.app.places.data_dir, self._edition)
+        self.app.in_thread(work, partial(self._take, self._number, file))
 
-    def _take(self, number: int, found: Graded | Problem) -> None:
+    def _take(self, number: int, path: Path, found: Graded | Problem) -> None:
         if number != self._number:
             return
         self._busy = False
@@ -165,11 +219,41 @@ class GradeScreen(ConsoleScreen):
             self._problem = found
         else:
             self._graded = found
+            newest = past_of(found.report, path.absolute(), self.app.now())
+            older = [each for each in self._past if not _same_file(each, newest)]
+            self._past = (newest, *older)
+            if not self.app.readonly:
+                self.app.in_thread(partial(keep_past, self.app.places.state_dir, self._past), lambda _: None)
         self.draw()
 
+    def _take_past(self, past: tuple[Past, ...]) -> None:
+        self._past = past
+        if past and self.is_whole() and not self.query_one("#competition", Input).value:
+            # Filled in, not graded: the file may be another one by now.
+            self.query_one("#competition", Input).value = past[0].competition_id
+            self.query_one("#path", Input).value = past[0].path
+        self.draw()
 
-def _graded_or_problem(competition_id: str, path: Path, data_dir: Path) -> Graded | Problem:
+    def _look(self) -> None:
+        """Look whether the watched file has changed."""
+        if self._watched is not None and not self._busy:
+            self.app.in_thread(partial(signature, self._watched), self._seen)
+
+    def _seen(self, found: Signature) -> None:
+        still = found == self._seen_as
+        self._seen_as = found
+        if self._watched is None or self._busy or found is None or not still or found == self._graded_as:
+            return
+        self._graded_as = found
+        self._grade()
+
+
+def _same_file(one: Past, other: Past) -> bool:
+    return (one.competition_id, one.path, one.edition) == (other.competition_id, other.path, other.edition)
+
+
+def _graded_or_problem(competition_id: str, path: Path, data_dir: Path, edition: Edition) -> Graded | Problem:
     try:
-        return grade_file(competition_id, path, data_dir)
+        return grade_file(competition_id, path, data_dir, edition)
     except Problem as problem:
         return problem

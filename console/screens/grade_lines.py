@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from competitions.model import Competition
+from collections.abc import Sequence
+
+from competitions.model import Competition, Edition
 from console.model import wording
+from console.model.graded import Past
 from console.model.grading import Graded
-from console.painting import Piece, Pieces, foreign
+from console.model.offending import Row
+from console.painting import Line, Piece, Pieces, foreign, heading, width_of
 from console.screens.ruler import medal_role, ruler
 from console.signs import Signs
+from console.theme import Role
 
 _LABEL = 14
+_LETTERS: dict[str, tuple[str, Role]] = {
+    "gold": ("G", "gold"),
+    "silver": ("S", "silver"),
+    "bronze": ("B", "bronze"),
+    "above median": ("^", "good"),
+    "below median": ("v", "dim"),
+}
 _OUTCOMES = {
     "no_file": "no file",
     "not_csv": "not a table that can be read",
@@ -19,9 +31,14 @@ _OUTCOMES = {
 }
 
 
-def about(competition: Competition, signs: Signs, width: int) -> Pieces:
-    """Which metric decides, and which way is better."""
-    text = f"{competition.metric.name}, {wording.better(competition.thresholds)} {signs.dot} {competition.complexity}"
+def about(competition: Competition, edition: Edition, signs: Signs, width: int) -> Pieces:
+    """Which metric decides, which way is better, and by which edition is graded."""
+    parts = (
+        f"{competition.metric.name}, {wording.better(competition.thresholds)}",
+        competition.complexity,
+        f"edition {edition}",
+    )
+    text = f" {signs.dot} ".join(parts)
     return _row("metric", ((foreign(text, width - _LABEL - 2).rstrip(), "dim"),))
 
 
@@ -43,6 +60,7 @@ def verdict(graded: Graded, width: int, signs: Signs) -> tuple[Pieces, ...]:
             _row("why" if not place else "", ((foreign(text, width - _LABEL - 2).rstrip(), "warn"),))
             for place, text in enumerate(report.message.splitlines())
         ]
+        lines += _offending(graded.rows, width)
     else:
         earned = report.medal or ("above median" if report.above_median else "below median")
         role = medal_role(cuts, report.score)
@@ -59,6 +77,43 @@ def verdict(graded: Graded, width: int, signs: Signs) -> tuple[Pieces, ...]:
             _row("", ((foreign(text, width - _LABEL - 2).rstrip(), "dim"),)) for text in report.defects[:4]
         ]
     return tuple(lines)
+
+
+def _offending(rows: Sequence[Row], width: int) -> list[Pieces]:
+    """The rows that a refusal is about, as they stand in the file."""
+    lines = []
+    for place, row in enumerate(rows):
+        number = "heading" if not row.number else f"{row.number:,}"
+        text = foreign(row.text, max(10, width - _LABEL - 14)).rstrip()
+        lines.append(
+            _row(
+                "rows" if not place else "",
+                ((f"{number:>9}  ", "dim"), (text, "warn" if row.is_wrong else "dim")),
+            )
+        )
+    return lines
+
+
+def history(past: Sequence[Past], width: int, signs: Signs) -> list[Line]:
+    """What was graded before, newest first."""
+    if not past:
+        return []
+    made = [Line(heading("graded before", width, signs, note=str(len(past))))]
+    wide = width >= 110
+    for each in past:
+        letter, role = _LETTERS.get(each.medal, (signs.invalid, "warn"))
+        worth = each.outcome.replace("_", " ") if each.score is None else wording.score(each.score, 9)
+        pieces: Pieces = (
+            (f"  {wording.day_and_clock(each.at)}  " if wide else f"  {wording.clock(each.at)}  ", "dim"),
+            (foreign(each.competition_id, 40 if wide else 24, ellipsis=signs.ellipsis) + "  ", "text"),
+            (foreign(f"{letter} {worth}", 16), role),
+            (f"{each.edition:<10} " if wide else "", "dim"),
+        )
+        room = width - width_of(pieces) - 1
+        # Of a path, the end tells more than the beginning.
+        path = each.path if len(each.path) <= room else signs.ellipsis + each.path[-(room - 1) :]
+        made.append(Line((*pieces, (foreign(path, max(4, room)), "dim")), key=each, selectable=True))
+    return made
 
 
 def _row(label: str, pieces: Pieces) -> Pieces:

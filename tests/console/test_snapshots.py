@@ -43,6 +43,7 @@ CASES: dict[str, tuple[Make | None, str, tuple[str, ...], Palette, bool]] = {
     "data_marked_ascii": (worlds.preparing, "data", ("j", "space", "j", "j", "M"), MONOCHROME, True),
     "dataset": (worlds.preparing, "data", ("j", "j", "j", "j", "j", "enter"), DARK, False),
     "grade": (worlds.busy, "grade", ("s", "p", "o", "o"), DARK, False),
+    "grade_history": (worlds.scored, "grade", (), DARK, False),
     "board": (worlds.demo, "board", (), DARK, False),
     "board_scored": (worlds.scored, "board", ("right", "right"), DARK, False),
     "board_light": (worlds.scored, "board", ("space",), LIGHT, False),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from competitions import registry
+from console.model.graded import Past, keep_past
 from engine.control.status import EngineStatus, publish
 from engine.datasets.sources import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
 from engine.places import Places
@@ -416,6 +417,18 @@ def scored(places: Places) -> World:
                 }
                 world.finish(attempt, outcome, scores.get(outcome), ago=(place + seed) * 900.0)
         experiments.assign(world.database, agent, sweep_id, now=NOW - began * HOUR)
+    keep_past(
+        places.state_dir,
+        tuple(
+            Past(name, f"/home/op/work/{name}/{file}.csv", NOW - ago, "v1", outcome, score, medal, "")
+            for name, file, ago, outcome, score, medal in (
+                (DEMO[5], "submission", 700.0, "scored", 0.28411, "bronze"),
+                (DEMO[0], "blend-3", 4000.0, "scored", 1.0, "gold"),
+                (DEMO[2], "submission", 9000.0, "rejected", None, ""),
+                (DEMO[1], "first", 20_000.0, "scored", 0.71, "below median"),
+            )
+        ),
+    )
     import_reports(places.state_dir, [OPERAND], About("operand", agent="Operand ensemble", llms="gpt-5"))
     world.engine()
     return world

@@ -1,0 +1,155 @@
+"""Grading one file: what was graded before, files that change, and the rows that a refusal is about."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.widgets import Input
+
+from console.model.graded import NOTE_NAME, keep_past, past_of, read_past
+from console.model.offending import rows_behind
+from engine.grading.child import GradeRequest
+from engine.grading.report import Report
+from engine.places import Places
+from tests.console.conftest import OpenDesk
+from tests.console.test_screens import report
+
+SPOOKY = "spooky-author-identification"
+
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[GradeRequest]:
+    """What was asked to be graded; the score is how many bytes the file has."""
+    taken: list[GradeRequest] = []
+
+    def grade(request: GradeRequest) -> Report:
+        taken.append(request)
+        assert request.submission_path is not None
+        size = Path(request.submission_path).stat().st_size
+        values: dict[str, Any] = {"score": float(size), "submission_path": request.submission_path}
+        return report(**values, edition=request.edition, competition_id=request.competition_id)
+
+    monkeypatch.setattr("console.model.grading.grade_in_child", grade)
+    return taken
+
+
+async def test_what_was_graded_is_found_again(
+    opened: OpenDesk, tmp_path: Path, places: Places, requests: list[GradeRequest]
+) -> None:
+    (tmp_path / "one.csv").write_text("1")
+    (tmp_path / "two.csv").write_text("22")
+    async with opened(screen="grade") as desk:
+        for name in ("one.csv", "two.csv", "two.csv"):
+            desk.app.show_grade(SPOOKY, str(tmp_path / name))
+            await desk.sees("graded in")
+            await desk.until(lambda name=name: requests[-1].submission_path.endswith(name))
+        await desk.sees("graded before", "one.csv", "two.csv")
+        await desk.until(lambda: len(read_past(places.state_dir)) == 2)
+        screen = desk.app.screen
+        screen.query_one("#history").focus()
+        await desk.press("G", "enter")
+        await desk.until(lambda: requests[-1].submission_path.endswith("one.csv"))
+
+
+async def test_the_fields_begin_with_what_was_graded_last(opened: OpenDesk, places: Places) -> None:
+    places.state_dir.mkdir(parents=True)
+    keep_past(places.state_dir, (past_of(report(), Path("/data/sub.csv"), 1.0),))
+    async with opened(screen="grade") as desk:
+        await desk.until(lambda: desk.app.screen.query_one("#path", Input).value == "/data/sub.csv")
+        assert desk.app.screen.query_one("#competition", Input).value == SPOOKY
+        await desk.sees("graded before", "B 0.28411")
+
+
+async def test_a_watched_file_is_graded_again_when_it_has_changed(
+    opened: OpenDesk, tmp_path: Path, requests: list[GradeRequest]
+) -> None:
+    file = tmp_path / "sub.csv"
+    file.write_text("1")
+    async with opened(screen="grade") as desk:
+        desk.app.show_grade(SPOOKY, str(file))
+        await desk.sees("graded in")
+        await desk.press("f5")
+        await desk.sees("watching")
+        await desk.until(lambda: len(requests) == 2)
+        await desk.sees("graded in")
+        file.write_text("4444")
+        await desk.until(lambda: len(requests) == 3)
+        await desk.sees("4.00000")
+        await desk.press("f5")
+        await desk.misses("watching")
+        file.write_text("55555")
+        await desk.pilot.pause(1.2)
+        assert len(requests) == 3
+
+
+async def test_watching_needs_a_file(opened: OpenDesk) -> None:
+    async with opened(screen="grade") as desk:
+        await desk.press("f5")
+        await desk.sees("a file is needed to watch it")
+
+
+async def test_the_other_edition_grades_again(
+    opened: OpenDesk, tmp_path: Path, requests: list[GradeRequest]
+) -> None:
+    file = tmp_path / "sub.csv"
+    file.write_text("1")
+    async with opened(screen="grade") as desk:
+        desk.app.show_grade(SPOOKY, str(file))
+        await desk.sees("graded in", "edition v1")
+        await desk.press("f6")
+        await desk.until(lambda: requests[-1].edition == "corrected")
+        await desk.sees("edition corrected")
+
+
+async def test_the_row_that_breaks_a_rule_is_shown(
+    opened: OpenDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "sub.csv"
+    file.write_text("id,EAP\na,0.5\nb,often\x1b[2J\nc,0.1\nd,0.2\n")
+    refused = report(score=None, outcome="rejected", message="Row 2: EAP 'often' is not a number.")
+    monkeypatch.setattr("console.model.grading.grade_in_child", lambda _request: refused)
+    async with opened(screen="grade") as desk:
+        desk.app.show_grade(SPOOKY, str(file))
+        await desk.sees("heading  id,EAP", "2  b,often^[[2J", "1  a,0.5", "3  c,0.1", "rejected")
+        assert "d,0.2" not in desk.text() and "\x1b" not in desk.text()
+
+
+@pytest.mark.parametrize(
+    ("message", "numbers"),
+    [
+        ("Row 1: x is missing.", (0, 1, 2)),
+        ("Row 3 has no id.", (0, 2, 3, 4)),
+        ("Row 5: x", (0, 4, 5)),
+        ("Row 900: x", (0,)),
+        ("Row 999999999: x", ()),
+        ("The rows of 3 ids in id are missing.", ()),
+        ("", ()),
+    ],
+)
+def test_rows_are_counted_as_graders_count_them(
+    tmp_path: Path, message: str, numbers: tuple[int, ...]
+) -> None:
+    file = tmp_path / "sub.csv"
+    file.write_text('id,x\n1,"a\nb"\n2,c\n3,d\n4,e\n5,f\n')
+    assert tuple(row.number for row in rows_behind(file, message)) == numbers
+
+
+def test_a_file_that_is_gone_has_no_rows(tmp_path: Path) -> None:
+    assert rows_behind(tmp_path / "gone.csv", "Row 1: x") == ()
+
+
+@pytest.mark.parametrize("note", ["", "{", "[1]", '[{"path": 1}]', '{"a": 1}'])
+def test_a_damaged_history_is_begun_anew(tmp_path: Path, note: str) -> None:
+    (tmp_path / NOTE_NAME).write_text(note)
+    assert read_past(tmp_path) == ()
+
+
+def test_history_is_kept_beside_a_state_only(tmp_path: Path) -> None:
+    past = (past_of(report(), Path("/s.csv"), 1.0),)
+    keep_past(tmp_path / "none", past)
+    assert not (tmp_path / "none").exists()
+    keep_past(tmp_path, past * 500)
+    assert len(read_past(tmp_path)) == 200 and json.loads((tmp_path / NOTE_NAME).read_text())
