@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from textual import events
 from textual.message import Message
 
 from console.calling import Caller
@@ -26,6 +27,7 @@ from console.screens.opening import OpeningScreen
 from console.signs import ASCII, UNICODE, Signs
 from console.terminal_app import TerminalApp
 from console.theme import DARK, LIGHT, PALETTE_NAMES, PALETTES, THEME_NAMES, Palette
+from console.type_ahead import TypeAhead
 from engine.notifications.troubles import troubles
 from engine.places import Places
 from foundation.clock import Clock, SystemClock
@@ -105,6 +107,7 @@ class ConsoleApp(TerminalApp):
         self.known_sweeps: tuple[str, ...] = ()
         self._wanted = screen
         self._drawn_in = -1
+        self._type_ahead = TypeAhead(self)
         self.animation_level = "none"
         # Before anything is styled: the stylesheet uses names that only these themes have.
         for palette in PALETTES.values():
@@ -150,6 +153,12 @@ class ConsoleApp(TerminalApp):
     def get_default_screen(self) -> Screen[Any]:
         """What is seen until the first screen is there."""
         return OpeningScreen()
+
+    async def on_event(self, event: events.Event) -> None:
+        """Take keys in their order, also those that come before a field is there that they are meant for."""
+        if not self._type_ahead.holds(event):
+            self._type_ahead.notice(event)
+            await super().on_event(event)
 
     def on_mount(self) -> None:
         """Show the first frame, and begin when it is seen."""

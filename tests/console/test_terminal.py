@@ -92,7 +92,7 @@ def test_a_terminal_that_stops_reading_holds_nothing_up_and_is_drawn_anew(
     terminal.resize(120, 40)
     sweeps.set_concurrency(state.database, "dummy-1", 7, now=worlds.NOW)
     terminal.type("2")
-    terminal.until(lambda: "DEV" in terminal.seen or "LOW" in terminal.seen)
+    terminal.until("seed 1")
     terminal.type("q")
     assert terminal.wait() == 0
     assert terminal.is_as_before
@@ -117,3 +117,19 @@ def test_a_console_ends_with_its_terminal(state: worlds.World, open_terminal: Op
     terminal.until("dummy-1")
     terminal.hang_up()
     assert terminal.process.wait(PATIENCE_SECONDS) != 0
+
+
+def test_what_is_typed_in_one_burst_goes_into_the_field_that_its_first_key_opens(
+    state: worlds.World, open_terminal: Open
+) -> None:
+    """Otherwise `:run 1` would relaunch something and open the overview."""
+    terminal = open_terminal()
+    terminal.until("dummy-1")
+    terminal.type(":sweep dummy-1\r")
+    terminal.until("seed 1")
+    terminal.type("/no such competition")
+    terminal.until("no such competition")
+    terminal.type("\x1b")
+    terminal.until(lambda: "no such competition" not in terminal.seen)
+    terminal.type("q")
+    assert terminal.wait() == 0
