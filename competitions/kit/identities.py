@@ -68,13 +68,18 @@ def _words(wanted: pd.Series, given: pd.Series) -> list[list[Words]] | None:
 
 
 def _pair_sorted(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> Positions | None:
-    by_wanted, by_given = np.argsort(wanted), np.argsort(given)
+    by_wanted, by_given = _in_order(wanted), _in_order(given)
     ordered = wanted[by_wanted]
     if (ordered != given[by_given]).any() or (ordered[1:] == ordered[:-1]).any():
         return None
     positions = np.empty(len(wanted), dtype=np.intp)
     positions[by_wanted] = by_given
     return positions
+
+
+def _in_order(numbers: npt.NDArray[Any]) -> Positions:
+    # answers mostly are in order already
+    return np.arange(len(numbers)) if (numbers[1:] >= numbers[:-1]).all() else np.argsort(numbers)
 
 
 def _pair_any(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> Positions | Mismatch:
