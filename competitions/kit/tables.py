@@ -7,6 +7,7 @@ anything that knows a competition.
 from __future__ import annotations
 
 import csv
+import io
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -72,6 +73,7 @@ def _parsed(
     types: Mapping[str, str] | None,
     separator: str,
 ) -> pd.DataFrame:
+    content = _by_name(source)
     usecols = None if columns is None else list(columns)
     # a type may go by any name that pandas has for it
     known: dict[str, Any] = {**(types or {}), **dict.fromkeys(words, str)}
@@ -80,13 +82,13 @@ def _parsed(
             # Types are found chunk by chunk, as MLE-bench did it: a mixed column is not worth a warning.
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
             if text is None:
-                return pd.read_csv(source, sep=separator, usecols=usecols, dtype=known)
+                return pd.read_csv(content, sep=separator, usecols=usecols, dtype=known)
             if not text:
-                return pd.read_csv(source, sep=separator, usecols=usecols, dtype=str, keep_default_na=False)
-            names = pd.read_csv(source, sep=separator, nrows=0).columns
-            source.seek(0)
+                return pd.read_csv(content, sep=separator, usecols=usecols, dtype=str, keep_default_na=False)
+            names = pd.read_csv(content, sep=separator, nrows=0).columns
+            source.seek(0)  # what was read by name has not moved it
             return pd.read_csv(
-                source,
+                content,
                 sep=separator,
                 usecols=usecols,
                 dtype={**known, **dict.fromkeys(text, str)},
@@ -95,6 +97,15 @@ def _parsed(
             )
     except pd.errors.EmptyDataError:
         return pd.DataFrame()
+
+
+def _by_name(source: IO[bytes]) -> str | IO[bytes]:
+    # Pandas reads a file in several threads where it is given a name. This one is no other file's, is never
+    # taken for compressed or for an address, and stays right when the file is renamed or replaced.
+    if not isinstance(source, io.BufferedReader) or not isinstance(source.raw, io.FileIO) or source.tell():
+        return source
+    name = f"/proc/self/fd/{source.fileno()}"
+    return name if Path(name).exists() else source
 
 
 def write_csv(

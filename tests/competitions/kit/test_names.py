@@ -29,9 +29,7 @@ def words_of(cells: list[str]) -> list[list[str]]:
 def test_cells_are_split_at_any_white_space(cells: list[str]) -> None:
     found = split(cells)
     assert found.sizes.tolist() == [len(words) for words in words_of(cells)]
-    spelt = [
-        name.decode() for name in found.spelt.bytes_of(np.arange(len(found.row)))
-    ]
+    spelt = [name.decode() for name in found.spelt.bytes_of(np.arange(len(found.row)))]
     assert spelt == [word for words in words_of(cells) for word in words]
     assert found.place.tolist() == [place for words in words_of(cells) for place in range(len(words))]
 
