@@ -101,7 +101,8 @@ class Notebook:
         else:
             text = f"pruned, {gigabytes(int(news.value['bytes']))} given back"
         happening = Happening(self._clock.now(), "dataset.pruned", text, competition_id=competition_id)
-        events.append(self._database, happening)
+        with self._database.transaction():
+            events.append(self._database, happening)
 
     def verified(self, dataset: Dataset, news: Ended) -> None:
         """It was compared with what is known of it."""

@@ -9,9 +9,10 @@ import pytest
 
 from engine.demo import generate
 from engine.places import Places
-from state import database, datasets
+from foundation.problems import UsageProblem
+from state import database, datasets, events
 from state.records import Dataset, DatasetState, StepState
-from tests.engine.harness import COMPETITION, Harness, eventually
+from tests.engine.harness import COMPETITION, WAIT_FOR_GO, Harness, eventually
 
 OTHER = "nomad2018-predict-transparent-conductors"
 
@@ -73,3 +74,71 @@ def test_runs_wait_for_their_data_and_a_killed_engine_takes_the_work_up_again(ow
     assert all(dataset.state is DatasetState.PREPARED for dataset in known(own).values())
     left = [path.name for path in own.places.data_dir.rglob("*.partial")]
     assert left == []
+
+
+def told(harness: Harness, kind: str) -> list[str]:
+    """What the events of one kind tell, the newest first."""
+    state = database.open_for_reading(harness.places.state_dir)
+    try:
+        return [event.text for event in events.newest(state) if event.kind == kind]
+    finally:
+        state.close()
+
+
+def prepared(own: Harness, tmp_path: Path) -> Path:
+    """A dataset that the engine has prepared from generated data, and its folder."""
+    generate(COMPETITION, tmp_path / "raw")
+    own.start()
+    own.ask("dataset.prepare", competition_ids=[COMPETITION], raw_dir=str(tmp_path / "raw"))
+    eventually(lambda: known(own)[COMPETITION].state is DatasetState.PREPARED)
+    return own.places.data_dir / COMPETITION
+
+
+def test_a_dataset_is_verified_on_request_and_what_has_changed_is_told(own: Harness, tmp_path: Path) -> None:
+    folder = prepared(own, tmp_path)
+    with pytest.raises(UsageProblem, match=f"{OTHER} is not prepared"):
+        own.ask("dataset.verify", competition_ids=[OTHER])
+    own.ask("dataset.verify", competition_ids=[COMPETITION])
+    # The data are generated, so they are not as the real ones are known, and yet as they were made.
+    eventually(lambda: told(own, "dataset.verified"))
+    assert "changed" not in known(own)[COMPETITION].problem
+    answers = next((folder / "prepared" / "private").glob("*.csv"))
+    answers.write_text("id\n")
+    own.ask("dataset.verify", competition_ids=[COMPETITION])
+    eventually(lambda: len(told(own, "dataset.verified")) == 2)
+    dataset = known(own)[COMPETITION]
+    assert f"changed since it was prepared: private/{answers.name}" in dataset.problem
+    assert dataset.state is DatasetState.PREPARED
+
+
+def test_a_dataset_is_pruned_on_request_but_not_under_runs_that_need_it(own: Harness, tmp_path: Path) -> None:
+    folder = prepared(own, tmp_path)
+    own.agent("waiter", WAIT_FOR_GO)
+    own.launch("waiter")
+    own.all_in("running")
+    with pytest.raises(UsageProblem, match="has runs of it that have not ended"):
+        own.ask("dataset.prune", competition_ids=[COMPETITION], parts=["prepared"])
+    assert (folder / "prepared").is_dir()
+    for run in own.until_started():
+        own.go(run)
+    own.ended()
+    own.ask("dataset.prune", competition_ids=[COMPETITION], parts=["prepared"])
+    eventually(lambda: told(own, "dataset.pruned"))
+    eventually(lambda: known(own)[COMPETITION].state is DatasetState.ABSENT)
+    assert list(folder.iterdir()) == []
+    assert told(own, "dataset.pruned")[0].startswith("pruned, ")
+
+
+def test_what_waits_is_stopped_on_request_and_nothing_else(own: Harness, tmp_path: Path) -> None:
+    prepared(own, tmp_path)
+    with pytest.raises(UsageProblem, match="nothing of that is being prepared"):
+        own.ask("dataset.stop", competition_ids=[COMPETITION])
+    held = own.places.data_dir / OTHER / ".claim"
+    held.parent.mkdir()
+    held.write_text("somebody else's")  # unreadable, so it is believed until it is old
+    generate(OTHER, tmp_path / "other")
+    own.ask("dataset.prepare", competition_ids=[OTHER], raw_dir=str(tmp_path / "other"))
+    eventually(lambda: "is being worked on" in known(own)[OTHER].problem)
+    own.ask("dataset.stop", competition_ids=[OTHER])
+    eventually(lambda: known(own)[OTHER].state is DatasetState.ABSENT)
+    assert known(own)[COMPETITION].state is DatasetState.PREPARED
