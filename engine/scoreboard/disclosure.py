@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from competitions import registry
@@ -22,6 +22,7 @@ class Disclosure:
         rerolled: runs that were relaunched though the agent itself had failed, as `competition, seed n`.
         lost: runs that count for nothing: lost to infrastructure, or stopped by an operator.
         absent: competitions of the benchmark's 75 without a single run.
+        unavailable: those of the absent that nobody can have any more, with the reason; they count all the same.
         excluded: competitions that the edition leaves out, with the reason.
         defects: known defects of the edition that touch a competition of the row.
         hardware: what a run was given of its machine.
@@ -40,6 +41,7 @@ class Disclosure:
     rerolled: tuple[str, ...]
     lost: tuple[str, ...]
     absent: tuple[str, ...]
+    unavailable: tuple[tuple[str, str], ...]
     excluded: tuple[tuple[str, str], ...]
     defects: tuple[tuple[str, str], ...]
     hours: float | None
@@ -63,10 +65,8 @@ class Disclosure:
             ("re-rolled seeds", _listed(self.rerolled)),
             ("runs that count for nothing", _listed(self.lost)),
             ("competitions of the 75 without a run", _listed(self.absent)),
-            (
-                "excluded by the edition",
-                _listed(tuple(f"{name} ({reason})" for name, reason in self.excluded)),
-            ),
+            ("of those no longer available", _with_reasons(self.unavailable)),
+            ("excluded by the edition", _with_reasons(self.excluded)),
             (
                 "known defects that touch it",
                 _listed(tuple(dict.fromkeys(name for name, _ in self.defects))),
@@ -87,10 +87,12 @@ def disclose(
     images: Sequence[str] = (),
     machines: Sequence[str] = (),
     isolated: tuple[int, int] | None = None,
+    unavailable: Mapping[str, str] | None = None,
 ) -> Disclosure:
     """Say what must be told with a row; our own agents never learn a score, of others we don't know."""
     edition: Edition = "corrected" if evidence.conditions.edition == "corrected" else "v1"
     covered = evidence.competitions
+    absent = tuple(name for name in registry.splits()["split75"] if name not in set(covered))
     return Disclosure(
         edition=evidence.conditions.edition,
         agent=evidence.conditions.agent,
@@ -106,7 +108,8 @@ def disclose(
             for trial in evidence.trials
             if trial.ended and trial.earned is None
         ),
-        absent=tuple(name for name in registry.splits()["split75"] if name not in set(covered)),
+        absent=absent,
+        unavailable=tuple((name, reason) for name, reason in (unavailable or {}).items() if name in absent),
         excluded=tuple(
             (name, reason)
             for name in registry.splits()["split75"]
@@ -126,6 +129,10 @@ def disclose(
 
 def _of(part: int | None, whole: int | None) -> str:
     return " of ".join(str(value) for value in (part, whole) if value is not None) or UNKNOWN
+
+
+def _with_reasons(found: Sequence[tuple[str, str]]) -> str:
+    return _listed(tuple(f"{name} ({reason})" for name, reason in found))
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -1,16 +1,17 @@
-"""What the attempts behind our own evidence left: where it lies, which images they had, whether they were isolated."""
+"""What lies behind our own evidence: what attempts left and had, and which data nobody can have any more."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from engine.scoreboard.disclosure import Disclosure, disclose
 from engine.scoreboard.evidence import Evidence, Trial
 from engine.scoreboard.model import Row
-from state import runs, submissions
+from state import datasets, runs, submissions
 from state.database import Database
-from state.records import Attempt
+from state.records import Attempt, DatasetState
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,14 @@ def disclosed(database: Database, evidence: Evidence, row: Row) -> Disclosure:
     if evidence.table != "own":
         return disclose(evidence, row)
     found = provenance_of(database, evidence)
-    return disclose(evidence, row, images=found.images, machines=found.machines, isolated=found.isolated)
+    return disclose(
+        evidence,
+        row,
+        images=found.images,
+        machines=found.machines,
+        isolated=found.isolated,
+        unavailable=_unavailable(database),
+    )
 
 
 def files_of(database: Database, trial: Trial) -> tuple[Path, Path | None] | None:
@@ -60,6 +68,15 @@ def files_of(database: Database, trial: Trial) -> tuple[Path, Path | None] | Non
         if folder.is_dir()
         else None
     )
+
+
+def _unavailable(database: Database) -> dict[str, str]:
+    """The competitions that Kaggle does not offer any more, with when it said so the last time."""
+    return {
+        dataset.competition_id: "no longer offered by Kaggle, asked "
+        + datetime.fromtimestamp(dataset.updated_at, UTC).date().isoformat()
+        for dataset in datasets.in_state(database, DatasetState.UNAVAILABLE)
+    }
 
 
 def _latest(database: Database, trial: Trial) -> Attempt | None:

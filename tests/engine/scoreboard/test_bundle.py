@@ -16,10 +16,10 @@ from engine.scoreboard.provenance import disclosed, files_of, provenance_of
 from engine.scoreboard.sources import find_source
 from foundation.problems import DataProblem, UsageProblem
 from state import database as state_database
-from state import runs
+from state import datasets, runs
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome
-from state.records import Hardware
+from state.records import DatasetState, Hardware
 from tests.engine.scoreboard.independent import read_row
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, sweep
 
@@ -151,3 +151,21 @@ def test_images_and_isolation_are_told_as_the_runner_reported_them(database: Dat
     facts = dict(disclosed(database, evidence, row_of(evidence)).facts())
     assert facts["agent images"] == "sha256:abc"
     assert facts["machines"] == found.machines[0]
+
+
+def test_what_nobody_can_have_any_more_is_disclosed_and_stays_in_the_denominator(database: Database) -> None:
+    (run,) = sweep(database, "mine", SPEC)
+    finish(database, run, Outcome.GOLD, score=0.0)
+    gone = "mlsp-2013-birds"
+    for name in (gone, SPEC.competitions[0]):  # one that there are runs of counts by them
+        datasets.set_state(database, name, "v1", DatasetState.UNAVAILABLE, now=0, problem="it answered 404")
+    evidence = find_evidence(database, "mine")
+    row = row_of(evidence, pad_missing=True)
+    facts = dict(disclosed(database, evidence, row).facts())
+    assert (
+        facts["of those no longer available"] == f"1: {gone} (no longer offered by Kaggle, asked 1970-01-01)"
+    )
+    assert facts["competitions of the 75 without a run"].startswith("74: ")
+    assert row.columns["low"].of == 22
+    assert row.columns["low"].cell is not None
+    assert row.columns["low"].cell.mean == pytest.approx(100 / 22)
