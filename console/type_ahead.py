@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from console.keys import Key
 
 # A field that is not there by then will not come; what follows is a key like any other.
-_PATIENCE_SECONDS = 0.5
+_PATIENCE_SECONDS = 5.0
 _LOOK_SECONDS = 0.002
 
 

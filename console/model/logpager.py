@@ -39,6 +39,7 @@ ERRORS = re.compile(
 @dataclass(frozen=True)
 class _Command:
     does: Callable[[LogFile], None]
+    number: int
     long: bool = False
 
 
@@ -62,6 +63,8 @@ class LogPager:
         self._shown: Page | None = None
         self._told_at = float("-inf")
         self._pause = 0.0
+        self._newest = 0
+        self._current = 0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._work, name="log-pager", daemon=True)
 
@@ -76,7 +79,7 @@ class LogPager:
 
     def resize(self, height: int) -> None:
         """Show pages of another height."""
-        self._put(lambda _file: self._place.resize(height))
+        self._put(lambda _file: self._place.resize(height), moves=False)
 
     def move(self, lines: int) -> None:
         """Go down by lines, or up by a negative number."""
@@ -104,22 +107,24 @@ class LogPager:
 
     def with_numbers(self, wanted: bool) -> None:
         """Tell the lines' numbers or not."""
-        self._put(lambda _file: self._place.with_numbers(wanted))
+        self._put(lambda _file: self._place.with_numbers(wanted), moves=False)
 
     def with_times(self, wanted: bool) -> None:
         """Tell when lines were printed or not."""
-        self._put(lambda _file: self._place.with_times(wanted))
+        self._put(lambda _file: self._place.with_times(wanted), moves=False)
 
     def mark(self) -> None:
         """Begin a selection at the top of the page, or give one up."""
-        self._put(lambda _file: self._place.set_mark())
+        self._put(lambda _file: self._place.set_mark(), moves=False)
 
     def take_selection(self, take: Callable[[bytes], None]) -> None:
         """Hand over, in the pager's thread, what is between the mark or the page's top and the page's end."""
-        self._put(lambda file: take(self._place.selected(file)))
+        self._put(lambda file: take(self._place.selected(file)), moves=False)
 
-    def _put(self, does: Callable[[LogFile], None], *, long: bool = False) -> None:
-        self._commands.put(_Command(does, long))
+    def _put(self, does: Callable[[LogFile], None], *, long: bool = False, moves: bool = True) -> None:
+        # Where somebody goes elsewhere, a search that is under way is no longer wanted; a new size changes nothing.
+        self._newest += moves
+        self._commands.put(_Command(does, self._newest, long))
 
     def _work(self) -> None:
         while not self._ended.is_set():
@@ -143,6 +148,7 @@ class LogPager:
         file = self._refreshed()
         counting = self._place.is_counting(file)
         if command is not None:
+            self._current = command.number
             if command.long and file.end > _LARGE and self._shown is not None:
                 self._tell(replace(self._shown, note="searching"))
             command.does(file)
@@ -186,7 +192,7 @@ class LogPager:
             self._deliver(page)
 
     def _still_wanted(self) -> bool:
-        return self._commands.empty() and not self._ended.is_set()
+        return self._current == self._newest and not self._ended.is_set()
 
 
 def _pause_after(before: Page | None, page: Page) -> float:

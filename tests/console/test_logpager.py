@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import queue
 import re
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from console.model.logfile import LogLine
+from console.model.logfile import LogFile, LogLine
 from console.model.logpager import ERRORS, LogPager, Page, _pause_after
 
 HEIGHT = 10
@@ -122,3 +123,34 @@ def test_a_page_stays_the_longer_the_more_of_it_changed() -> None:
     assert _pause_after(page_of(0, 10), page_of(0, 11)) < 0.1
     assert 1 < _pause_after(page_of(0, 40), page_of(1, 40)) <= 2
     assert _pause_after(page_of(0, 400), page_of(9, 400)) == 2
+
+
+def test_a_new_size_does_not_stop_a_search_and_going_elsewhere_does(
+    log: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The field that a search is typed into closes as it begins, and the page grows by its line."""
+    searching, go_on = threading.Event(), threading.Event()
+    search = LogFile.search
+
+    def slow(
+        self: LogFile, pattern: re.Pattern[bytes], start: int, *, wanted: Callable[[], bool]
+    ) -> LogLine | None:
+        searching.set()
+        assert go_on.wait(30)
+        return search(self, pattern, start, wanted=wanted)
+
+    monkeypatch.setattr(LogFile, "search", slow)
+    reader.pager.top()
+    reader.pager.search(re.compile(b"line 7"))
+    assert searching.wait(30)
+    reader.pager.resize(HEIGHT + 1)
+    go_on.set()
+    first = reader.until(lambda page: page.hit is not None)
+    assert first.note == ""
+    searching.clear()
+    go_on.clear()
+    reader.pager.search(None)
+    assert searching.wait(30)
+    reader.pager.top()
+    go_on.set()
+    assert reader.until(lambda page: texts(page)[0] == "line 0").hit == first.hit
