@@ -27,6 +27,11 @@ class KnownSum:
     known: str | None
     found: str | None
 
+    @property
+    def differs(self) -> bool:
+        """Whether both are known and not the same."""
+        return self.known is not None and self.found is not None and self.known != self.found
+
 
 @dataclass(frozen=True)
 class File:

@@ -22,6 +22,7 @@ from state.records import DatasetStep, Event, StepState
 _BAR = 16
 _NAME = 14
 _LABEL = 9
+_SUM_NAME = 32
 _ROLES: dict[StepState, Role] = {
     StepState.WAITING: "dim",
     StepState.WORKING: "running",
@@ -50,7 +51,7 @@ def detail_lines(
     """What there is to tell of a dataset, the most urgent first."""
     lines = [*_problem(row, detail, room), *(_step(step, paces, room) for step in row.steps)]
     if detail is not None:
-        lines += [*_log(detail.log, room), *_sums(detail, room), *_files(detail, room)]
+        lines += [*_log(row, detail.log, room), *_sums(detail, room), *_files(detail, room)]
         # The last two parts tell which; the whole, which may be longer than a line, is copied by key.
         place = f"{detail.folder.parent.name}/{detail.folder.name}"
         how = f"{room.keys('data.copy_folder')} copies its path"
@@ -90,26 +91,34 @@ def _step(step: DatasetStep, paces: Mapping[str, Pace], room: Room) -> Pieces:
 
 def _sums(detail: DatasetDetail, room: Room) -> Iterator[Pieces]:
     # What differs is what somebody looks for.
-    ordered = sorted(detail.sums, key=lambda one: _verdict(one)[1] != "bad")
+    ordered = sorted(detail.sums, key=lambda one: not one.differs)
     for number, one in enumerate(islice(ordered, room.sums)):
-        text, role = _verdict(one)
-        label = fit("" if number else "MD5", _LABEL)
-        yield (
-            (f"  {label} ", "dim"),
-            (foreign(one.name, 34) + " ", "text"),
-            (foreign(text, room.width).rstrip(), role),
-        )
+        label, role = fit("" if number else "MD5", _LABEL), _sum_role(one)
+        texts = _sum_texts(one)
+        if len(texts) > 1 and sum(map(len, texts)) + 2 <= room.width - _LABEL - _SUM_NAME - 4:
+            texts = [", ".join(texts)]
+        for place, text in enumerate(texts):
+            before = (label, one.name) if place == 0 else ("", "")
+            yield (
+                (f"  {fit(before[0], _LABEL)} ", "dim"),
+                (foreign(before[1], _SUM_NAME) + " ", "text"),
+                (foreign(text, room.width).rstrip(), role),
+            )
     yield from _rest(detail.sums, room.sums)
 
 
-def _verdict(one: KnownSum) -> tuple[str, Role]:
+def _sum_texts(one: KnownSum) -> list[str]:
     if one.found is None:
-        return f"expected {one.known}", "dim"
+        return [f"expected {one.known}"]
     if one.known is None:
-        return f"{one.found}, none known", "dim"
-    if one.found == one.known:
-        return f"{one.found}, as known", "good"
-    return f"{one.found}, expected {one.known}", "bad"
+        return [f"{one.found}, none known"]
+    return [f"found {one.found}", f"expected {one.known}"] if one.differs else [f"{one.found}, as known"]
+
+
+def _sum_role(one: KnownSum) -> Role:
+    if one.differs:
+        return "bad"
+    return "good" if one.found is not None and one.known is not None else "dim"
 
 
 def _files(detail: DatasetDetail, room: Room) -> Iterator[Pieces]:
@@ -120,12 +129,13 @@ def _files(detail: DatasetDetail, room: Room) -> Iterator[Pieces]:
     yield from _rest(detail.files, room.files)
 
 
-def _log(found: Sequence[Event], room: Room) -> Iterator[Pieces]:
+def _log(row: DatasetRow, found: Sequence[Event], room: Room) -> Iterator[Pieces]:
     shown = found[: room.events]
     for number, event in enumerate(reversed(shown)):  # the newest is at the end, as in every log
         label = fit("" if number else "log", _LABEL)
         moment = f"{wording.day_and_clock(event.at)}  "
-        text = f"{event.kind.removeprefix('dataset.')}: {event.text}"
+        # The edition is named in the heading; what happened to another one is told with its name.
+        text = event.text.removeprefix(f"edition {row.edition} ").removeprefix("is ")
         for place, part in enumerate(_parts(text, room.width - _LABEL - 3 - len(moment), room.text_lines)):
             before = (label, moment) if place == 0 else (fit("", _LABEL), " " * len(moment))
             yield ((f"  {before[0]} ", "dim"), (before[1], "dim"), (part, "text"))

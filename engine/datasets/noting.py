@@ -31,7 +31,7 @@ class Notebook:
         with self._database.transaction():
             if before and news.step != before:
                 self._finish(dataset, before)
-            total = news.total or None
+            total = news.total or self._total(dataset, news.step)
             unit = "" if total is None else "bytes" if news.step in _IN_BYTES else "items"
             self._set_step(dataset, news.step, Progress(StepState.WORKING, news.done, total, unit, news.what))
 
@@ -130,6 +130,10 @@ class Notebook:
             if step.name == name:
                 total = step.total or step.done
                 self._set_step(dataset, name, Progress(StepState.DONE, total, step.total, step.unit))
+
+    def _total(self, dataset: Dataset, name: str) -> int | None:
+        """What is known already of how much there is to do in a step."""
+        return next((step.total for step in self._steps(dataset) if step.name == name), None)
 
     def _steps(self, dataset: Dataset) -> list[DatasetStep]:
         return datasets.steps(self._database, dataset.competition_id, dataset.edition)

@@ -81,9 +81,9 @@ class DatasetRequests:
             self._desk.forget(competition_id, edition)
             asked += 1
         there = len(chosen) - asked - failed
-        told = [f"{asked} datasets requested"]
-        told += [f"{there} are prepared already"] if there else []
-        told += [f"{failed} can't be"] if failed else []
+        told = [f"{_datasets(asked)} requested"] if asked else []
+        told += [f"{_datasets(there)} prepared already"] if there else []
+        told += [f"{_datasets(failed)} nowhere to be had from"] if failed else []
         return Answer(", ".join(told))
 
     def stop(self, arguments: Arguments, _by: str) -> Answer:

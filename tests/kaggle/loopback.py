@@ -22,6 +22,7 @@ from tests.conformance.trees import VECTORS
 
 PORT = 7777
 USERNAME, KEY, TOKEN, SIGNATURE = "alice", "s3cret-key", "KGAT_s3cret-token", "s3cret-signature"
+_PIECE = 1 << 17
 RULES = "You must accept this competition's rules before you'll be able to download files."
 
 
@@ -36,6 +37,7 @@ class Fault:
         garble: send other bytes of the same length.
         stall: send the headers and some bytes, then nothing until the server ends.
         forget_range: answer with the whole file although a part was asked for.
+        slow: wait so many seconds after each piece that is sent.
     """
 
     status: int = 0
@@ -44,6 +46,7 @@ class Fault:
     garble: bool = False
     stall: bool = False
     forget_range: bool = False
+    slow: float = 0.0
 
 
 @dataclass
@@ -257,10 +260,14 @@ class _Handler(BaseHTTPRequestHandler):
             md5 = base64.b64encode(hashlib.md5(whole).digest()).decode()
             self.send_header("x-goog-hash", f"crc32c=AAAAAA==,md5={md5}")
         self.end_headers()
-        self.wfile.write(
+        sent = (
             body[: fault.cut_after] if fault.cut_after is not None else body[: 100 if fault.stall else None]
         )
-        self.wfile.flush()
+        for at in range(0, len(sent), _PIECE if fault.slow else max(1, len(sent))):
+            self.wfile.write(sent[at : at + _PIECE] if fault.slow else sent)
+            self.wfile.flush()
+            if fault.slow:
+                self.kaggle.ended.wait(fault.slow)
         if fault.stall:
             self.kaggle.ended.wait()
         if fault.stall or fault.cut_after is not None:

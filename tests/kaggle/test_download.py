@@ -246,3 +246,11 @@ def test_files_and_pages_are_listed_whole(loopback: Loopback, monkeypatch: pytes
         assert len(files) > 2 and len({file.name for file in files}) == len(files)
         assert {page.name: page.text for page in kaggle.pages("leaf-classification")}["rules"] == "Be nice."
         assert kaggle.data_size("leaf-classification") == len(loopback.shelves["leaf-classification"].archive)
+
+
+def test_a_slow_line_is_seen_moving(loopback: Loopback, target: Path, waits: Waits) -> None:
+    loopback.add(ID, archive=BODY[:1_000_000], faults=[Fault(slow=0.01)])
+    told: list[tuple[int, int]] = []
+    fetch(target, waits, told)
+    assert target.read_bytes() == BODY[:1_000_000]
+    assert len(told) >= 7 and told == sorted(told)
