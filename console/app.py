@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import events
 from textual.message import Message
 
+from console import remembering
 from console.calling import Caller
 from console.config import Settings
 from console.keys import bindings
@@ -24,6 +25,7 @@ from console.sanitize import plain_lines
 from console.screens.base import ConsoleScreen
 from console.screens.frame import SCREENS, Situation
 from console.screens.opening import OpeningScreen
+from console.session import Session, read_session
 from console.signs import ASCII, UNICODE, Signs
 from console.terminal_app import TerminalApp
 from console.theme import DARK, LIGHT, PALETTE_NAMES, PALETTES, THEME_NAMES, Palette
@@ -46,11 +48,13 @@ log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.5
 OPEN_DEMO = "demo"
+# A console that is killed is found again as it was some seconds before.
+_REMEMBER_TICKS = 10
 
 
-def _screen(module: str, name: str) -> Any:
+def _screen(name: str) -> Any:
     """Make a screen when it is first wanted: what the first frame does not show need not be imported for it."""
-    return getattr(importlib.import_module(f"console.screens.{module}"), name)()
+    return getattr(importlib.import_module(f"console.screens.{name}"), f"{name.capitalize()}Screen")()
 
 
 def _palette_commands() -> type[Provider]:
@@ -73,16 +77,7 @@ class ConsoleApp(TerminalApp):
     BINDINGS = bindings("app")
     COMMANDS: ClassVar[set[Any]] = {_palette_commands}
     MODES: ClassVar[dict[str, Any]] = {
-        "welcome": lambda: _screen("welcome", "WelcomeScreen"),
-        "overview": lambda: _screen("overview", "OverviewScreen"),
-        "sweep": lambda: _screen("sweep", "SweepScreen"),
-        "data": lambda: _screen("data", "DataScreen"),
-        "grade": lambda: _screen("grade", "GradeScreen"),
-        "board": lambda: _screen("board", "BoardScreen"),
-        "host": lambda: _screen("host", "HostScreen"),
-        "launch": lambda: _screen("launch", "LaunchScreen"),
-        "events": lambda: _screen("events", "EventsScreen"),
-        "settings": lambda: _screen("settings", "SettingsScreen"),
+        name: partial(_screen, name) for name in ("welcome", *(name for name, _key, _title in SCREENS))
     }
 
     def __init__(
@@ -106,8 +101,10 @@ class ConsoleApp(TerminalApp):
         self.sweep_id: str | None = None
         self.known_sweeps: tuple[str, ...] = ()
         self._wanted = screen
+        self.session = Session()
         self._drawn_in = -1
         self._type_ahead = TypeAhead(self)
+        self._ticks = 0
         self.animation_level = "none"
         # Before anything is styled: the stylesheet uses names that only these themes have.
         for palette in PALETTES.values():
@@ -198,7 +195,7 @@ class ConsoleApp(TerminalApp):
         from console.screens.sweep import SweepScreen
 
         self.action_go("sweep")
-        screen = self._base_screen()
+        screen = self.base_screen()
         if isinstance(screen, SweepScreen):
             screen.show_sweep(self.sweep_id, run_id)
 
@@ -215,7 +212,7 @@ class ConsoleApp(TerminalApp):
         from console.screens.grade import GradeScreen
 
         self.action_go("grade")
-        screen = self._base_screen()
+        screen = self.base_screen()
         if isinstance(screen, GradeScreen):
             self.call_after_refresh(screen.fill_in, competition_id, path)
 
@@ -336,17 +333,25 @@ class ConsoleApp(TerminalApp):
         if not self.palette.monochrome:
             self.set_palette((LIGHT if self.palette.dark else DARK).name)
 
+    def remember(self) -> None:
+        """Keep where one is, if that has changed."""
+        if not self.readonly:
+            self.session = remembering.remember(self)
+
     def action_leave(self) -> None:
         """Close the console."""
+        self.remember()
         self.leave()
 
     def _open_first(self) -> None:
         from state import database as state_database
 
-        mode, _, rest = (self._wanted or "").partition(":")
         modes = {name for name, _key, _title in SCREENS}
+        self.session = read_session(self.places.state_dir)
+        exists = state_database.exists(self.places.state_dir)
+        wanted = self._wanted or (self.session.place if exists and self.session.screen in modes else "")
+        mode, _, rest = wanted.partition(":")
         if not mode:
-            exists = state_database.exists(self.places.state_dir)
             self.switch_mode("overview" if exists else "welcome")
         elif mode == "run" and rest.isdigit():
             self.switch_mode("overview")
@@ -364,6 +369,9 @@ class ConsoleApp(TerminalApp):
             self.exit()
         self.catch_up()
         self._refresh_frame()
+        self._ticks += 1
+        if self._ticks % _REMEMBER_TICKS == 0:
+            self.remember()
         if isinstance(self.screen, ConsoleScreen):
             beat = int(self.now() // self.screen.redraw_every())
             if beat != self._drawn_in:
@@ -375,8 +383,13 @@ class ConsoleApp(TerminalApp):
             if isinstance(screen, ConsoleScreen) and screen.is_mounted and screen.query("#footer"):
                 screen.refresh_frame()
 
-    def _base_screen(self) -> Any:
+    def base_screen(self) -> Screen[Any]:
+        """The screen below whatever was opened over it."""
         return self.screen_stack[0]
+
+    def base_screens(self) -> tuple[Screen[Any], ...]:
+        """That of every mode that was seen."""
+        return tuple(stack[0] for stack in self._screen_stacks.values() if stack)
 
     def _post(self, message: Message) -> None:
         if self.is_running:

@@ -17,6 +17,7 @@ from console.keys import Context
 from console.model import wording
 from console.painting import Pieces
 from console.screens import frame
+from console.session import Remembered
 from console.widgets.painted import Painted
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class ConsoleScreen(Screen[None]):
     CONTEXTS: ClassVar[tuple[Context, ...]] = ()
     MODE: ClassVar[str] = ""
     TITLE_WORD: ClassVar[str] = ""
+    # Under which name it is kept where an operator was on it; a screen that is opened over others keeps nothing.
+    REMEMBERED_AS: ClassVar[str] = ""
     AUTO_FOCUS = "LineList"
     app: ConsoleApp
 
@@ -67,6 +70,21 @@ class ConsoleScreen(Screen[None]):
     def contexts(self) -> tuple[Context, ...]:
         """Whose keys work here now."""
         return self.CONTEXTS
+
+    def remembered(self) -> Remembered:
+        """What is to be found again after a restart, beside the cursor's place."""
+        return {}
+
+    def recall(self, values: Remembered) -> None:
+        """Take over what was remembered, as far as it still means something."""
+
+    def whereabouts(self) -> Remembered:
+        """Everything that is to be found again: the screen's own, and the cursor's place."""
+        from console.widgets.line_list import LineList
+
+        shown = next(iter(self.query(LineList)), None)
+        place = {} if shown is None else {"cursor": str(shown.place)}
+        return {**place, **self.remembered()}
 
     def redraw(self) -> None:
         """Draw again what depends on the time, the size or the palette."""
@@ -92,6 +110,16 @@ class ConsoleScreen(Screen[None]):
     def is_whole(self) -> bool:
         """Whether everything that `redraw` draws on is there."""
         return bool(self.query("#footer"))
+
+    def on_mount(self) -> None:
+        """Begin where one was."""
+        values = self.app.session.of(self.REMEMBERED_AS) if self.REMEMBERED_AS else {}
+        self.recall(values)
+        if values.get("cursor", "").isdigit():
+            from console.widgets.line_list import LineList
+
+            for shown in self.query(LineList):
+                shown.begin_at(int(values["cursor"]))
 
     def on_screen_resume(self) -> None:
         """Ask the state as long as this screen is seen."""

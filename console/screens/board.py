@@ -13,6 +13,7 @@ from console.painting import Pieces, foreign
 from console.screens import board_lines
 from console.screens.base import ConsoleScreen
 from console.screens.board_lines import Look, Order
+from console.session import Remembered
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
 from console.widgets.prompt import Prompt
@@ -27,6 +28,7 @@ class BoardScreen(ConsoleScreen):
 
     CONTEXTS = ("board", "list", "matrix")
     MODE = "board"
+    REMEMBERED_AS = "board"
     BINDINGS = bindings("board")
 
     def __init__(self) -> None:
@@ -50,6 +52,18 @@ class BoardScreen(ConsoleScreen):
         """All rows."""
         pad = self._pad
         return {"rows": (lambda database: scoreboard(database, pad_missing=pad), self._take)}
+
+    def remembered(self) -> Remembered:
+        """How the table is looked at."""
+        turned = "yes" if self._order.turned else ""
+        return {"filter": self._words, "column": self._order.column, "turned": turned}
+
+    def recall(self, values: Remembered) -> None:
+        """Look at the table as the last time."""
+        self._words = values.get("filter", "")
+        if values.get("column") in board_lines.SORTS:
+            self._order = Order(values["column"], bool(values.get("turned")))
+        self._was_read = "cursor" in values
 
     def redraw(self) -> None:
         """Draw the table in its order."""

@@ -17,6 +17,7 @@ from console.screens import data_acting, data_lines
 from console.screens.base import ConsoleScreen
 from console.screens.data_detail import Room, detail_lines
 from console.screens.data_lines import View
+from console.session import Remembered
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
 from console.widgets.prompt import Prompt
@@ -36,6 +37,7 @@ class DataScreen(ConsoleScreen):
 
     CONTEXTS = ("data", "list")
     MODE = "data"
+    REMEMBERED_AS = "data"
     BINDINGS = bindings("data")
 
     def __init__(self) -> None:
@@ -73,6 +75,14 @@ class DataScreen(ConsoleScreen):
     def redraw_every(self) -> float:
         """Rates and what is left change without anything happening in the state."""
         return 1.0
+
+    def remembered(self) -> Remembered:
+        """The filter."""
+        return {"filter": self._filter}
+
+    def recall(self, values: Remembered) -> None:
+        """Filter as the last time."""
+        self._filter = values.get("filter", "")
 
     def redraw(self) -> None:
         """Draw the list."""

@@ -12,6 +12,7 @@ from console.model import wording
 from console.model.filters import words_accept
 from console.painting import Line, Pieces, cut, foreign
 from console.screens.base import ConsoleScreen
+from console.session import Remembered
 from console.theme import Role
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
@@ -28,6 +29,7 @@ class EventsScreen(ConsoleScreen):
 
     CONTEXTS = ("events", "list")
     MODE = "events"
+    REMEMBERED_AS = "events"
     BINDINGS = bindings("events")
 
     def __init__(self) -> None:
@@ -44,6 +46,14 @@ class EventsScreen(ConsoleScreen):
     def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
         """The newest events."""
         return {"events": (lambda database: tuple(events.newest(database, limit=MOST_EVENTS)), self._take)}
+
+    def remembered(self) -> Remembered:
+        """The filter."""
+        return {"filter": self._words}
+
+    def recall(self, values: Remembered) -> None:
+        """Filter as the last time."""
+        self._words = values.get("filter", "")
 
     def redraw(self) -> None:
         """Draw those that the filter lets through."""

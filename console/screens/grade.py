@@ -56,6 +56,7 @@ class GradeScreen(ConsoleScreen):
 
     CONTEXTS = ("grade", "list")
     MODE = "grade"
+    REMEMBERED_AS = "grade"
     BINDINGS = bindings("grade")
     AUTO_FOCUS = "#competition"
 

@@ -21,6 +21,7 @@ class HostScreen(ConsoleScreen):
 
     CONTEXTS = ("host", "list")
     MODE = "host"
+    REMEMBERED_AS = "host"
     BINDINGS = bindings("host")
 
     def __init__(self) -> None:

@@ -35,6 +35,7 @@ class LaunchScreen(ConsoleScreen):
 
     CONTEXTS = ("launch",)
     MODE = "launch"
+    REMEMBERED_AS = "launch"
     BINDINGS = bindings("launch")
     AUTO_FOCUS = "#agent"
 

@@ -23,6 +23,7 @@ class OverviewScreen(ConsoleScreen):
 
     CONTEXTS = ("overview", "list")
     MODE = "overview"
+    REMEMBERED_AS = "overview"
     BINDINGS = bindings("overview")
 
     def __init__(self) -> None:

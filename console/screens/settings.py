@@ -13,6 +13,7 @@ from console.screens import settings_lines
 from console.screens.base import ConsoleScreen
 from console.screens.rebind import RebindScreen
 from console.screens.settings_lines import Setting
+from console.session import Remembered
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
 from console.widgets.prompt import Prompt
@@ -24,6 +25,7 @@ class SettingsScreen(ConsoleScreen):
 
     CONTEXTS = ("settings", "list")
     MODE = "settings"
+    REMEMBERED_AS = "settings"
     BINDINGS = bindings("settings")
 
     def __init__(self) -> None:
@@ -39,6 +41,14 @@ class SettingsScreen(ConsoleScreen):
     def on_mount(self) -> None:
         """Show them: no state is asked for them."""
         self.draw()
+
+    def remembered(self) -> Remembered:
+        """The filter."""
+        return {"filter": self._words}
+
+    def recall(self, values: Remembered) -> None:
+        """Filter as the last time."""
+        self._words = values.get("filter", "")
 
     def redraw(self) -> None:
         """Draw the settings as they are."""

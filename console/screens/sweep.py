@@ -15,6 +15,7 @@ from console.screens import acting, sweep_lines
 from console.screens.base import ConsoleScreen
 from console.screens.merged import MergedScreen
 from console.screens.sweep_lines import View
+from console.session import Remembered
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
 from console.widgets.prompt import Prompt
@@ -28,6 +29,7 @@ class SweepScreen(ConsoleScreen):
 
     CONTEXTS = ("sweep", "list", "matrix")
     MODE = "sweep"
+    REMEMBERED_AS = "sweep"
     BINDINGS = bindings("sweep")
 
     def __init__(self) -> None:
@@ -56,6 +58,24 @@ class SweepScreen(ConsoleScreen):
         """The board of the sweep that is shown."""
         wanted = self.app.sweep_id
         return {"board": (lambda database: sweep_board(database, wanted), self._take)}
+
+    def remembered(self) -> Remembered:
+        """How the board is looked at, and at which run."""
+        run = self._run() if self.is_whole() else None
+        return {
+            "filter": self._filter.text,
+            "order": self._order.name,
+            "view": "table" if self._as_table else "matrix",
+            "run": str(run.id) if run is not None else "",
+        }
+
+    def recall(self, values: Remembered) -> None:
+        """Look at the board as the last time."""
+        self._filter = filters.parse(values.get("filter", ""))
+        self._order = Order.__members__.get(values.get("order", ""), Order.BENCHMARK)
+        self._as_table = values.get("view") == "table"
+        if self._cursor_wanted is None and values.get("run", "").isdigit():
+            self._cursor_wanted = int(values["run"])
 
     def show_sweep(self, sweep_id: str | None, run_id: int | None = None) -> None:
         """Show another sweep, the cursor on a run of it."""

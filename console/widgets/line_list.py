@@ -49,6 +49,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         self._lines: tuple[Line, ...] = ()
         self._cursor = 0
         self._column = 0
+        self._begins_at: int | None = None
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -67,11 +68,24 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         line = self._line_at_cursor()
         return min(self._column, len(line.cells) - 1) if line is not None and line.cells else 0
 
+    @property
+    def place(self) -> int:
+        """How far down the cursor stands."""
+        return self._cursor if self._begins_at is None else self._begins_at
+
+    def begin_at(self, place: int) -> None:
+        """Put the cursor there once there are lines."""
+        self._begins_at = place
+
     def show(self, lines: Sequence[Line]) -> None:
         """Show these lines; only those that differ are drawn again, and the cursor stays with its key."""
         key, before = self.key, self._lines
         self._lines = tuple(lines)
         self._cursor = self._place_of(key, self._cursor)
+        if self._begins_at is not None and any(line.selectable for line in self._lines):
+            self._cursor = self._nearest(min(self._begins_at, len(self._lines) - 1))
+            self._begins_at = None
+            self.call_after_refresh(self._keep_in_view)
         size = Size(self.scrollable_content_region.width, len(self._lines))
         if size.height != self.virtual_size.height:
             self.virtual_size = size

@@ -1,0 +1,114 @@
+"""A console is found again as it was left: screen, sweep, filters, orders, cursor."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from console.screens.board import BoardScreen
+from console.screens.sweep import SweepScreen
+from console.session import NOTE_NAME, Session, read_session, write_session
+from engine.places import Places
+from tests.console import worlds
+from tests.console.conftest import OpenDesk
+from tests.console.worlds import World
+
+
+def as_it_is(places: Places) -> World:
+    """The state that the first console left."""
+    return worlds.open_world(places)
+
+
+async def test_the_sweep_is_found_again_with_filter_order_view_and_cursor(
+    opened: OpenDesk, places: Places
+) -> None:
+    async with opened(screen="sweep:aide-o3-lite") as desk:
+        await desk.sees("LOW")
+        await desk.press("v", "o", "slash", *"state:failed", "enter", "j", "j")
+        await desk.sees("order: by name")
+        left = desk.app.screen.remembered()  # type: ignore[attr-defined]  # it is the sweep screen
+        await desk.press("q")
+    async with opened(as_it_is) as desk:
+        await desk.until(lambda: isinstance(desk.app.screen, SweepScreen))
+        await desk.sees("/ state:failed", "aide-o3-lite", "8 of 45")
+        await desk.until(lambda: desk.app.screen.remembered() == left)  # type: ignore[attr-defined]  # see above
+
+
+async def test_the_board_is_found_again_with_its_column_and_filter(opened: OpenDesk, places: Places) -> None:
+    async with opened(worlds.scored, screen="board") as desk:
+        await desk.sees("ours: aide-o3")
+        await desk.press("right", "s", "s", "slash", *"agent", "enter", "j", "j", "j")
+        await desk.sees("models ↑")
+        chosen = desk.app.screen.query_one("#rows").key  # type: ignore[attr-defined]  # it is a list
+        await desk.press("q")
+    async with opened(as_it_is) as desk:
+        await desk.until(lambda: isinstance(desk.app.screen, BoardScreen))
+        await desk.sees("models ↑", "/ agent")
+        await desk.until(lambda: desk.app.screen.query_one("#rows").key == chosen)  # type: ignore[attr-defined]
+
+
+async def test_what_is_asked_for_wins_over_what_is_remembered(opened: OpenDesk, places: Places) -> None:
+    places.state_dir.mkdir(parents=True)
+    write_session(places.state_dir, Session("board", "openhands-1", {}))
+    async with opened(screen="sweep:aide-o3-lite") as desk:
+        await desk.sees("aide-o3-lite", "LOW")
+
+
+async def test_a_watcher_leaves_no_trace(opened: OpenDesk, places: Places) -> None:
+    async with opened(screen="board", readonly=True) as desk:
+        await desk.sees("models")
+        await desk.press("q")
+    assert not (places.state_dir / NOTE_NAME).exists()
+
+
+async def test_a_console_that_is_killed_is_found_as_it_was_shortly_before(
+    opened: OpenDesk, places: Places
+) -> None:
+    async with opened(screen="events") as desk:
+        await desk.sees("run.failed")
+        await desk.until(lambda: read_session(places.state_dir).screen == "events")
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "",
+        "{",
+        "[]",
+        '{"screen": 1}',
+        '{"screen": "", "sweep_id": "", "screens": []}',
+        '{"screens": {"sweep": 1}}',
+    ],
+)
+def test_a_damaged_note_is_no_trouble(tmp_path: Path, note: str) -> None:
+    (tmp_path / NOTE_NAME).write_text(note)
+    assert read_session(tmp_path) == Session()
+
+
+async def test_nonsense_in_a_note_is_passed_over(opened: OpenDesk, places: Places) -> None:
+    places.state_dir.mkdir(parents=True)
+    note = {
+        "screen": "no-such-screen",
+        "sweep_id": "gone",
+        "screens": {
+            "sweep": {"order": "BY_MOON", "run": "x", "cursor": "999999", "filter": "\x1b[2J"},
+            "board": {"column": "luck", "cursor": "99999"},
+        },
+    }
+    (places.state_dir / NOTE_NAME).write_text(json.dumps(note))
+    async with opened() as desk:
+        await desk.sees("needs you")
+        await desk.press("2")
+        await desk.sees("0 of 45")
+        await desk.press("escape", "5")
+        await desk.sees("All ↓")
+
+
+def test_what_is_kept_is_read_back(tmp_path: Path) -> None:
+    session = Session("sweep", "a", {"sweep": {"filter": "x", "cursor": "3"}})
+    write_session(tmp_path, session)
+    assert read_session(tmp_path) == session and session.place == "sweep:a"
+    write_session(tmp_path / "none", session)
+    assert not (tmp_path / "none").exists()
