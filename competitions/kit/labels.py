@@ -14,12 +14,18 @@ from competitions.task import InvalidSubmission
 def require_text(table: pd.DataFrame, column: str, *, all_missing_ok: bool = False) -> None:
     """A column that holds text as read: neither numbers alone nor True and False alone."""
     checks.columns_present(table, [column])
-    if not pd.api.types.is_numeric_dtype(table[column]):
+    cells = table[column].dropna()
+    # with missing cells among them True and False are objects
+    if not pd.api.types.is_numeric_dtype(table[column]) and not (cells.dtype == object and _are_bools(cells)):
         return
-    if not table[column].isna().all():
+    if len(cells):
         raise InvalidSubmission(f"{column} holds numbers or True/False only; expected names as text.")
     if not all_missing_ok:
         raise InvalidSubmission(f"{column} is empty in every row; expected names as text.")
+
+
+def _are_bools(cells: pd.Series) -> bool:
+    return all(isinstance(cell, bool) for cell in cells)
 
 
 def coded_sets(truth: pd.Series, predicted: pd.Series) -> tuple[LabelSets, LabelSets]:

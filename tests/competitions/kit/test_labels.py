@@ -7,7 +7,7 @@ from competitions.kit import labels, metrics
 from competitions.task import InvalidSubmission
 
 
-@pytest.mark.parametrize("values", [[1, 2], [1.5, None], [True, False]])
+@pytest.mark.parametrize("values", [[1, 2], [1.5, None], [True, False], [None, True]])
 def test_numbers_and_truth_values_are_no_names(values: list[object]) -> None:
     with pytest.raises(InvalidSubmission, match="holds numbers or True/False only"):
         labels.require_text(pd.DataFrame({"label": values}), "label")
