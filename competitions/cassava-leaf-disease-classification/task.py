@@ -2,6 +2,7 @@
 
 from competitions.kit import graders, labelled_table, placing, splits, tables, tfrecords
 from competitions.task import Grading, Preparation
+from foundation.problems import DataProblem
 
 DISEASES = "label_num_to_disease_map.json"
 TOLD = ("image", "image_name")
@@ -11,6 +12,7 @@ def prepare(job: Preparation) -> None:
     """Split the record files; edition corrected takes the labels out of the test records."""
     folder = job.source("train_tfrecords")
     files = sorted(path for path in folder.iterdir() if path.suffix == ".tfrec")
+    _check_numbers(job, [path.name for path in files])
     split = splits.shuffled(len(files), job.number("test_size"), job.integer("seed"))
     test_images: set[str] = set()
     for part, positions in (("train", split.train), ("test", split.test)):
@@ -33,6 +35,17 @@ def prepare(job: Preparation) -> None:
     placing.copy_file(job, job.source(DISEASES), job.public / DISEASES)
     for rows, name in ((train, "train_images"), (test, "test_images")):
         placing.place_named(job, rows["image_id"], job.source("train_images"), job.public / name)
+
+
+def _check_numbers(job: Preparation, names: list[str]) -> None:
+    """A file that is missing would change which ones are test."""
+    for number, name in enumerate(names):
+        if not name.startswith(f"ld_train{number:02d}-"):
+            raise DataProblem(
+                f"{job.source('train_tfrecords')} is incomplete: ld_train{number:02d}-*.tfrec is missing",
+                f"found {name} in its place",
+                "Download the competition's data again; the copy is incomplete.",
+            )
 
 
 def grade(case: Grading) -> float:

@@ -59,7 +59,9 @@ def grade(case: Grading) -> float:
         order, answers_order = _sorted_alike(case.submission[EEG], case.answers[EEG])
         given = _checked_shares(case.submission)[order]
         votes = case.answers[VOTES].to_numpy(dtype=np.float64)[answers_order]
-    return float(divergences(votes / votes.sum(axis=1, keepdims=True), given, clip=CLIP).mean())
+    with np.errstate(invalid="ignore"):  # a window without any vote has no shares, and adds nothing
+        shares = votes / votes.sum(axis=1, keepdims=True)
+    return float(divergences(shares, given, clip=CLIP).mean())
 
 
 def _sorted_alike(given: pd.Series, asked: pd.Series) -> tuple[checks.Positions, checks.Positions]:

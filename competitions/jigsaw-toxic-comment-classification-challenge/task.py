@@ -41,8 +41,9 @@ def grade(case: Grading) -> float:
     """Mean area under the ROC curve; MLE-bench takes the labels' columns as they stand, whatever their names."""
     checks.columns_exactly(case.submission, ["id", *LABELS])
     checks.row_count(case.submission, len(case.answers))
-    if case.submission["id"].isna().any():
-        raise InvalidSubmission("A row has no id.")
+    missing = case.submission["id"].isna().to_numpy()
+    if missing.any():
+        raise InvalidSubmission(f"Row {int(missing.argmax()) + 1} has no id.")
     truth = case.answers[LABELS].to_numpy()
     scored = truth.sum(axis=1) >= 0
     columns = [name for name in case.submission.columns if name != "id"]

@@ -230,11 +230,14 @@ def whole_numbers(table: pd.DataFrame, column: str) -> Numbers:
     """A column of class numbers or booleans as doubles: numeric after reading, none missing, all whole."""
     columns_present(table, [column])
     if not pd.api.types.is_numeric_dtype(table[column]):
-        converted = pd.to_numeric(table[column], errors="coerce")
-        row = int(np.argmax(converted.isna().to_numpy())) if converted.isna().any() else 0
-        value = shown(table[column].iloc[row]) if len(table) else "(none)"
+        if not len(table):
+            raise InvalidSubmission(f"{column} holds none; expected labels as numbers or True/False.")
+        # the cell that is no number, or the largest where all are: a number that no type holds
+        sizes = pd.to_numeric(table[column], errors="coerce").astype("float64").abs()
+        row = int(sizes.to_numpy(na_value=np.inf).argmax())
         raise InvalidSubmission(
-            f"Row {row + 1}: {column} {value} is not a label; expected numbers or True/False."
+            f"Row {row + 1}: {column} {shown(table[column].iloc[row])} is not a label; "
+            "expected numbers or True/False."
         )
     values = numbers(table, column)
     _refuse(values != np.floor(values), values, column, "is not a whole number")

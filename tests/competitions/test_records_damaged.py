@@ -188,3 +188,10 @@ def test_a_missing_cover_is_named_although_no_other_file_needs_it(tmp_path: Path
     raw = Vector(VECTORS / "alaska2-image-steganalysis").unpack_raw(tmp_path / "raw")
     (raw / "Cover" / "00001.jpg").unlink()
     assert "Cover/00001.jpg is missing" in changed_raw.refused("alaska2-image-steganalysis", raw, tmp_path)
+
+
+def test_a_missing_file_of_records_is_named_because_others_would_become_test(tmp_path: Path) -> None:
+    raw = Vector(VECTORS / "cassava-leaf-disease-classification").unpack_raw(tmp_path / "raw")
+    next((raw / "train_tfrecords").glob("ld_train03-*")).unlink()
+    told = changed_raw.refused("cassava-leaf-disease-classification", raw, tmp_path)
+    assert "ld_train03-*.tfrec is missing" in told

@@ -122,6 +122,7 @@ def test_what_is_no_number_to_python_is_refused(text: str) -> None:
     [
         ([True, None], "Row 2: y nan is not a label|Row 2: y None is not a label"),
         (["yes", "no"], "Row 1: y 'yes' is not a label"),
+        (["3", "-1e999", "1e999"], "Row 2: y '-1e999' is not a label"),
         ([1.0, 0.5], "Row 2: y 0.5 is not a whole number"),
         ([1.0, np.nan], "Row 2: y is missing"),
         ([1.0, np.inf], "Row 2: y inf is not finite"),
@@ -139,7 +140,7 @@ def test_a_label_too_large_to_be_known_as_whole_is_refused() -> None:
 
 
 def test_labels_of_an_empty_text_column_are_refused() -> None:
-    with pytest.raises(InvalidSubmission, match="none"):
+    with pytest.raises(InvalidSubmission, match="y holds none"):
         checks.whole_numbers(pd.DataFrame({"y": pd.Series([], dtype=str)}), "y")
 
 
