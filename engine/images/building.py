@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.images.daemon import find_host, is_podman
 from engine.images.listing import Image, require_image
 from engine.images.recipes import LABEL, Recipe
 from foundation.problems import EnvironmentProblem
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 _PROBE_SECONDS = 30
+_BUILDKIT = {"DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
 _TAIL_LINES = 3
 
 
@@ -65,28 +67,28 @@ def build(client: APIClient, recipe: Recipe, settings: BuildSettings, tell: Call
     Raises:
         EnvironmentProblem: there is no builder, or the build failed.
     """
-    builder = find_builder(os.environ)
+    builder = find_builder(os.environ, podman=is_podman(client))
     with recipe.context() as context:
         command = [*builder, *_arguments(recipe, settings), str(context)]
         _run(command, recipe.name, tell)
     return require_image(client, recipe.name)
 
 
-def find_builder(operator: Mapping[str, str]) -> list[str]:
-    """The first docker or podman on the PATH that can build with secrets.
+def find_builder(operator: Mapping[str, str], *, podman: bool) -> list[str]:
+    """The daemon's own builder on the PATH: another one's images would lie where the daemon does not look.
 
     Raises:
-        EnvironmentProblem: none can.
+        EnvironmentProblem: there is none, or it can't build with secrets.
     """
-    for name in ("docker", "podman"):
-        for folder in operator.get("PATH", os.defpath).split(os.pathsep):
-            program = Path(folder or ".", name)
-            if os.access(program, os.X_OK) and _takes_secrets(program):
-                return [str(program), "build"]
+    name = "podman" if podman else "docker"
+    for folder in operator.get("PATH", os.defpath).split(os.pathsep):
+        program = Path(folder or ".", name)
+        if os.access(program, os.X_OK) and _takes_secrets(program):
+            return [str(program), "build"]
     raise EnvironmentProblem(
         "images can't be built here",
-        "no docker with BuildKit and no podman was found on the PATH",
-        "Install docker with its buildx plugin, or podman.",
+        f"no {'podman' if podman else 'docker with BuildKit'} was found on the PATH",
+        f"Install {'podman' if podman else 'docker with its buildx plugin'}.",
     )
 
 
@@ -95,7 +97,7 @@ def _takes_secrets(program: Path) -> bool:
         asked = subprocess.run(
             [program, "build", "--help"],
             capture_output=True,
-            env=_environment(),
+            env={**os.environ, **_BUILDKIT},
             timeout=_PROBE_SECONDS,
             check=False,
         )
@@ -105,7 +107,8 @@ def _takes_secrets(program: Path) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, "DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
+    # The builder must find the daemon that we have found.
+    return {**os.environ, **_BUILDKIT, "DOCKER_HOST": find_host(os.environ)}
 
 
 def _arguments(recipe: Recipe, settings: BuildSettings) -> list[str]:

@@ -38,7 +38,9 @@ eval "$(conda shell.bash hook)" && conda activate agent && echo "ok python $(pyt
 echo id > /tmp/probe.csv
 /home/validate_submission.sh /tmp/probe.csv | grep -q result && echo "ok grader answers"
 [ -z "$START" ] || { [ -r "$AGENT_DIR/$START" ] && echo "ok start $START"; }
-[ -z "$GPUS" ] || { nvidia-smi -L > /tmp/gpus && echo "ok gpus $(wc -l < /tmp/gpus) seen"; }
+[ -z "$GPUS" ] || { nvidia-smi -L > /tmp/gpus || exit
+    for gpu in $GPUS; do grep -qF "$gpu" /tmp/gpus || { echo "$gpu is not seen"; exit; }; done
+    echo "ok gpus $(wc -l < /tmp/gpus) seen"; }
 """
 
 
@@ -104,14 +106,14 @@ def _running(
         with telling(f"{image} can't be checked"):
             for plan in plans(attempt, _order(attempt, image, gpu_uuids), names, None, ""):
                 if plan.role is Role.AGENT:
-                    plan = _looking_around(plan, start, gpus=bool(gpu_uuids))
+                    plan = _looking_around(plan, start, gpu_uuids)
                 container = creating.create(client, names[plan.role], plan, {})
                 creating.start(client, container)
             client.wait(names[Role.AGENT], timeout=_SECONDS * 2)
         yield
     finally:
         with telling(f"the check of {image} can't be removed"):
-            for name in names.values():
+            for name in reversed(names.values()):  # to Podman the agent depends on its grader
                 try:
                     client.remove_container(name, force=True, v=True)
                 except NotFound:
@@ -159,10 +161,10 @@ def _order(attempt: Path, image: str, gpu_uuids: tuple[str, ...]) -> Order:
     )
 
 
-def _looking_around(plan: Plan, start: str, *, gpus: bool) -> Plan:
+def _looking_around(plan: Plan, start: str, gpu_uuids: tuple[str, ...]) -> Plan:
     """The same container, with our script in the place of the agent's."""
     options = plan.command[: plan.command.index("--")]
     # The server beside it may take a moment; a run waits for it before its agent starts.
     wait = "for _ in $(seq 100); do curl -sf http://localhost:5000/health > /tmp/health && break; sleep 0.1; done"
-    known = f"START={shlex.quote(start)} GPUS={'yes' if gpus else ''}"
+    known = f"START={shlex.quote(start)} GPUS={shlex.quote(' '.join(gpu_uuids))}"
     return replace(plan, command=(*options, "--", "bash", "-c", f"{known}\n{wait}\n{_SCRIPT}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,35 +15,74 @@ if TYPE_CHECKING:
 
 _TIMEOUT_SECONDS = 120
 _UNIX = "unix://"
-_USUAL_SOCKET = "unix:///var/run/docker.sock"
+_HOST = "DOCKER_HOST"
+# Docker's, rootless Docker's, rootless Podman's, Podman's; {} is the user's own runtime folder.
+USUAL_SOCKETS = (
+    "/var/run/docker.sock",
+    "{}/docker.sock",
+    "{}/podman/podman.sock",
+    "/run/podman/podman.sock",
+)
+_PODMAN = "Podman"
 _START_IT = "Start Docker, or let DOCKER_HOST name the socket of the daemon (Podman's will do)."
 
 
 def connect() -> APIClient:
-    """A client of the daemon that the operator's environment names.
+    """A client of the daemon that the operator's environment names, or else of the first that answers here.
 
     Raises:
         EnvironmentProblem: there is none, or we may not talk to it.
     """
     import docker
 
-    _knock(os.environ.get("DOCKER_HOST") or _USUAL_SOCKET)
+    operator = {**os.environ, _HOST: find_host(os.environ)}
     with telling():
-        client = docker.from_env(timeout=_TIMEOUT_SECONDS).api
+        client = docker.from_env(timeout=_TIMEOUT_SECONDS, environment=operator).api
         client.ping()
         return client
 
 
-def _knock(host: str) -> None:
-    """See that somebody listens; where nobody does, Docker's library would leave its socket open."""
-    if host.startswith(_UNIX):
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(_TIMEOUT_SECONDS)
-            try:
-                probe.connect(host.removeprefix(_UNIX))
-            except OSError as error:
-                why = f"nobody answers at {host}: {error.strerror or error}"
-                raise EnvironmentProblem("Docker can't be used", why, _START_IT) from error
+def find_host(operator: Mapping[str, str]) -> str:
+    """Where the daemon is: DOCKER_HOST, else the first socket that answers, of Docker's and then of Podman's.
+
+    Raises:
+        EnvironmentProblem: nobody answers.
+    """
+    asked = operator.get(_HOST)
+    runtime = operator.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    candidates = [asked] if asked else [f"{_UNIX}{place.format(runtime)}" for place in USUAL_SOCKETS]
+    refusals = []
+    for host in candidates:
+        refusal = _knock(host)
+        if not refusal:
+            return host
+        refusals.append(f"{host}: {refusal}")
+    why = f"nobody answers at {refusals[0]}"
+    raise EnvironmentProblem("Docker can't be used", why, _START_IT)
+
+
+def is_podman(client: APIClient) -> bool:
+    """Whether the daemon is Podman's, which has its own images and its own builder.
+
+    Raises:
+        EnvironmentProblem: it does not answer.
+    """
+    with telling():
+        parts = client.version().get("Components") or ()
+    return any(str(part.get("Name", "")).startswith(_PODMAN) for part in parts)
+
+
+def _knock(host: str) -> str:
+    """Why nobody listens; empty where somebody does. Docker's library would leave its socket open there."""
+    if not host.startswith(_UNIX):
+        return ""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(_TIMEOUT_SECONDS)
+        try:
+            probe.connect(host.removeprefix(_UNIX))
+        except OSError as error:
+            return error.strerror or str(error)
+    return ""
 
 
 @contextmanager

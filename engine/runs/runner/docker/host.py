@@ -149,8 +149,12 @@ class DockerHost:
             self._client = None
             raise Unreachable(doing, f"the daemon does not answer ({type(error).__name__})") from error
 
-    def remove(self, container_id: str) -> None:
+    def remove(self, container_id: str, *, if_possible: bool = False) -> None:
         """Remove a container with its anonymous volumes, running or not; again is harmless.
+
+        Args:
+            container_id: which.
+            if_possible: leave it where the daemon says that another one, which is kept, needs it.
 
         Raises:
             Unreachable: the daemon does not answer.
@@ -164,6 +168,8 @@ class DockerHost:
             except NotFound:
                 return
             except APIError as error:
+                if if_possible:
+                    return
                 # Somebody else (a runner before us) is at it: whether it is gone, the next look tells.
                 raise Unreachable("a container can't be removed", str(error.explanation)) from error
 

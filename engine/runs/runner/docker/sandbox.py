@@ -55,7 +55,7 @@ class DockerSandbox:
         """
         if self._starting is not None and not self._starting.done():
             return Sight.COMING
-        agent = self._host.find(self._order.attempt_id, Role.AGENT)
+        agent = self._agent()
         if agent is not None and agent.state in ("running", "paused", "restarting"):
             return Sight.ALIVE
         if (self._attempt / protocol.CLAIM).exists() or (agent is not None and agent.state != "created"):
@@ -86,12 +86,12 @@ class DockerSandbox:
         """Let the container's main process end the agent: told once, for told again it would skip the grace."""
         told = self._attempt / _TOLD_TO_STOP
         if not told.exists():
-            self._signal("SIGTERM")
+            self._signal(self._agent(), "SIGTERM")
             told.touch()
 
     def kill(self) -> None:
         """Kill the container."""
-        self._signal("SIGKILL")
+        self._signal(self._agent(), "SIGKILL")
 
     def ending(self) -> AgentEnd | None:
         """What the main process has told; else what the daemon knows, kept before the container is removed."""
@@ -120,18 +120,21 @@ class DockerSandbox:
 
     def clear(self) -> bool:
         """Containers leave nothing running, but those beside the agent's run on: end them."""
-        for role in (Role.GRADER, Role.PROXY):
-            beside = self._host.find(self._order.attempt_id, role)
-            if beside is not None:
-                self._host.remove(beside.id)
+        for beside in self._beside():
+            if beside.state == "running":
+                self._signal(beside, "SIGKILL")
         return True
 
     def remove(self) -> None:
-        """Remove the agent's container, the folder that its services shared, and the network after the last run."""
-        agent = self._host.find(self._order.attempt_id, Role.AGENT)
-        if agent is not None and not agent.kept:
+        """Remove the containers, the folder that they shared, and the network after the last run."""
+        agent = self._agent()
+        is_kept = agent is not None and agent.kept
+        if agent is not None and not is_kept:
+            # First, because to Podman it depends on the one whose network it shares.
             self._keep_output(agent)
             self._host.remove(agent.id)
+        for beside in self._beside():
+            self._host.remove(beside.id, if_possible=is_kept)
         if (self._attempt / protocol.GRADER).exists():
             shutil.rmtree(self._attempt / protocol.GRADER)
         if self._order.network != "none":
@@ -139,7 +142,7 @@ class DockerSandbox:
 
     def image(self) -> str:
         """The digest of the agent's image."""
-        agent = self._host.find(self._order.attempt_id, Role.AGENT)
+        agent = self._agent()
         return agent.image if agent is not None else ""
 
     def bytes_elsewhere(self) -> int:
@@ -155,8 +158,12 @@ class DockerSandbox:
         pid = int(seen["State"]["Pid"]) if seen is not None else 0
         return pid or None
 
+    def _beside(self) -> list[Container]:
+        found = (self._host.find(self._order.attempt_id, role) for role in (Role.GRADER, Role.PROXY))
+        return [one for one in found if one is not None]
+
     def _inspect(self) -> dict[str, Any] | None:
-        agent = self._host.find(self._order.attempt_id, Role.AGENT)
+        agent = self._agent()
         if agent is None:
             return None
         from docker.errors import NotFound
@@ -168,16 +175,18 @@ class DockerSandbox:
                 return None
         return found
 
-    def _signal(self, name: str) -> None:
+    def _agent(self) -> Container | None:
+        return self._host.find(self._order.attempt_id, Role.AGENT)
+
+    def _signal(self, container: Container | None, name: str) -> None:
         from docker.errors import APIError
 
-        agent = self._host.find(self._order.attempt_id, Role.AGENT)
-        if agent is None:
+        if container is None:
             return
         self._host.forget()
         with self._host.asking("a container can't be signalled") as client:
             try:
-                client.kill(agent.id, name)
+                client.kill(container.id, name)
             except APIError as error:
                 if error.status_code not in (404, 409):  # it has ended in between, which the next look sees
                     raise
