@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from benchmarks.measuring import Comparison
 
-NAMES = ("startup", "grading", "graders", "preparation", "prepare", "aggregation", "console", "engine")
+NAMES = ("startup", "grading", "graders", "preparation", "prepare", "again", "aggregation", "console", "engine")
 
 
 def main() -> int:

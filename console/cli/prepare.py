@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 app = new_app()
 
+_OURS = "ours"
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -87,7 +89,7 @@ def prepare(
             metavar="ours|obfuscated|kaggle|DIR",
             help="Whose description is put beside the data; DIR holds ID/description.md.",
         ),
-    ] = "ours",
+    ] = _OURS,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, help="How many at once; config.toml has the usual.")
     ] = None,
@@ -204,6 +206,8 @@ def _size(competition_id: str) -> tuple[float, str]:
 
 
 def _descriptions(choice: str) -> str:
+    if choice == _OURS:
+        return choice  # nothing to look up, and a second run stays quick
     from engine.datasets.descriptions import check_choice
 
     return check_choice(choice)  # a folder is named from here, which the engine does not know

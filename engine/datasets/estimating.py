@@ -10,7 +10,7 @@ from pathlib import Path
 
 from competitions import registry
 from competitions.model import Competition, Edition
-from engine.datasets import sources, unpacking
+from engine.datasets import sources
 from engine.datasets.access import AccessState, access_after
 from engine.kaggle.credentials import find_credentials
 from engine.layout import dataset_folder, is_prepared
@@ -104,6 +104,8 @@ def _ask_one(competition: Competition) -> Access:
 
 
 def _of_zip(competition: Competition, path: Path) -> Estimate:
+    from engine.datasets import unpacking  # loads numpy
+
     size = path.stat().st_size
     try:
         inflated = unpacking.read_contents(path).bytes

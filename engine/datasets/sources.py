@@ -8,10 +8,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from competitions.kit import zip_tree
 from competitions.model import Competition
 from competitions.raw import RawPath
-from engine.datasets import sums, unpacking
+from engine.datasets import sums
 from engine.datasets.telling import TellStep, quiet
 from engine.layout import DatasetFolder
 from engine.space import require_space
@@ -136,6 +135,10 @@ def opened(
         DataProblem: there are none or they are damaged.
         DiskFull: they don't fit.
     """
+    # They load numpy, which a console or an engine that only asks where data come from does not need.
+    from competitions.kit import zip_tree
+    from engine.datasets import unpacking
+
     if folder.whole_raw.is_dir():  # what an earlier, killed preparation extracted from a zip that is gone
         return Raw(folder.whole_raw, folder.whole_raw)
     found = folder.zips()

@@ -1,0 +1,37 @@
+"""Preparing what is prepared already: twenty datasets beside an import of the library that parses the command."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from benchmarks.measuring import Comparison, compare, python
+from competitions import registry
+from engine.layout import dataset_folder
+
+_HOW_MANY = 20
+
+
+def measure(rounds: int) -> list[Comparison]:
+    """Measure what somebody waits who runs a script for the second time."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        chosen = registry.splits()["split75"][:_HOW_MANY]
+        for competition in map(registry.get, chosen):
+            prepared = dataset_folder(competition, folder / "data").prepared
+            for wanted in (competition.answers, competition.sample_submission, "public/description.md"):
+                (prepared / wanted).parent.mkdir(parents=True, exist_ok=True)
+                (prepared / wanted).write_text("id\n")
+        names = folder / "names.txt"
+        names.write_text("\n".join(chosen))
+        places = [f"--{place}-dir={folder / place}" for place in ("state", "data")]
+        again = ["-m", "console", *places, "prepare", "--list", str(names)]
+        return [
+            compare(
+                "again",
+                python(f"prepare {_HOW_MANY} that are prepared", *again),
+                python("import typer", "-c", "import typer"),
+                promise=5.0,
+                rounds=rounds,
+            )
+        ]
