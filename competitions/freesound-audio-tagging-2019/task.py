@@ -29,6 +29,10 @@ def prepare(job: Preparation) -> None:
             f"its clips and classes are not those of {LABELS_TABLE}",
             "Download the competition's data and its label archive again.",
         )
+    for folder in ("train_curated", "train_noisy"):
+        listed = labelled_table.read(job, f"{folder}.csv", needs=[ID, "labels"])[ID]
+        placing.expect(job, (job.raw / folder / clip for clip in listed))
+    placing.expect(job, (job.raw / "test" / clip for clip in sample[ID]))
     published = [path for path in sorted(job.raw.iterdir()) if LABELS not in path.name]
     if job.corrected:
         published = [path for path in published if path.name not in {"test", SAMPLE}]

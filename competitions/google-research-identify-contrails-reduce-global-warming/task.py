@@ -18,7 +18,8 @@ def prepare(job: Preparation) -> None:
     """Hold out as many records as Kaggle's validation set has, and encode their masks."""
     known = records.read_records(job.source("train_metadata.json"))
     validation = job.source("validation_metadata.json")
-    split = splits.shuffled(len(known), len(records.read_records(validation)), job.integer("seed"))
+    validated = records.read_records(validation)
+    split = splits.shuffled(len(known), len(validated), job.integer("seed"))
     train, test = ([known[i] for i in part] for part in (split.train, split.test))
     names = [record["record_id"] for record in test]
     answers = pd.DataFrame([_answer(job, name) for name in names])
@@ -33,7 +34,11 @@ def prepare(job: Preparation) -> None:
     wanted += [f"test/{record}/{name}" for record in names for name in BANDS]
     pairs = ((raw / path.partition("/")[2], job.public / path) for path in wanted)
     placing.place(job, pairs, "records")
-    placing.place_tree(job, job.raw / "validation", job.public / "validation", "validation")
+    raw = job.raw / "validation"
+    placing.expect(
+        job, (raw / record["record_id"] / name for record in validated for name in [*BANDS, TRUTH])
+    )
+    placing.place_tree(job, raw, job.public / "validation", "validation")
 
 
 def _answer(job: Preparation, name: str) -> dict[str, str | int]:

@@ -97,6 +97,17 @@ def _place_batch(job: Preparation, pairs: list[tuple[RawPath, Path]]) -> int:
     return len(pairs)
 
 
+def expect(job: Preparation, paths: Iterable[RawPath]) -> None:
+    """These raw files are there, which a folder that is brought as a whole does not tell.
+
+    Raises:
+        DataProblem: one is not.
+    """
+    missing = next((path for path in paths if not path.is_file()), None)
+    if missing is not None:
+        raise _missing(job, missing)
+
+
 def _missing(job: Preparation, source: RawPath) -> DataProblem:
     return DataProblem(
         f"{job.competition.id}: {source.name} is missing from the raw data",

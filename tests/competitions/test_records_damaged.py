@@ -195,3 +195,22 @@ def test_a_missing_file_of_records_is_named_because_others_would_become_test(tmp
     next((raw / "train_tfrecords").glob("ld_train03-*")).unlink()
     told = changed_raw.refused("cassava-leaf-disease-classification", raw, tmp_path)
     assert "ld_train03-*.tfrec is missing" in told
+
+
+@pytest.mark.parametrize(
+    ("competition_id", "pattern"),
+    [
+        ("freesound-audio-tagging-2019", "test/*.wav"),
+        ("freesound-audio-tagging-2019", "train_curated/*.wav"),
+        ("freesound-audio-tagging-2019", "train_noisy/*.wav"),
+        ("freesound-audio-tagging-2019", "train_noisy.csv"),
+        ("google-research-identify-contrails-reduce-global-warming", "validation/*/band_12.npy"),
+    ],
+)
+def test_a_file_that_is_missing_from_a_folder_brought_as_a_whole_is_named(
+    competition_id: str, pattern: str, tmp_path: Path
+) -> None:
+    raw = Vector(VECTORS / competition_id).unpack_raw(tmp_path / "raw")
+    path = next(raw.glob(pattern))
+    path.unlink()
+    assert f"{path.name} is missing" in changed_raw.refused(competition_id, raw, tmp_path)
