@@ -7,9 +7,19 @@ import importlib
 import sys
 from collections.abc import Iterable
 
-from benchmarks.measuring import Comparison
+from benchmarks.measuring import Comparison, Reading
 
-NAMES = ("startup", "grading", "graders", "preparation", "prepare", "again", "aggregation", "console", "engine")
+NAMES = (
+    "startup",
+    "grading",
+    "graders",
+    "preparation",
+    "prepare",
+    "again",
+    "aggregation",
+    "console",
+    "engine",
+)
 
 
 def main() -> int:
@@ -24,15 +34,12 @@ def main() -> int:
     print(f"{'':10} {'measured':46} {'s':>6}   {'against':46} {'s':>6}   ratio  promised")
     kept = True
     for name in wanted.names or NAMES:
-        found: Iterable[Comparison] = importlib.import_module(f"benchmarks.{name}").measure(wanted.rounds)
+        found: Iterable[Comparison | Reading] = importlib.import_module(f"benchmarks.{name}").measure(
+            wanted.rounds
+        )
         for one in found:
-            promised = "-" if one.promise is None else f"<= {one.promise:.3g}"
-            broken = "" if one.is_kept else "  BROKEN"
-            print(
-                f"{one.name:10} {one.subject:46} {one.subject_seconds:6.3f}   {one.reference:46}"
-                f" {one.reference_seconds:6.3f}   {one.ratio:5.2f}  {promised}{broken}",
-                flush=True,
-            )
+            verdict = "" if "<=" not in one.row() else "  PASS" if one.is_kept else "  MISS"
+            print(one.row() + verdict, flush=True)
             kept = kept and one.is_kept
     return 0 if kept else 1
 

@@ -55,6 +55,39 @@ class Comparison:
         """Whether the promise is kept."""
         return self.promise is None or self.ratio <= self.promise
 
+    def row(self) -> str:
+        """The comparison as a line of the table."""
+        promised = "-" if self.promise is None else f"<= {self.promise:.3g}"
+        return (
+            f"{self.name:10} {self.subject:46} {self.subject_seconds:6.3f}   {self.reference:46}"
+            f" {self.reference_seconds:6.3f}   {self.ratio:5.2f}  {promised}"
+        )
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How much of something there was, where the promise is a number of its own.
+
+    Attributes:
+        limit: the most that is promised; None where there is no promise.
+    """
+
+    name: str
+    subject: str
+    value: float
+    unit: str
+    limit: float | None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the promise is kept."""
+        return self.limit is None or self.value <= self.limit
+
+    def row(self) -> str:
+        """The reading as a line of the table."""
+        promised = "-" if self.limit is None else f"<= {self.limit:,.4g}"
+        return f"{self.name:10} {self.subject:102} {self.value:>7,.1f} {self.unit:4}  {promised}"
+
 
 def python(name: str, *arguments: str) -> Command:
     """A command run by this very Python."""

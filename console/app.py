@@ -57,6 +57,11 @@ def _screen(name: str) -> Any:
     return getattr(importlib.import_module(f"console.screens.{name}"), f"{name.capitalize()}Screen")()
 
 
+def _import_the_rest() -> None:
+    for module in ("run", "sweep", "help", "confirm"):
+        importlib.import_module(f"console.screens.{module}")
+
+
 def _palette_commands() -> type[Provider]:
     from console.palette_commands import ConsoleCommands
 
@@ -103,7 +108,7 @@ class ConsoleApp(TerminalApp):
         self._wanted = screen
         self.session = Session()
         self._drawn_in = -1
-        self._type_ahead = TypeAhead(self)
+        self._type_ahead = TypeAhead(self, super().on_event)
         self._ticks = 0
         self.animation_level = "none"
         # Before anything is styled: the stylesheet uses names that only these themes have.
@@ -153,9 +158,7 @@ class ConsoleApp(TerminalApp):
 
     async def on_event(self, event: events.Event) -> None:
         """Take keys in their order, also those that come before a field is there that they are meant for."""
-        if not self._type_ahead.holds(event):
-            self._type_ahead.notice(event)
-            await super().on_event(event)
+        await self._type_ahead.on_event(event)
 
     def on_mount(self) -> None:
         """Show the first frame, and begin when it is seen."""
@@ -169,6 +172,8 @@ class ConsoleApp(TerminalApp):
         self.caller.begin()
         self.reader.start()
         self.set_interval(TICK_SECONDS, self._tick)
+        # So that the first key that opens a run is answered as fast as the second.
+        self.set_timer(TICK_SECONDS, partial(self.in_thread, _import_the_rest, lambda _none: None))
 
     def on_unmount(self) -> None:
         """End the reader with the app."""

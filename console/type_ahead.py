@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -19,39 +21,46 @@ _LOOK_SECONDS = 0.002
 
 
 class TypeAhead:
-    """Holds keys back from when a field is to open until it is open."""
+    """Holds keys back from when a field is to open until it is open.
 
-    def __init__(self, app: ConsoleApp) -> None:
+    Args:
+        app: whose keys.
+        take: what is done with a key otherwise.
+    """
+
+    def __init__(self, app: ConsoleApp, take: Callable[[events.Event], Awaitable[None]]) -> None:
         self._app = app
-        self._held: list[events.Key] | None = None
+        self._take = take
+        self._held: deque[events.Key] | None = None
 
-    def holds(self, event: events.Event) -> bool:
-        """Keep a key for later, if it came behind one that opens a field; tells whether it is kept."""
-        if self._held is None or not isinstance(event, events.Key) or event.is_forwarded:
-            return False
-        self._held.append(event)
-        return True
+    async def on_event(self, event: events.Event) -> None:
+        """Take an event, or hold it back if it is a key behind one that opens a field."""
+        if not isinstance(event, events.Key) or event.is_forwarded:
+            await self._take(event)
+        elif self._held is not None:
+            self._held.append(event)
+        elif _opens_field(self._app, event):
+            self._held = deque((event,))
+            # Not here: a field is opened by messages that wait behind this event.
+            self._app.run_worker(self._take_held(self._held))
+        else:
+            await self._take(event)
 
-    def notice(self, event: events.Event) -> None:
-        """Begin to hold keys back if this one opens a field."""
-        if self._held is None and _opens_field(self._app, event):
-            self._held = []
-            self._app.run_worker(self._release(self._held), exit_on_error=False)
-
-    async def _release(self, held: list[events.Key]) -> None:
-        give_up = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
-        while not _is_typing(self._app) and asyncio.get_running_loop().time() < give_up:
-            await asyncio.sleep(_LOOK_SECONDS)
+    async def _take_held(self, held: deque[events.Key]) -> None:
+        """Take keys in their order, those too that come meanwhile."""
+        while held:
+            event = held.popleft()
+            opens = _opens_field(self._app, event)
+            await self._take(event)
+            give_up = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
+            while opens and not _is_typing(self._app) and asyncio.get_running_loop().time() < give_up:
+                await asyncio.sleep(_LOOK_SECONDS)
         self._held = None
-        for event in held:
-            self._app.post_message(event)
 
 
-def _opens_field(app: ConsoleApp, event: events.Event) -> bool:
-    if not isinstance(event, events.Key) or event.is_forwarded or _is_typing(app):
-        return False
+def _opens_field(app: ConsoleApp, event: events.Key) -> bool:
     screen = app.screen
-    if not isinstance(screen, ConsoleScreen):
+    if _is_typing(app) or not isinstance(screen, ConsoleScreen):
         return False
     known = app.settings.keys.of(*screen.contexts(), "app")
     return any(event.key in key.keys for key in known if _is_opener(key))

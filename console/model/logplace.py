@@ -247,9 +247,12 @@ class LogPlace:
             self._following, self._behind, self._counted_to = False, 0, file.end
 
     def _search_from(self, file: LogFile, *, back: bool) -> int:
-        if self._hit is not None and not self._following:
+        """From the last hit if it is on the page, else from the page: whoever went elsewhere searches there."""
+        if self._following:
+            return file.end
+        if self._hit is not None and self._top <= self._hit < self._page_end:
             return self._hit if back else file.forward(self._hit, 1)[0].end
-        return file.end if back or self._following else self._top
+        return self._top
 
     def _hit_number(self, file: LogFile) -> int | None:
         if self._hit is None or self._hits is None:

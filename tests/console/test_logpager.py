@@ -154,3 +154,14 @@ def test_a_new_size_does_not_stop_a_search_and_going_elsewhere_does(
     reader.pager.top()
     go_on.set()
     assert reader.until(lambda page: texts(page)[0] == "line 0").hit == first.hit
+
+
+def test_whoever_goes_elsewhere_searches_from_there(reader: Reader) -> None:
+    reader.pager.search(re.compile(b"line .*00$"), back=True)
+    last = reader.until(lambda page: page.hit is not None)
+    reader.pager.top()
+    reader.pager.search(None)
+    assert (
+        reader.until(lambda page: page.hit not in (None, last.hit)).hit
+        == len("line x\n") * 10 + len("line xx\n") * 90
+    )
