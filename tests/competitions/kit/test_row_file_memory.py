@@ -1,0 +1,42 @@
+"""A large table that is streamed takes less than half of the memory that it takes when it is held."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROWS = 2_000_000
+PROGRAM = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+from competitions.kit import row_file, tables
+folder, row_file._SMALL = Path(sys.argv[1]), int(sys.argv[2])
+row_file._BLOCK, row_file._MAPPED, row_file._SCAN = 20_000, 500, 1 << 20
+warm = folder / "warm.csv"
+tables.write_csv(tables.read_csv(folder / "small.csv"), warm)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+rows = row_file.opened(folder / "large.csv")
+order = np.random.RandomState(0).permutation(len(rows))
+row_file.write(rows.blocks(order), folder / f"written-{sys.argv[2]}.csv")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def grown(folder: Path, small: int) -> int:
+    command = [sys.executable, "-c", PROGRAM, str(folder), str(small)]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def test_streaming_takes_less_than_half_of_the_memory(tmp_path: Path) -> None:
+    thousand = "".join(f"{{0}}{row:03d},{row / 7},text of row {row:03d},{row}\n" for row in range(1000))
+    (tmp_path / "small.csv").write_text("id,number,text,count\n" + thousand.format("k"))
+    with (tmp_path / "large.csv").open("w") as stream:
+        stream.write("id,number,text,count\n")
+        stream.writelines(thousand.format(f"k{block:04d}") for block in range(ROWS // 1000))
+    held, streamed = grown(tmp_path, 1 << 40), grown(tmp_path, 0)
+    assert streamed < held / 2
+    written = [path.read_bytes() for path in sorted(tmp_path.glob("written-*.csv"))]
+    assert len(written) == 2
+    assert written[0] == written[1]
