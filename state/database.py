@@ -22,6 +22,10 @@ NETWORK_FILE_SYSTEMS = frozenset(
 Values = Sequence[Any] | dict[str, Any]
 
 
+class UnusableState(StateProblem):
+    """The state can't be read or written now: locked, full, damaged; it says nothing of what was asked."""
+
+
 class Database:
     """A connection to the state. Every write happens in a `transaction`; reads need none."""
 
@@ -194,24 +198,24 @@ def _existing_ancestor(path: Path) -> Path:
     return path
 
 
-def _explain(error: sqlite3.Error, path: Path) -> StateProblem:
+def _explain(error: sqlite3.Error, path: Path) -> UnusableState:
     text = str(error)
     if "locked" in text or "busy" in text:
-        return StateProblem(
+        return UnusableState(
             f"{path} is locked",
             f"another program has held it for over {BUSY_TIMEOUT_SECONDS:.0f} s",
             "See who has it open with 'fuser' and try again.",
         )
     if "malformed" in text or "not a database" in text:
-        return StateProblem(
+        return UnusableState(
             f"{path} is damaged",
             text,
             "Move it away and restore it from a backup; run folders are not affected.",
         )
     if "full" in text:
-        return StateProblem(f"{path} can't be written", "the disk is full", "Free some space and try again.")
+        return UnusableState(f"{path} can't be written", "the disk is full", "Free some space and try again.")
     if "readonly" in text or "unable to open" in text:
-        return StateProblem(
+        return UnusableState(
             f"{path} can't be opened", text, "Check the rights on the file and its directory."
         )
-    return StateProblem(f"{path} can't be used", text)
+    return UnusableState(f"{path} can't be used", text)

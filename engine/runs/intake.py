@@ -15,7 +15,7 @@ from engine.runs.redaction import Redaction
 from engine.runs.reports import AgentEnded, AgentStarted, RunReport, SubmissionRefused, SubmissionTaken
 from foundation.clock import Clock
 from state import events, runs, submissions, transitions
-from state.database import Database
+from state.database import Database, UnusableState
 from state.events import Happening
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Attempt, Run, UsageSample
@@ -71,6 +71,8 @@ class Intake:
             try:
                 self._take_in(attempt)
                 self._trouble.pop(attempt.id, None)
+            except UnusableState:
+                raise  # no attempt's own trouble: all wait until the state can be written again
             except Exception as error:  # noqa: BLE001 - isolated from the other attempts, told in the log
                 self._log(f"taking in {attempt.directory}", error)
                 self._note_trouble(attempt, error)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-import time
 import traceback
 
+from engine.daemon_log import write_log
 from engine.runs.redaction import Redaction
-from foundation.clock import iso
 from foundation.problems import Problem
 
 
@@ -20,8 +18,7 @@ class EngineLog:
     def __call__(self, text: str, error: BaseException | None = None) -> None:
         """Write to the log."""
         told = f"{text}: {_describe(error).rstrip()}" if error else text
-        sys.stderr.write(f"{iso(time.time())} {self._redaction.clean(told)}\n")
-        sys.stderr.flush()
+        write_log(self._redaction.clean(told))
 
 
 def _describe(error: BaseException) -> str:

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from engine.daemon_log import write_log
 from engine.gpus import nvidia_reader
 from engine.runs import protocol
 from engine.runs.runner.loop import LOOK_SECONDS, Runner
 from foundation import locks
-from foundation.clock import SystemClock, iso
+from foundation.clock import SystemClock
 from foundation.locks import FileLock
 
 EXIT_SECOND = 4
@@ -26,10 +27,7 @@ _LOCK_TRIES = 50
 
 
 def _log(text: str, error: BaseException | None = None) -> None:
-    sys.stderr.write(f"{iso(time.time())} {text}\n")
-    if error is not None:
-        sys.stderr.writelines(traceback.format_exception(error))
-    sys.stderr.flush()
+    write_log(text if error is None else f"{text}\n{''.join(traceback.format_exception(error))}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,6 +8,7 @@ descends from it. It decides nothing about the run: it writes started.json and w
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import resource
 import shutil
@@ -16,7 +17,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -37,6 +38,7 @@ _LOCK_TRIES = 50
 _SERVER_PATIENCE = 30.0
 _SERVER_RESTARTS = 5
 _SOCKET_PATH_BYTES = 108
+_FULL_DISK_SECONDS = 0.5
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)  # loaded before any fork: the child only calls it
 
@@ -166,17 +168,19 @@ class Shim:
             spare="bwrap",
         )
         try:
-            warden.start()
-            if self._stops:  # it was told before the warden listened
-                os.kill(os.getpid(), signal.SIGTERM)
+            # Told first: where even this can't be written, no agent may run that nobody knows of.
             started = Started(shim, time.time(), time.monotonic(), boot_id(), self._isolated)
             protocol.write(self._attempt / protocol.STARTED, started)
-            ending = warden.watch()
-            log.close()
-            told = asdict(ending) | {"oom_kills": _oom_kills() - kills_before}
-            files.write_json(self._attempt / protocol.ENDING, told)
+            warden.start()
         except OSError as error:
             _write_unstarted(self._attempt, f"{command[0]} can't be run: {error}")
+            return 0
+        if self._stops:  # it was told before the warden listened
+            os.kill(os.getpid(), signal.SIGTERM)
+        ending = warden.watch()
+        log.close()
+        told = asdict(ending) | {"oom_kills": _oom_kills() - kills_before}
+        _patiently(lambda: files.write_json(self._attempt / protocol.ENDING, told))
         return 0
 
     def _watch(self) -> None:
@@ -231,7 +235,21 @@ def _free_port() -> int:
 
 def _write_unstarted(attempt: Path, problem: str) -> None:
     now = time.time()
-    protocol.write(attempt / protocol.ENDING, AgentEnd("unstarted", None, None, now, now, problem=problem))
+    ending = AgentEnd("unstarted", None, None, now, now, problem=problem)
+    _patiently(lambda: protocol.write(attempt / protocol.ENDING, ending))
+
+
+def _patiently(write: Callable[[], None]) -> None:
+    """Write what nobody else knows, waiting for room while the disk is full."""
+    while True:
+        try:
+            write()
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            time.sleep(_FULL_DISK_SECONDS)
+        else:
+            return
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,68 @@
+"""`python -m tests.engine.full_disk`: let runs go on and end while the state's own small disk is full."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from engine import control
+from engine.control.status import lock_path
+from engine.places import Places
+from engine.runs.runner import processes
+from foundation import locks
+from state.lifecycle import Outcome, RunState
+from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually
+from tests.engine.test_fault_drill import assert_ended_once
+
+_BLOCK = 1 << 16
+
+
+def fill(path: Path) -> None:
+    """Add to a file until not a byte more fits."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        for block in (_BLOCK, 1):
+            try:
+                while True:
+                    os.write(descriptor, b"\0" * block)
+            except OSError:
+                continue  # full at this grain
+    finally:
+        os.close(descriptor)
+
+
+def main() -> None:
+    """Fill the disk while agents end, make room again, and see that nothing was lost."""
+    place, data, empty_state = map(Path, sys.argv[1:])
+    harness = Harness(Places(place / "config.toml", data, place / "state"), place / "agents", empty_state)
+    ballast = place / "ballast"
+    try:
+        harness.agent("worker", f"{SUBMIT}; {WAIT_FOR_GO}; exit 0")
+        harness.start()
+        harness.launch("worker", seeds=3, runtime="plain")
+        running = harness.until_started()
+        eventually(lambda: all(run.standing for run in harness.runs()))
+        waiting, *others = running
+        go = {run.id: harness.folder(run) / "code" / "go" for run in running}
+        fill(ballast)
+        for log in (harness.places.engine_log, harness.places.state_dir / "runner" / "runner.log"):
+            fill(log)  # what is left of its last block
+        for run in others:
+            go[run.id].touch()  # a name takes no block
+        eventually(lambda: not any(processes.of_attempt(harness.folder(run)) for run in others))
+        assert not any(run.has_ended for run in harness.runs())
+        assert locks.is_held(lock_path(harness.places))
+        ballast.unlink()
+        go[waiting.id].touch()
+        for run in harness.ended():
+            assert (run.state, run.outcome) == (RunState.FINISHED, Outcome.BELOW_MEDIAN), run
+            assert_ended_once(harness, run)
+        eventually(lambda: control.status(harness.places).problem == "")
+    finally:
+        ballast.unlink(missing_ok=True)
+        harness.close()
+
+
+if __name__ == "__main__":
+    main()
