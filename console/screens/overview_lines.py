@@ -63,7 +63,7 @@ def _sweep(each: SweepLine, width: int, now: float, signs: Signs) -> Line:
     counts, sweep = each.counts, each.sweep
     ended = counts.finished + counts.failed + counts.stopped
     wide = width >= 110
-    name = foreign(sweep.id, 30 if wide else 22, ellipsis=signs.ellipsis)
+    name = foreign(sweep.id, 30 if width >= 130 else 22, ellipsis=signs.ellipsis)
     full, empty = bar(ended / counts.total if counts.total else 0.0, 20 if wide else 10, signs)
     medal = (
         "-"
