@@ -10,8 +10,8 @@ from engine.places import Places
 from engine.runs import launching
 from engine.runs.protocol import Stop
 from engine.settings import Settings
-from engine.supervisor import launches
 from engine.supervisor.arguments import Arguments
+from engine.sweeps import creating
 from engine.sweeps.launch import refuse_another
 from foundation.clock import Clock
 from foundation.problems import Problem, UsageProblem
@@ -82,14 +82,14 @@ class RequestDesk:
         requests.answer(self._database, request.id, state, text, now=self._clock.now())
 
     def _launch(self, arguments: Arguments, _by: str) -> Answer:
-        launch = launches.read_launch(arguments, self._places)
+        launch = creating.read_launch(arguments, self._places)
         agent = launching.agent_of(launch.spec)
         there = sweeps.find(self._database, launch.name) if launch.name else None
         if there is not None:
             refuse_another(launch, agent.version, there)
             return Answer(f"sweep {there.id} is there already, just so; nothing was launched", there.id)
         now = self._clock.now()
-        sweep = launches.create(self._database, launch, agent, self._places, self._settings, now=now)
+        sweep = creating.create(self._database, launch, agent, self._places, self._settings, now=now)
         return Answer(f"sweep {sweep.id} is launched with {launch.run_count} runs", sweep.id)
 
     def _pause(self, arguments: Arguments, _by: str) -> Answer:

@@ -14,7 +14,7 @@ from engine.rungroups import find_groups, submission_lines, write_submission_lis
 from engine.scoreboard.bundle import counted_trials, write_runs
 from engine.scoreboard.experiments import find_evidence
 from engine.scoreboard.provenance import files_of
-from engine.sweeps.importing import ARRIVING, agent_of_group, staged
+from engine.sweeps.staging import ARRIVING, agent_of_group, staged
 from foundation.problems import DataProblem
 from state import database
 from state.lifecycle import Outcome, RunState
