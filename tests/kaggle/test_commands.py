@@ -226,3 +226,59 @@ def test_kaggles_client_prints_nothing_into_our_output(cli: Cli, places: Places)
     program = "import sys, engine.kaggle.client as c, kagglesdk.kaggle_client; print('kaggle' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], **asked)
     assert (done.returncode, done.stdout, done.stderr) == (0, "False\n", "")
+
+
+def test_edition_raw_data_and_description_are_as_they_were_asked_for(
+    loopback: Loopback, cli: Cli, places: Places, tmp_path: Path
+) -> None:
+    loopback.add(OPEN, pages={"Description": "Passengers of a ship.", "rules": "Be nice."})
+    own = tmp_path / "texts" / OPEN
+    own.mkdir(parents=True)
+    (own / "description.md").write_text("Mine.")
+    folder = places.data_dir / OPEN
+    description = Path("public") / "description.md"
+    plain = ("prepare", "-c", OPEN, "--skip-verification")
+    assert cli(*plain, "--keep-raw", "--descriptions", "kaggle").code == 0
+    assert "Passengers of a ship." in (folder / "prepared" / description).read_text()
+    assert {path.name for path in (folder / "raw").iterdir()} >= {"train.csv", "test.csv"}
+    corrected = cli("prepare", "-c", OPEN, "--edition", "corrected", "--raw", folder / "raw", "--json")
+    (document,) = corrected.document()
+    assert (document["state"], document["edition"]) == ("prepared", "corrected")
+    assert (folder / "prepared-corrected" / description).exists()
+    assert (folder / "raw" / "train.csv").exists()  # given raw data are left untouched
+    for choice, wanted in (("obfuscated", ""), (str(own.parent), "Mine.")):
+        assert cli(*plain, "--again", "--descriptions", choice).code == 0
+        text = (folder / "prepared" / description).read_text()
+        assert wanted in text and "Passengers" not in text
+    shown = cli("datasets", "show", OPEN, "--edition", "corrected", "--json").document()
+    assert (shown["edition"], shown["state"]) == ("corrected", "prepared")
+    control.stop(places, with_runs=True)
+
+
+def test_facts_are_overwritten_on_demand_only(
+    loopback: Loopback, cli: Cli, places: Places, competition: Competition
+) -> None:
+    facts = competition.folder / "competition.toml"
+    rows = tuple(f"{0.1 + number / 1000:.5f}" for number in range(1244))
+    loopback.add(LOSS, leaderboard=rows)
+    assert cli("prepare", "-c", LOSS, "--skip-verification").code == 0
+    before = facts.read_text()
+    done = cli("prepare", "-c", LOSS, "--overwrite-checksums", "--overwrite-leaderboard")
+    assert (done.code, done.err) == (0, "")
+    after = facts.read_text()
+    assert "gold = 0.111" in after and "gold = 0.111" not in before
+    marker = json.loads((places.data_dir / LOSS / "prepared" / ".complete.json").read_text())
+    assert all(md5 in after for md5 in marker["private"].values())
+    control.stop(places, with_runs=True)
+
+
+def test_what_a_sweep_still_needs_is_not_pruned(three: Loopback, cli: Cli, places: Places) -> None:
+    assert cli("prepare", "-c", OPEN, "--skip-verification").code == 0
+    assert cli("engine", "start").code == 0
+    launched = ("sweep", "launch", "--agent", "dummy", "-c", OPEN, "--minutes", "5", "--seeds", "20")
+    assert cli(*launched, "--concurrency", "1", "--name", "held").code == 0
+    cli("sweep", "pause", "held")
+    kept = cli("datasets", "prune", "--sweep", "held", "--everything", "--yes")
+    assert f"{OPEN}: its prepared data stay, sweep held has runs of it that have not ended" in kept.out
+    assert (places.data_dir / OPEN / "prepared").is_dir()
+    assert not (places.data_dir / OPEN / f"{OPEN}.zip").exists()
