@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,8 @@ from console.cli.lazy import new_group
 from console.cli.output import moment_text, say, say_json, say_table
 from console.cli.retrying import Yes, retry_runs
 from console.cli.runs_text import find_run, run_facts, say_runs
-from foundation.problems import DataProblem
+from console.cli.sweep_launch import Network
+from foundation.problems import DataProblem, UsageProblem
 from state.lifecycle import FailureClass, RunState
 
 if TYPE_CHECKING:
@@ -154,6 +156,42 @@ def classify(
         "note": note,
     }
     _ask(context, "run.classify", arguments, json=json)
+
+
+@app.command()
+def shell(
+    context: typer.Context,
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="As this run: its competition, agent and network.")
+    ] = "",
+    competition: Annotated[
+        str, typer.Option("--competition", "-c", metavar="ID", help="Without a run: on this competition.")
+    ] = "",
+    agent: Annotated[str, typer.Option(metavar="ID", help="Without a run: in this agent's image.")] = "dummy",
+    agents_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="An agents folder in MLE-bench's format.")
+    ] = None,
+    network: Annotated[
+        Network, typer.Option(help="Without a run: what it may reach, as for 'sweep launch'.")
+    ] = Network.NONE,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST[:PORT]", help="A host of the network 'models'; repeatable."),
+    ] = None,
+) -> None:
+    """Open a shell in a container as an agent would find it; nothing of it is kept, secrets are not set."""
+    from console.cli.shell import as_run, on_competition, run_shell
+
+    if bool(run) == bool(competition):
+        raise UsageProblem("name either a run or a --competition")
+    if run:
+        with reading_state(context) as database:
+            wish = as_run(database, find_run(database, run))
+    else:
+        wish = on_competition(
+            places_of(context).data_dir, competition, agent, agents_dir, network.value, tuple(allow or ())
+        )
+    raise typer.Exit(run_shell(places_of(context).state_dir, wish))
 
 
 def _found(context: typer.Context, names: list[str]) -> list[Run]:

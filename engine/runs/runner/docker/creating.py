@@ -25,7 +25,10 @@ def create(client: APIClient, name: str, plan: Plan, labels: dict[str, str]) -> 
     try:
         made = client.create_container(
             plan.image,
-            command=list(plan.command),
+            command=None if plan.is_shell else list(plan.command),
+            entrypoint=list(plan.command) if plan.is_shell else None,
+            stdin_open=plan.is_shell,
+            tty=plan.terminal,
             name=name,
             user=plan.user,
             environment=dict(plan.environment),

@@ -59,6 +59,8 @@ class Plan:
         network: `none`, the name of a network, or `container:<name>` to share that one's.
         capabilities: all that are left to it.
         writable: whether its own file system can be written.
+        is_shell: whether `command` takes the place of the image's own entry point, for somebody to talk to.
+        terminal: whether that somebody types.
     """
 
     role: Role
@@ -78,6 +80,8 @@ class Plan:
     runtime: str = ""
     gpu_uuids: tuple[str, ...] = ()
     privileged: bool = False
+    is_shell: bool = False
+    terminal: bool = False
 
     @property
     def has_way_out(self) -> bool:
