@@ -158,7 +158,7 @@ def _thumbnails(raw: Path, count: int = 17_500, size: int = 1_400) -> None:
     names = [f"{number:032x}.jpg" for number in random.permutation(count)]
     with zipfile.ZipFile(raw / "train.zip", "w", zipfile.ZIP_STORED) as archive:
         for number, name in enumerate(names):
-            archive.writestr(f"train/{name}", content[number * size :][:size])
+            archive.writestr(f"train/{name}", content[number * size : (number + 1) * size])
     pd.DataFrame({"id": names, "has_cactus": 1}).to_csv(raw / "train.csv", index=False)
 
 

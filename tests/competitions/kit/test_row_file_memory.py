@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROWS = 2_000_000
+ROWS = 1_000_000
 PROGRAM = """
 import resource, sys
 from pathlib import Path
