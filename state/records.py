@@ -108,6 +108,7 @@ class SweepSpec:
     disk_limit_bytes: int | None = None
     retries: int = 0
     start_ramp_seconds: float = 0.0
+    obfuscated: bool = False
 
 
 @dataclass(frozen=True)

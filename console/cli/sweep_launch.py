@@ -124,6 +124,13 @@ def launch(
         EditionName | None,
         typer.Option(show_default="v1", help="v1 is MLE-bench bit for bit; corrected mends its defects."),
     ] = None,
+    obfuscated: Annotated[
+        bool | None,
+        typer.Option(
+            "--obfuscated",
+            help="Tell agents the task without the competition's name, as OBFUSCATE=true does.",
+        ),
+    ] = None,
     agents_dir: Annotated[
         Path | None, typer.Option(metavar="DIR", help="An agents folder in MLE-bench's format.")
     ] = None,
@@ -174,6 +181,7 @@ def launch(
         container_config=None if container_config is None else str(container_config),
         keep_containers=keep_containers,
         edition=None if edition is None else edition.value,
+        obfuscated=obfuscated,
         prepare=prepare,
         name=name,
         experiment=experiment,

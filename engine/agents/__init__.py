@@ -1,6 +1,13 @@
 """Agents to evaluate: folders with a `config.yaml` as MLE-bench reads them, and what launching one takes."""
 
-from engine.agents.launching import Launch, prepare_launch, required_secrets, start_arguments
+from engine.agents.launching import (
+    Launch,
+    own_variables,
+    prepare_launch,
+    required_secrets,
+    start_arguments,
+    wants_obfuscated,
+)
 from engine.agents.model import Agent, FoundAgents, KwargsType
 from engine.agents.reading import find_agents, get_agent, own_agents_folder
 
@@ -12,7 +19,9 @@ __all__ = [
     "find_agents",
     "get_agent",
     "own_agents_folder",
+    "own_variables",
     "prepare_launch",
     "required_secrets",
     "start_arguments",
+    "wants_obfuscated",
 ]

@@ -10,6 +10,7 @@ from engine.agents.model import Agent, KwargsType
 from foundation.problems import EnvironmentProblem
 
 PRIVILEGED_CONSENT = "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS"
+_OBFUSCATE = "OBFUSCATE"
 _SECRET = re.compile(r"\$\{\{\s*secrets\.(\w+)\s*\}\}")
 
 
@@ -26,6 +27,22 @@ def required_secrets(agent: Agent) -> tuple[str, ...]:
     """Names of the operator's environment variables that the agent needs, in order of appearance."""
     texts = [value for _, value in (*agent.kwargs, *agent.env_vars)]
     return tuple(dict.fromkeys(name for text in texts for name in _SECRET.findall(text)))
+
+
+def wants_obfuscated(agent: Agent) -> bool:
+    """Whether the agent is to be told its task without the competition's name, as MLE-bench's agents ask for it."""
+    return dict(agent.env_vars).get(_OBFUSCATE, "").lower() == "true"
+
+
+def own_variables(agent: Agent) -> tuple[tuple[str, str], ...]:
+    """The variables that its config.yaml sets, with secrets still by name.
+
+    Without the wish for obfuscated texts: a start script that finds it wants to write into the data, which
+    can't be written, to put in place what lies there already.
+    """
+    if not wants_obfuscated(agent):
+        return agent.env_vars
+    return tuple((name, value) for name, value in agent.env_vars if name != _OBFUSCATE)
 
 
 def start_arguments(agent: Agent) -> tuple[str, ...]:
@@ -60,6 +77,6 @@ def prepare_launch(agent: Agent, operator: Mapping[str, str]) -> Launch:
 
     return Launch(
         arguments=tuple(resolved(argument) for argument in start_arguments(agent)),
-        environment={name: resolved(value) for name, value in agent.env_vars},
+        environment={name: resolved(value) for name, value in own_variables(agent)},
         secrets=tuple(operator[name] for name in required_secrets(agent)),
     )

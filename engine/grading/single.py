@@ -23,6 +23,7 @@ def grade(
     parameters: Mapping[str, Parameter] | None = None,
     answers: Path | str | None = None,
     follow_links: bool = True,
+    descriptions: str | None = None,
 ) -> Report:
     """Grade a submission against a prepared dataset; see `engine.grade_submission`.
 
@@ -34,6 +35,7 @@ def grade(
         parameters: replaces numbers that the competition fixes.
         answers: grade against this file instead of the prepared answers.
         follow_links: accept a symbolic link; for files named by the operator only.
+        descriptions: whose text the agent had, where that is not the dataset's.
 
     Raises:
         Problem: unknown competition, or its dataset is not prepared.
@@ -60,4 +62,6 @@ def grade(
         follow_links=follow_links,
     )
     now = datetime.now(UTC).isoformat()
-    return make_report(competition, judgement, submission, edition, now, descriptions_of(folder))
+    return make_report(
+        competition, judgement, submission, edition, now, descriptions or descriptions_of(folder)
+    )

@@ -6,15 +6,17 @@ import os
 import sys
 from pathlib import Path
 
-from competitions import registry
+from competitions import descriptions, registry
 from competitions.model import Edition
 from engine.agents import (
     Agent,
     get_agent,
     own_agents_folder,
+    own_variables,
     prepare_launch,
     required_secrets,
     start_arguments,
+    wants_obfuscated,
 )
 from engine.images.recipes import GRADER_IMAGE
 from engine.layout import dataset_folder
@@ -22,7 +24,7 @@ from engine.runs import protocol, secrets
 from engine.runs.protocol import Handed, Order, Stop
 from engine.runs.runner.process import layout
 from foundation import files
-from foundation.problems import UsageProblem
+from foundation.problems import DataProblem, UsageProblem
 from state.records import Attempt, Run, SweepSpec
 
 
@@ -74,6 +76,8 @@ def hand_over(
         if order.secret:
             own = layout.with_hidden_arguments(launch.environment, launch.arguments)
             secrets.hand_over(folder, secrets.SecretLaunch(own, launch.secrets))
+        if order.obfuscated:
+            _write_description(folder, order)
         if not order_path.exists():
             protocol.write(order_path, order)
             files.sync_directory(folder)
@@ -98,7 +102,7 @@ def make_order(
         agent_folder=str(agent.folder),
         start=str(agent.start_below_folder),
         arguments=start_arguments(agent),
-        variables=agent.env_vars,
+        variables=own_variables(agent),
         secret=bool(required_secrets(agent)),
         prepared_dir=str(dataset_folder(competition, spec.data_dir, edition_named(spec.edition)).prepared),
         edition=spec.edition,
@@ -120,7 +124,22 @@ def make_order(
         keep_container=spec.keep_containers,
         idle_limit_seconds=spec.idle_limit_seconds,
         disk_limit_bytes=spec.disk_limit_bytes,
+        obfuscated=spec.obfuscated or wants_obfuscated(agent),
     )
+
+
+def _write_description(folder: Path, order: Order) -> None:
+    prepared = Path(order.prepared_dir)
+    if not (prepared / "public" / protocol.DESCRIPTION).is_file():  # a file is mounted only over another
+        raise DataProblem(
+            f"{prepared} has no description.md",
+            "so an obfuscated one can't take its place",
+            f"Prepare it again: mlebench-console prepare -c {order.competition_id}",
+        )
+    text = descriptions.obfuscated_description(
+        registry.get(order.competition_id), edition_named(order.edition)
+    )
+    files.write_text(folder / protocol.DESCRIPTION, text)
 
 
 def ask_to_stop(state_dir: Path, attempt: Attempt, stop: Stop) -> None:

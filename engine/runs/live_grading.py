@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.datasets.descriptions import OBFUSCATED
 from engine.grading.child import ChildLimits
 from engine.grading.report import Report
+from engine.runs import protocol
 from engine.runs.launching import edition_named
+from engine.runs.protocol import Order
 from engine.workers import Ended, GradeTask, Limits, Progressed, WorkerPool
 from foundation.clock import Clock
 from foundation.problems import Problem
@@ -96,12 +99,15 @@ class LiveGrading:
     def _start(self, submission: Submission) -> None:
         sweep = self._sweep_of(submission)
         run = self._run_of(submission)
+        attempt = runs.attempt(self._database, submission.attempt_id)
+        order = protocol.read_if_there(self._state_dir / attempt.directory / protocol.ORDER, Order)
         limits = ChildLimits()
         task = GradeTask(
             str(self._state_dir / submission.path),
             run.competition_id,
             sweep.spec.data_dir,
             edition_named(sweep.spec.edition),
+            OBFUSCATED if order is not None and order.obfuscated else None,
         )
         number = self._pool.start(task, Limits(limits.wall_seconds, limits.memory_bytes))
         self._working[number] = _Work(submission, run.id)

@@ -38,6 +38,7 @@ SNAPSHOTS = "snapshots"
 SCRATCH = "scratch"
 GRADER = "grader"
 GRADER_SOCKET = "grader.sock"
+DESCRIPTION = "description.md"
 
 ENGINE_LOCK = "engine.lock"
 RUNNER = "runner"
@@ -68,6 +69,8 @@ class Order:
         keep_container: whether the agent's container stays when everything has been gathered.
         idle_limit_seconds: how long nothing may happen before the attempt is ended; None for ever.
         disk_limit_bytes: what the attempt may hold on disk before it is ended; None for any amount.
+        obfuscated: whether the attempt's own description takes the place of the dataset's, and the
+            obfuscated instructions that of the others.
     """
 
     version: int
@@ -104,6 +107,7 @@ class Order:
     keep_container: bool = False
     idle_limit_seconds: float | None = None
     disk_limit_bytes: int | None = None
+    obfuscated: bool = False
 
 
 @dataclass(frozen=True)

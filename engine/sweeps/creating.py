@@ -61,6 +61,7 @@ def read_launch(arguments: Arguments, places: Places) -> Launch:
         disk_limit_bytes=arguments.optional_integer("disk_limit_bytes"),
         retries=arguments.integer("retries", usual.retries),
         start_ramp_seconds=arguments.number("start_ramp_seconds", usual.start_ramp_seconds),
+        obfuscated=arguments.flag("obfuscated", usual.obfuscated),
     )
     launch = Launch(
         spec,

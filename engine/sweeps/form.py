@@ -53,6 +53,7 @@ class LaunchForm:
     grace_seconds: float | None = None
     grade_every_seconds: float | None = None
     edition: str | None = None
+    obfuscated: bool | None = None
     prepare: bool | None = None
     name: str | None = None
     experiment: str | None = None
@@ -121,6 +122,7 @@ def completed(form: LaunchForm, competitions: tuple[str, ...], places: Places) -
         disk_limit_bytes=_bytes(form.disk_gb or 0),
         retries=_or(form.retries, 2),
         start_ramp_seconds=_or(form.start_ramp, usual.start_ramp_seconds),
+        obfuscated=_or(form.obfuscated, usual.obfuscated),
     )
     return Launch(
         spec,
@@ -161,6 +163,7 @@ def form_of(launch: Launch) -> LaunchForm:
         grace_seconds=spec.grace_seconds,
         grade_every_seconds=spec.grade_every_seconds,
         edition=spec.edition,
+        obfuscated=spec.obfuscated or None,
         prepare=spec.prepare_missing or None,
         name=launch.name or None,
         experiment=launch.experiment or None,

@@ -18,12 +18,17 @@ class Limits:
 
 @dataclass(frozen=True)
 class GradeTask:
-    """Grade one file; the value is a report in its extended form."""
+    """Grade one file; the value is a report in its extended form.
+
+    Attributes:
+        descriptions: whose text the agent had, where that is not the dataset's.
+    """
 
     submission: str
     competition_id: str
     data_dir: str
     edition: Edition
+    descriptions: str | None = None
 
 
 @dataclass(frozen=True)

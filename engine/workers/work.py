@@ -68,6 +68,7 @@ def _grade(task: GradeTask) -> dict[str, Any]:
         data_dir=task.data_dir,
         edition=task.edition,
         follow_links=False,
+        descriptions=task.descriptions,
     )
     return report.to_dict(extended=True)
 

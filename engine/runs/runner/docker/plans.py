@@ -179,6 +179,7 @@ def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Pla
         tuple(environment.items()),
         (
             Bind(Path(order.prepared_dir) / "public", str(here.data), read_only=True),
+            *(_obfuscated_texts(attempt, order) if order.obfuscated else ()),
             Bind(attempt / protocol.SUBMISSION, str(here.submission)),
             Bind(attempt / protocol.LOGS, str(here.logs)),
             Bind(attempt / protocol.CODE, str(here.code)),
@@ -197,6 +198,12 @@ def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Pla
         gpu_uuids=order.gpu_uuids,
         privileged=order.privileged,
     )
+
+
+def _obfuscated_texts(attempt: Path, order: Order) -> tuple[Bind, ...]:
+    here = layout.sandboxed()
+    description = Bind(attempt / protocol.DESCRIPTION, str(here.data / protocol.DESCRIPTION), read_only=True)
+    return description, Bind(layout.instructions(order), str(here.instructions), read_only=True)
 
 
 def _proxy_variables() -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.runs import protocol
 from engine.runs.protocol import Order
-from engine.runs.runner.process.layout import Layout, own_files
+from engine.runs.runner.process.layout import Layout, instructions, own_files
 
 _USER = "1000"
 _PROBE_SECONDS = 20
@@ -85,7 +85,12 @@ def wrap(command: list[str], attempt: Path, order: Order, layout: Layout) -> lis
         binds += ["--bind", str(source), str(target)]
     for source, target in (
         (Path(order.prepared_dir) / "public", layout.data),
-        (tools / "instructions.txt", layout.instructions),
+        *(
+            ((attempt / protocol.DESCRIPTION, layout.data / protocol.DESCRIPTION),)
+            if order.obfuscated
+            else ()
+        ),
+        (instructions(order), layout.instructions),
         (tools / "instructions_obfuscated.txt", layout.instructions_obfuscated),
         (tools / "validate_submission.sh", layout.validate),
         (tools / "conda", layout.tools / "conda"),

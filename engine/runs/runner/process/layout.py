@@ -42,6 +42,11 @@ def own_files() -> Path:
     return Path(environment.__path__[0])
 
 
+def instructions(order: Order) -> Path:
+    """The text that an agent finds as its instructions."""
+    return own_files() / ("instructions_obfuscated.txt" if order.obfuscated else "instructions.txt")
+
+
 def sandboxed() -> Layout:
     """As in a container."""
     return Layout(
@@ -64,12 +69,12 @@ def plain(attempt: Path, order: Order) -> Layout:
     """Where things really are, for an agent that no sandbox holds."""
     tools = own_files()
     return Layout(
-        data=Path(order.prepared_dir) / "public",
+        data=attempt / protocol.SCRATCH / "data" if order.obfuscated else Path(order.prepared_dir) / "public",
         submission=attempt / protocol.SUBMISSION,
         logs=attempt / protocol.LOGS,
         code=attempt / protocol.CODE,
         agent=attempt / protocol.SCRATCH / "agent",
-        instructions=tools / "instructions.txt",
+        instructions=instructions(order),
         instructions_obfuscated=tools / "instructions_obfuscated.txt",
         validate=tools / "validate_submission.sh",
         tools=tools,

@@ -90,9 +90,18 @@ class Shim:
         for name in ("home", "tmp"):
             (self._attempt / protocol.SCRATCH / name).mkdir(parents=True)
         shutil.copytree(source, self._attempt / protocol.SCRATCH / "agent", symlinks=True)
+        if self._order.obfuscated and not self._isolated:
+            self._link_data()
         grader = self._attempt / protocol.GRADER
         grader.mkdir()
         bubblewrap.write_tables(grader)
+
+    def _link_data(self) -> None:
+        """Where nothing can be mounted, a folder of links has the attempt's own description among the data."""
+        self._layout.data.mkdir()
+        for path in (Path(self._order.prepared_dir) / "public").iterdir():
+            own = self._attempt / protocol.DESCRIPTION
+            (self._layout.data / path.name).symlink_to(own if path.name == own.name else path)
 
     def _serve(self) -> None:
         shim = os.getpid()

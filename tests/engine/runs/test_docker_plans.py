@@ -1,0 +1,26 @@
+"""What an attempt's containers are given, as decided from its order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from engine.runs import protocol
+from engine.runs.runner.docker.plans import Bind, Role, plans
+from environment import __path__ as environment_path
+from tests.engine.runs.test_docker_sandbox import order
+
+
+def test_an_obfuscated_run_has_both_texts_in_place_of_the_usual_ones(tmp_path: Path) -> None:
+    names = {role: role.value for role in Role}
+    plain, obfuscated = (
+        plans(tmp_path, replace(order(tmp_path), obfuscated=wanted), names, None, "out")[-1]
+        for wanted in (False, True)
+    )
+    assert plain.role is Role.AGENT
+    assert set(obfuscated.binds) - set(plain.binds) == {
+        Bind(tmp_path / protocol.DESCRIPTION, "/home/data/description.md", read_only=True),
+        Bind(
+            Path(environment_path[0], "instructions_obfuscated.txt"), "/home/instructions.txt", read_only=True
+        ),
+    }
