@@ -9,13 +9,13 @@ import typer
 
 from console.cli.invocation import Json, places_of, reading_state
 from console.cli.lazy import new_group
-from console.cli.output import duration_text, say, say_json
+from console.cli.output import say, say_json
 from console.cli.retrying import Yes, retry_runs
 from console.cli.runs_text import run_facts, say_runs
 from console.cli.sweep_import import import_groups
 from console.cli.sweep_launch import launch
 from console.cli.sweep_remove import remove
-from console.cli.sweeps_text import say_sweeps, sweep_facts
+from console.cli.sweeps_text import say_sweeps, spec_text, sweep_facts
 from foundation.problems import UsageProblem
 from state.lifecycle import FailureClass
 
@@ -70,13 +70,8 @@ def show(
     if json:
         say_json(sweep_facts(sweep, counts) | {"runs": [run_facts(run) for run in members]})
         return
-    spec = sweep.spec
     say_sweeps([sweep], {sweep.id: counts})
-    say(
-        f"{len(spec.competitions)} competitions x {spec.seeds} seeds, {duration_text(spec.time_limit_seconds)}"
-        f" each, edition {spec.edition}, {sweep.concurrency} at once, network {spec.network},"
-        f" runtime {spec.runtime}"
-    )
+    say(spec_text(sweep))
     say()
     say_runs(members)
 
