@@ -44,6 +44,8 @@ def prepare(job: Preparation) -> None:
     logs = [log["token"] for log in raw["log"]]
     if len(set(logs)) < len(logs) or {sample["token"] for sample in raw["sample"]} != set(labels["Id"]):
         raise DataProblem(f"{job.raw}: log.json, sample.json and train.csv do not belong together")
+    for name in COPIED:  # handed on as they are, if they can be read
+        records.read_records(job.source(f"train_data/{name}"))
     split = splits.shuffled(len(logs), job.number("test_size"), job.integer("seed"))
     sides = {"train": [logs[i] for i in split.train], "test": [logs[i] for i in split.test]}
     for side, tokens in sides.items():

@@ -80,7 +80,15 @@ def place_named(job: Preparation, names: Iterable[str], source: RawPath, target:
 
 
 def copy_file(job: Preparation, source: RawPath, target: Path) -> None:
-    """Bring one file to `target`."""
+    """Bring one file to `target`.
+
+    Raises:
+        DataProblem: it is missing, no regular file, or empty, as what was not copied to its end often is.
+    """
+    if source.is_file() and not source.stat().st_size:
+        raise DataProblem(
+            f"{job.competition.id}: {source} is empty", next_step="Download the competition's data again."
+        )
     place(job, [(source, target)], target.name)
 
 

@@ -10,9 +10,7 @@ import py7zr
 import pytest
 
 from competitions.model import Edition
-from engine import prepare_competition
-from foundation.problems import DataProblem
-from tests.competitions import changed_raw
+from tests.competitions.changed_raw import refused
 from tests.conformance.trees import VECTORS, Vector
 
 FILES = {
@@ -50,20 +48,6 @@ IMAGES = {
 }
 
 
-def refused(competition_id: str, raw: Path, folder: Path, edition: Edition = "v1") -> str:
-    """What the preparation says; it must have left no dataset."""
-    with pytest.raises(DataProblem) as caught:
-        prepare_competition(
-            competition_id,
-            data_dir=folder / "data",
-            raw=raw,
-            edition=edition,
-            parameters=Vector(VECTORS / competition_id).parameters,
-        )
-    assert not list((folder / "data").rglob("prepared*"))
-    return str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("competition_id", "name"), [(one, name) for one, names in FILES.items() for name in names]
 )
@@ -79,8 +63,12 @@ def test_a_file_that_is_missing_cut_or_empty_is_named(competition_id: str, name:
 
 
 @pytest.mark.parametrize(("competition_id", "name"), COPIED.items())
-def test_a_file_that_is_handed_on_must_be_there(competition_id: str, name: str, tmp_path: Path) -> None:
+def test_a_file_that_is_handed_on_must_be_there_and_not_empty(
+    competition_id: str, name: str, tmp_path: Path
+) -> None:
     raw = Vector(VECTORS / competition_id).unpack_raw(tmp_path / "raw")
+    (raw / name).write_bytes(b"")
+    assert name in refused(competition_id, raw, tmp_path)
     (raw / name).unlink()
     assert name in refused(competition_id, raw, tmp_path)
 
@@ -164,7 +152,7 @@ def test_a_table_of_notebooks_that_is_cut_between_lines_is_named(name: str, tmp_
     raw = Vector(VECTORS / "AI4Code").unpack_raw(tmp_path / "raw")
     lines = (raw / name).read_bytes().splitlines(keepends=True)
     (raw / name).write_bytes(b"".join(lines[: len(lines) // 2]))
-    assert f"{name} is incomplete" in changed_raw.refused("AI4Code", raw, tmp_path)
+    assert f"{name} is incomplete" in refused("AI4Code", raw, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -181,19 +169,19 @@ def test_a_table_that_is_no_table_is_named(
 ) -> None:
     raw = Vector(VECTORS / competition_id).unpack_raw(tmp_path / "raw")
     (raw / name).write_bytes(content)
-    assert name in changed_raw.refused(competition_id, raw, tmp_path)
+    assert name in refused(competition_id, raw, tmp_path)
 
 
 def test_a_missing_cover_is_named_although_no_other_file_needs_it(tmp_path: Path) -> None:
     raw = Vector(VECTORS / "alaska2-image-steganalysis").unpack_raw(tmp_path / "raw")
     (raw / "Cover" / "00001.jpg").unlink()
-    assert "Cover/00001.jpg is missing" in changed_raw.refused("alaska2-image-steganalysis", raw, tmp_path)
+    assert "Cover/00001.jpg is missing" in refused("alaska2-image-steganalysis", raw, tmp_path)
 
 
 def test_a_missing_file_of_records_is_named_because_others_would_become_test(tmp_path: Path) -> None:
     raw = Vector(VECTORS / "cassava-leaf-disease-classification").unpack_raw(tmp_path / "raw")
     next((raw / "train_tfrecords").glob("ld_train03-*")).unlink()
-    told = changed_raw.refused("cassava-leaf-disease-classification", raw, tmp_path)
+    told = refused("cassava-leaf-disease-classification", raw, tmp_path)
     assert "ld_train03-*.tfrec is missing" in told
 
 
@@ -213,4 +201,4 @@ def test_a_file_that_is_missing_from_a_folder_brought_as_a_whole_is_named(
     raw = Vector(VECTORS / competition_id).unpack_raw(tmp_path / "raw")
     path = next(raw.glob(pattern))
     path.unlink()
-    assert f"{path.name} is missing" in changed_raw.refused(competition_id, raw, tmp_path)
+    assert f"{path.name} is missing" in refused(competition_id, raw, tmp_path)
