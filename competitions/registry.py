@@ -53,6 +53,11 @@ def get(competition_id: str) -> Competition:
     return _read(folders[competition_id])
 
 
+def is_own(competition: Competition) -> bool:
+    """Whether it is a user's, from one of the folders that the environment names."""
+    return competition.folder.parent != _HOME
+
+
 def resembling(text: str, known: Iterable[str]) -> tuple[str, ...]:
     """The names that may have been meant, the likeliest first: by part, by beginning, or misspelt.
 

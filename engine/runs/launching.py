@@ -125,6 +125,7 @@ def make_order(
         idle_limit_seconds=spec.idle_limit_seconds,
         disk_limit_bytes=spec.disk_limit_bytes,
         obfuscated=spec.obfuscated or wants_obfuscated(agent),
+        own_competition=str(competition.folder) if registry.is_own(competition) else "",
     )
 
 

@@ -71,6 +71,7 @@ class Order:
         disk_limit_bytes: what the attempt may hold on disk before it is ended; None for any amount.
         obfuscated: whether the attempt's own description takes the place of the dataset's, and the
             obfuscated instructions that of the others.
+        own_competition: the folder of a competition that is the user's own; empty for those of the benchmark.
     """
 
     version: int
@@ -108,6 +109,7 @@ class Order:
     idle_limit_seconds: float | None = None
     disk_limit_bytes: int | None = None
     obfuscated: bool = False
+    own_competition: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from competitions.registry import OWN_VARIABLE
 from engine.runs import protocol
 from engine.runs.runner.docker.plans import Bind, Role, plans
 from environment import __path__ as environment_path
 from tests.engine.runs.test_docker_sandbox import order
+
+
+def test_the_grader_of_a_users_own_competition_is_given_its_folder(tmp_path: Path) -> None:
+    names = {role: role.value for role in Role}
+    own = replace(order(tmp_path), competition_id="tides", own_competition="/home/me/own/tides")
+    usual, grader = (plans(tmp_path, one, names, None, "out")[0] for one in (order(tmp_path), own))
+    assert grader.role is Role.GRADER
+    assert dict(usual.environment) == {}
+    assert dict(grader.environment) == {OWN_VARIABLE: "/run/competitions"}
+    assert set(grader.binds) - set(usual.binds) == {
+        Bind(Path("/home/me/own/tides"), "/run/competitions/tides", read_only=True)
+    }
 
 
 def test_an_obfuscated_run_has_both_texts_in_place_of_the_usual_ones(tmp_path: Path) -> None:

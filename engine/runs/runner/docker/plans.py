@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from competitions.registry import OWN_VARIABLE
 from engine.runs import protocol
 from engine.runs.protocol import Order
 from engine.runs.runner.process import layout
@@ -23,6 +24,7 @@ AGENT_USER = "nonroot"
 _NO_NETWORK = "none"
 _NETWORK_OF = "container:"
 _PREPARED = "/run/prepared"
+_COMPETITIONS = "/run/competitions"
 _VALIDATIONS = "/run/validations.jsonl"
 # What the main process needs to give the agent a user without any, and to end whatever the agent starts.
 _OF_THE_MAIN_PROCESS = ("KILL", "SETGID", "SETPCAP", "SETUID")
@@ -129,15 +131,22 @@ def _grader(attempt: Path, order: Order, way_out: str) -> Plan:
         order.grader_image,
         tuple(command),
         f"{os.getuid()}:{os.getgid()}",
-        (),
+        ((OWN_VARIABLE, _COMPETITIONS),) if order.own_competition else (),
         (
             Bind(Path(order.prepared_dir), _PREPARED, read_only=True),
             Bind(attempt / protocol.VALIDATIONS, _VALIDATIONS),
             Bind(attempt / protocol.GRADER, SERVICE),
+            *_own_competition(order),
         ),
         network=way_out if order.network == "open" else _NO_NETWORK,
         memory_bytes=_SERVICE_MEMORY,
     )
+
+
+def _own_competition(order: Order) -> tuple[Bind, ...]:
+    # the image holds the benchmark's competitions only
+    own = Path(order.own_competition)
+    return (Bind(own, f"{_COMPETITIONS}/{own.name}", read_only=True),) if order.own_competition else ()
 
 
 def _proxy(attempt: Path, order: Order, way_out: str) -> Plan:
