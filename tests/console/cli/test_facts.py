@@ -70,8 +70,11 @@ def test_a_sweep_is_shown_by_an_unambiguous_beginning_of_its_name(cli: Cli, worl
 
 def test_runs_are_chosen_by_sweep_and_state(cli: Cli, world: Database) -> None:
     (failed,) = cli("runs", "list", "--state", "failed", "--json").document()
-    assert set(failed) == names(Run)
+    assert set(failed) == names(Run) | {"idle_seconds"}
     assert failed["failure_class"] == "crash"
+    assert failed["idle_seconds"] is None
+    (running,) = cli("runs", "list", "--state", "running", "--json").document()
+    assert running["idle_seconds"] > 0
     assert len(cli("runs", "list", "--sweep", "dummy-1", "--json").document()) == 4
     assert cli("runs", "list", "--state", "stopped").out == "no such runs\n"
 
