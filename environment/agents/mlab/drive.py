@@ -13,6 +13,7 @@ DATA = Path(os.environ.get("DATA_DIR", "/home/data"))
 SUBMISSION = Path(os.environ.get("SUBMISSION_DIR", "/home/submission"))
 LOGS = Path(os.environ.get("LOGS_DIR", "/home/logs"))
 CODE = Path(os.environ.get("CODE_DIR", "/home/code"))
+INSTRUCTIONS = Path(os.environ.get("INSTRUCTIONS_FILE", "/home/instructions.txt"))
 VALIDATE = Path(os.environ.get("VALIDATE_SCRIPT", "/home/validate_submission.sh"))
 MLAB = Path(os.environ.get("MLAB_DIR", "/opt/mlab"))
 TASK = "competition"
@@ -21,11 +22,9 @@ SPARE_SECONDS = 120
 MOST_CODE_BYTES = 1 << 20
 
 
-def research_problem(instructions: str, *, seconds: int, steps: str) -> str:
+def research_problem(*, seconds: int, steps: str) -> str:
     """What the agent is told; it sees a folder of its own, so places are named from there."""
-    name = "INSTRUCTIONS_OBFUSCATED_FILE" if instructions == "obfuscated" else "INSTRUCTIONS_FILE"
-    file = Path(os.environ.get(name, f"/home/{name.removesuffix('_FILE').lower()}.txt"))
-    told = file.read_text(encoding="utf-8")
+    told = INSTRUCTIONS.read_text(encoding="utf-8")
     for place, here in ((DATA, "data"), (SUBMISSION, "submission"), (VALIDATE, VALIDATE.name)):
         told = told.replace(str(place), here)
     description = (DATA / "description.md").read_text(encoding="utf-8")
@@ -64,11 +63,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description="Run MLAgentBench's agent on one competition.", allow_abbrev=False
     )
-    parser.add_argument("--instructions", choices=("plain", "obfuscated"), default="plain")
     parser.add_argument("--max-steps", default="50")
     asked, others = parser.parse_known_args()
     seconds = max(1, int(float(os.environ.get("TIME_LIMIT_SECONDS", "86400"))) - SPARE_SECONDS)
-    make_task(research_problem(asked.instructions, seconds=seconds, steps=asked.max_steps))
+    make_task(research_problem(seconds=seconds, steps=asked.max_steps))
     workspace = Path("workspace").absolute()
     workspace.mkdir(exist_ok=True)
     command = [

@@ -16,6 +16,7 @@ DATA = Path(os.environ.get("DATA_DIR", "/home/data"))
 SUBMISSION = Path(os.environ.get("SUBMISSION_DIR", "/home/submission"))
 LOGS = Path(os.environ.get("LOGS_DIR", "/home/logs"))
 CODE = Path(os.environ.get("CODE_DIR", "/home/code"))
+INSTRUCTIONS = Path(os.environ.get("INSTRUCTIONS_FILE", "/home/instructions.txt"))
 # Left at the end for a step that is being carried out.
 SPARE_SECONDS = 60.0
 MOST_CODE_BYTES = 1 << 20
@@ -27,13 +28,11 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def task(instructions: str, *, hours: float, steps: int) -> str:
+def task(*, hours: float, steps: int) -> str:
     """What OpenHands is told: the rules of the house, its limits, then the competition."""
-    name = "INSTRUCTIONS_OBFUSCATED_FILE" if instructions == "obfuscated" else "INSTRUCTIONS_FILE"
-    file = Path(os.environ.get(name, f"/home/{name.removesuffix('_FILE').lower()}.txt"))
     limits = f"You have {hours:.1f} hours and {steps} steps. Nobody reads what you write; finish when you are done."
     description = (DATA / "description.md").read_text(encoding="utf-8")
-    return f"{file.read_text(encoding='utf-8')}\n{limits}\n\nDESCRIPTION\n{description}"
+    return f"{INSTRUCTIONS.read_text(encoding='utf-8')}\n{limits}\n\nDESCRIPTION\n{description}"
 
 
 def keep_code(workspace: Path) -> None:
@@ -54,7 +53,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Run OpenHands on one competition.")
     parser.add_argument("--model", required=True)
     parser.add_argument("--steps", type=int, default=500)
-    parser.add_argument("--instructions", choices=("plain", "obfuscated"), default="plain")
     asked = parser.parse_args()
     seconds = float(os.environ.get("TIME_LIMIT_SECONDS", "86400"))
     # Taken out of the environment, so that no program that OpenHands starts can print it.
@@ -81,7 +79,7 @@ def main() -> None:
     out_of_time.daemon = True
     out_of_time.start()
     try:
-        conversation.send_message(task(asked.instructions, hours=seconds / 3600, steps=asked.steps))
+        conversation.send_message(task(hours=seconds / 3600, steps=asked.steps))
         conversation.run()
     finally:
         out_of_time.cancel()

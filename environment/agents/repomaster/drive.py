@@ -12,19 +12,18 @@ DATA = Path(os.environ.get("DATA_DIR", "/home/data"))
 SUBMISSION = Path(os.environ.get("SUBMISSION_DIR", "/home/submission"))
 LOGS = Path(os.environ.get("LOGS_DIR", "/home/logs"))
 CODE = Path(os.environ.get("CODE_DIR", "/home/code"))
+INSTRUCTIONS = Path(os.environ.get("INSTRUCTIONS_FILE", "/home/instructions.txt"))
 REPOMASTER = Path(os.environ.get("REPOMASTER_DIR", "/opt/repomaster"))
 MOST_CODE_BYTES = 1 << 20
 # Where repositories and environments lie that RepoMaster fetched: not its own work.
 NOT_ITS_OWN = (".git", ".venvs", "site-packages")
 
 
-def task(instructions: str, *, hours: float) -> str:
+def task(*, hours: float) -> str:
     """What RepoMaster is told: the rules of the house, its time, then the competition."""
-    name = "INSTRUCTIONS_OBFUSCATED_FILE" if instructions == "obfuscated" else "INSTRUCTIONS_FILE"
-    file = Path(os.environ.get(name, f"/home/{name.removesuffix('_FILE').lower()}.txt"))
     description = (DATA / "description.md").read_text(encoding="utf-8")
     return (
-        f"{file.read_text(encoding='utf-8')}\nYou have {hours:.1f} hours. The data are in {DATA}; write the "
+        f"{INSTRUCTIONS.read_text(encoding='utf-8')}\nYou have {hours:.1f} hours. The data are in {DATA}; write the "
         f"predictions to {SUBMISSION / 'submission.csv'}.\n\nDESCRIPTION\n{description}"
     )
 
@@ -44,7 +43,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Run RepoMaster on one competition.")
     parser.add_argument("--model", required=True)
     parser.add_argument("--mode", choices=("search", "general"), default="search")
-    parser.add_argument("--instructions", choices=("plain", "obfuscated"), default="plain")
     asked = parser.parse_args()
     os.environ["OPENAI_MODEL"] = asked.model
     workspace = Path("workspace").absolute()
@@ -60,7 +58,7 @@ def main() -> None:
         code_execution_config={"work_dir": str(workspace), "use_docker": False},
     )
     hours = float(os.environ.get("TIME_LIMIT_SECONDS", "86400")) / 3600
-    told = task(asked.instructions, hours=hours)
+    told = task(hours=hours)
     try:
         if asked.mode == "general":
             answer = agent.run_general_code_assistant(told, work_directory=str(workspace))

@@ -17,7 +17,14 @@ from typing import Any
 import pytest
 
 import environment
-from engine.agents import find_agents, get_agent, own_agents_folder, prepare_launch, required_secrets
+from engine.agents import (
+    find_agents,
+    get_agent,
+    own_agents_folder,
+    prepare_launch,
+    required_secrets,
+    wants_obfuscated,
+)
 from tests.environment.agents import stand_ins
 
 FOLDER = Path(environment.__path__[0])
@@ -64,7 +71,6 @@ class World:
                 "CODE_DIR": str(self.place / "code"),
                 "AGENT_DIR": str(self.place / "agent"),
                 "INSTRUCTIONS_FILE": str(FOLDER / "instructions.txt"),
-                "INSTRUCTIONS_OBFUSCATED_FILE": str(FOLDER / "instructions_obfuscated.txt"),
                 "VALIDATE_SCRIPT": str(self.place / "validate_submission.sh"),
                 "OPENHANDS_PYTHON": sys.executable,
                 "MLAB_DIR": str(package_folder),
@@ -159,21 +165,10 @@ def test_repomaster_can_do_without_a_search(world: World) -> None:
     assert world.seen()["how"] == "general"
 
 
-@pytest.mark.parametrize(
-    ("agent_id", "package"),
-    [
-        ("openhands/obfuscated", stand_ins.OPENHANDS),
-        ("mlab/obfuscated", stand_ins.MLAB),
-        ("repomaster/obfuscated", stand_ins.REPOMASTER),
-    ],
-)
-def test_obfuscated_instructions_name_no_competition(
-    world: World, agent_id: str, package: dict[str, str]
-) -> None:
-    done = world.run(agent_id, package)
-    assert done.returncode == 0, done.stdout
-    assert "Kaggle" not in world.seen()["message"]
-    assert "machine learning problem" in world.seen()["message"]
+@pytest.mark.parametrize("agent_id", [f"{name}/obfuscated" for name in FOREIGN])
+def test_each_can_be_told_its_task_without_the_competitions_name(agent_id: str) -> None:
+    assert wants_obfuscated(get_agent(agent_id, [own_agents_folder()]))
+    assert not wants_obfuscated(get_agent(agent_id.partition("/")[0], [own_agents_folder()]))
 
 
 def test_all_that_they_are_made_of_is_pinned_and_secrets_come_as_variables_alone() -> None:
