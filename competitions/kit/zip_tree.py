@@ -6,6 +6,7 @@ The whole is found harmless before anything is taken from it.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
 import zipfile
@@ -31,6 +32,7 @@ _LOCAL_HEADER_BYTES = 30
 _AT_ONCE = 4 << 20  # bytes of a member that is rather read at one go than through a stream
 _BLOCK = 1 << 20
 _ENCRYPTED = 0x1
+_UNUSUAL = re.compile(r"(^|/)\.{0,2}(/|$)|\\")  # paths that are not spelt in the shortest way
 
 
 def _nobody(count: int) -> None:
@@ -48,7 +50,7 @@ class ZipTree:
         self._rows: dict[str, int] = {}
         self._folders = {"."}
         for row, name in enumerate(found.names):
-            place = safe_path(name).as_posix()
+            place = safe_path(name).as_posix() if _UNUSUAL.search(name) else name
             if name.endswith(("/", "\\")):
                 self._add_folders(place)
                 continue
@@ -100,7 +102,7 @@ class ZipTree:
     @property
     def root(self) -> ZipPath:
         """The folder that holds everything."""
-        return ZipPath(self, PurePosixPath())
+        return ZipPath(self, ".")
 
     @property
     def size(self) -> int:
@@ -233,50 +235,49 @@ class ZipPath:
     """A file or folder of a zip, used as a `pathlib.Path` is; see `competitions.raw`."""
 
     _tree: ZipTree
-    _path: PurePosixPath
+    _place: str
 
     def __str__(self) -> str:
-        return str(self._tree.path / self._path)
+        return str(self._tree.path / self._place)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ZipPath) and (self._tree, self._path) == (other._tree, other._path)
+        return isinstance(other, ZipPath) and (self._tree, self._place) == (other._tree, other._place)
 
     def __hash__(self) -> int:
-        return hash(self._path)
+        return hash(self._place)
 
     def __lt__(self, other: ZipPath) -> bool:
-        return self._path < other._path
+        return self._place.split("/") < other._place.split("/")
 
     def __truediv__(self, key: str | os.PathLike[str]) -> ZipPath:
-        return ZipPath(self._tree, self._path / key)
+        name = os.fspath(key)
+        if self._place == "." or _UNUSUAL.search(name):
+            return ZipPath(self._tree, str(PurePosixPath(self._place, name)))
+        return ZipPath(self._tree, f"{self._place}/{name}")
 
     @property
     def name(self) -> str:
         """The last part."""
-        return self._path.name
+        return self._place.rpartition("/")[2]
 
     @property
     def stem(self) -> str:
         """The last part without its suffix."""
-        return self._path.stem
+        return PurePosixPath(self._place).stem
 
     @property
     def suffix(self) -> str:
         """The suffix with its dot."""
-        return self._path.suffix
+        return PurePosixPath(self._place).suffix
 
     @property
     def parent(self) -> ZipPath:
         """The folder it lies in."""
-        return ZipPath(self._tree, self._path.parent)
-
-    @property
-    def _place(self) -> str:
-        return str(self._path)
+        return ZipPath(self._tree, self._place.rpartition("/")[0] or ".")
 
     def relative_to(self, other: ZipPath) -> PurePosixPath:
         """The way to it from a folder that it lies below."""
-        return self._path.relative_to(other._path)
+        return PurePosixPath(self._place).relative_to(other._place)
 
     def exists(self) -> bool:
         """Whether there is such a file or folder."""
