@@ -19,6 +19,7 @@ from benchmarks import console_world
 from benchmarks.console_world import PLAYED, places_in
 from benchmarks.measuring import Comparison, Reading, compare, until_drawn
 from benchmarks.terminal import Terminal
+from competitions import registry
 from engine.runs import protocol
 
 _SMALLEST = """
@@ -131,15 +132,17 @@ def _stopped(busy: Path) -> Iterator[Reading]:
 
 
 def _large_logs(busy: Path, rounds: int) -> Iterator[Comparison | Reading]:
-    log = next((busy / "state" / "runs").rglob(f"run-1/{protocol.LOG}"))
+    # The sweep opens with its cursor on this run.
+    run = console_world.first_live(places_in(busy), registry.splits()["low"][0])
+    log = busy / "state" / "runs" / PLAYED / f"run-{run}" / protocol.LOG
     _make_sparse(log, _HUGE)
     opened = []
     for _round in range(rounds):
-        with _opened(busy, "overview", b"played") as terminal:
+        with _opened(busy, f"sweep:{PLAYED}", b"played") as terminal:
             time.sleep(_SETTLED_SECONDS)
             terminal.forget()
             began = time.perf_counter()
-            terminal.type(":run 1\r")
+            terminal.type("l")
             opened.append(terminal.until(b"the very last line") - began)
             terminal.type("g")
             terminal.until(b"the very first line")
@@ -155,14 +158,14 @@ def _large_logs(busy: Path, rounds: int) -> Iterator[Comparison | Reading]:
         ("needle-[0-9]+", ("-i", "-E"), 2.0),
         ("(needle|haystack)-4", ("-i", "-E"), 2.0),
     ):
-        yield _search(busy, log, typed, flags, promise, rounds)
+        yield _search(busy, log, run, typed, flags, promise, rounds)
 
 
 def _search(
-    busy: Path, log: Path, typed: str, flags: tuple[str, ...], promise: float, rounds: int
+    busy: Path, log: Path, run: int, typed: str, flags: tuple[str, ...], promise: float, rounds: int
 ) -> Comparison:
     found, grepped = [], []
-    with _opened(busy, "run:1", b"following") as terminal:
+    with _opened(busy, f"run:{run}", b"following") as terminal:
         for _round in range(rounds):
             terminal.type("g")
             terminal.until(b"the very first line")

@@ -17,7 +17,7 @@ from engine.runs import protocol
 from engine.runs.runner.loop import USAGE_SECONDS_PER_ATTEMPT
 from foundation.locks import FileLock
 from state import runs, submissions, sweeps, transitions
-from state.database import Database, open_for_writing
+from state.database import Database, open_for_reading, open_for_writing
 from state.lifecycle import Outcome
 from state.records import Grade, Run, SweepSpec
 from state.transitions import Exit
@@ -48,6 +48,15 @@ def build(places: Places, *, ended: int = 0) -> None:
         for place, run in enumerate(played[:LIVE]):
             _start(places, database, run, ago=60.0 * (place + 1))
     database.close()
+
+
+def first_live(places: Places, competition_id: str) -> int:
+    """The live run of a competition."""
+    database = open_for_reading(places.state_dir)
+    try:
+        return next(run.id for run in runs.live(database) if run.competition_id == competition_id)
+    finally:
+        database.close()
 
 
 def play(places: Places, lines_per_second: float) -> None:

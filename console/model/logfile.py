@@ -21,8 +21,8 @@ from environment.runlog import LogPart, log_parts
 # A line without an end is cut here, at positions that are the same from whichever side it is read.
 LONGEST_LINE = 1 << 16
 _BLOCK = 1 << 16
-_SEARCH_BLOCK = 1 << 18
-_COUNT_BLOCK = 1 << 22
+# Smaller than what the allocator maps anew each time, which would halve the speed.
+_SEARCH_BLOCK = 96 << 10
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,18 @@ class LogLine:
 
 
 @dataclass(frozen=True)
-class _Stretch:
-    """An opened part, by descriptor, so that it can be read on even when the warden drops it."""
+class Stretch:
+    """Bytes of an opened part, by descriptor, so that it can be read on even when the warden drops it.
+
+    Attributes:
+        start: the position of the first byte.
+        at: where in the file that byte is.
+    """
 
     descriptor: int
     start: int
     end: int
+    at: int = 0
 
 
 class LogFile:
@@ -55,7 +61,7 @@ class LogFile:
         self.path = path
         self._parts_of = parts_of
         self._open: dict[Path, int] = {}
-        self._stretches: tuple[_Stretch, ...] = ()
+        self._stretches: tuple[Stretch, ...] = ()
         self._starts: tuple[int, ...] = ()
         self.refresh()
 
@@ -114,19 +120,18 @@ class LogFile:
         if position < stretch.start:
             return self._end_before(stretch)
         position = min(position, stretch.end - 1)
-        floor = max(stretch.start, _cut_before(position))
-        block = self._read(stretch, floor, position)
-        newline = block.rfind(b"\n")
-        if newline >= 0:
-            return floor + newline + 1
-        if floor == stretch.start:
+        begin = self._unbroken_from(stretch, position - 2 * LONGEST_LINE)
+        floor = max(begin, _cut_before(position))
+        newline = self._last_newline(floor, position)
+        if newline is not None:
+            return newline + 1
+        if floor == begin:
             return floor
         # `floor` is a cut only if no line feed is within a line's greatest length before it.
-        before = max(stretch.start, floor - LONGEST_LINE)
-        newline = self._read(stretch, before, floor).rfind(b"\n")
-        if newline >= 0:
-            return before + newline + 1
-        return floor if floor - LONGEST_LINE >= stretch.start else stretch.start
+        newline = self._last_newline(max(begin, floor - LONGEST_LINE), floor)
+        if newline is not None:
+            return newline + 1
+        return floor if floor - LONGEST_LINE >= begin else begin
 
     def count_lines(self, start: int, end: int) -> int:
         """Count the line feeds between two positions."""
@@ -140,7 +145,7 @@ class LogFile:
             if stretch is None:
                 break
             position = max(position, stretch.start)
-            block = self._read(stretch, position, min(stretch.end, position + _SEARCH_BLOCK))
+            block = self._run(position, position + _SEARCH_BLOCK)
             if not block:
                 break
             found = needle.first(block)
@@ -148,8 +153,7 @@ class LogFile:
                 return self._line_from(self.line_start(position + found))
             # The next block begins with the line that this one cuts in two, unless that never ends.
             whole = block.rfind(b"\n") + 1
-            last = position + len(block) >= stretch.end
-            position += whole if whole and not last else len(block)
+            position += whole if whole and len(block) == _SEARCH_BLOCK else len(block)
         return None
 
     def search_back(
@@ -171,7 +175,7 @@ class LogFile:
 
     def blocks(self, start: int, end: int) -> Iterator[bytes]:
         """Read what is kept between two positions, block by block; what was cut is passed over."""
-        return (block for _position, block in self._blocks(start, end, _COUNT_BLOCK))
+        return (block for _position, block in self._blocks(start, end, _SEARCH_BLOCK))
 
     def matching(
         self, pattern: re.Pattern[bytes], start: int, count: int, *, wanted: Callable[[], bool]
@@ -200,10 +204,10 @@ class LogFile:
         if position < stretch.start:
             cut = stretch.start - position
             return LogLine(position, stretch.start, b"[%d bytes of the log were cut here]" % cut)
-        limit = min(stretch.end, _cut_after(position))
+        limit = _cut_after(position)
         content, at = b"", position
         while at < limit:
-            block = self._read(stretch, at, min(limit, at + 4096 if not content else at + _BLOCK))
+            block = self._run(at, min(limit, at + (_BLOCK if content else 4096)))
             if not block:
                 break
             newline = block.find(b"\n")
@@ -225,36 +229,70 @@ class LogFile:
         return lines
 
     def _blocks(self, start: int, end: int, length: int = _BLOCK) -> Iterator[tuple[int, bytes]]:
-        for stretch in self._stretches:
-            position = max(start, stretch.start)
-            while position < min(end, stretch.end):
-                block = self._read(stretch, position, min(end, stretch.end, position + length))
-                if not block:
-                    break
-                yield position, block
-                position += len(block)
+        position = start
+        while position < end and (stretch := self._stretch_at(position)) is not None:
+            position = max(position, stretch.start)
+            block = self._run(position, min(end, position + length))
+            if not block:
+                break
+            yield position, block
+            position += len(block)
 
-    def _stretch_at(self, position: int) -> _Stretch | None:
+    def _run(self, position: int, end: int) -> bytes:
+        """What is from a position on without a gap, over as many parts as it takes."""
+        blocks: list[bytes] = []
+        place = max(0, bisect_right(self._starts, position) - 1)
+        while position < end and place < len(self._stretches):
+            stretch = self._stretches[place]
+            block = self._read(stretch, position, min(end, stretch.end)) if position >= stretch.start else b""
+            blocks.append(block)
+            position += len(block)
+            if not block or position < stretch.end:
+                break
+            place += 1
+        return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+
+    def _stretch_at(self, position: int) -> Stretch | None:
         """The stretch that holds a position, or the next one behind it where it is in a gap."""
         place = bisect_right(self._starts, position) - 1
         if place >= 0 and position < self._stretches[place].end:
             return self._stretches[place]
         return self._stretches[place + 1] if place + 1 < len(self._stretches) else None
 
-    def _end_before(self, stretch: _Stretch) -> int:
-        place = self._stretches.index(stretch)
+    def _unbroken_from(self, stretch: Stretch, floor: int) -> int:
+        """Where what leads to a stretch begins without a gap, as far back as `floor` or a little further."""
+        place = self._place_of(stretch)
+        while place and stretch.start > floor and self._stretches[place - 1].end == stretch.start:
+            place -= 1
+            stretch = self._stretches[place]
+        return stretch.start
+
+    def _last_newline(self, start: int, end: int) -> int | None:
+        found = None
+        for position, block in self._blocks(start, end):
+            newline = block.rfind(b"\n")
+            found = found if newline < 0 else position + newline
+        return found
+
+    def _end_before(self, stretch: Stretch) -> int:
+        place = self._place_of(stretch)
         return self._stretches[place - 1].end if place else 0
 
-    def _read(self, stretch: _Stretch, start: int, end: int) -> bytes:
-        return os.pread(stretch.descriptor, end - start, start - stretch.start) if end > start else b""
+    def _place_of(self, stretch: Stretch) -> int:
+        return bisect_right(self._starts, stretch.start) - 1
 
-    def _opened(self, part: LogPart) -> _Stretch | None:
+    def _read(self, stretch: Stretch, start: int, end: int) -> bytes:
+        if end <= start:
+            return b""
+        return os.pread(stretch.descriptor, end - start, stretch.at + start - stretch.start)
+
+    def _opened(self, part: LogPart) -> Stretch | None:
         if part.path not in self._open:
             descriptor = _open_regular(part.path)
             if descriptor is None:
                 return None
             self._open[part.path] = descriptor
-        return _Stretch(self._open[part.path], part.start, part.start + part.length)
+        return Stretch(self._open[part.path], part.start, part.start + part.length)
 
     def _close_all_but(self, kept: set[Path]) -> None:
         for path in [path for path in self._open if path not in kept]:

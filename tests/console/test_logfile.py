@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.model.logfile import LONGEST_LINE, LogFile
+from environment.capped_log import CUT_MARK
 
 lines_of_bytes = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=60)
 
@@ -82,7 +83,6 @@ def test_a_log_that_comes_later_is_found(log: Path) -> None:
 
 def test_the_gap_of_a_log_over_its_limit_is_told(log: Path) -> None:
     head = b"head\n"
-    from environment.capped_log import CUT_MARK
 
     log.write_bytes(head + CUT_MARK)
     log.with_name("run.log.1000").write_bytes(b"tail 1\n")
@@ -138,4 +138,22 @@ def test_lines_are_counted(log: Path) -> None:
     log.write_bytes(b"a\nb\nc\n")
     file = LogFile(log)
     assert file.count_lines(2, file.end) == 2
+    file.close()
+
+
+def test_a_line_that_goes_on_in_the_next_segment_is_one_line(log: Path) -> None:
+    """The warden begins a segment at a number of bytes, wherever in a line that is."""
+    text = b"".join(b"line %d of a log\n" % number for number in range(300))
+    for start in range(0, len(text), 50):
+        log.with_name(f"run.log.{start}").write_bytes(text[start : start + 50])
+    log.write_bytes(CUT_MARK)
+    file = LogFile(log)
+    lines = file.forward(0, 1000)
+    assert [line.content for line in lines] == text.split(b"\n")[:-1]
+    assert file.backward(file.end, 1000) == lines
+    found = file.search(re.compile(rb"e 1\d\d of"), 0, wanted=always)
+    assert found is not None and found.content == b"line 100 of a log"
+    last = file.search_back(re.compile(rb"line 2\d\d "), file.end, wanted=always)
+    assert last is not None and last.content == b"line 299 of a log"
+    assert file.count_lines(0, file.end) == 300
     file.close()
