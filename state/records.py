@@ -307,7 +307,13 @@ class Experiment:
 
 @dataclass(frozen=True)
 class UsageSample:
-    """What one attempt used at one moment; None where it could not be measured."""
+    """What one attempt used at one moment; None where it could not be measured.
+
+    Attributes:
+        gpu_percent: how busy its GPUs were, on average; others may share them.
+        gpu_memory_bytes: what is taken of the memory of its GPUs together.
+        network_bytes: what has gone in and out of its own network since it began.
+    """
 
     attempt_id: int
     at: float
@@ -315,3 +321,6 @@ class UsageSample:
     memory_bytes: int | None
     disk_bytes: int | None
     processes: int | None
+    gpu_percent: float | None = None
+    gpu_memory_bytes: int | None = None
+    network_bytes: int | None = None

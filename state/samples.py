@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import astuple, fields
 from pathlib import Path
 
 from state.records import UsageSample
@@ -19,9 +20,17 @@ CREATE TABLE IF NOT EXISTS usage (
     memory_bytes INTEGER,
     disk_bytes INTEGER,
     processes INTEGER,
+    gpu_percent REAL,
+    gpu_memory_bytes INTEGER,
+    network_bytes INTEGER,
     PRIMARY KEY (attempt_id, at)
 ) WITHOUT ROWID, STRICT
 """
+
+
+# What the first files of samples did not have.
+_LATER = {"gpu_percent": "REAL", "gpu_memory_bytes": "INTEGER", "network_bytes": "INTEGER"}
+_NAMES = tuple(field.name for field in fields(UsageSample))
 
 
 class Samples:
@@ -38,13 +47,18 @@ class Samples:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute(_SCHEMA)
+            for name in self._lacking():
+                self._connection.execute(f"ALTER TABLE usage ADD COLUMN {name} {_LATER[name]}")
+        # A console may be newer than the engine that wrote the file.
+        lacking = self._lacking()
+        self._columns = ", ".join(f"NULL AS {name}" if name in lacking else name for name in _NAMES)
 
     def add(self, samples: Sequence[UsageSample]) -> None:
         """Keep samples; one that is already there is left as it is."""
         self._connection.execute("BEGIN IMMEDIATE")
         self._connection.executemany(
-            "INSERT OR IGNORE INTO usage VALUES (?, ?, ?, ?, ?, ?)",
-            [(s.attempt_id, s.at, s.cpu_percent, s.memory_bytes, s.disk_bytes, s.processes) for s in samples],
+            f"INSERT OR IGNORE INTO usage ({', '.join(_NAMES)}) VALUES ({', '.join('?' * len(_NAMES))})",
+            [astuple(sample) for sample in samples],
         )
         self._connection.execute("COMMIT")
 
@@ -59,7 +73,8 @@ class Samples:
     def of_attempt(self, attempt_id: int, *, since: float = 0.0) -> list[UsageSample]:
         """Read an attempt's samples in order of time."""
         rows = self._connection.execute(
-            "SELECT * FROM usage WHERE attempt_id = ? AND at > ? ORDER BY at", (attempt_id, since)
+            f"SELECT {self._columns} FROM usage WHERE attempt_id = ? AND at > ? ORDER BY at",
+            (attempt_id, since),
         ).fetchall()
         return read_all(UsageSample, rows)
 
@@ -74,10 +89,16 @@ class Samples:
     def latest(self) -> dict[int, UsageSample]:
         """Read the latest sample of every attempt."""
         rows = self._connection.execute(
-            "SELECT usage.* FROM usage JOIN (SELECT attempt_id AS a, MAX(at) AS t FROM usage GROUP BY attempt_id)"
+            f"SELECT {self._columns} FROM usage"
+            " JOIN (SELECT attempt_id AS a, MAX(at) AS t FROM usage GROUP BY attempt_id)"
             " ON attempt_id = a AND at = t"
         ).fetchall()
         return {sample.attempt_id: sample for sample in read_all(UsageSample, rows)}
+
+    def _lacking(self) -> set[str]:
+        """Which of the later columns the file does not have."""
+        known = {row["name"] for row in self._connection.execute("PRAGMA table_info(usage)")}
+        return set(_LATER) - known if known else set()
 
     def close(self) -> None:
         """Close the connection."""

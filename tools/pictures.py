@@ -1,67 +1,87 @@
-"""Draw the README's pictures: the real app on a finished demo, without a terminal, at a moment that stands still."""
+"""Draw the README's pictures: the real app, without a terminal, on made-up states at a moment that stands still."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import re
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from console.app import ConsoleApp
-from console.config import read_settings
-from engine.demo.sweep import BASELINE, demo_places
-from engine.places import Places, find_places
-from state import events, runs
-from state.database import open_for_reading
+from console.config import Settings
+from console.theme import PALETTE_NAMES
+from engine.control.status import lock_path
+from engine.places import Places
+from foundation.locks import FileLock
+from tests.console import worlds
+from tests.console.worlds import FrozenClock, World
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
-SIZE = (120, 30)
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 
 
-class StillClock:
-    """A clock that stands where the demo's last event happened."""
+@dataclass(frozen=True)
+class Picture:
+    """What is drawn.
 
-    def __init__(self, moment: float) -> None:
-        self._moment = moment
+    Attributes:
+        world: makes the state.
+        shows: a text that is seen once everything is there.
+    """
 
-    def now(self) -> float:
-        """Seconds since the epoch."""
-        return self._moment
+    name: str
+    world: Callable[[Places], World]
+    screen: str
+    keys: Sequence[str]
+    shows: str
+    theme: str = "dark"
+    size: tuple[int, int] = (132, 34)
 
-    def monotonic(self) -> float:
-        """The machine's own monotonic time: nothing drawn depends on it."""
-        return time.monotonic()
+
+PICTURES = (
+    Picture("sweep", worlds.busy, "sweep:aide-o3-lite", ("j", "right"), "any medal, 1 of 3"),
+    Picture("run", worlds.busy, "run:81", ("tab", "tab"), "invalid submission"),
+    Picture("board", worlds.scored, "board", (), "imported: operand", size=(132, 30)),
+    Picture("compare", worlds.scored, "board", ("space", "j", "c"), "that decide", "light", (132, 30)),
+)
 
 
-async def draw(
-    places: Places, name: str, screen: str, *, keys: Sequence[str], shows: str, theme: str
-) -> None:
-    """Open the app on a screen, press keys, wait until it shows a text, and keep what is seen."""
-    with_state = open_for_reading(places.state_dir)
-    try:
-        moment = events.newest(with_state, limit=1)[0].at
-    finally:
-        with_state.close()
-    settings = read_settings(places.config_file, theme=theme, ascii_only=False)
-    app = ConsoleApp(places, settings, screen=screen, demo=True, clock=StillClock(moment))
-    async with app.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        await pilot.press(*keys)
-        give_up = time.monotonic() + PATIENCE_SECONDS
-        while shows not in _words(svg := app.export_screenshot(title="mlebench-console")):
-            if time.monotonic() > give_up:
-                raise SystemExit(f"{name}: '{shows}' is not seen on the screen {screen}")
-            await pilot.pause(0.1)
+async def draw(picture: Picture) -> None:
+    """Open the app on a state, press keys, wait until it shows a text, and keep what is seen."""
+    with tempfile.TemporaryDirectory() as folder:
+        places = worlds.places_in(Path(folder))
+        picture.world(places).database.close()
+        with FileLock(lock_path(places)) as engine:
+            engine.acquire()
+            settings = Settings(palette=PALETTE_NAMES[picture.theme])
+            app = ConsoleApp(places, settings, screen=picture.screen, clock=FrozenClock())
+            async with app.run_test(size=picture.size) as pilot:
+                await _until(lambda: app.engine is not None and "engine ok" in _seen(app))
+                await pilot.press(*picture.keys)
+                await _until(lambda: picture.shows in _seen(app))
+                svg = app.export_screenshot(title="mlebench-console")
     IMAGES.mkdir(parents=True, exist_ok=True)
-    (IMAGES / f"{name}.svg").write_text(_self_contained(svg), encoding="utf-8")
+    (IMAGES / f"{picture.name}.svg").write_text(_self_contained(svg), encoding="utf-8")
 
 
-def _words(svg: str) -> str:
-    """The text of a picture, without its markup."""
-    return re.sub(r"<[^>]*>", "", svg).replace("&#160;", " ")
+async def _until(true: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    # Several times in a row: what is still being drawn is not kept.
+    held = 0
+    while held < 5:
+        if time.monotonic() > give_up:
+            raise SystemExit("a picture never showed what it should")
+        await asyncio.sleep(0.1)
+        held = held + 1 if true() else 0
+
+
+def _seen(app: ConsoleApp) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 def _self_contained(svg: str) -> str:
@@ -69,28 +89,16 @@ def _self_contained(svg: str) -> str:
     return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
 
 
-def _telling_run(places: Places) -> int:
-    """The run whose picture says most: the first of the baseline's with a medal."""
-    database = open_for_reading(places.state_dir)
-    try:
-        return next(run.id for run in runs.of_sweep(database, BASELINE) if run.outcome == "silver")
-    finally:
-        database.close()
-
-
 def main() -> None:
     """Draw all pictures."""
     parser = argparse.ArgumentParser(prog="make pictures", description=__doc__)
-    parser.add_argument("--state-dir", type=Path, help="the state beside whose demo to draw")
-    places = demo_places(find_places(state_dir=parser.parse_args().state_dir))
-    run = f"run:{_telling_run(places)}"
-    for name, screen, keys, shows, theme in (
-        ("sweep", f"sweep:{BASELINE}", (), "spooky-author-identification", "dark"),
-        ("run", run, (), "submission is valid", "dark"),
-        ("board", "board", (), "Famou-Agent 2.0", "dark"),
-        ("overview-light", "overview", (), BASELINE, "light"),
-    ):
-        asyncio.run(draw(places, name, screen, keys=keys, shows=shows, theme=theme))
+    parser.add_argument("names", nargs="*", help="which; all if none is named")
+    wanted = parser.parse_args().names
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    for picture in PICTURES:
+        if not wanted or picture.name in wanted:
+            asyncio.run(draw(picture))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from state.records import UsageSample
@@ -23,6 +24,9 @@ class Usage:
     memory_bytes: tuple[Point, ...] = ()
     disk_bytes: tuple[Point, ...] = ()
     processes: tuple[Point, ...] = ()
+    gpu_percent: tuple[Point, ...] = ()
+    gpu_memory_bytes: tuple[Point, ...] = ()
+    network_rate: tuple[Point, ...] = ()
     latest: UsageSample | None = None
 
 
@@ -43,12 +47,28 @@ def read_usage(state_dir: Path, attempt_id: int) -> Usage:
         memory_bytes=_curve(found, lambda sample: sample.memory_bytes),
         disk_bytes=_curve(found, lambda sample: sample.disk_bytes),
         processes=_curve(found, lambda sample: sample.processes),
+        gpu_percent=_curve(found, lambda sample: sample.gpu_percent),
+        gpu_memory_bytes=_curve(found, lambda sample: sample.gpu_memory_bytes),
+        network_rate=_thinned(_rates(found)),
         latest=found[-1] if found else None,
     )
 
 
+def _rates(samples: list[UsageSample]) -> list[Point]:
+    """Bytes a second between samples of a counter; one that begins anew gives none for that moment."""
+    counted = [(sample.at, sample.network_bytes) for sample in samples if sample.network_bytes is not None]
+    return [
+        (at, (now - before) / (at - earlier))
+        for (earlier, before), (at, now) in pairwise(counted)
+        if at > earlier and now >= before
+    ]
+
+
 def _curve(samples: list[UsageSample], value: Callable[[UsageSample], float | None]) -> tuple[Point, ...]:
-    points = [(sample.at, float(known)) for sample in samples if (known := value(sample)) is not None]
+    return _thinned([(sample.at, float(known)) for sample in samples if (known := value(sample)) is not None])
+
+
+def _thinned(points: list[Point]) -> tuple[Point, ...]:
     if len(points) <= _MOST_POINTS:
         return tuple(points)
     # Of neighbours the largest stays: a peak is what one looks for.

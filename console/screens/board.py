@@ -70,7 +70,8 @@ class BoardScreen(ConsoleScreen):
         rows = self.query_one("#rows", LineList)
         signs = self.app.signs
         width = rows.scrollable_content_region.width or self.size.width
-        look = Look(self._order, width, signs, self._words, frozenset(self._marked))
+        longest = board_lines.longest_label(self._board.rows)
+        look = Look(self._order, width, signs, longest, self._words, frozenset(self._marked))
         summary = board_lines.summary(self._board.rows, self.size.width, signs)
         told = self._told(self.size.width)
         self.query_one("#header", Painted).show(*summary, *told, *(((),) if summary or told else ()))
@@ -185,7 +186,9 @@ class BoardScreen(ConsoleScreen):
 
     def _column(self) -> str:
         rows = self.query_one("#rows", LineList)
-        shown = board_lines.columns_shown(rows.scrollable_content_region.width or self.size.width)
+        shown = board_lines.columns_shown(
+            rows.scrollable_content_region.width or self.size.width, self._board.rows
+        )
         return shown[min(rows.column, len(shown) - 1)]
 
     def _row(self) -> Row | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+
 from console.model import wording
 from console.model.filters import words_accept
 from console.model.scoreboard import Subject, subject_of
@@ -16,6 +18,7 @@ from engine.scoreboard import COLUMNS, Row, Standing
 SORTS = ("name", "models", *COLUMNS, "hours", "date", "seeds")
 _TITLES = {"name": "agent", "models": "models", "hours": "h", "date": "date", "seeds": "seeds"}
 _MARGIN = 3
+_LEAST_MODELS = 12
 # Footnotes that hold for a whole table or kind of row, beside the notes of single rows.
 _PADDED = "padded: incomplete seeds count as failing"
 _NOTE_ADDITIONAL = (
@@ -37,11 +40,12 @@ class Order:
 
 @dataclass(frozen=True)
 class Look:
-    """How the table is looked at."""
+    """How the table is looked at; `longest` is how many cells the longest name takes."""
 
     order: Order
     width: int
     signs: Signs
+    longest: int = 0
     words: str = ""
     marked: frozenset[Subject] = frozenset()
 
@@ -58,14 +62,23 @@ class _Layout:
         return end - begin
 
 
-def columns_shown(width: int) -> tuple[str, ...]:
+def columns_shown(width: int, rows: Sequence[Row]) -> tuple[str, ...]:
     """Which columns find room, in their order: the cursor chooses among these."""
-    return tuple(_layout(width).places)
+    return tuple(_layout(width, longest_label(rows)).places)
+
+
+def longest_label(rows: Sequence[Row]) -> int:
+    """How many cells the longest name takes."""
+    return max((cell_len(_label(row)) for row in rows), default=0)
+
+
+def _label(row: Row) -> str:
+    return {"own": f"ours: {row.name}", "imported": f"imported: {row.name}"}.get(row.table, row.name)
 
 
 def titles(look: Look) -> Pieces:
     """The names of the columns, an arrow at the one that sorts."""
-    layout, order = _layout(look.width), look.order
+    layout, order = _layout(look.width, look.longest), look.order
     pieces: list[Piece] = [(" " * _MARGIN, "text")]
     for column in layout.places:
         arrow = ""
@@ -161,13 +174,15 @@ def _notes_of(row: Row) -> tuple[str, ...]:
     return (*((_PADDED,) if row.padded else ()), *((row.note,) if row.note else ()))
 
 
-def _layout(width: int) -> _Layout:
+def _layout(width: int, longest: int) -> _Layout:
     cell = 13 if width >= 140 else 11 if width >= 100 else 8
     tail = 32 if width >= 140 else 23 if width >= 100 else 17
     date = 12 if width >= 140 else 0
     room = width - _MARGIN - len(COLUMNS) * cell - 5 - date - tail
-    models = min(44, room * 2 // 5) if room >= 36 else 0
-    sizes = {"name": max(14, min(44, room - models)), "models": models}
+    # Names take what they need; models what that leaves, unless it is too little to tell them apart.
+    name = max(14, min(44, room, longest + 2))
+    models = min(60, room - name) if room - name >= _LEAST_MODELS else 0
+    sizes = {"name": name if models else max(14, min(44, room)), "models": models}
     sizes |= dict.fromkeys(COLUMNS, cell) | {"hours": 5, "date": date, "seeds": tail}
     places: dict[str, tuple[int, int]] = {}
     begin = _MARGIN
@@ -179,17 +194,16 @@ def _layout(width: int) -> _Layout:
 
 
 def _line(row: Row, look: Look, notes: dict[str, int]) -> Line:
-    layout, signs, ours = _layout(look.width), look.signs, _is_ours(row)
+    layout, signs, ours = _layout(look.width, look.longest), look.signs, _is_ours(row)
     if subject_of(row) in look.marked:
         mark = f" {signs.marked} "
     else:
         mark = "   " if not ours else f" {'>' if signs.cursor == '|' else '▸'} "
-    label = {"own": f"ours: {row.name}", "imported": f"imported: {row.name}"}.get(row.table, row.name)
     pieces: list[Piece] = [(mark, "accent")]
     for column in layout.places:
         size = layout.width(column)
         if column == "name":
-            text = foreign(label, size - 1, ellipsis=signs.ellipsis)
+            text = foreign(_label(row), size - 1, ellipsis=signs.ellipsis)
             pieces.append((text + " ", "strong" if ours else "text"))
         elif column == "models":
             pieces.append((foreign(row.llms, size - 1, ellipsis=signs.ellipsis) + " ", "dim"))

@@ -74,7 +74,7 @@ def _difference(name: str, part: Difference) -> Line:
 
 def _duel(duel: Duel, width: int, signs: Signs) -> Line:
     scores = width >= 110
-    room = max(16, min(46, width - 2 * _HALF - 36 - (36 if scores else 0)))
+    room = max(16, min(48, width - 2 * _HALF - 34 - (31 if scores else 0)))
     pieces: list[Piece] = [
         ("  ", "text"),
         (foreign(duel.competition_id, room, ellipsis=signs.ellipsis), "text"),

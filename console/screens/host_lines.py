@@ -103,12 +103,17 @@ def _disk(name: str, free: int | None, total: int | None, width: int, signs: Sig
 def _title(width: int) -> Line:
     name = f"  {'competition':<{_name_width(width)}}"
     return Line(
-        ((f"{name} {'seed':>4} {'cpus':>6} {'memory':>9} {'disk':>9} {'procs':>6} {'since':>6}", "dim"),)
+        (
+            (
+                f"{name} {'seed':>4} {'cpus':>6} {'memory':>9} {'disk':>9} {'GPU':>6} {'procs':>6} {'since':>6}",
+                "dim",
+            ),
+        )
     )
 
 
 def _name_width(width: int) -> int:
-    return min(48, max(14, width - 50))
+    return min(48, max(14, width - 57))
 
 
 def _user(user: User, width: int, now: float, signs: Signs) -> Line:
@@ -118,11 +123,12 @@ def _user(user: User, width: int, now: float, signs: Signs) -> Line:
     memory = wording.size(latest.memory_bytes if latest else None)
     disk = wording.size(latest.disk_bytes if latest else None)
     processes = str(latest.processes) if latest and latest.processes is not None else wording.UNKNOWN
+    gpu = f"{latest.gpu_percent:.0f} %" if latest and latest.gpu_percent is not None else wording.UNKNOWN
     since = wording.span(now - run.started_at) if run.started_at else run.state.value[:6]
     pieces: Pieces = (
         (f"  {name} ", "text"),
         (f"{run.seed:>4} ", "dim"),
-        (f"{cpu:>6} {memory:>9} {disk:>9} {processes:>6} ", "text"),
+        (f"{cpu:>6} {memory:>9} {disk:>9} {gpu:>6} {processes:>6} ", "text"),
         (f"{since:>6}  ", "dim"),
         (foreign(run.sweep_id, 20), "dim"),
     )

@@ -72,6 +72,9 @@ def resources(
         ("processors", usage.cpu_percent, _cpus, f" of {spec.cpus:g} planned"),
         ("memory", usage.memory_bytes, wording.size, memory),
         ("disk", usage.disk_bytes, wording.size, ""),
+        ("GPU busy", usage.gpu_percent, lambda value: f"{value:.0f} %", ""),
+        ("GPU memory", usage.gpu_memory_bytes, wording.size, ""),
+        ("network", usage.network_rate, lambda value: f"{wording.size(value)}/s", ""),
         ("processes", usage.processes, lambda value: f"{value:.0f}", ""),
     ]
     measured = [kind for kind in kinds if kind[1]]

@@ -48,7 +48,7 @@ def test_every_column_sorts_and_turning_it_gives_the_other_order(column: str) ->
 def test_the_additional_table_stands_apart_with_its_footnotes() -> None:
     drawn = [
         "".join(text for text, _ in line.pieces)
-        for line in lines(published_rows(), Look(Order(), 140, UNICODE))
+        for line in lines(published_rows(), Look(Order(), 140, UNICODE, 30))
     ]
     heading = next(place for place, text in enumerate(drawn) if "additional table" in text)
     assert not any("Disarray" in text for text in drawn[:heading])

@@ -66,6 +66,7 @@ class World:
         began: float = 22 * HOUR,
         concurrency: int = 8,
         demo: bool = False,
+        gpus: int = 0,
     ) -> None:
         spec = SweepSpec(
             agent_id=agent,
@@ -74,6 +75,7 @@ class World:
             seeds=seeds,
             time_limit_seconds=limit,
             demo=demo,
+            gpus=gpus,
         )
         sweeps.create(
             self.database,
@@ -174,8 +176,8 @@ class World:
         datasets.set_state(self.database, competition, "v1", DatasetState.WORKING, now=NOW - 90)
         datasets.set_step(self.database, competition, "v1", step, progress, now=NOW - 90)
 
-    def usage(self, sweep_id: str) -> None:
-        """What the live runs of a sweep have used, every quarter of an hour."""
+    def usage(self, sweep_id: str, *, gpus: bool = False) -> None:
+        """What the live runs of a sweep have used, every quarter of an hour, if asked also of GPUs."""
         samples = Samples(self.places.state_dir, writable=True)
         for run in runs.of_sweep(self.database, sweep_id):
             attempt = runs.latest_attempt(self.database, run.id)
@@ -191,6 +193,12 @@ class World:
                         int(2e9 + 1.5e8 * step + 4e8 * (step % 7 == 0)),
                         int(5e8 + 6e7 * step),
                         12 + step % 3,
+                        *(
+                            (55.0 + 40 * math.sin(step / 3), int(1.8e10 + 1e8 * step))
+                            if gpus
+                            else (None, None)
+                        ),
+                        int(4e7 * step * (2 + math.sin(step / 5))),
                     )
                     for step in range(count)
                 ]
@@ -231,7 +239,7 @@ def busy(places: Places) -> World:
     for competition in everything[:-1]:
         world.prepared(competition)
     world.sweep("openhands-1", everything, agent="openhands", began=4 * HOUR, concurrency=4)
-    world.sweep("aide-o3-lite", everything, agent="aide-o3")
+    world.sweep("aide-o3-lite", everything, agent="aide-o3", gpus=1)
     _fill(world, "aide-o3-lite", everything)
     run = world.run("openhands-1", low[0], 1)
     world.fail(
@@ -258,7 +266,7 @@ def busy(places: Places) -> World:
         now=NOW - 5,
     )
     world.engine(live=8, queued=41)
-    world.usage("aide-o3-lite")
+    world.usage("aide-o3-lite", gpus=True)
     return world
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
 
-from engine.gpus import GpuReader
+from engine.gpus import Gpu, GpuReader
 from engine.runs import jsonlines, protocol, reports, secrets
 from engine.runs.protocol import AgentEnd, Exit, Limited, Order, Started
 from engine.runs.reports import (
@@ -76,7 +76,7 @@ class RunnerAttempt:
         self._root: int | None = None
         self._overdue = False
         self._limits = LimitWatch(folder, self._order)
-        self._meter = UsageMeter()
+        self._meter = UsageMeter(self._order.gpu_uuids)
         self._disk = DiskMeter(folder, self._sandbox.bytes_elsewhere, disk_worker)
         self.stage = Stage.DONE if (folder / protocol.EXIT).exists() else Stage.NEW
 
@@ -228,7 +228,12 @@ class RunnerAttempt:
             jsonlines.append(self.folder / protocol.EVENTS, [line], durable=True)
             del self._unwritten[0]
 
-    def measure(self, tree: processes.Tree, *, with_disk: bool) -> None:
+    @property
+    def has_gpus(self) -> bool:
+        """Whether GPUs were given to it."""
+        return bool(self._order.gpu_uuids)
+
+    def measure(self, tree: processes.Tree, *, with_disk: bool, gpus: Sequence[Gpu] = ()) -> None:
         """Add a line to usage.jsonl if the attempt is running."""
         if self._root is not None and self.stage is Stage.RUNNING:
             if with_disk:
@@ -239,6 +244,7 @@ class RunnerAttempt:
                 now=self._clock.now(),
                 monotonic=self._clock.monotonic(),
                 disk_bytes=self._disk.take(),
+                gpus=gpus,
             )
             over = self._limits.look(found, self._clock.monotonic())
             idle = round(self._limits.idle_seconds, 1)

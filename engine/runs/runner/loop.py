@@ -149,9 +149,11 @@ class Runner:
         if not running:
             return 0
         tree = processes.look()
+        # One look for all: asking the driver takes longer than everything else here.
+        gpus = self._gpus.read() if any(attempt.has_gpus for attempt in running) else ()
         for attempt in running:
             try:
-                attempt.measure(tree, with_disk=self._measured % DISK_EVERY == 0)
+                attempt.measure(tree, with_disk=self._measured % DISK_EVERY == 0, gpus=gpus)
             except OSError as error:
                 self._log(f"usage of {attempt.folder}", error)
         self._measured += 1
