@@ -78,6 +78,20 @@ def set_state(
         _record(database, competition_id, f"dataset.{state}", text, now)
 
 
+def found(database: Database, competition_id: str, edition: str, *, steps: Sequence[str], now: float) -> None:
+    """Note that a dataset is prepared although nobody asked for it here: none of its steps was done by us."""
+    with database.transaction():
+        set_state(database, competition_id, edition, DatasetState.PREPARED, now=now)
+        database.execute(
+            "DELETE FROM dataset_steps WHERE competition_id = ? AND edition = ?", (competition_id, edition)
+        )
+        database.execute_many(
+            "INSERT INTO dataset_steps (competition_id, edition, position, name, state, note)"
+            " VALUES (?, ?, ?, ?, 'skipped', 'was found prepared')",
+            [(competition_id, edition, position, name) for position, name in enumerate(steps)],
+        )
+
+
 def set_problem(database: Database, competition_id: str, edition: str, problem: str, *, now: float) -> None:
     """Note what is wrong with a dataset without moving it; an empty text is nothing."""
     database.execute(

@@ -11,7 +11,7 @@ from pathlib import Path
 from competitions import registry
 from console.model.splits import ORDER, competition, split_of
 from engine.datasets.access import AccessState, access_of
-from engine.datasets.sources import DOWNLOAD
+from engine.datasets.sources import CHECKSUM, DOWNLOAD
 from engine.datasets.throughput import Throughput, measured
 from engine.space import free_bytes
 from state import datasets
@@ -45,6 +45,14 @@ class DatasetRow:
     def is_busy(self) -> bool:
         """Whether it is in the engine's hands."""
         return self.state in _BUSY
+
+    @property
+    def is_verifying(self) -> bool:
+        """Whether it is prepared and being verified, or waits for that."""
+        open_ = (StepState.WAITING, StepState.WORKING)
+        return self.state is DatasetState.PREPARED and any(
+            step.name == CHECKSUM and step.state in open_ for step in self.steps
+        )
 
     @property
     def access(self) -> AccessState:

@@ -24,7 +24,7 @@ from console.widgets.prompt import Prompt
 from engine.datasets.sources import DOWNLOAD
 from engine.runs.launching import edition_named
 from state.database import Database
-from state.records import DatasetState
+from state.records import StepState
 
 _ROOM_FOR_DETAIL = 28
 _SUMS, _FILES, _EVENTS, _TEXT_LINES = 3, 3, 3, 2
@@ -222,7 +222,7 @@ class DataScreen(ConsoleScreen):
         going = {
             (*row.key, row.step.name): row.step
             for row in self._board.rows
-            if row.state is DatasetState.WORKING and row.step is not None
+            if row.step is not None and row.step.state is StepState.WORKING
         }
         now = self.app.situation().now
         self._paces = {key: self._rates.see(key, step.done, step.total, now) for key, step in going.items()}

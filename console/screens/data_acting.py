@@ -45,7 +45,8 @@ def check(app: ConsoleApp, chosen: Sequence[DatasetRow]) -> None:
 
 def stop(app: ConsoleApp, chosen: Sequence[DatasetRow]) -> None:
     """Stop those that are in hand; what is downloaded stays."""
-    _ask(app, "dataset.stop", [row for row in chosen if row.is_busy], "nothing of that is being prepared")
+    found = [row for row in chosen if row.is_busy or row.is_verifying]
+    _ask(app, "dataset.stop", found, "nothing of that is being prepared or verified")
 
 
 def verify(app: ConsoleApp, chosen: Sequence[DatasetRow]) -> None:

@@ -13,7 +13,7 @@ from console.painting import Line, Piece, Pieces, bar, cut, fit, fitting, foreig
 from console.signs import Signs
 from console.theme import Role
 from engine.datasets.access import AccessState
-from state.records import DatasetState, DatasetStep
+from state.records import DatasetState, DatasetStep, StepState
 
 STATE_ROLES: dict[DatasetState, Role] = {
     DatasetState.ABSENT: "dim",
@@ -193,13 +193,13 @@ def size_text(row: DatasetRow) -> str:
 
 
 def _progress(row: DatasetRow, columns: Columns, view: View) -> Pieces:
-    if row.problem:
+    if row.problem and not row.is_verifying:
         calm = row.state in (DatasetState.WAITING, DatasetState.PREPARED)
         told = row.problem.removeprefix(f"{row.competition_id}: ")  # its name stands in the line already
         return ((foreign(told, view.width), "warn" if calm else STATE_ROLES[row.state]),)
     step = row.step
-    if row.state is not DatasetState.WORKING or step is None:
-        return ()
+    if step is None or step.state is not StepState.WORKING:
+        return (("to be verified", "dim"),) if row.is_verifying else ()
     pace = view.paces.get((*row.key, step.name), Pace())
     count = f"{row.steps_done + 1}/{len(row.steps)} " if columns.rate else ""
     rate, eta = pace_words(step, pace)

@@ -85,7 +85,7 @@ class DatasetScreen(ConsoleScreen):
     def _take(self, board: DatasetBoard) -> None:
         key = (self._competition_id, self._edition)
         self._row = next((row for row in board.rows if row.key == key), None)
-        step = self._row.step if self._row is not None and self._row.is_busy else None
+        step = self._row.step if self._row is not None else None
         self._paces = {}
         if step is not None:
             self._paces[step.name] = self._rates.see(

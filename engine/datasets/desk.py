@@ -16,6 +16,7 @@ from engine.datasets.access import state_after
 from engine.datasets.noting import Notebook
 from engine.datasets.planning import Lane, in_order, is_ready, next_lane, note_prepared
 from engine.datasets.sources import CHECK, DOWNLOAD, PREPARE
+from engine.datasets.verifications import Verifications
 from engine.runs.launching import edition_named
 from engine.space import DiskFull, free_bytes
 from engine.workers import (
@@ -26,7 +27,6 @@ from engine.workers import (
     PrepareTask,
     Progressed,
     PruneTask,
-    VerifyTask,
     WorkerPool,
 )
 from foundation.clock import Clock
@@ -77,6 +77,7 @@ class DatasetDesk:
         self._data_dir = data_dir
         self._room = room
         self._notes = Notebook(database, clock)
+        self._verifications = Verifications(database, pool, self._notes, clock, data_dir=data_dir)
         self._working: dict[int, _Work] = {}
         self._pruning: dict[int, str] = {}
         self._blameless: dict[Key, int] = {}
@@ -85,19 +86,21 @@ class DatasetDesk:
     @property
     def working(self) -> int:
         """How many datasets are being worked on."""
-        return len(self._working)
+        return len(self._working) + self._verifications.working
 
     def recover(self) -> None:
         """After a start: what an earlier engine was working on waits again."""
         for dataset in datasets.in_state(self._database, DatasetState.WORKING):
             self._notes.put_back(dataset)
         self.refresh()
+        self._verifications.recover()
 
     def step(self) -> None:
         """Start what there is room for, and tell what came too soon after something else to be told then."""
         for work in self._working.values():
             if work.untold is not None:
                 self._hear_progress(work, work.untold)
+        self._verifications.step(self._room.preparations)
         free = {
             Lane.CHECK: _CHECKS_AT_ONCE - self._in_lane(Lane.CHECK),
             Lane.DOWNLOAD: self._room.downloads - self._in_lane(Lane.DOWNLOAD),
@@ -140,13 +143,18 @@ class DatasetDesk:
                 work.cancelled = True
                 self._pool.cancel(number)
                 return
-        self._notes.stopped(dataset)
+        if self._verifications.knows(dataset):
+            self._verifications.stop(dataset)
+        else:
+            self._notes.stopped(dataset)
 
     def verify(self, dataset: Dataset) -> None:
         """Compare a prepared dataset with what is known of it."""
-        edition = edition_named(dataset.edition)
-        task = VerifyTask(dataset.competition_id, str(self._data_dir), edition)
-        self._working[self._pool.start(task, Limits())] = _Work(dataset, Lane.VERIFY, 0, company=False)
+        self._verifications.ask(dataset)
+
+    def is_verifying(self, dataset: Dataset) -> bool:
+        """Whether a dataset is being verified or waits for it."""
+        return self._verifications.knows(dataset)
 
     def prune(self, competition_id: str, parts: tuple[str, ...]) -> None:
         """Remove parts of a competition's data from the disk."""
@@ -177,6 +185,8 @@ class DatasetDesk:
                 self._notes.pruned(self._pruning.pop(news.number), news)
                 self.refresh()
             return True
+        if self._verifications.hear(news):
+            return True
         work = self._working.get(news.number)
         if work is None:
             return False
@@ -192,10 +202,7 @@ class DatasetDesk:
 
     def _is_busy(self, competition_id: str) -> bool:
         """Whether another edition of it is in hand: they share the raw data."""
-        return any(
-            work.dataset.competition_id == competition_id and work.lane is not Lane.VERIFY
-            for work in self._working.values()
-        )
+        return any(work.dataset.competition_id == competition_id for work in self._working.values())
 
     @staticmethod
     def _is_of(work: _Work, dataset: Dataset) -> bool:
@@ -233,8 +240,6 @@ class DatasetDesk:
 
     def _hear_progress(self, work: _Work, news: Progressed) -> None:
         now = self._clock.monotonic()
-        if work.lane is Lane.VERIFY:
-            return
         if news.step == work.step and now - work.told_at < _PROGRESS_SECONDS:
             work.untold = news  # the screen can't show more, and every change is a disk write
             return
@@ -246,9 +251,7 @@ class DatasetDesk:
     def _hear_end(self, work: _Work, news: Ended) -> None:
         dataset = work.dataset
         key = (dataset.competition_id, dataset.edition)
-        if work.lane is Lane.VERIFY:
-            self._notes.verified(dataset, news)
-        elif work.cancelled:
+        if work.cancelled:
             self._notes.stopped(dataset)
         elif news.blameless and self._blameless.get(key, 0) < _BLAMELESS_TRIES:
             self._blameless[key] = self._blameless.get(key, 0) + 1

@@ -104,6 +104,22 @@ class Notebook:
         with self._database.transaction():
             events.append(self._database, happening)
 
+    def to_verify(self, dataset: Dataset) -> None:
+        """It is to be compared with what is known of it."""
+        with self._database.transaction():
+            self._set_step(dataset, CHECKSUM, Progress(StepState.WAITING, note="to be verified"))
+
+    def verifying(self, dataset: Dataset, news: Progressed) -> None:
+        """It is being compared, so far."""
+        progress = Progress(StepState.WORKING, news.done, news.total or None, "bytes", news.what)
+        with self._database.transaction():
+            self._set_step(dataset, CHECKSUM, progress)
+
+    def not_verified(self, dataset: Dataset) -> None:
+        """It was to be compared, and somebody stopped that."""
+        with self._database.transaction():
+            self._set_step(dataset, CHECKSUM, Progress(StepState.DONE, note="not verified: stopped"))
+
     def verified(self, dataset: Dataset, news: Ended) -> None:
         """It was compared with what is known of it."""
         if news.value is None:

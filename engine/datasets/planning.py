@@ -94,7 +94,7 @@ def note_prepared(database: Database, competition_id: str, edition: Edition, *, 
     """Take into the state that a dataset was found prepared on disk."""
     known = datasets.find(database, competition_id, edition)
     if known is None or known.state is not DatasetState.PREPARED:
-        datasets.set_state(database, competition_id, edition, DatasetState.PREPARED, now=now)
+        datasets.found(database, competition_id, edition, steps=STEPS, now=now)
 
 
 def request(database: Database, wanted: Plan, *, now: float) -> None:
@@ -140,7 +140,6 @@ class Lane(Enum):
     CHECK = "check"
     DOWNLOAD = "download"
     PREPARE = "prepare"
-    VERIFY = "verify"
 
 
 def next_lane(database: Database, dataset: Dataset, data_dir: Path) -> Lane:

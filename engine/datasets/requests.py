@@ -87,12 +87,13 @@ class DatasetRequests:
         return Answer(", ".join(told))
 
     def stop(self, arguments: Arguments, _by: str) -> Answer:
-        """Stop preparing datasets; what is downloaded stays and is gone on with when they are asked for again."""
+        """Stop preparing or verifying; what is downloaded stays and is gone on with another time."""
         chosen, edition = self._chosen(arguments)
         arguments.done()
-        busy = [found for found in self._known(chosen, edition) if found.state in _BUSY]
+        known = self._known(chosen, edition)
+        busy = [found for found in known if found.state in _BUSY or self._desk.is_verifying(found)]
         if not busy:
-            raise UsageProblem("nothing of that is being prepared")
+            raise UsageProblem("nothing of that is being prepared or verified")
         for dataset in busy:
             self._desk.stop(dataset)
         return Answer(f"{_datasets(len(busy))} told to stop")

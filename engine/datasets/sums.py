@@ -60,9 +60,24 @@ def forget_md5(path: Path) -> None:
     _note_of(path).unlink(missing_ok=True)
 
 
-def checksums_of(prepared: Path) -> Checksums:
+def checksums_of(prepared: Path, tell: Tell | None = None) -> Checksums:
     """MD5 of the tables that lie directly in `public/` and `private/`, those for which sums are known."""
-    return Checksums(None, _sums(prepared / "public"), _sums(prepared / "private"))
+    sides = {side: _tables(prepared / side) for side in ("public", "private")}
+    total = sum(path.stat().st_size for paths in sides.values() for path in paths)
+    done = 0
+    found: dict[str, dict[str, str]] = {}
+    for side, paths in sides.items():
+        found[side] = {}
+        for path in paths:
+            before = done
+
+            def told(name: str, more: int, _of: int, before: int = before) -> None:
+                if tell is not None:
+                    tell(name, before + more, total)
+
+            found[side][path.name] = written.md5_of(path) or md5_of(path, told)
+            done += path.stat().st_size
+    return Checksums(None, found["public"], found["private"])
 
 
 def expect_zip(competition: Competition, path: Path, tell: Tell) -> None:
@@ -101,9 +116,8 @@ def _expect(competition: Competition, name: str, expected: str, found: str, path
         )
 
 
-def _sums(folder: Path) -> dict[str, str]:
-    paths = sorted(path for path in folder.iterdir() if path.suffix in _TABLES and path.is_file())
-    return {path.name: written.md5_of(path) or md5_of(path) for path in paths}
+def _tables(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix in _TABLES and path.is_file())
 
 
 def _note_of(path: Path) -> Path:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from competitions.model import Competition
 from engine.datasets import sums
+from engine.datasets.telling import Tell
 from engine.layout import DatasetFolder, is_prepared, prepared_with
 from foundation.problems import DataProblem
 
@@ -56,7 +57,7 @@ class Verification:
         return "; ".join(parts)
 
 
-def verify(competition: Competition, folder: DatasetFolder) -> Verification:
+def verify(competition: Competition, folder: DatasetFolder, tell: Tell | None = None) -> Verification:
     """Read a prepared dataset's tables and compare; nothing is changed.
 
     Raises:
@@ -68,7 +69,7 @@ def verify(competition: Competition, folder: DatasetFolder) -> Verification:
             f"looked in {folder.prepared}",
             f"Prepare it: mlebench-console prepare -c {competition.id}",
         )
-    found = sums.checksums_of(folder.prepared)
+    found = sums.checksums_of(folder.prepared, tell)
     known = competition.checksums
     marker = prepared_with(folder) or {}
     compared: list[Sum] = []

@@ -123,12 +123,18 @@ def _prepare(task: PrepareTask, tell: TellStep) -> Prepared:
 
 def _verify(task: VerifyTask, tell: TellStep) -> Verified:
     from competitions import registry
+    from engine.datasets.sources import CHECKSUM
+    from engine.datasets.telling import seldom
     from engine.datasets.verifying import verify
     from engine.layout import dataset_folder
 
     competition = registry.get(task.competition_id)
-    tell("checksum", "verifying", 0, 0)
-    found = verify(competition, dataset_folder(competition, task.data_dir, task.edition))
+    told = seldom(tell)
+    found = verify(
+        competition,
+        dataset_folder(competition, task.data_dir, task.edition),
+        lambda what, done, total: told(CHECKSUM, what, done, total),
+    )
     return Verified(len(found.sums), found.differs)
 
 

@@ -10,7 +10,7 @@ import pytest
 from competitions import registry
 from engine import control
 from engine.control import Answer
-from engine.datasets.sources import DOWNLOAD
+from engine.datasets.sources import CHECKSUM, DOWNLOAD
 from engine.places import Places
 from state import datasets
 from state.records import DatasetState, StepState
@@ -171,3 +171,19 @@ async def test_everything_about_a_dataset_has_a_screen_of_its_own(
         await desk.until(lambda: Path(desk.app.clipboard) == places.data_dir / FAILED)
         await desk.press("escape")
         await desk.sees("1 of 83")
+
+
+async def test_verifying_is_seen_and_can_be_stopped(opened: OpenDesk, asked: list[Any]) -> None:
+    def verifying(places: Places) -> World:
+        world = worlds.preparing(places)
+        half = datasets.Progress(StepState.WORKING, 5_000_000, 10_000_000, "bytes", "train.csv")
+        datasets.set_step(world.database, PREPARED, "v1", CHECKSUM, half, now=worlds.NOW)
+        waits = datasets.Progress(StepState.WAITING, note="to be verified")
+        datasets.set_step(world.database, LOW[0], "v1", CHECKSUM, waits, now=worlds.NOW)
+        return world
+
+    async with opened(verifying, screen="data", size=(160, 40)) as desk:
+        await desk.sees("6/6 checksum", "50%", "to be verified")
+        await only(desk, PREPARED)
+        await desk.press("s")
+        await desk.until(lambda: asked == [("dataset.stop", about(PREPARED))])
