@@ -22,7 +22,7 @@ def prepare(job: Preparation) -> None:
     placing.copy_file(job, job.source(EXTRA), job.public / EXTRA)
     raw = job.source("train")
     for part, folder in ((train, "train"), (test, "test")):
-        names = [Path(id_[0], id_[1], id_[2], f"{id_}.png") for id_ in part["image_id"]]
+        names = [Path(id_[0], id_[1], id_[2], f"{id_}.png") for id_ in part["image_id"].drop_duplicates()]
         placing.place(job, [(raw / name, job.public / folder / name) for name in names], folder)
 
 

@@ -25,7 +25,7 @@ def prepare(job: Preparation) -> None:
         (name, public / "test_images" / image)
         for name, image in zip(_paths(test), test["image"], strict=True)
     ]
-    placing.place(job, [(photos / name, target) for name, target in pairs], "photos")
+    placing.place(job, [(photos / name, target) for name, target in dict.fromkeys(pairs)], "photos")
 
 
 def _paths(part: pd.DataFrame) -> list[str]:

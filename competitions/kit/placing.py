@@ -75,8 +75,12 @@ def place_trees(
 
 
 def place_named(job: Preparation, names: Iterable[str], source: RawPath, target: Path) -> None:
-    """Bring the named files of one folder to another folder, names kept."""
-    place(job, [(source / name, target / name) for name in names], f"{target.parent.name}/{target.name}")
+    """Bring the named files of one folder to another folder, names kept, each once however often it is named."""
+    place(
+        job,
+        [(source / name, target / name) for name in dict.fromkeys(names)],
+        f"{target.parent.name}/{target.name}",
+    )
 
 
 def copy_file(job: Preparation, source: RawPath, target: Path) -> None:

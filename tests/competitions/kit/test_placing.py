@@ -50,12 +50,12 @@ def test_a_tree_comes_with_its_empty_folders(make_job: MakeJob) -> None:
     assert (job.public / "t" / "full" / "x").read_bytes() == b"1"
 
 
-def test_named_files_keep_their_names_and_folders(make_job: MakeJob) -> None:
+def test_named_files_keep_their_names_and_folders_and_may_be_named_twice(make_job: MakeJob) -> None:
     job = make_job()
     (job.raw / "train" / "cats").mkdir(parents=True)
     for name in ("cats/1.jpg", "cats/2.jpg", "3.jpg"):
         (job.raw / "train" / name).write_text(name)
-    placing.place_named(job, ["cats/2.jpg", "3.jpg"], job.raw / "train", job.public / "test")
+    placing.place_named(job, ["cats/2.jpg", "3.jpg", "cats/2.jpg"], job.raw / "train", job.public / "test")
     placed = {path.relative_to(job.public).as_posix() for path in job.public.rglob("*") if path.is_file()}
     assert placed == {"test/cats/2.jpg", "test/3.jpg"}
 
