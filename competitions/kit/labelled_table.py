@@ -59,11 +59,23 @@ def read(
     return table
 
 
-def open_rows(job: Preparation, name: str, *, needs: Sequence[str], text: Sequence[str] = ()) -> RowFile:
+def open_rows(
+    job: Preparation,
+    name: str,
+    *,
+    needs: Sequence[str],
+    member: str | None = None,
+    text: Sequence[str] = (),
+    words: Sequence[str] = (),
+) -> RowFile:
     """The rows of a raw file that may be too large to be held in memory; otherwise as `read`."""
     path = job.source(name)
     try:
-        rows = row_file.opened(path, text=text)
+        if member is None:
+            rows = row_file.opened(path, text=text, words=words)
+        else:
+            with archives.taken_out(job, path, member) as taken:
+                rows = row_file.opened(taken, text=text, words=words)
         _expect_columns(path, rows.columns, needs)
     except ValueError as error:
         raise _unreadable(path, error) from error
@@ -104,16 +116,24 @@ def divided(
     job: Preparation, table: pd.DataFrame, groups: Sequence[Any] | pd.Series | npt.NDArray[Any] | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The train and the test rows by the job's `test_size` and `seed`, keeping groups whole if there are any."""
+    return _split(job, len(table), groups).of(table)
+
+
+def divided_rows(
+    job: Preparation, rows: RowFile, groups: pd.Series | None = None
+) -> tuple[Iterator[pd.DataFrame], pd.DataFrame]:
+    """As `divided`, the train rows some at a time."""
+    split = _split(job, len(rows), groups)
+    return rows.blocks(split.train), rows.parsed(split.test)
+
+
+def _split(
+    job: Preparation, count: int, groups: Sequence[Any] | pd.Series | npt.NDArray[Any] | None
+) -> splits.Split:
     size, seed = job.number("test_size"), job.integer("seed")
     if groups is None:
-        return splits.shuffled(len(table), size, seed).of(table)
-    return splits.shuffled_groups(groups, size, seed).of(table)
-
-
-def divided_rows(job: Preparation, rows: RowFile) -> tuple[Iterator[pd.DataFrame], pd.DataFrame]:
-    """As `divided`, the train rows some at a time."""
-    split = splits.shuffled(len(rows), job.number("test_size"), job.integer("seed"))
-    return rows.blocks(split.train), rows.parsed(split.test)
+        return splits.shuffled(count, size, seed)
+    return splits.shuffled_groups(groups, size, seed)
 
 
 def groups_of(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
