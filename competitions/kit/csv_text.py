@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -68,9 +69,14 @@ def blocks(table: pd.DataFrame, form: Form) -> Iterator[bytes | pd.DataFrame]:
             return table.iloc[rows]
 
     starts = range(0, len(table), _ROWS)
-    with ThreadPoolExecutor(_WORKERS) as pool:  # numpy lets other threads run
-        for first in range(0, len(starts), _AHEAD):
-            yield from pool.map(rendered, starts[first : first + _AHEAD])
+    for first in range(0, len(starts), _AHEAD):
+        yield from _threads().map(rendered, starts[first : first + _AHEAD])
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """The process's own: starting a thread takes milliseconds while others are at work, and tables are many."""
+    return ThreadPoolExecutor(_WORKERS)  # numpy lets other threads run
 
 
 def _renderer(column: pd.Series[Any], form: Form) -> Callable[[slice], _Cells] | None:

@@ -6,8 +6,10 @@ rows can be parsed by themselves. A file that this cannot be done for exactly is
 
 from __future__ import annotations
 
+import itertools
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -177,6 +179,12 @@ def groups_of(rows: RowFile, columns: Sequence[str]) -> pd.Series:
 
 def write(blocks: Iterable[pd.DataFrame], path: Path) -> None:
     """Write a table that comes block by block, as `tables.write_csv` writes a whole one."""
-    with written.created(path) as stream:
-        for number, block in enumerate(blocks):
+    with written.created(path) as stream, ThreadPoolExecutor(1) as pool:
+        coming = iter(blocks)
+        taken = pool.submit(next, coming, None)
+        for number in itertools.count():
+            block = taken.result()
+            if block is None:
+                break
+            taken = pool.submit(next, coming, None)  # while this one is written
             tables.write_csv(block, stream, header=number == 0)
