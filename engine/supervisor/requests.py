@@ -19,7 +19,7 @@ from state import events, experiments, requests, runs, sweeps, transitions
 from state.database import Database
 from state.events import Happening
 from state.lifecycle import FailureClass, RunState, SweepState
-from state.records import Request, RequestState, Run
+from state.records import IMPORTED, Request, RequestState, Run
 
 Log = Callable[[str, BaseException | None], None]
 Handler = Callable[[Arguments, str], Answer]
@@ -139,6 +139,9 @@ class RequestDesk:
         chosen = [runs.get(self._database, number) for number in arguments.integers("run_ids")]
         arguments.done()
         now = self._clock.now()
+        for run in chosen:
+            if sweeps.get(self._database, run.sweep_id).spec.runtime == IMPORTED:
+                raise UsageProblem(f"run {run.id} can't be launched again", "it was imported, not made here")
         for run in chosen:
             transitions.requeued(self._database, run.id, by=by, now=now)
             if sweeps.get(self._database, run.sweep_id).state is SweepState.STOPPED:

@@ -65,6 +65,8 @@ def test_export_grade_and_import_agree(harness: Harness, tmp_path: Path) -> None
     assert [harness.attempts(run)[0].runtime for run in imported] == [IMPORTED] * 4
     assert (harness.folder(imported[0]) / "code" / "train.py").read_text() == "code\n"
     assert not list((harness.places.state_dir / ARRIVING).iterdir())
+    with pytest.raises(RefusedRequest, match="it was imported"):
+        harness.ask("run.relaunch", run_ids=[imported[0].id])
 
 
 def test_what_can_not_be_graded_is_not_imported_and_leaves_nothing(harness: Harness, tmp_path: Path) -> None:
