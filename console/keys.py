@@ -269,6 +269,7 @@ TABLE: tuple[Key, ...] = (
     # One experiment
     Key("experiment.open", ("enter",), "open", "run", "Open the run under the cursor", 1),
     Key("experiment.export", ("e",), "export", "export", "Preview its row as it is handed on", 2),
+    Key("experiment.plots", ("p",), "plots", "plots", "Its plots, or its competitions again", 5),
     Key("experiment.column", ("v",), "column", "split", "Show the next split", 3),
     Key("experiment.back", ("escape",), "back", "back", "Back to the scoreboard", 4),
     # Comparing

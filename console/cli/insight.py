@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console.cli.invocation import Json, reading_state
+from console.cli.invocation import Json, places_of, reading_state
 from console.cli.lazy import new_app
 from console.cli.output import say, say_json, say_table
 from console.cli.sources import ExperimentId, Sources, evidence_for
@@ -21,7 +21,22 @@ app = new_app()
 
 @app.command()
 def insight(
-    context: typer.Context, sources: Sources, experiment_id: ExperimentId = None, json: Json = False
+    context: typer.Context,
+    sources: Sources,
+    experiment_id: ExperimentId = None,
+    run_hour: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="PRICE", help="What an hour of a run costs, instead of [prices] run_hour."
+        ),
+    ] = None,
+    gpu_hour: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="PRICE", help="What an hour of a GPU costs, instead of [prices] gpu_hour."
+        ),
+    ] = None,
+    json: Json = False,
 ) -> None:
     """Tell what lies behind a row: pass@k, shorter limits, endings, noise between seeds, effort, flags."""
     from engine.scoreboard import insight
@@ -33,6 +48,13 @@ def insight(
     stability = insight.stability_of(evidence)
     effort = insight.effort_of(evidence)
     flags = insight.flags_of([evidence])
+    prices = insight.read_prices(places_of(context).config_file)
+    prices = replace(
+        prices,
+        run_hour=prices.run_hour if run_hour is None else run_hour,
+        gpu_hour=prices.gpu_hour if gpu_hour is None else gpu_hour,
+    )
+    cost = insight.cost_of(effort, prices)
     if json:
         say_json(
             {
@@ -46,6 +68,7 @@ def insight(
                     "run_hours_per_medal": effort.run_hours_per_medal,
                     "gpu_hours_per_medal": effort.gpu_hours_per_medal,
                 },
+                "cost": None if cost is None else asdict(cost),
                 "flags": [asdict(one) for one in flags],
             }
         )
@@ -80,6 +103,8 @@ def insight(
             if hours
         ]
         say(", ".join([f"effort: {effort.run_hours:.2f} hours in {effort.runs} runs", *each]))
+    if cost is not None:
+        say(f"cost: {cost}")
     if flags:
         say()
         say_table(

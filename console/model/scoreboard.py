@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from engine.scoreboard import (
@@ -20,6 +21,8 @@ from engine.scoreboard import (
 )
 from engine.scoreboard.experiments import find_evidence
 from engine.scoreboard.imports import read_import
+from engine.scoreboard.insight import Prices, curves_of, read_prices
+from engine.scoreboard.plots import Plot, plots_of
 from foundation.problems import Problem
 from state.database import Database
 
@@ -53,6 +56,8 @@ class Behind:
 
     evidence: Evidence
     row: Row
+    prices: Prices
+    plots: tuple[Plot, ...]
 
     def trials_of(self, competition_id: str) -> tuple[Trial, ...]:
         """The trials of one competition, in the order in which they count as seeds."""
@@ -94,12 +99,18 @@ def evidence_of(database: Database, subject: Subject) -> Evidence:
     return find_evidence(database, subject.name)
 
 
-def behind(database: Database, subject: Subject, *, pad_missing: bool) -> Behind | Problem:
+def behind(database: Database, subject: Subject, config_file: Path, *, pad_missing: bool) -> Behind | Problem:
     """Read what lies behind a row."""
 
     def read() -> Behind:
         evidence = evidence_of(database, subject)
-        return Behind(evidence, row_of(evidence, pad_missing=pad_missing))
+        curves = curves_of(database, evidence) if evidence.table == "own" else ()
+        return Behind(
+            evidence,
+            row_of(evidence, pad_missing=pad_missing),
+            read_prices(config_file),
+            () if evidence.conflict else plots_of(evidence, curves=curves, pad_missing=pad_missing),
+        )
 
     return or_problem(read)
 

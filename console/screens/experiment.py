@@ -12,7 +12,7 @@ from console.keys import bindings
 from console.model import scoreboard
 from console.model.scoreboard import Behind, Subject
 from console.painting import Line, foreign
-from console.screens import experiment_lines
+from console.screens import experiment_lines, plot_lines
 from console.screens.base import ConsoleScreen
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
@@ -33,6 +33,7 @@ class ExperimentScreen(ConsoleScreen):
         self._subject = subject
         self._column = column
         self._found: Behind | Problem | None = None
+        self._as_plots = False
 
     def body(self) -> Iterable[Widget]:
         """Facts, then the list."""
@@ -41,7 +42,12 @@ class ExperimentScreen(ConsoleScreen):
 
     def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
         """What lies behind the row."""
-        ask = partial(scoreboard.behind, subject=self._subject, pad_missing=False)
+        ask = partial(
+            scoreboard.behind,
+            subject=self._subject,
+            config_file=self.app.places.config_file,
+            pad_missing=False,
+        )
         return {"behind": (ask, self._take)}
 
     def redraw(self) -> None:
@@ -54,7 +60,7 @@ class ExperimentScreen(ConsoleScreen):
             shown.show((Line(),))
         elif self._found is not None:
             header.show(*experiment_lines.header(self._found, self._column, width, self.app.signs))
-            shown.show(experiment_lines.lines(self._found, self._column, width, self.app.signs))
+            shown.show(self._lines(self._found, width))
 
     def on_line_list_opened(self) -> None:
         """Open the run under the cursor."""
@@ -72,6 +78,14 @@ class ExperimentScreen(ConsoleScreen):
         else:
             self.app.say("there is no run of it here")
 
+    def action_plots(self) -> None:
+        """Draw its plots, or list its competitions again."""
+        self._as_plots = not self._as_plots
+        shown = self.query_one("#trials", LineList)
+        shown.show(())
+        shown.scroll_to(y=0, animate=False)
+        self.redraw()
+
     def action_export(self) -> None:
         """Preview its row."""
         from console.screens.export import ExportScreen
@@ -87,6 +101,11 @@ class ExperimentScreen(ConsoleScreen):
     def action_back(self) -> None:
         """Go back to the scoreboard."""
         self.app.pop_screen()
+
+    def _lines(self, found: Behind, width: int) -> list[Line]:
+        if self._as_plots:
+            return plot_lines.lines(found.plots, width, self.app.signs)
+        return experiment_lines.lines(found, self._column, found.prices, width, self.app.signs)
 
     def _take(self, found: Behind | Problem) -> None:
         self._found = found

@@ -11,7 +11,7 @@ from console.screens.run_cell import OUTCOME_ROLES, outcome_sign
 from console.signs import Signs
 from console.theme import Role
 from engine.scoreboard import COLUMNS, Measure, Standing, Trial
-from engine.scoreboard.insight import effort_of, pass_at_k, stability_of
+from engine.scoreboard.insight import Prices, cost_of, effort_of, pass_at_k, stability_of
 from state.lifecycle import FailureClass, Outcome
 
 _CELL = 12
@@ -61,7 +61,7 @@ def header(found: Behind, column: str, width: int, signs: Signs) -> tuple[Pieces
     return tuple(lines)
 
 
-def lines(found: Behind, column: str, width: int, signs: Signs) -> list[Line]:
+def lines(found: Behind, column: str, prices: Prices, width: int, signs: Signs) -> list[Line]:
     """Measures, then the competitions of a column by split, then what more the seeds tell."""
     made = _measures(found, width, signs)
     members = set(registry.splits()[COLUMNS[column]])
@@ -74,7 +74,7 @@ def lines(found: Behind, column: str, width: int, signs: Signs) -> list[Line]:
             made += [_competition(found, name, seeds, width, signs) for name in names]
     if not shown:
         made += [Line(), Line((("  it has no runs of this split", "dim"),))]
-    return [*made, *_insight(found, width, signs)]
+    return [*made, *_insight(found, prices, width, signs)]
 
 
 def _measures(found: Behind, width: int, signs: Signs) -> list[Line]:
@@ -126,7 +126,7 @@ def trial_text(trial: Trial, signs: Signs) -> tuple[str, Role]:
     return f"{outcome_sign(outcome, signs)} {score}{reroll}", OUTCOME_ROLES[outcome]
 
 
-def _insight(found: Behind, width: int, signs: Signs) -> list[Line]:
+def _insight(found: Behind, prices: Prices, width: int, signs: Signs) -> list[Line]:
     """What the seeds tell beyond the row, as far as there are enough of them."""
     evidence = found.evidence
     told: list[tuple[str, str]] = []
@@ -145,6 +145,9 @@ def _insight(found: Behind, width: int, signs: Signs) -> list[Line]:
         hours = f"{effort.run_hours:.1f} run-hours" + (f", {per:.1f} for a medal" if per else "")
         gpu = effort.gpu_hours_per_medal
         told.append(("effort", hours + (f"; {gpu:.1f} GPU-hours for a medal" if gpu else "")))
+    cost = cost_of(effort, prices)
+    if cost is not None:
+        told.append(("cost", str(cost)))
     if not told:
         return []
     made = [Line(), Line(heading("what the seeds tell", width, signs))]

@@ -116,7 +116,9 @@ def notices(found: Situation, width: int) -> tuple[Pieces, ...]:
     elif found.engine is not None and found.engine.problem:
         lines.append(_notice(f"engine: {found.engine.problem}", "warn", width))
     elif found.condition.health is Health.GOOD and (found.engine is None or not found.engine.running):
-        text = "the engine is not running, start it with :engine (nothing new starts or is graded; agents go on)"
+        text = (
+            "the engine is not running, start it with :engine (nothing new starts or is graded; agents go on)"
+        )
         lines.append(_notice(text, "warn", width))
     if found.demo:
         lines.append(_notice("demo: synthetic data, real thresholds, not a result", "warn", width))

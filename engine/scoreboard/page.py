@@ -36,7 +36,9 @@ _SHOWN = (
     Measure.VALID,
     Measure.SUBMISSION,
 )
-_BAD = frozenset({"invalid", "no submission", "timeout", "memory", "disk", "crash", "unknown", "infrastructure"})
+_BAD = frozenset(
+    {"invalid", "no submission", "timeout", "memory", "disk", "crash", "unknown", "infrastructure"}
+)
 # How many published rows above and below are shown.
 _NEIGHBOURS = 3
 # Of what an agent wrote no more than this is shown.

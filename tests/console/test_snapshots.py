@@ -48,6 +48,7 @@ CASES: dict[str, tuple[Make | None, str, tuple[str, ...], Palette, bool]] = {
     "board_scored": (worlds.scored, "board", ("right", "right"), DARK, False),
     "board_light": (worlds.scored, "board", ("space",), LIGHT, False),
     "board_experiment": (worlds.scored, "board", ("enter",), DARK, False),
+    "board_plots": (worlds.scored, "board", ("enter", "p"), DARK, False),
     "board_compare": (worlds.scored, "board", ("space", "j", "c"), DARK, False),
     "board_compare_ascii": (worlds.scored, "board", ("space", "j", "c"), MONOCHROME, True),
     "board_export": (worlds.scored, "board", ("e",), DARK, False),

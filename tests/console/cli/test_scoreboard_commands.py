@@ -15,6 +15,7 @@ from state import database as state_database
 from state import experiments
 from state.database import Database
 from state.lifecycle import Outcome
+from tests.console import worlds
 from tests.console.cli.conftest import Cli
 from tests.engine.scoreboard.worlds import SPEC, finish, sweep
 
@@ -196,3 +197,13 @@ def test_the_row_in_the_readme_is_what_is_exported(cli: Cli) -> None:
     more = ("--date", "2025-10-06", "--no-source-code", "--reports")
     exported = cli("export", "row", OPERAND, "--pad", *flags, *more).out.splitlines()
     assert "\n".join(exported[:3]) in (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_price_makes_hours_a_cost_and_without_one_none_is_told(cli: Cli, places: Places) -> None:
+    worlds.scored(places).database.close()
+    assert "cost:" not in cli("insight", "aide-o3").out
+    assert "cost: 885.50 USD, 26.83 for a medal" in cli("insight", "aide-o3", "--run-hour", "0.5").out
+    places.config_file.parent.mkdir(parents=True, exist_ok=True)
+    places.config_file.write_text('[prices]\nrun_hour = 1\ncurrency = "EUR"\n')
+    document = cli("insight", "aide-o3", "--json").document()
+    assert document["cost"]["total"] == 1771.0 and document["cost"]["currency"] == "EUR"
