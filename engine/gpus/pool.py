@@ -33,12 +33,16 @@ class GpuPool:
         if uuids:
             self._leases[attempt_id] = _Lease(uuids, share)
 
-    def free(self, live: Collection[int]) -> dict[str, float]:
-        """The free part of each device, once those have let go that are not live any more."""
+    def devices(self) -> tuple[str, ...]:
+        """The devices of this host, as they were not long ago."""
         now = self._clock.monotonic()
         if self._read_at is None or now - self._read_at > _READ_SECONDS:
             self._devices = tuple(gpu.uuid for gpu in self._reader.read())
             self._read_at = now
+        return self._devices
+
+    def free(self, live: Collection[int]) -> dict[str, float]:
+        """The free part of each device, once those have let go that are not live any more."""
         self._leases = {number: held for number, held in self._leases.items() if number in live}
         held = [(uuid, one.share) for one in self._leases.values() for uuid in one.uuids]
-        return free_shares(self._devices, held)
+        return free_shares(self.devices(), held)

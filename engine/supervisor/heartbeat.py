@@ -16,8 +16,6 @@ from engine.runs.runner.process import bubblewrap
 from engine.settings import Settings
 from foundation.clock import Clock
 
-_GPUS = Path("/proc/driver/nvidia/gpus")
-
 
 class Heartbeat:
     """Collects the facts and replaces the status file."""
@@ -40,6 +38,7 @@ class Heartbeat:
         grading: int,
         runner_alive: bool,
         slots_used: float,
+        gpus: int,
         problem: str,
     ) -> None:
         """Publish the status of this moment."""
@@ -69,7 +68,7 @@ class Heartbeat:
             state_disk_total=state_disk[1],
             data_disk_free=data_disk[0],
             data_disk_total=data_disk[1],
-            gpus=len(list(_GPUS.iterdir())) if _GPUS.is_dir() else 0,
+            gpus=gpus,
             isolation=self._isolation,
             problem=problem,
         )

@@ -74,8 +74,8 @@ class Supervisor:
         self._import = SweepImport(database, places, clock)
         more = asked.handlers | self._removal.handlers | self._import.handlers
         self._requests = RequestDesk(database, places, clock, log, more, settings)
-        gpus = GpuPool(nvidia_reader(), clock)
-        self._starter = Starter(database, places, clock, log, redaction, gpus, settings)
+        self._gpus = GpuPool(nvidia_reader(), clock)
+        self._starter = Starter(database, places, clock, log, redaction, self._gpus, settings)
         self._retrier = Retrier(database, clock)
         self._intake = Intake(database, samples, places.state_dir, clock, log, redaction)
         self._grading = LiveGrading(database, pool, places.state_dir, clock, at_once=settings.grading_workers)
@@ -145,6 +145,7 @@ class Supervisor:
             grading=self._grading.working,
             runner_alive=self._keeper.alive,
             slots_used=self._starter.slots_used,
+            gpus=len(self._gpus.devices()),
             problem="; ".join(f"{step.name}: {step.problem}" for step in self._steps if step.problem),
         )
 
