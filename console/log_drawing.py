@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from console.model import wording
 from console.model.logplace import Page
-from console.painting import span_segments
+from console.painting import foreign, span_segments
 from console.sanitize import plain, spans
 from console.signs import Signs
 from console.syntax import Highlighter
@@ -20,6 +20,8 @@ from console.theme import Palette, Role
 
 # A line's first cells; the rest is counted in a mark and can be reached sideways.
 WIDEST = 4000
+# What tells the lines of several logs apart, beside their names.
+_LABELS: tuple[Role, ...] = ("accent", "good", "bronze", "running", "warn", "gold")
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class LogDrawing:
         digits = len(f"{max((number or 0 for number in page.numbers), default=0):,}") if page.numbers else 0
         found: list[Strip] = []
         for place, line in enumerate(page.lines):
-            margin = [self._sign(page, line.start)]
+            margin = [self._sign(page, line.start), *self._label(page, place, width)]
             if page.moments:
                 moment = page.moments[place]
                 told = wording.clock_seconds(moment) if moment is not None else wording.UNKNOWN
@@ -61,6 +63,13 @@ class LogDrawing:
         if page.mark is not None and start >= page.mark:
             return Segment(self.signs.marked, base + self.palette.style("accent"))
         return Segment(" ", base)
+
+    def _label(self, page: Page, place: int, width: int) -> Iterator[Segment]:
+        label = page.labels[place] if page.labels else None
+        if label is not None:
+            role = _LABELS[label.number % len(_LABELS)]
+            text = foreign(label.text, min(24, width // 4), ellipsis=self.signs.ellipsis)
+            yield Segment(f"{text} ", self._style(role))
 
     def _dim(self, text: str) -> Segment:
         return Segment(text, self.palette.base + self.palette.style("dim"))

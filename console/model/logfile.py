@@ -11,12 +11,12 @@ import os
 import re
 import stat
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from console.model.needles import needle_of
-from environment.runlog import LogPart, log_parts
+from environment.runlog import LogPart, LogTimes, log_parts, log_times
 
 # A line without an end is cut here, at positions that are the same from whichever side it is read.
 LONGEST_LINE = 1 << 16
@@ -32,6 +32,11 @@ class LogLine:
     start: int
     end: int
     content: bytes
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its line feed is there."""
+        return self.end - self.start > len(self.content)
 
     @property
     def text(self) -> str:
@@ -53,6 +58,18 @@ class Stretch:
     end: int
     at: int = 0
 
+    def is_continued_by(self, other: Stretch) -> bool:
+        """Whether another one is what follows in the same file."""
+        return self.descriptor == other.descriptor and self.at + self.end - self.start == other.at
+
+
+@dataclass(frozen=True)
+class Label:
+    """Whose a line is, where a log is made of several: by its number among them, and in words."""
+
+    number: int
+    text: str
+
 
 class LogFile:
     """A log, opened; `refresh` finds what was added since."""
@@ -61,8 +78,8 @@ class LogFile:
         self.path = path
         self._parts_of = parts_of
         self._open: dict[Path, int] = {}
-        self._stretches: tuple[Stretch, ...] = ()
-        self._starts: tuple[int, ...] = ()
+        self._stretches: Sequence[Stretch] = ()
+        self._starts: Sequence[int] = ()
         self.refresh()
 
     @property
@@ -81,14 +98,33 @@ class LogFile:
         parts = self._parts_of(self.path) if self.path.parent.is_dir() else ()
         self._close_all_but({part.path for part in parts})
         found = [stretch for part in parts if (stretch := self._opened(part)) is not None]
-        self._stretches = tuple(stretch for stretch in found if stretch.end > stretch.start)
-        self._starts = tuple(stretch.start for stretch in self._stretches)
+        self._set([stretch for stretch in found if stretch.end > stretch.start])
         return before != [(stretch.start, stretch.end) for stretch in self._stretches]
 
     def close(self) -> None:
         """Let go of the files."""
         self._close_all_but(set())
-        self._stretches, self._starts = (), ()
+        self._set([])
+
+    @property
+    def paths(self) -> frozenset[Path]:
+        """The parts that are open."""
+        return frozenset(self._open)
+
+    def label_of(self, position: int) -> Label | None:  # noqa: ARG002  # see MergedLog
+        """Whose the line at a position is, in a log that is made of several."""
+        return None
+
+    def times(self) -> LogTimes:
+        """When what was printed."""
+        return log_times(self.path)
+
+    def within(self, start: int, end: int) -> Iterator[Stretch]:
+        """Where the bytes between two positions lie, as far as they are kept."""
+        for stretch in self._stretches:
+            low, high = max(start, stretch.start), min(end, stretch.end)
+            if low < high:
+                yield Stretch(stretch.descriptor, low, high, stretch.at + low - stretch.start)
 
     def forward(self, position: int, count: int) -> list[LogLine]:
         """Read `count` lines from a line's beginning on, fewer at the end."""
@@ -132,6 +168,14 @@ class LogFile:
         if newline is not None:
             return newline + 1
         return floor if floor - LONGEST_LINE >= begin else begin
+
+    def line_after(self, position: int) -> int:
+        """Where the first line begins that begins at a position or behind it."""
+        start = self.line_start(position)
+        if start >= position:
+            return start
+        line = self._line_from(start)
+        return position if line is None else line.end
 
     def count_lines(self, start: int, end: int) -> int:
         """Count the line feeds between two positions."""
@@ -277,6 +321,9 @@ class LogFile:
     def _end_before(self, stretch: Stretch) -> int:
         place = self._place_of(stretch)
         return self._stretches[place - 1].end if place else 0
+
+    def _set(self, stretches: Sequence[Stretch]) -> None:
+        self._stretches, self._starts = stretches, [stretch.start for stretch in stretches]
 
     def _place_of(self, stretch: Stretch) -> int:
         return bisect_right(self._starts, stretch.start) - 1

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from console.model.logfile import LogFile
 from console.model.logplace import LogPlace, Page
-from environment.runlog import LogPart, log_parts
 
 log = logging.getLogger(__name__)
 
@@ -52,10 +51,10 @@ class LogPager:
         deliver: Callable[[Page], None],
         *,
         height: int = 50,
-        parts_of: Callable[[Path], tuple[LogPart, ...]] = log_parts,
+        opening: Callable[[Path], LogFile] = LogFile,
     ) -> None:
         self._path = path
-        self._parts_of = parts_of
+        self._opening = opening
         self._deliver = deliver
         self._commands: queue.SimpleQueue[_Command | None] = queue.SimpleQueue()
         self._file: LogFile | None = None
@@ -175,7 +174,7 @@ class LogPager:
 
     def _refreshed(self) -> LogFile:
         if self._file is None:
-            self._file = LogFile(self._path, self._parts_of)
+            self._file = self._opening(self._path)
         else:
             self._file.refresh()
         return self._file

@@ -7,10 +7,10 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from console.model.logfile import LogFile, LogLine
+from console.model.logfile import Label, LogFile, LogLine
 from console.model.moments import Stretch, read_moment
 from console.model.tally import Tally
-from environment.runlog import LogTimes, log_times
+from environment.runlog import LogTimes
 from foundation.problems import UsageProblem
 
 # What is kept of the lines that a filter let through while the log grows.
@@ -35,6 +35,7 @@ class Page:
         mark: where a selection begins.
         numbers: each line's number, where it is wanted and known.
         moments: when each line was printed, where it is wanted and known.
+        labels: whose each line is, where the log is made of several.
         note: what came of the last command, for people.
     """
 
@@ -52,6 +53,7 @@ class Page:
     mark: int | None = None
     numbers: tuple[int | None, ...] = ()
     moments: tuple[float | None, ...] = ()
+    labels: tuple[Label | None, ...] = ()
     note: str = ""
 
 
@@ -108,6 +110,7 @@ class LogPlace:
             mark=self._mark,
             numbers=self._numbers(file, lines),
             moments=self._moments(file, lines),
+            labels=tuple(file.label_of(line.start) for line in lines),
             note=self.note,
         )
 
@@ -278,5 +281,5 @@ class LogPlace:
 
     def _read_times(self, file: LogFile) -> LogTimes:
         if self._times is None or self._times_to != file.end:
-            self._times, self._times_to = log_times(file.path), file.end
+            self._times, self._times_to = file.times(), file.end
         return self._times

@@ -144,6 +144,8 @@ class ConsoleScreen(Screen[None]):
         message.stop()
         if self.is_whole():
             message.deliver(message.value)
+        elif self.is_attached:
+            self.call_after_refresh(self.on_fetched, message)
 
     def on_resize(self, event: events.Resize) -> None:
         """Compose anew for the size; a terminal that is too small is asked to grow."""

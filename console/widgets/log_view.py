@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,11 +17,11 @@ from textual.widget import Widget
 from console.keys import bindings
 from console.log_drawing import WIDEST, LogDrawing
 from console.model import wording
-from console.model.logfile import one_part
+from console.model.logfile import LogFile, one_part
 from console.model.logpager import ERRORS, LogPager, Page
+from console.model.merged import MergedLog, Source
 from console.painting import Piece, Pieces, foreign, spread
 from console.syntax import Highlighter
-from environment.runlog import LogPart, log_parts
 
 if TYPE_CHECKING:
     from console.app import ConsoleApp
@@ -84,24 +85,29 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
     def show(self, path: Path | None) -> None:
         """Show a log from its end, or none."""
         if path != self._path:
-            self._open(path, None, log_parts)
+            self._open(path, None, LogFile)
 
     def show_file(self, path: Path, highlighter: Highlighter | None) -> None:
         """Show a file that is no log, from its beginning."""
-        self._open(path, highlighter, one_part)
+        self._open(path, highlighter, partial(LogFile, parts_of=one_part))
         self.action_top()
+
+    def show_merged(self, sources: tuple[Source, ...]) -> None:
+        """Show several logs as one, with their times."""
+        self._times = True
+        self._open(Path("merged"), None, lambda _path: MergedLog(sources))
 
     def _open(
         self,
         path: Path | None,
         highlighter: Highlighter | None,
-        parts_of: Callable[[Path], tuple[LogPart, ...]],
+        opening: Callable[[Path], LogFile],
     ) -> None:
         self._stop()
         self._path, self._page, self._left, self._highlighter = path, Page(), 0, highlighter
         if path is not None and self.is_attached:
             height = max(1, self.size.height)
-            self._pager = LogPager(path, self._deliver, height=height, parts_of=parts_of)
+            self._pager = LogPager(path, self._deliver, height=height, opening=opening)
             self._pager.with_numbers(self._numbers)
             self._pager.with_times(self._times)
             self._pager.start()

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from console.model.merged import Source, merged
 from console.model.ordering import Order, in_order
 from console.model.sweep_board import sweep_board
 from engine.control import Answer
@@ -92,14 +91,3 @@ async def test_marked_logs_are_read_as_one(opened: OpenDesk) -> None:
         await desk.sees("3 logs by time", "aerial-cactus-identificat")
         await desk.press("escape")
         await desk.sees("LOW")
-
-
-def test_lines_of_several_logs_are_merged_by_their_times(tmp_path: Any) -> None:
-    for name, moments in (("a", (1.0, 3.0)), ("b", (2.0, 4.0))):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / "run.log").write_text(f"{name}1\n{name}2\n")
-        (folder / "run.times").write_text(f"0 {moments[0]}\n3 {moments[1]}\n")
-    logs = [Source(name, tmp_path / name / "run.log") for name in ("a", "b", "gone")]
-    assert [line.text for line in merged(logs)] == ["a1", "b1", "a2", "b2"]
-    assert [line.text for line in merged(logs, most=2)] == ["a2", "b2"]
