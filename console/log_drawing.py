@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from console.model import wording
 from console.model.logplace import Page
-from console.painting import foreign, span_segments
+from console.painting import fit, span_segments
 from console.sanitize import plain, spans
 from console.signs import Signs
 from console.syntax import Highlighter
@@ -68,8 +68,10 @@ class LogDrawing:
         label = page.labels[place] if page.labels else None
         if label is not None:
             role = _LABELS[label.number % len(_LABELS)]
-            text = foreign(label.text, min(24, width // 4), ellipsis=self.signs.ellipsis)
-            yield Segment(f"{text} ", self._style(role))
+            # The last word, the seed, is what tells runs of one competition apart.
+            name, _, last = plain(label.text).rpartition(" ")
+            room = min(24, width // 4) - len(last) - 1
+            yield Segment(f"{fit(name, room, ellipsis=self.signs.ellipsis)} {last} ", self._style(role))
 
     def _dim(self, text: str) -> Segment:
         return Segment(text, self.palette.base + self.palette.style("dim"))

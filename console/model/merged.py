@@ -29,7 +29,7 @@ class Source:
 
 @dataclass(frozen=True, order=True)
 class _Chunk:
-    """What one log printed in a second: bytes `start` to `end` of it."""
+    """What one log printed in a second: bytes `start` to `end` of it; the moment is 0 where it is not known."""
 
     moment: float
     source: int
@@ -68,9 +68,10 @@ class MergedLog(LogFile):
         before, stretches = self.end, list(self._stretches)
         end = before
         for chunk in sorted(chunk for log in self._logs for chunk in log.take()):
-            self._offsets.append(end)
-            # Where one log was read a moment later than another, its second is already over.
-            self._moments.append(max(chunk.moment, self._moments[-1] if self._moments else 0.0))
+            if chunk.moment:
+                self._offsets.append(end)
+                # Where one log was read a moment later than another, its second is already over.
+                self._moments.append(max(chunk.moment, self._moments[-1] if self._moments else 0.0))
             for stretch in self._logs[chunk.source].stretches(chunk.start, chunk.end, end):
                 if stretches and stretches[-1].is_continued_by(stretch):
                     stretches[-1] = replace(stretches[-1], end=stretch.end)
