@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from environment.capped_log import CappedLog
+from environment.redaction import redact_files
 from environment.rights import becoming
 from environment.warden import EXIT_LOCKED, EXIT_NOT_EXECUTABLE, Ending, Warden, put_json
 
@@ -38,6 +39,7 @@ STARTED = "started.json"
 ENDING = "warden.json"
 _UNSTARTED = "unstarted"
 _OWN_FOLDERS = ("SUBMISSION_DIR", "LOGS_DIR", "CODE_DIR")
+_HANDED_ON = ("LOGS_DIR", "CODE_DIR")
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -69,7 +71,7 @@ def run(asked: argparse.Namespace) -> int:
     put_json(folder / STARTED, _started(privileged=asked.privileged))
     ending = warden.watch()
     log.close()
-    _as_user(become, _leave_readable)
+    _as_user(become, lambda: _tidy(secrets))
     put_json(folder / ENDING, _ending(ending, oom_kills=_oom_kills() - kills_before))
     return ending.shell_code()
 
@@ -104,6 +106,14 @@ def _open_to_all(folder: Path) -> None:
             own = found.st_uid == os.getuid() and not stat.S_ISLNK(found.st_mode)
             if own and wanted != found.st_mode:
                 path.chmod(stat.S_IMODE(wanted))
+
+
+def _tidy(secrets: Sequence[str]) -> None:
+    """Prepare what the agent made for being gathered and handed on."""
+    _leave_readable()
+    for name in _HANDED_ON:
+        for failure in redact_files(Path(os.environ.get(name, "/nowhere")), secrets):
+            sys.stderr.write(f"container: {failure}\n")
 
 
 def _leave_readable() -> None:

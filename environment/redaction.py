@@ -1,16 +1,21 @@
-"""Putting a mark where a secret stands, in a text or in a stream that comes in any pieces.
+"""Putting a mark where a secret stands: in a stream that comes in any pieces, and in files that are left.
 
 Standard library only, because it is copied into container images. Which values are secrets is known elsewhere.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Iterable
+from pathlib import Path
 
 MARK = "[secret]"
 # Shorter values are words or numbers that stand in any text: taking them out would hide nothing.
 SHORTEST = 6
+# What is larger is data: a day's log of an agent has some megabytes.
+MOST_FILE_BYTES = 64 << 20
 
 
 def worth_hiding(values: Iterable[str]) -> tuple[str, ...]:
@@ -55,3 +60,36 @@ class Redactor:
             if any(len(tail) < len(value) and value.startswith(tail) for value in self._values):
                 return start
         return len(text)
+
+
+def redact_files(folder: Path, values: Iterable[str]) -> list[str]:
+    """Take secrets out of all files below a folder, of which nobody may be writing any more.
+
+    Returns:
+        What could not be looked through or replaced, one line each.
+    """
+    hidden = [value.encode() for value in worth_hiding(values)]
+    failures = []
+    pattern = re.compile(b"|".join(map(re.escape, hidden)))
+    for parent, _folders, names in os.walk(folder) if hidden else ():
+        for name in names:
+            try:
+                _redact_file(Path(parent, name), pattern)
+            except OSError as error:
+                failures.append(f"{name!r} may hold a secret: {error.strerror}")
+    return failures
+
+
+def _redact_file(path: Path, pattern: re.Pattern[bytes]) -> None:
+    if not stat.S_ISREG(path.lstat().st_mode):  # nothing else is handed on, and opening a pipe would wait
+        return
+    with path.open("rb") as stream:
+        found = os.fstat(stream.fileno())
+        content = stream.read(MOST_FILE_BYTES) if found.st_size <= MOST_FILE_BYTES else b""
+    cleaned = pattern.sub(MARK.encode(), content)
+    if cleaned != content:
+        # By another name first: the file may have a second one, outside of the folder.
+        partial = path.with_name(f".{path.name[:200]}.partial")
+        partial.write_bytes(cleaned)
+        partial.chmod(stat.S_IMODE(found.st_mode))
+        partial.replace(path)

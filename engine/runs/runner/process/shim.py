@@ -28,6 +28,7 @@ from engine.runs.protocol import AgentEnd, Order, Started
 from engine.runs.runner.process import bubblewrap, layout
 from engine.runs.runner.processes import boot_id
 from environment.capped_log import CappedLog
+from environment.redaction import redact_files
 from environment.warden import Warden
 from foundation import files
 from foundation.locks import FileLock
@@ -82,6 +83,9 @@ class Shim:
         if self._stops:
             self._forward_stop()
         self._watch()
+        for name in (protocol.LOGS, protocol.CODE):
+            for failure in redact_files(self._attempt / name, hidden):
+                sys.stderr.write(f"{failure}\n")
 
     def _make_folders(self) -> None:
         source = Path(self._order.agent_folder)
