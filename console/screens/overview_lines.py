@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from console.model import wording
 from console.model.overview import Concern, Overview, SweepLine
-from console.painting import Line, Piece, Pieces, bar, cut, fit, foreign, heading
+from console.painting import Line, Piece, Pieces, bar, cut, fit, foreign, heading, width_of
 from console.screens.run_cell import draw_run, outcome_role
 from console.signs import Signs
 from console.theme import Role
@@ -53,6 +53,11 @@ def lines(
         _event(event, found.competition_of.get(event.run_id or -1), width, now, signs) for event in shown
     ]
     return made
+
+
+def _name_width(width: int) -> int:
+    """How wide the names of competitions are where there is room; the longest has 56 letters."""
+    return 40 if width < 140 else 49 if width < 180 else 57
 
 
 def _note(text: str) -> Line:
@@ -123,10 +128,10 @@ def _concern(each: Concern, width: int, now: float, signs: Signs) -> Line:
     head: Pieces = (
         (f"  {drawn.sign if each.kind == 'failed' else signs.failed}{letter}  ", role),
         (foreign(run.sweep_id, 16 if wide else 10, ellipsis=signs.ellipsis) + "  ", "dim"),
-        (foreign(run.competition_id, 40 if wide else 24, ellipsis=signs.ellipsis), "text"),
+        (foreign(run.competition_id, _name_width(width) if wide else 24, ellipsis=signs.ellipsis), "text"),
         (f"  s{run.seed:<3}", "text"),
     )
-    used = sum(len(part) for part, _ in (*head, *tail))
+    used = width_of((*head, *tail))
     return Line(
         cut((*head, (foreign(text, max(4, width - used - 1)), role), *tail), width),
         key=Target("run", run.sweep_id, run.id),
@@ -166,7 +171,7 @@ def _event(event: Event, run: Run | None, width: int, now: float, signs: Signs) 
     pieces: Pieces = (
         (f"  {moment}  ", "dim"),
         (foreign(event.sweep_id or "", 16, ellipsis=signs.ellipsis) + "  " if wide else "", "dim"),
-        (foreign(about, 40 if wide else 26, ellipsis=signs.ellipsis), "text"),
+        (foreign(about, _name_width(width) if wide else 26, ellipsis=signs.ellipsis), "text"),
         (f"  {seed:<4} ", "dim"),
         (fit(what, 10), "dim"),
         (" ", "text"),

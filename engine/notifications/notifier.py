@@ -75,7 +75,9 @@ class Notifier:
             return
         self._finish()
         if self._told is None:
-            self._told = self._read_note()
+            # Kept at once: what happens after a kill in this very moment is new to the next engine.
+            self._keep(self._read_note())
+        assert self._told is not None  # `_keep` has just set it
         if self._pending is not None:
             if self._clock.monotonic() >= self._again_at:
                 self._begin(*self._pending)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import http.server
-import json
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -131,6 +128,15 @@ def test_what_happens_while_no_engine_runs_is_told_by_the_next_one(desk: Desk) -
     assert len(desk.post.sent) == 1 and "boom" in desk.post.sent[0]
 
 
+def test_an_engine_that_was_killed_after_its_first_look_has_kept_from_where_on_it_looks(desk: Desk) -> None:
+    desk.config.write_text("")
+    settle(desk.notifier())
+    desk.fail(2)
+    desk.config.write_text(EVERYTHING)
+    settle(desk.notifier())
+    assert any("boom" in text for text in desk.post.sent)
+
+
 def test_what_is_not_taken_is_tried_again_and_at_last_given_up(desk: Desk) -> None:
     made = desk.notifier()
     settle(made)
@@ -216,31 +222,6 @@ def test_ends_of_runs_are_news_and_steps_between_are_not(desk: Desk) -> None:
     found = of_events(reversed(events.newest(desk.world.database, limit=100, after_id=before)))
     assert [each.kind for each in found] == [Kind.MEDAL, Kind.FAILED]
     assert "boom" in found[1].text and in_short(found).endswith(", and 1 more")
-
-
-class _Receiver(http.server.BaseHTTPRequestHandler):
-    taken: list[dict[str, Any]]
-
-    def do_POST(self) -> None:
-        self.taken.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, format: str, *arguments: Any) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture
-def receiver() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    taken: list[dict[str, Any]] = []
-    handler = type("Receiver", (_Receiver,), {"taken": taken})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"json://127.0.0.1:{server.server_address[1]}/hook", taken
-    server.shutdown()
-    server.server_close()
-    thread.join()
 
 
 @OLD_MODULE

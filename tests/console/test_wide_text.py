@@ -1,0 +1,62 @@
+"""Wide, combining and invisible characters keep columns straight, whoever wrote them."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from console.painting import fit, foreign
+from engine.places import Places
+from state.lifecycle import FailureClass
+from tests.console import worlds
+from tests.console.conftest import OpenDesk
+from tests.console.worlds import World
+
+WIDE = "日本語の夜間スイープ"
+COMBINED = unicodedata.normalize("NFD", "Ünïçödé-é́́-agent")
+
+
+@given(st.text(max_size=60), st.integers(1, 40))
+def test_foreign_text_takes_exactly_its_cells(text: str, width: int) -> None:
+    assert cell_len(foreign(text, width)) == width
+
+
+@given(st.text(st.sampled_from("aé日\u0301語 x"), max_size=30), st.integers(1, 20), st.booleans())
+def test_our_own_text_takes_exactly_its_cells(text: str, width: int, right: bool) -> None:
+    assert cell_len(fit(text, width, right=right)) == width
+
+
+def wide(places: Places) -> World:
+    world = worlds.open_world(places)
+    for sweep_id, agent in ((WIDE, COMBINED), ("plain", "plain")):
+        world.sweep(sweep_id, worlds.DEMO, agent=agent)
+        attempt = world.launch(world.run(sweep_id, worlds.DEMO[0], 1), ago=900)
+        world.fail(attempt, FailureClass.CRASH, f"{WIDE}: {COMBINED}", ago=60)
+        world.launch(world.run(sweep_id, worlds.DEMO[1], 2), ago=800)
+    world.engine(live=2)
+    return world
+
+
+async def test_columns_are_straight_beside_wide_names(opened: OpenDesk) -> None:
+    async with opened(wide) as desk:
+        await desk.sees("needs you", "plain", "日本語")
+        for screen in "1268":
+            await desk.press(screen)
+            await desk.pilot.pause(0.3)
+            strips = desk.app.screen._compositor.render_strips()
+            assert {strip.cell_length for strip in strips} == {120}
+        await desk.press("1")
+        await desk.sees("needs you", "r relaunch")
+        ends = {
+            _cells_before(line, "r relaunch") for line in desk.text().splitlines() if "r relaunch" in line
+        }
+        names = {_cells_before(line, worlds.DEMO[0]) for line in desk.text().splitlines() if "  !c  " in line}
+        # The footer names the key too.
+        assert len(ends) == 2 and len(names) == 1
+
+
+def _cells_before(line: str, text: str) -> int:
+    return cell_len(line.partition(text)[0])
