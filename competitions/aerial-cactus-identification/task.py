@@ -14,7 +14,7 @@ def prepare(job: Preparation) -> None:
     images = job.source("train.zip")
     members = {name.rpartition("/")[2]: name for name in archives.files_in(images)}
     for part, name in ((train, "train.zip"), (test, "test.zip")):
-        renamed = {members.get(id_, f"train/{id_}"): id_ for id_ in part["id"]}
+        renamed = {members.get(id_, f"train/{id_}"): id_ for id_ in part["id"].tolist()}
         archives.repack(job, images, job.public / name, renamed)
 
 

@@ -6,8 +6,9 @@ neither whole number, decimal, boolean nor text is not for it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -19,9 +20,11 @@ import pandas as pd
 from competitions.kit import number_planes
 from competitions.kit.number_planes import Planes
 
-_ROWS = 8192  # at a time, so that a block stays in the processor's cache
+_BLOCK = 4 << 20  # bytes of text made at a time: less gets lost in calls, more leaves threads idle at the end
+_MOST_ROWS = 1 << 15
+_LOOKED_AT = 64  # rows by which to judge how long they are
 _WORKERS = 2
-_AHEAD = 16  # blocks in memory
+_AHEAD = 8  # blocks in memory
 _NARROW = 40  # letters; longer texts are cheaper one by one
 _QUOTE, _NEWLINE = ord('"'), ord("\n")
 _UNKNOWN = ("\r", "\0")  # whether a return is quoted depends on the version of Python; 0 is no letter here
@@ -61,16 +64,29 @@ def blocks(table: pd.DataFrame, form: Form) -> Iterator[bytes | pd.DataFrame]:
         yield table
         return
 
+    step = _rows_at_once(table)
+
     def rendered(start: int) -> bytes | pd.DataFrame:
-        rows = slice(start, start + _ROWS)
+        rows = slice(start, start + step)
         try:
             return _joined([renderer(rows) for renderer in known], form.separator)
         except _Unusual:
             return table.iloc[rows]
 
-    starts = range(0, len(table), _ROWS)
-    for first in range(0, len(starts), _AHEAD):
-        yield from _threads().map(rendered, starts[first : first + _AHEAD])
+    starts = range(0, len(table), step)
+    coming: deque[Future[bytes | pd.DataFrame]] = deque()
+    for start in starts:
+        coming.append(_threads().submit(rendered, start))
+        if len(coming) > _AHEAD:
+            yield coming.popleft().result()
+    while coming:
+        yield coming.popleft().result()
+
+
+def _rows_at_once(table: pd.DataFrame) -> int:
+    first = table.iloc[:_LOOKED_AT]
+    letters = len(first.to_csv(index=False, header=False)) // max(len(first), 1)
+    return max(min(_MOST_ROWS, _BLOCK // max(letters, 1)), 1)
 
 
 @cache

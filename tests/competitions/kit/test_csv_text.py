@@ -137,10 +137,10 @@ def test_decimals_are_right_without_a_type_wider_than_double(monkeypatch: pytest
 
 
 def test_blocks_of_one_table_may_be_of_different_kinds() -> None:
-    rows = 24_000
+    rows = 3 << 15
     texts = pd.Series(["short"] * rows, dtype="str")
-    texts[12_000] = "a return\r"
-    texts[23_999] = 'long "quoted", ' * 20
+    texts[rows // 2] = "a return\r"
+    texts[rows - 1] = 'long "quoted", ' * 20
     table = pd.DataFrame({"id": np.arange(rows), "text": texts, "value": np.arange(rows) / 7})
     kinds = [type(block) for block in csv_text.blocks(table, csv_text.Form())]
     assert kinds == [bytes, pd.DataFrame, bytes]
