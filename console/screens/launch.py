@@ -28,6 +28,7 @@ from engine.sweeps.checks import Mend
 
 # Lines below what a draft comes to in which the dry run is worth its place without being asked for.
 _ROOM_FOR_BOTH = 8
+_QUESTION_MARGIN = 16
 
 
 class LaunchScreen(ConsoleScreen):
@@ -96,7 +97,7 @@ class LaunchScreen(ConsoleScreen):
         lines: list[Pieces] = []
         if not self._dry_run or composed is None:
             keys = self.app.settings.keys
-            lines = launch_lines.summary(composed, width, signs, keys, building=self._building)
+            lines = launch_lines.summary(composed, width, room, signs, keys, building=self._building)
         if self._dry_run or room - len(lines) >= _ROOM_FOR_BOTH:
             lines += launch_lines.order(composed, width, room - len(lines), signs)
         place.show(*lines)
@@ -109,7 +110,7 @@ class LaunchScreen(ConsoleScreen):
             return
         request = composed.launch.to_arguments()
         title = f"Launch {wording.plural(composed.launch.run_count, 'run')}?"
-        lines = tuple(launch_lines.what(composed))
+        lines = tuple(launch_lines.what(composed, self.size.width - _QUESTION_MARGIN))
         self.app.confirm(
             ConfirmScreen(title, lines, "yes, launch"), lambda: self.app.ask("sweep.launch", request)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from console.keys import KeyTable, shown
 from console.model import wording
 from console.model.composing import Composed
-from console.painting import Pieces, cut, fit, foreign, heading
+from console.painting import Pieces, fit, fitting, foreign, heading
 from console.signs import Signs
 from engine.sweeps.checks import Check, Mend
 
@@ -19,38 +19,38 @@ _TIME_WIDTH = 14
 
 
 def summary(
-    composed: Composed | None, width: int, signs: Signs, keys: KeyTable, *, building: str
+    composed: Composed | None, width: int, room: int, signs: Signs, keys: KeyTable, *, building: str
 ) -> list[Pieces]:
-    """What it comes to, and everything that was looked at, what is missing first."""
+    """What it comes to, and everything that was looked at, what is missing first, as much as fits."""
     lines: list[Pieces] = [(), heading("what it comes to", width, signs)]
     if composed is None:
         return lines
-    lines += [cut(line, width) for line in what(composed)]
+    lines += what(composed, width)
+    if building:
+        lines.append((("  building ", "accent"), (foreign(building, width - 12), "dim")))
     mends = {key.id: shown(key.keys[0]) for key in keys.of("launch")}
     for check in sorted(composed.checks, key=lambda check: check.good):
         lines += _check(check, mends, width, signs)
-    if building:
-        lines.append((("  building ", "accent"), (foreign(building, width - 12), "dim")))
-    return lines
+    return lines[: max(1, room)]
 
 
-def what(composed: Composed) -> list[Pieces]:
+def what(composed: Composed, width: int) -> list[Pieces]:
     """How many runs of what, how many at once, and how long."""
     launch, forecast = composed.launch, composed.forecast
     if launch is None or forecast is None:
         return []
     spec = launch.spec
-    told = f" on {wording.plural(len(spec.competitions), 'competition')} x {spec.seeds} seeds"
-    lines: list[Pieces] = [(("  " + spec.agent_id, "strong"), (told, "text"))]
+    on = f" on {wording.plural(len(spec.competitions), 'competition')} x {spec.seeds} seeds"
+    lines: list[Pieces] = [(("  " + spec.agent_id, "strong"), (on, "text"))]
     runs = wording.plural(launch.run_count, "run")
     if not forecast.planned:
         return [*lines, ((f"  {runs}, none of which ever starts: too few {forecast.bound_by}", "warn"),)]
-    at_most = f"at most {wording.span(forecast.seconds_at_most)} in all"
-    at_once = f" with {forecast.at_once} at once, bound by {forecast.bound_by}"
-    if forecast.measured:
-        about = f"  {runs}, about {wording.span(forecast.seconds)} by earlier ones, "
-        return [*lines, ((about + at_most, "text"), (at_once, "dim"))]
-    return [*lines, ((f"  {runs}, {at_most}", "text"), (at_once, "dim"))]
+    at_most = f"at most {wording.span(forecast.seconds_at_most)}"
+    at_once = f"{forecast.at_once} at once"
+    about = f"about {wording.span(forecast.seconds)} by earlier ones, " if forecast.measured else ""
+    told: Pieces = ((f"  {runs}, {about}{at_most} in all", "text"),)
+    bound = f", {at_once}, bound by {forecast.bound_by}"
+    return [*lines, fitting([(*told, (bound, "dim")), (*told, (f", {at_once}", "dim")), told], width)]
 
 
 def order(composed: Composed | None, width: int, room: int, signs: Signs) -> list[Pieces]:

@@ -181,7 +181,8 @@ def _size(spec: SweepSpec, capacity: Capacity) -> Iterator[Check]:
         )
     if spec.gpus and capacity.gpus is not None:
         enough = 0 < capacity.gpus >= spec.gpus
-        told = f"a run takes {'all' if spec.gpus < 0 else spec.gpus} GPUs, this host has {capacity.gpus}"
+        takes = "all GPUs" if spec.gpus < 0 else f"{spec.gpus} GPU{'s' if spec.gpus > 1 else ''}"
+        told = f"a run takes {takes}, this host has {capacity.gpus}"
         yield Check(enough, told, "" if enough else "ask for fewer with --gpus")
 
 

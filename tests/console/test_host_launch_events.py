@@ -81,7 +81,9 @@ async def test_a_sweep_is_composed_and_launched(
     async with opened(screen="launch") as desk:
         await desk.sees("choose an agent")
         await desk.press(*"dummy")
-        await desk.sees("66 runs, at most 66d in all", "the data of all 22 competitions are prepared")
+        await desk.sees(
+            "66 runs, at most 66d in all, 1 at once", "the data of all 22 competitions are prepared"
+        )
         await desk.press("ctrl+t")
         await desk.sees("dry run: in this order", "after 2d", "seed 1", " more")
         await desk.press("ctrl+t")
