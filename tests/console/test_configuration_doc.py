@@ -1,0 +1,31 @@
+"""The example in docs/configuration.md is taken by everything that reads config.toml."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from console.config import read_settings
+from engine.notifications.calls import read_calls
+from engine.places import find_places
+from engine.scoreboard.insight import read_prices
+from engine.settings import read_settings as read_engine_settings
+
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "configuration.md"
+
+
+def test_the_example_is_taken_as_it_stands(tmp_path: Path) -> None:
+    example = re.search(r"```toml\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    assert example is not None
+    config = tmp_path / "config.toml"
+    config.write_text(example[1])
+    values = tomllib.loads(example[1])
+    settings = read_settings(config, theme=None, ascii_only=False)
+    assert settings.keys.named("sweep.relaunch").keys == ("R",) and settings.refresh_seconds == 0.5
+    assert len(read_calls(config).urls) == 2 and read_calls(config).rings_here
+    assert read_engine_settings(config).cpus == values["engine"]["cpus"]
+    assert read_prices(config).gpu_hour == values["prices"]["gpu_hour"]
+    assert str(find_places(config_file=config, environment={}).data_dir) == values["places"]["data_dir"]
+    read = {"places", "engine", "console", "keys", "notifications", "prices"}
+    assert set(values) == read
