@@ -27,6 +27,7 @@ from competitions.kit.member_streams import DEFLATED, STORED, Member
 from foundation.problems import DataProblem
 
 _MOST_INFLATED = 200  # times the zip: the real ones stay below 30, and nobody's data need more
+_MOST_AS_KNOWN = 10  # times what the data are known to come to, which is a rough figure for some
 _HARMLESS_BYTES = 1 << 30
 _LOCAL_HEADER_BYTES = 30
 _AT_ONCE = 4 << 20  # bytes of a member that is rather read at one go than through a stream
@@ -42,7 +43,14 @@ def _nobody(count: int) -> None:
 class ZipTree:
     """What a zip holds, by path."""
 
-    def __init__(self, path: Path, descriptor: int, scratch: Path, found: zipdirectory.Members) -> None:
+    def __init__(
+        self,
+        path: Path,
+        descriptor: int,
+        scratch: Path,
+        found: zipdirectory.Members,
+        known_bytes: int | None,
+    ) -> None:
         self.path = path
         self.members = found
         self._descriptor = descriptor
@@ -62,7 +70,7 @@ class ZipTree:
         if mixed:
             raise self._refused(f"two of its members would lie at {min(mixed)}")
         self._refuse_odd()
-        self._refuse_bombs()
+        self._refuse_bombs(known_bytes)
 
     def _add_folders(self, folder: str) -> None:
         while folder not in self._folders:
@@ -80,10 +88,14 @@ class ZipTree:
             if flags.any():
                 raise self._refused(f"its member {found.names[rows[int(flags.argmax())]]} {reason}")
 
-    def _refuse_bombs(self) -> None:
+    def _refuse_bombs(self, known_bytes: int | None) -> None:
         size = self.path.stat().st_size
         if self.size > size * _MOST_INFLATED + _HARMLESS_BYTES:
             raise self._refused(f"its {size:,} bytes claim to inflate to {self.size:,}")
+        if known_bytes is not None and self.size > known_bytes * _MOST_AS_KNOWN + _HARMLESS_BYTES:
+            raise self._refused(
+                f"it claims to inflate to {self.size:,} bytes, about {known_bytes:,} are known"
+            )
         rows = self._file_rows
         rows = rows[np.argsort(self.members.offsets[rows], kind="stable")]
         starts = self.members.offsets[rows]
@@ -205,12 +217,13 @@ class ZipTree:
 
 
 @contextmanager
-def opened(path: Path, scratch: Path) -> Iterator[ZipTree]:
+def opened(path: Path, scratch: Path, *, known_bytes: int | None = None) -> Iterator[ZipTree]:
     """Open a zip whose files are then read from where they lie.
 
     Args:
         path: the zip.
         scratch: a folder for files that must lie on the disk for a while.
+        known_bytes: about how much it is known to inflate to.
 
     Raises:
         DataProblem: it is no zip, or would write outside its folder, over itself, or beyond all measure.
@@ -222,7 +235,7 @@ def opened(path: Path, scratch: Path) -> Iterator[ZipTree]:
             f"{path} cannot be read as a zip", str(error), "Remove it; it is downloaded again then."
         ) from error
     with path.open("rb") as stream:
-        yield ZipTree(path, stream.fileno(), scratch, found)
+        yield ZipTree(path, stream.fileno(), scratch, found, known_bytes)
 
 
 @dataclass(frozen=True)

@@ -158,16 +158,21 @@ def opened(
         tell(VERIFY, "", 0, 0)  # a sum that is known since the download is not read again, and may yet differ
         sums.expect_zip(competition, path, _step(tell, VERIFY))
     tell(EXTRACT, "", 0, 0)
+    known = None if competition.size_gb is None else int(competition.size_gb * 1e9)
     if not (keep_raw or discard_zip or consuming):
-        tree = stack.enter_context(zip_tree.opened(path, work / "scratch"))
+        tree = stack.enter_context(zip_tree.opened(path, work / "scratch", known_bytes=known))
         require_space(folder.root, tree.size, keep_free=keep_free)  # or hours pass until it is found out
         return Raw(tree.root)
     if not (discard_zip or consuming):
-        unpacking.unpack(path, work / "raw", keep_free=keep_free, tell=_step(tell, EXTRACT))
+        unpacking.unpack(
+            path, work / "raw", known_bytes=known, keep_free=keep_free, tell=_step(tell, EXTRACT)
+        )
         return Raw(work / "raw", work / "raw")
     write_json(folder.consuming, {"zip": path.name})
     partial = folder.partial_raw
-    unpacking.unpack(path, partial, keep_free=keep_free, consume=True, tell=_step(tell, EXTRACT))
+    unpacking.unpack(
+        path, partial, known_bytes=known, keep_free=keep_free, consume=True, tell=_step(tell, EXTRACT)
+    )
     partial.rename(folder.whole_raw)
     sync_directory(folder.root)
     path.unlink()

@@ -59,14 +59,22 @@ def is_unpacked(contents: Contents, target: Path) -> bool:
     return all(_is_there(target / place, size) for place, size in contents.sizes.items())
 
 
-def unpack(path: Path, target: Path, *, keep_free: int = 0, consume: bool = False, tell: Tell) -> None:
+def unpack(
+    path: Path,
+    target: Path,
+    *,
+    known_bytes: int | None = None,
+    keep_free: int = 0,
+    consume: bool = False,
+    tell: Tell,
+) -> None:
     """Extract a zip into a folder; what lies there already from a killed try is not extracted again.
 
     Raises:
         DataProblem: it is damaged or not harmless.
         DiskFull: it does not fit.
     """
-    with zip_tree.opened(path, target.parent) as tree:
+    with zip_tree.opened(path, target.parent, known_bytes=known_bytes) as tree:
         contents = _contents(tree)
         missing = {
             place: size for place, size in contents.sizes.items() if not _is_there(target / place, size)

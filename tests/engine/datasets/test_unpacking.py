@@ -84,6 +84,17 @@ def test_bombs_are_refused_by_what_they_claim(tmp_path: Path, monkeypatch: pytes
         unpack(path, tmp_path / "raw")
 
 
+def test_bombs_are_refused_by_what_is_known_of_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zip_tree, "_HARMLESS_BYTES", 1000)
+    path = zipped(tmp_path / "x.zip", {"a.bin": BODY})
+    unpacking.unpack(path, tmp_path / "fine", known_bytes=len(BODY), tell=lambda *told: None)
+    with pytest.raises(DataProblem, match="about 20,000 are known"):
+        unpacking.unpack(path, tmp_path / "raw", known_bytes=20_000, tell=lambda *told: None)
+    assert not (tmp_path / "raw").exists()
+
+
 def test_overlapping_members_are_refused(tmp_path: Path) -> None:
     path = zipped(tmp_path / "x.zip", {"a": BODY, "b": BODY})
     content = bytearray(path.read_bytes())
