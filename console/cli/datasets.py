@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,11 +13,12 @@ from console.cli.competitions import Split
 from console.cli.editions import EditionFlag, EditionName
 from console.cli.invocation import DataDir, Json, data_dir_of, places_of, reading_state
 from console.cli.lazy import new_group
-from console.cli.output import bytes_text, complain, moment_text, say, say_json, say_table
-from foundation.problems import DataProblem, Problem, UsageProblem
+from console.cli.output import bytes_text, complain, say, say_json, say_table
+from console.cli.pruning import confirmed, list_parts, needed, remove
+from foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from engine.datasets.pruning import Part
+    from engine.datasets.access import AccessState
     from state.records import Dataset
 
 app = new_group("List, check, verify, stop and prune datasets.")
@@ -40,10 +40,12 @@ def list_(
 ) -> None:
     """List the datasets: what lies in the data directory, and what the engine is doing about the rest."""
     from competitions import registry
+    from engine.datasets.access import AccessState
     from engine.layout import dataset_folder, is_prepared
 
     base = data_dir_of(context, data_dir)
     known = _known(context, edition) if base == places_of(context).data_dir else {}
+    access = _access(context, known.values())
     found: list[dict[str, Any]] = []
     for competition_id in registry.read_split(split) if split else registry.all_ids():
         competition = registry.get(competition_id)
@@ -55,6 +57,7 @@ def list_(
                 "competition_id": competition_id,
                 "edition": edition.value,
                 "state": _state(prepared, engine),
+                "access": access.get(competition_id, AccessState.UNKNOWN).value,
                 "problem": engine.problem if engine else "",
                 "raw": folder.raw.is_dir() or bool(folder.zips()),
                 "size_gb": competition.size_gb,
@@ -66,11 +69,12 @@ def list_(
         say_json(found)
         return
     say_table(
-        ("competition", "state", "raw data", "on disk", "of Kaggle's", "problem"),
+        ("competition", "state", "access", "raw data", "on disk", "of Kaggle's", "problem"),
         [
             (
                 one["competition_id"],
                 one["state"],
+                "-" if one["access"] == AccessState.UNKNOWN else one["access"],
                 "yes" if one["raw"] else "no",
                 bytes_text(one["bytes_on_disk"]),
                 "-" if one["size_gb"] is None else bytes_text(int(one["size_gb"] * 1e9)),
@@ -262,67 +266,27 @@ def prune(
     base = data_dir_of(context, data_dir)
     chosen = _of_sweep(context, sweep) if sweep else _chosen(competition_id, split)
     names = pruning.PARTS if everything else (pruning.ZIP, pruning.RAW, pruning.PARTIAL)
-    needed = _needed(context, chosen) if everything else {}
+    still_needed = needed(context, chosen) if everything else {}
     parts = [
         part
         for one in chosen
         for part in pruning.parts_of(registry.get(one), base)
         if part.name in names
-        and not (part.name in (pruning.PREPARED, pruning.CORRECTED) and one in needed)
+        and not (part.name in (pruning.PREPARED, pruning.CORRECTED) and one in still_needed)
         and (older_than is None or time.time() - part.changed > older_than * _DAY)
     ]
     if not json:
-        _list_parts(parts, needed)
-    if not parts or not (yes or _confirmed(json)):
+        list_parts(parts, still_needed)
+    if not parts or not (yes or confirmed(json)):
         if json:
             say_json({"removed": [], "bytes": 0})
         return
-    problems = _remove(parts, base)
+    problems = remove(parts, base)
     _tell_engine(context)
     if json:
         say_json({"removed": [(part.competition_id, part.name) for part in parts], "problems": problems})
     if problems:
         raise typer.Exit(DataProblem.exit_code)
-
-
-def _remove(parts: Sequence[Part], base: Path) -> list[str]:
-    from competitions import registry
-    from engine.datasets import pruning
-
-    problems = []
-    given_back = 0
-    for competition_id in dict.fromkeys(part.competition_id for part in parts):
-        names = [part.name for part in parts if part.competition_id == competition_id]
-        try:
-            given_back += pruning.prune(registry.get(competition_id), base, names)
-        except Problem as problem:
-            problems.append(str(problem))
-            complain(str(problem))
-    complain(f"{bytes_text(given_back)} given back")
-    return problems
-
-
-def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:
-    for competition_id, name in needed.items():
-        say(f"{competition_id}: its prepared data stay, sweep {name} has runs of it that have not ended")
-    if not parts:
-        say("there is nothing to remove")
-        return
-    say_table(
-        ("competition", "part", "size", "changed"),
-        [
-            (part.competition_id, part.name, bytes_text(part.bytes), moment_text(part.changed))
-            for part in parts
-        ],
-        right=("size",),
-    )
-    say(f"{len(parts)} parts, {bytes_text(sum(part.bytes for part in parts))}")
-
-
-def _confirmed(json: bool) -> bool:
-    if json:
-        raise UsageProblem("--json can't ask", "", "Add --yes.")
-    return typer.confirm("Remove them?", default=False)
 
 
 def _tell_engine(context: typer.Context) -> None:
@@ -345,6 +309,19 @@ def _known(context: typer.Context, edition: EditionName) -> dict[str, Dataset]:
         }
 
 
+def _access(context: typer.Context, known: Iterable[Dataset]) -> dict[str, AccessState]:
+    """What Kaggle said of each dataset the last time that the engine asked."""
+    from engine.datasets.access import access_of
+    from state import datasets
+
+    wanted = list(known)
+    if not wanted:
+        return {}
+    with reading_state(context) as opened:
+        steps = {one: datasets.steps(opened, one.competition_id, one.edition) for one in wanted}
+    return {one.competition_id: access_of(one.state, found) for one, found in steps.items()}
+
+
 def _state(prepared: bool, known: Dataset | None) -> str:
     """How far a dataset is: the disk knows better than the state whether it is prepared."""
     from state.records import DatasetState
@@ -361,18 +338,6 @@ def _steps(context: typer.Context, competition_id: str, edition: EditionName) ->
 
     with reading_state(context) as opened:
         return list(datasets.steps(opened, competition_id, edition.value))
-
-
-def _needed(context: typer.Context, chosen: Sequence[str]) -> dict[str, str]:
-    """Which competitions sweeps still need, and which sweep."""
-    from engine.datasets.requests import sweep_in_need_of
-    from state import database
-
-    if not database.exists(places_of(context).state_dir):
-        return {}
-    with reading_state(context) as opened:
-        found = ((one, sweep_in_need_of(opened, one)) for one in chosen)
-        return {one: name for one, name in found if name is not None}
 
 
 def _of_sweep(context: typer.Context, sweep_id: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from competitions.model import Competition
 from engine import control
 from engine.places import Places
 from tests.console.cli.conftest import Cli
+from tests.engine.harness import eventually
 from tests.kaggle.fixtures import LOSS, login
 from tests.kaggle.loopback import Fault, Loopback
 
@@ -92,6 +93,8 @@ def test_one_prepared_two_refused_and_each_is_told_on_plain_lines(
     assert "\x1b" not in done.out + done.err
     states = {one["competition_id"]: one for one in cli("datasets", "list", "--json").document()}
     assert [states[name]["state"] for name in (OPEN, RULES, GONE)] == ["prepared", "refused", "unavailable"]
+    assert [states[name]["access"] for name in (OPEN, RULES, GONE)] == ["open", "rules", "gone"]
+    assert "unavailable" in cli("datasets", "list").out
     three.shelves[RULES].accepted = True
     (again,) = cli("prepare", "-c", RULES, "--skip-verification", "--json").document()
     assert (again["state"], again["problem"]) == ("prepared", "")
@@ -138,7 +141,7 @@ def test_a_terminal_shows_bars_and_an_interrupt_leaves_the_engine_at_it(
     assert shown.rindex(b"\x1b[?25h") > shown.rindex(b"\x1b[?25l")  # the cursor is back
     partial = places.data_dir / OPEN / f"{OPEN}.zip.partial"
     assert "1 dataset is told to stop" in cli("datasets", "stop", "--all").out
-    assert cli("datasets", "stop", "--all").out == "nothing is being prepared\n"
+    eventually(lambda: cli("datasets", "stop", "--all").out == "nothing is being prepared\n")
     assert partial.exists()
     done = cli("prepare", "-c", OPEN, "--skip-verification")
     assert (done.code, done.err) == (0, "")
