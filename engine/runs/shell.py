@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from competitions.model import Edition
+from competitions.registry import is_own
 from engine.agents import Agent, required_secrets
 from engine.images import GRADER_IMAGE, connect, require_image
 from engine.images.daemon import find_host, is_podman, telling
@@ -147,6 +148,7 @@ def _order(wish: Wish, prepared: str) -> Order:
         grader_image=GRADER_IMAGE,
         allowed_hosts=wish.allowed_hosts,
         gpu_uuids=wish.gpu_uuids,
+        own_competition=str(wish.competition.folder) if is_own(wish.competition) else "",
     )
 
 
