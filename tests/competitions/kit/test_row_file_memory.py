@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROWS = 1_000_000
+ROWS = 2_000_000
 PROGRAM = """
 import re, sys
 from pathlib import Path
