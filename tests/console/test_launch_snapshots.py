@@ -1,0 +1,81 @@
+"""Pictures of composing a sweep, over facts that are the same on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from competitions import registry
+from console.app import ConsoleApp
+from console.config import Settings
+from console.model.composing import Composed
+from console.theme import DARK, MONOCHROME, Palette
+from engine.places import Places
+from engine.sweeps.checks import Check, Mend
+from engine.sweeps.forecast import Experience, Forecast, plan
+from engine.sweeps.launch import Launch
+from state.records import SweepSpec
+from tests.console.stillness import stillness
+from tests.console.test_snapshots import LARGE, SMALL
+from tests.console.worlds import FrozenClock
+
+LITE = registry.splits()["lite"]
+LAUNCH = Launch(SweepSpec("aide", "", LITE, 3, 86_400.0, runtime="docker", gpus=1), concurrency=8)
+KNOWN = Experience({name: 3600.0 * (5 + place % 19) for place, name in enumerate(LITE[::2])})
+GOOD = (
+    Check(True, "the engine runs with 36 slots"),
+    Check(True, "agent aide, version 0123456789ab"),
+    Check(True, "the images aide and mlebench-grader are there"),
+    Check(True, "the data of all 22 competitions are prepared"),
+    Check(True, "a run takes 1 GPU, this host has 4"),
+    Check(True, "all runs hold about 158.4 GB, 2,104.0 GB are free"),
+)
+MISSING = (
+    Check(False, "the engine is not running", "mlebench-console engine start", Mend.ENGINE),
+    Check(
+        False,
+        "agent 'aide' cannot be launched: the environment variable OPENAI_API_KEY is not set",
+        "export OPENAI_API_KEY=... where the engine is started",
+    ),
+    Check(False, "not built: images aide, mlebench-grader", "build them", Mend.BUILD, ("aide",)),
+    Check(False, "2 of 22 datasets are not prepared: a, b", "prepare them", Mend.PREPARE, ("a", "b")),
+    *GOOD[4:],
+)
+
+# name: checks, runs at once, keys, theme, ASCII
+CASES: dict[str, tuple[tuple[Check, ...], int, tuple[str, ...], Palette, bool]] = {
+    "launch": (GOOD, 4, (), DARK, False),
+    "launch_missing": (MISSING, 4, (), DARK, False),
+    "launch_missing_ascii": (MISSING, 4, (), MONOCHROME, True),
+    "launch_dry_run": (GOOD, 4, ("ctrl+t",), DARK, False),
+    "launch_never": (MISSING, 0, (), DARK, False),
+}
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "160x48"])
+@pytest.mark.parametrize("case", CASES)
+def test_composing_looks_as_it_did(
+    case: str, size: tuple[int, int], snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks, at_once, keys, palette, ascii_only = CASES[case]
+    planned = plan(LAUNCH, KNOWN, at_once)
+    seconds = max((run.starts_after + run.seconds for run in planned), default=0.0)
+    measured = sum(run.measured for run in planned)
+    forecast = Forecast(checks, planned, at_once, "GPUs", seconds, 17 * 86_400.0, measured)
+    monkeypatch.setattr(
+        "console.screens.launch.compose", lambda *_: Composed(forecast.checks, LAUNCH, forecast)
+    )
+    places = Places(Path("/nowhere/config.toml"), Path("/nowhere/data"), Path("/nowhere/state"))
+    settings = Settings(palette=palette, ascii_only=ascii_only)
+    app = ConsoleApp(places, settings, screen="launch", clock=FrozenClock())
+
+    async def settle(pilot: Pilot[Any]) -> None:
+        await stillness(app, pilot)
+        await pilot.press(*keys)
+        await stillness(app, pilot)
+
+    assert snap_compare(app, terminal_size=size, run_before=settle)
