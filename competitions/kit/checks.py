@@ -93,7 +93,9 @@ def rows_asked_for(
         raise InvalidSubmission(
             f"Row {row + 1}: {column} {shown(submission[column].iloc[row])} is not among the ids asked for."
         )
-    lacking = len(answers) - len(np.unique(rows))
+    found = np.zeros(len(answers), dtype=np.bool_)
+    found[rows] = True
+    lacking = int(np.count_nonzero(~found))
     if all_needed and lacking:
         raise InvalidSubmission(f"The rows of {lacking} ids in {column} are missing.")
     return rows
