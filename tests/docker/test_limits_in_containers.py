@@ -19,7 +19,8 @@ SLEEP = "while :; do sleep 1; done"
 
 
 def fill(place: str) -> str:
-    return f"head -c {MANY} /dev/zero > {place}/filler; {SLEEP}"
+    # All of it at once: a file that grows is over the limit, and its agent ended, before it is whole.
+    return f"fallocate --length {MANY} {place}/filler; {SLEEP}"
 
 
 def test_disk_is_limited_wherever_in_its_container_an_agent_writes(docker: DockerHarness) -> None:
