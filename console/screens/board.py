@@ -11,8 +11,8 @@ from console.keys import bindings
 from console.model.scoreboard import Scoreboard, Subject, scoreboard, subject_of
 from console.painting import Pieces, foreign
 from console.screens import board_lines
-from console.screens.base import ConsoleScreen
 from console.screens.board_lines import Look, Order
+from console.screens.filtered import FilteredScreen
 from console.session import Remembered
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
@@ -23,7 +23,7 @@ from state.database import Database
 _MOST_MARKED = 2
 
 
-class BoardScreen(ConsoleScreen):
+class BoardScreen(FilteredScreen):
     """A sorted table of rows; what covers a split only in part says how much of it, and no number."""
 
     CONTEXTS = ("board", "list", "matrix")
@@ -37,7 +37,6 @@ class BoardScreen(ConsoleScreen):
         self._board = Scoreboard(published_rows())
         self._was_read = False
         self._order = Order()
-        self._words = ""
         self._marked: tuple[Subject, ...] = ()
         self._pad = False
 
@@ -56,11 +55,11 @@ class BoardScreen(ConsoleScreen):
     def remembered(self) -> Remembered:
         """How the table is looked at."""
         turned = "yes" if self._order.turned else ""
-        return {"filter": self._words, "column": self._order.column, "turned": turned}
+        return {**super().remembered(), "column": self._order.column, "turned": turned}
 
     def recall(self, values: Remembered) -> None:
         """Look at the table as the last time."""
-        self._words = values.get("filter", "")
+        super().recall(values)
         if values.get("column") in board_lines.SORTS:
             self._order = Order(values["column"], bool(values.get("turned")))
         self._was_read = "cursor" in values
@@ -71,7 +70,7 @@ class BoardScreen(ConsoleScreen):
         signs = self.app.signs
         width = rows.scrollable_content_region.width or self.size.width
         longest = board_lines.longest_label(self._board.rows)
-        look = Look(self._order, width, signs, longest, self._words, frozenset(self._marked))
+        look = Look(self._order, width, signs, longest, self.words, frozenset(self._marked))
         summary = board_lines.summary(self._board.rows, self.size.width, signs)
         told = self._told(self.size.width)
         self.query_one("#header", Painted).show(*summary, *told, *(((),) if summary or told else ()))
@@ -81,20 +80,6 @@ class BoardScreen(ConsoleScreen):
     def on_line_list_opened(self) -> None:
         """Show what lies behind the row."""
         self.action_open()
-
-    def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Filter while typing."""
-        self._words = message.value
-        self.redraw()
-
-    def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Keep the filter."""
-        self.on_prompt_changed(message)
-        self.query_one(LineList).focus()
-
-    def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Take back what was typed."""
-        self.on_prompt_done(Prompt.Done(message.prompt, message.value))
 
     def action_open(self) -> None:
         """Show what lies behind the cell under the cursor."""
@@ -114,10 +99,6 @@ class BoardScreen(ConsoleScreen):
         """Turn the order round."""
         self._order = Order(self._order.column, not self._order.turned)
         self.redraw()
-
-    def action_filter(self) -> None:
-        """Type a filter."""
-        self.query_one("#filter", Prompt).open(self._words)
 
     def action_pad(self) -> None:
         """Count what is lost or missing as no medal, or leave its seeds out."""
@@ -160,18 +141,18 @@ class BoardScreen(ConsoleScreen):
 
     def action_back(self) -> None:
         """Take the marks away, then the filter."""
-        if self._marked:
-            self._marked = ()
-        else:
-            self._words = ""
+        if not self._marked:
+            super().action_back()
+            return
+        self._marked = ()
         self.redraw()
 
     def _told(self, width: int) -> tuple[Pieces, ...]:
         lines: list[Pieces] = [
             ((f" {foreign(text, width - 2).rstrip()}", "bad"),) for text in self._board.problems
         ]
-        if self._words:
-            lines.append(((" / ", "accent"), (foreign(self._words, 60).rstrip(), "text")))
+        if self.words:
+            lines.append(((" / ", "accent"), (foreign(self.words, 60).rstrip(), "text")))
         if self._pad:
             lines.append(((" padded: what is lost or missing counts as no medal", "warn"),))
         return tuple(lines)

@@ -11,8 +11,7 @@ from console.keys import bindings
 from console.model import wording
 from console.model.filters import words_accept
 from console.painting import Line, Pieces, cut, foreign
-from console.screens.base import ConsoleScreen
-from console.session import Remembered
+from console.screens.filtered import FilteredScreen
 from console.theme import Role
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
@@ -24,7 +23,7 @@ from state.records import Event
 MOST_EVENTS = 5000
 
 
-class EventsScreen(ConsoleScreen):
+class EventsScreen(FilteredScreen):
     """One list."""
 
     CONTEXTS = ("events", "list")
@@ -35,7 +34,6 @@ class EventsScreen(ConsoleScreen):
     def __init__(self) -> None:
         super().__init__()
         self._events: tuple[Event, ...] | None = None
-        self._words = ""
 
     def body(self) -> Iterable[Widget]:
         """The filter, the events."""
@@ -47,24 +45,16 @@ class EventsScreen(ConsoleScreen):
         """The newest events."""
         return {"events": (lambda database: tuple(events.newest(database, limit=MOST_EVENTS)), self._take)}
 
-    def remembered(self) -> Remembered:
-        """The filter."""
-        return {"filter": self._words}
-
-    def recall(self, values: Remembered) -> None:
-        """Filter as the last time."""
-        self._words = values.get("filter", "")
-
     def redraw(self) -> None:
         """Draw those that the filter lets through."""
         if self._events is None:
             return
         shown = self.query_one("#events", LineList)
         width = shown.scrollable_content_region.width or self.size.width
-        found = [event for event in self._events if words_accept(self._words, *_texts(event))]
-        count = f"{len(found):,} of {len(self._events):,}" if self._words else f"{len(found):,}"
+        found = [event for event in self._events if words_accept(self.words, *_texts(event))]
+        count = f"{len(found):,} of {len(self._events):,}" if self.words else f"{len(found):,}"
         newest = "newest " if len(self._events) == MOST_EVENTS else ""
-        note = f"   / {foreign(self._words, 40).rstrip()}" if self._words else ""
+        note = f"   / {foreign(self.words, 40).rstrip()}" if self.words else ""
         self.query_one("#header", Painted).show(((f" {count} {newest}events", "dim"), (note, "accent")))
         shown.show(
             [_line(event, width) for event in found] or [Line((("  nothing has happened yet", "dim"),))]
@@ -73,20 +63,6 @@ class EventsScreen(ConsoleScreen):
     def on_line_list_opened(self) -> None:
         """Go to what the event is about."""
         self.action_open()
-
-    def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Filter while typing."""
-        self._words = message.value
-        self.redraw()
-
-    def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Keep the filter."""
-        self.on_prompt_changed(message)
-        self.query_one(LineList).focus()
-
-    def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Take back what was typed."""
-        self.on_prompt_done(Prompt.Done(message.prompt, message.value))
 
     def action_open(self) -> None:
         """Go to what the event is about."""
@@ -100,15 +76,6 @@ class EventsScreen(ConsoleScreen):
             self.app.show_sweep(event.sweep_id)
         elif event.competition_id is not None:
             self.app.action_go("data")
-
-    def action_filter(self) -> None:
-        """Type a filter."""
-        self.query_one("#filter", Prompt).open(self._words)
-
-    def action_back(self) -> None:
-        """Take the filter away."""
-        self._words = ""
-        self.redraw()
 
     def _take(self, found: tuple[Event, ...]) -> None:
         self._events = found

@@ -10,27 +10,22 @@ from console import adjusting
 from console.config_edit import Value
 from console.keys import bindings
 from console.screens import settings_lines
-from console.screens.base import ConsoleScreen
+from console.screens.filtered import FilteredScreen
 from console.screens.rebind import RebindScreen
 from console.screens.settings_lines import Setting
-from console.session import Remembered
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
 from console.widgets.prompt import Prompt
 from foundation.problems import Problem
 
 
-class SettingsScreen(ConsoleScreen):
+class SettingsScreen(FilteredScreen):
     """One list; Enter changes the line."""
 
     CONTEXTS = ("settings", "list")
     MODE = "settings"
     REMEMBERED_AS = "settings"
     BINDINGS = bindings("settings")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._words = ""
 
     def body(self) -> Iterable[Widget]:
         """Where it is written, then the settings."""
@@ -42,39 +37,17 @@ class SettingsScreen(ConsoleScreen):
         """Show them: no state is asked for them."""
         self.draw()
 
-    def remembered(self) -> Remembered:
-        """The filter."""
-        return {"filter": self._words}
-
-    def recall(self, values: Remembered) -> None:
-        """Filter as the last time."""
-        self._words = values.get("filter", "")
-
     def redraw(self) -> None:
         """Draw the settings as they are."""
         shown = self.query_one("#settings", LineList)
         width = shown.scrollable_content_region.width or self.size.width
-        header = settings_lines.header(self.app.places.config_file, self._words, self.size.width)
+        header = settings_lines.header(self.app.places.config_file, self.words, self.size.width)
         self.query_one("#header", Painted).show(*header)
-        shown.show(settings_lines.lines(self.app.settings, self._words, width, self.app.signs))
+        shown.show(settings_lines.lines(self.app.settings, self.words, width, self.app.signs))
 
     def on_line_list_opened(self) -> None:
         """Change the line."""
         self.action_change()
-
-    def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Filter while typing."""
-        self._words = message.value
-        self.redraw()
-
-    def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Keep the filter."""
-        self.on_prompt_changed(message)
-        self.query_one(LineList).focus()
-
-    def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Take back what was typed."""
-        self.on_prompt_done(Prompt.Done(message.prompt, message.value))
 
     def action_change(self) -> None:
         """Change the line: to its next value, or ask for a key."""
@@ -93,15 +66,6 @@ class SettingsScreen(ConsoleScreen):
         setting = self._setting()
         if setting is not None and not self.app.refuses():
             self._write(setting, None)
-
-    def action_filter(self) -> None:
-        """Type a filter."""
-        self.query_one("#filter", Prompt).open(self._words)
-
-    def action_back(self) -> None:
-        """Clear the filter."""
-        self._words = ""
-        self.redraw()
 
     def _setting(self) -> Setting | None:
         key = self.query_one("#settings", LineList).key

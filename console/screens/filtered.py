@@ -1,0 +1,47 @@
+"""What screens share that show one list and a filter of plain words over it; what the words mean is their own."""
+
+from __future__ import annotations
+
+from console.screens.base import ConsoleScreen
+from console.session import Remembered
+from console.widgets.line_list import LineList
+from console.widgets.prompt import Prompt
+
+
+class FilteredScreen(ConsoleScreen):
+    """A screen whose `redraw` lets through what `words` accept; its body has a `LineList` and a prompt `#filter`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = ""
+
+    def remembered(self) -> Remembered:
+        """The filter."""
+        return {"filter": self.words}
+
+    def recall(self, values: Remembered) -> None:
+        """Filter as the last time."""
+        self.words = values.get("filter", "")
+
+    def on_prompt_changed(self, message: Prompt.Changed) -> None:
+        """Filter while typing."""
+        self.words = message.value
+        self.redraw()
+
+    def on_prompt_done(self, message: Prompt.Done) -> None:
+        """Keep the filter."""
+        self.on_prompt_changed(message)
+        self.query_one(LineList).focus()
+
+    def on_prompt_left(self, message: Prompt.Left) -> None:
+        """Take back what was typed."""
+        self.on_prompt_done(Prompt.Done(message.prompt, message.value))
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.query_one("#filter", Prompt).open(self.words)
+
+    def action_back(self) -> None:
+        """Take the filter away."""
+        self.words = ""
+        self.redraw()
