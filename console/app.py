@@ -377,7 +377,8 @@ class ConsoleApp(TerminalApp):
         self._ticks += 1
         if self._ticks % _REMEMBER_TICKS == 0:
             self.remember()
-        if isinstance(self.screen, ConsoleScreen):
+        # A tick may come when the screens are gone already, because the console is ending.
+        if self.screen_stack and isinstance(self.screen, ConsoleScreen):
             beat = int(self.now() // self.screen.redraw_every())
             if beat != self._drawn_in:
                 self._drawn_in = beat

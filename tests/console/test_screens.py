@@ -60,6 +60,13 @@ async def test_digits_switch_screens(opened: OpenDesk) -> None:
             await desk.sees(seen)
 
 
+async def test_a_tick_that_comes_when_the_screens_are_gone_is_harmless(opened: OpenDesk) -> None:
+    async with opened() as desk:
+        await desk.sees("needs you")
+    assert not desk.app.screen_stack
+    desk.app._tick()
+
+
 async def test_help_shows_the_keys_of_the_screen_and_closes(opened: OpenDesk) -> None:
     async with opened(screen=SWEEP) as desk:
         await desk.press("question_mark")
