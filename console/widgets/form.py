@@ -17,8 +17,8 @@ class Field(Input):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "complete_or_next", "complete", show=False),
-        Binding("down", "screen.focus_next", "next", show=False),
-        Binding("up", "screen.focus_previous", "previous", show=False),
+        Binding("down", "app.focus_next", "next", show=False),
+        Binding("up", "app.focus_previous", "previous", show=False),
     ]
 
     def on_mount(self) -> None:
