@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from competitions.kit.raw_files import is_regular, walk
-from competitions.kit.zip_tree import ZipPath
+from competitions.kit.zip_path import ZipPath
 from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem

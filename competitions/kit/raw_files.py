@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TypeVar, cast
 
-from competitions.kit.zip_tree import ZipPath
+from competitions.kit.zip_path import ZipPath
 from competitions.raw import RawPath
 
 AnyPath = TypeVar("AnyPath", bound=RawPath)

@@ -137,6 +137,7 @@ def opened(
     """
     # They load numpy, which a console or an engine that only asks where data come from does not need.
     from competitions.kit import zip_tree
+    from competitions.kit.zip_path import ZipPath
     from engine.datasets import unpacking
 
     if folder.whole_raw.is_dir():  # what an earlier, killed preparation extracted from a zip that is gone
@@ -162,7 +163,7 @@ def opened(
     if not (keep_raw or discard_zip or consuming):
         tree = stack.enter_context(zip_tree.opened(path, work / "scratch", known_bytes=known))
         require_space(folder.root, tree.size, keep_free=keep_free)  # or hours pass until it is found out
-        return Raw(tree.root)
+        return Raw(ZipPath(tree))
     if not (discard_zip or consuming):
         unpacking.unpack(
             path, work / "raw", known_bytes=known, keep_free=keep_free, tell=_step(tell, EXTRACT)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from competitions.kit import archives, arrays, placing, raw_files, tables, zip_tree
-from competitions.kit.zip_tree import ZipPath
+from competitions.kit.zip_path import ZipPath
 from competitions.raw import RawPath
 from foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
@@ -53,7 +53,7 @@ def raw(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RawPath]:
     path = tmp_path / "x.zip"
     path.write_bytes(inner(files, method))
     with zip_tree.opened(path, tmp_path / "scratch") as tree:
-        yield tree.root
+        yield ZipPath(tree)
     assert not (tmp_path / "scratch").exists() or not any((tmp_path / "scratch").iterdir())
 
 
@@ -138,9 +138,9 @@ def test_arrays_are_mapped(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
     path.write_bytes(inner({"a.npy": stream.getvalue()}, zipfile.ZIP_DEFLATED))
     with zip_tree.opened(path, tmp_path / "scratch") as tree:
-        assert (arrays.mapped_npy(tree.root / "a.npy") == array).all()
-        assert (arrays.read_npy(tree.root / "a.npy") == array).all()
-        assert arrays.npy_shape(tree.root / "a.npy") == (4, 6)
+        assert (arrays.mapped_npy(ZipPath(tree) / "a.npy") == array).all()
+        assert (arrays.read_npy(ZipPath(tree) / "a.npy") == array).all()
+        assert arrays.npy_shape(ZipPath(tree) / "a.npy") == (4, 6)
 
 
 def test_members_and_archives_of_64_bits_are_read(tmp_path: Path) -> None:
@@ -152,9 +152,9 @@ def test_members_and_archives_of_64_bits_are_read(tmp_path: Path) -> None:
             archive.writestr(f"many/{number}", b"")
         archive.writestr("last.csv", b"c\n3\n")
     with zip_tree.opened(path, tmp_path) as tree:
-        assert (tree.root / "wide.csv").read_bytes() == b"a,b\n1,2\n"
-        assert (tree.root / "last.csv").read_bytes() == b"c\n3\n"
-        assert sum(1 for _ in (tree.root / "many").iterdir()) == 66_000
+        assert (ZipPath(tree) / "wide.csv").read_bytes() == b"a,b\n1,2\n"
+        assert (ZipPath(tree) / "last.csv").read_bytes() == b"c\n3\n"
+        assert sum(1 for _ in (ZipPath(tree) / "many").iterdir()) == 66_000
 
 
 def test_a_zip_beyond_four_gigabytes_is_read(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_zip_beyond_four_gigabytes_is_read(tmp_path: Path) -> None:
             archive.writestr("far.csv", b"far")
     with zip_tree.opened(path, tmp_path) as tree:
         assert tree.member("far.csv").offset >= 5 << 30
-        assert (tree.root / "far.csv").read_bytes() == b"far"
+        assert (ZipPath(tree) / "far.csv").read_bytes() == b"far"
 
 
 @pytest.mark.parametrize("second", ["a.csv", "a.csv/b", "./a.csv", "A/../a.csv"])
@@ -191,7 +191,7 @@ def test_paths_of_one_zip_are_equal_and_have_no_path_on_the_disk(tmp_path: Path)
     path = tmp_path / "x.zip"
     path.write_bytes(inner(FILES, zipfile.ZIP_STORED))
     with zip_tree.opened(path, tmp_path) as tree:
-        one, two = tree.root / "train" / "a.png", tree.root / "train/a.png"
+        one, two = ZipPath(tree) / "train" / "a.png", ZipPath(tree) / "train/a.png"
         assert one == two and len({one, two}) == 1
         assert isinstance(one, ZipPath) and str(one) == str(path / "train" / "a.png")
         with pytest.raises(TypeError):
