@@ -26,6 +26,10 @@ class Terminal:
         """Press keys, by tmux's names."""
         self._do("send-keys", *keys)
 
+    def resize(self, columns: int, lines: int) -> None:
+        """Make the window larger or smaller."""
+        self._do("resize-window", "-x", str(columns), "-y", str(lines))
+
     def seen(self) -> str:
         """What is on the screen now."""
         return self._do("capture-pane", "-p")

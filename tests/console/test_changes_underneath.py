@@ -1,0 +1,139 @@
+"""What changes under an open console: an old state that is brought up to date, a clock that jumps, a pager."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from engine.places import Places
+from engine.runs import protocol
+from state import runs, sweeps
+from state.database import DATABASE_NAME, open_for_writing
+from state.lifecycle import SweepState
+from tests.console import worlds
+from tests.console.conftest import OpenDesk
+from tests.console.pty_terminal import PtyTerminal
+
+# A sign before a number that is an age, a share or what is left.
+NEGATIVE = re.compile(r"(?<![\w.-])-\d+(?:[hms:%.]|\s)")
+PAGER = """#!/bin/sh
+printf '%s\\n' "$@" > "$0.asked"
+cat "$@" > "$0.read"
+"""
+
+
+def of_the_first_version(places: Places, folder: Path) -> Path:
+    """A copy of a state as the schema's first version had it."""
+    copy = folder / "older.db"
+    with sqlite3.connect(places.state_dir / DATABASE_NAME) as now:
+        now.execute("VACUUM INTO ?", [str(copy)])
+    now.close()
+    older = sqlite3.connect(copy, isolation_level=None)
+    for column in ("image", "hardware"):
+        older.execute(f"ALTER TABLE attempts DROP COLUMN {column}")
+    older.execute("DELETE FROM _sqlite_migrations WHERE name LIKE '0002%'")
+    older.execute("PRAGMA user_version = 1")
+    older.close()
+    return copy
+
+
+async def test_an_older_state_under_an_open_console_is_told_calmly_until_an_engine_migrates_it(
+    opened: OpenDesk, places: Places, tmp_path: Path
+) -> None:
+    async with opened(worlds.paused, screen="sweep:dummy-1") as desk:
+        await desk.sees("paused")
+        assert desk.world is not None
+        desk.world.database.close()
+        older = of_the_first_version(places, tmp_path)
+        for name in (f"{DATABASE_NAME}-wal", f"{DATABASE_NAME}-shm"):
+            (places.state_dir / name).unlink(missing_ok=True)
+        older.replace(places.state_dir / DATABASE_NAME)
+        await desk.sees("has schema version 1", "'mlebench-console engine start' brings it up to date")
+        assert "seed 1" in desk.text(), "what was seen stays"
+        assert "Traceback" not in desk.text()
+        engine = open_for_writing(places.state_dir)
+        await desk.misses("schema version")
+        sweeps.set_state(engine, "dummy-1", SweepState.ACTIVE, now=worlds.NOW)
+        await desk.misses("paused")
+        engine.close()
+
+
+@pytest.mark.parametrize("screen", ["overview", "sweep:demo-baseline", "host", "events", "board"])
+async def test_a_clock_that_jumps_makes_no_age_negative(opened: OpenDesk, screen: str) -> None:
+    async with opened(worlds.demo, screen=screen) as desk:
+        await desk.sees("engine ok")
+        for moved in (-worlds.HOUR, 3 * worlds.HOUR, -400 * worlds.HOUR, 0.0):
+            desk.clock.at = worlds.NOW + moved
+            clock = "02:14" if moved == -worlds.HOUR else "06:14" if moved > 0 else ""
+            await desk.sees(clock)
+            desk.app.redraw_all()
+            await desk.pilot.pause()
+            assert not NEGATIVE.search(desk.text()), f"moved by {moved}\n{desk.text()}"
+        await desk.sees("03:14", "engine ok")
+
+
+async def test_a_clock_that_jumps_under_a_run_makes_no_age_negative(opened: OpenDesk) -> None:
+    async with opened(worlds.demo) as desk:
+        assert desk.world is not None
+        live = runs.live(desk.world.database)
+        desk.app.show_run(live[0].id)
+        await desk.sees("Timeline")
+        for moved in (-worlds.HOUR, 3 * worlds.HOUR, -400 * worlds.HOUR, 0.0):
+            desk.clock.at = worlds.NOW + moved
+            for _pane in range(6):
+                await desk.press("tab")
+                desk.app.redraw_all()
+                await desk.pilot.pause()
+                assert not NEGATIVE.search(desk.text()), f"moved by {moved}\n{desk.text()}"
+        await desk.sees("03:14")
+
+
+async def test_a_size_that_changes_under_another_screen_is_that_of_the_screen_below_too(
+    opened: OpenDesk,
+) -> None:
+    async with opened(worlds.demo, screen="sweep:demo-baseline") as desk:
+        await desk.sees("seed 1")
+        assert desk.world is not None
+        run = runs.live(desk.world.database)[0].id
+        for size, seen in (((20, 5), "too small: 20x5"), ((120, 40), "seed 1")):
+            desk.app.show_run(run)
+            await desk.pilot.pause()
+            await desk.pilot.resize_terminal(*size)
+            await desk.press("escape")
+            await desk.sees(seen)
+            assert ("too small" in desk.text()) == (size == (20, 5))
+
+
+def test_o_leaves_the_terminal_to_the_operators_pager_and_comes_back(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = worlds.demo(places)
+    run = world.run("demo-baseline", worlds.DEMO[2], 2)
+    attempt = runs.latest_attempt(world.database, run)
+    assert attempt is not None
+    log = places.state_dir / attempt.directory / protocol.LOG
+    pager = tmp_path / "pager"
+    pager.write_text(PAGER)
+    pager.chmod(0o755)
+    monkeypatch.setenv("PAGER", f"{pager} -N")
+    pager.with_name("pager").write_text(PAGER.replace('cat "$@"', 'shift; cat "$@"'))
+    terminal = PtyTerminal(tmp_path, f"run:{run}")
+    try:
+        terminal.until("fixed the label encoder")
+        terminal.type("o")
+        terminal.until(pager.with_name("pager.read").exists)
+        terminal.until(lambda: pager.with_name("pager.read").read_bytes() == log.read_bytes())
+        assert pager.with_name("pager.asked").read_text().splitlines() == ["-N", str(log)]
+        terminal.type("?")
+        terminal.until("In a log")
+        terminal.type("\x1b")
+        terminal.until(lambda: "In a log" not in terminal.seen)
+        terminal.type("q")
+        assert terminal.wait() == 0
+        assert terminal.is_as_before
+    finally:
+        terminal.close()
+        world.database.close()
