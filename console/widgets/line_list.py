@@ -25,6 +25,8 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
 
     DEFAULT_CSS = """
     LineList { height: 1fr; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    /* Lines are as wide with a scroll bar as without, so no column jumps when one comes. */
+    LineList { scrollbar-gutter: stable; }
     """
     BINDINGS = bindings("list", "matrix")
     app: ConsoleApp

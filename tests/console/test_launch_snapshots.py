@@ -19,7 +19,8 @@ from engine.sweeps.checks import Check, Mend
 from engine.sweeps.forecast import Experience, Forecast, plan
 from engine.sweeps.launch import Launch
 from state.records import SweepSpec
-from tests.console.test_snapshots import LARGE, SMALL, stillness
+from tests.console.stillness import stillness
+from tests.console.test_snapshots import LARGE, SMALL
 from tests.console.worlds import FrozenClock
 
 LITE = registry.splits()["lite"]

@@ -13,16 +13,15 @@ from console.app import ConsoleApp
 from console.config import Settings
 from console.model.condition import Health
 from console.theme import ANSI, CONTRAST, DARK, LIGHT, MONOCHROME, Palette
-from console.widgets.line_list import LineList
 from engine.control.status import lock_path
 from engine.places import Places
 from foundation.locks import FileLock
 from tests.console import worlds
+from tests.console.stillness import stillness
 from tests.console.worlds import FrozenClock, World
 
 Make = Callable[[Places], World]
 SMALL, LARGE = (80, 24), (160, 48)
-PATIENCE_STEPS = 1500
 
 # name: world, where to open, keys, theme, ASCII
 CASES: dict[str, tuple[Make | None, str, tuple[str, ...], Palette, bool]] = {
@@ -85,28 +84,10 @@ def test_a_screen_looks_as_it_did(
     app = ConsoleApp(places, settings, screen=screen or None, demo=make is worlds.demo, clock=FrozenClock())
 
     async def settle(pilot: Pilot[Any]) -> None:
-        wanted = Health.ABSENT if make is None else Health.GOOD
-        for _step in range(PATIENCE_STEPS):
-            await pilot.pause(0.02)
-            if app.condition.health is wanted and app.engine is not None:
-                break
-        for _step in range(PATIENCE_STEPS):
-            await pilot.pause(0.02)
-            if all(shown.lines for shown in app.screen.query(LineList) if shown.display):
-                break
         await stillness(app, pilot)
+        assert app.condition.health is (Health.ABSENT if make is None else Health.GOOD)
         if keys:
             await pilot.press(*keys)
             await stillness(app, pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=settle)
-
-
-async def stillness(app: ConsoleApp, pilot: Pilot[Any]) -> None:
-    """Wait until nothing has been drawn for as long as a pager takes between two looks at its log."""
-    seen: list[str] = []
-    for _step in range(PATIENCE_STEPS):
-        await pilot.pause(0.1)
-        seen.append("".join(strip.text for strip in app.screen._compositor.render_strips()))
-        if len(seen) > 4 and len(set(seen[-5:])) == 1:
-            return
