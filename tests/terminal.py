@@ -15,7 +15,9 @@ class Terminal:
 
     def __init__(self, tmux: str, folder: Path, *, columns: int, lines: int) -> None:
         self._command = [tmux, "-S", str(folder / "tmux.socket"), "-f", "/dev/null"]
-        self._do("new-session", "-d", "-x", str(columns), "-y", str(lines), "env PS1='$ ' sh")
+        self._do(
+            "new-session", "-d", "-x", str(columns), "-y", str(lines), "env -u COLUMNS -u LINES PS1='$ ' sh"
+        )
 
     def type(self, line: str) -> None:
         """Type a line and press Enter."""
