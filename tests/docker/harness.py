@@ -34,7 +34,7 @@ class DockerHarness(Harness):
 
     def launch(self, agent: str, **arguments: Any) -> str:
         # A container really gets no more than it counts as, so the usual twentieth would take minutes.
-        return super().launch(agent, **({"runtime": "docker", "cpus": 0.15} | arguments))
+        return super().launch(agent, **({"runtime": "docker", "cpus": 0.3} | arguments))
 
     def containers(self) -> list[dict[str, Any]]:
         label = f"{LABEL_STATE}={self.places.state_dir}"

@@ -138,7 +138,7 @@ def test_the_drill(docker: DockerHarness) -> None:
     """Twelve runs; engine, runner, a worker, a container and dockerd are killed, in turn and at once."""
     docker.agent("worker", WORK)
     docker.start()
-    docker.launch("worker", seeds=RUNS)
+    docker.launch("worker", seeds=RUNS, cpus=0.15)
     running = docker.until_started()
     done, rest = running[:6], running[6:]
     docker.kill_engine()

@@ -58,7 +58,7 @@ def looking(docker: DockerHarness, monkeypatch: pytest.MonkeyPatch) -> tuple[Doc
         + "  kwargs_type: omegaconf\n  kwargs:\n    a.token: ${{ secrets.MODEL_KEY }}\n"
     )
     docker.start()
-    docker.launch("looker", memory_bytes=512 << 20)
+    docker.launch("looker", memory_bytes=512 << 20, cpus=0.25)
     (run,) = docker.until_started()
     eventually(lambda: docker.runs()[0].submissions)
     return docker, run
@@ -133,7 +133,7 @@ def test_containers_have_their_limits_and_labels_and_start_only_once(
     host = agent["HostConfig"]
     assert host["Memory"] == host["MemorySwap"] == 512 << 20
     assert host["PidsLimit"] > 0
-    assert host["NanoCpus"] == round(0.15 * 1e9)
+    assert host["NanoCpus"] == round(0.25 * 1e9)
     assert host["RestartPolicy"]["Name"] == "no"
     assert not host["AutoRemove"]
     assert not host["Privileged"]

@@ -45,10 +45,10 @@ def test_disk_is_limited_wherever_in_its_container_an_agent_writes(docker: Docke
 
 def test_an_agent_in_which_nothing_happens_is_ended(docker: DockerHarness) -> None:
     docker.agent("sleeper", "sleep 600")
-    docker.agent("worker", f"for _ in $(seq 60); do echo tick; sleep 0.2; done; {SUBMIT}")
+    docker.agent("worker", f"for _ in $(seq 40); do echo tick; sleep 0.2; done; {SUBMIT}")
     docker.start()
     for name in ("sleeper", "worker"):
-        docker.launch(name, idle_limit_seconds=8)
+        docker.launch(name, idle_limit_seconds=5)
     sleeper, worker = sorted(docker.ended(), key=lambda run: run.sweep_id)
     assert sleeper.failure_class is FailureClass.TIMEOUT
     assert "nothing happened for" in sleeper.failure_text
