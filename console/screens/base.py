@@ -21,8 +21,6 @@ from console.session import Remembered
 from console.widgets.painted import Painted
 
 if TYPE_CHECKING:
-    from textual.geometry import Size
-
     from console.app import ConsoleApp
     from state.database import Database
 
@@ -126,9 +124,7 @@ class ConsoleScreen(Screen[None]):
     def on_screen_resume(self) -> None:
         """Ask the state as long as this screen is seen."""
         self.ask_again()
-        # The terminal may have changed its size while another screen was in front.
-        if self.is_whole():
-            self._fit(self.app.size)
+        self.refresh_frame()
 
     def on_screen_suspend(self) -> None:
         """Ask nothing while another screen is in front; under a question or the help the screen stays alive."""
@@ -153,14 +149,13 @@ class ConsoleScreen(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Compose anew for the size; a terminal that is too small is asked to grow."""
-        self._fit(event.size)
-        self.call_after_refresh(self.draw)
-
-    def _fit(self, size: Size) -> None:
-        tiny = size.width < SMALLEST[0] or size.height < SMALLEST[1]
+        tiny = event.size.width < SMALLEST[0] or event.size.height < SMALLEST[1]
         self.set_class(tiny, "-tiny")
-        self.query_one("#tiny", Painted).show(*frame.tiny_lines(size.width, size.height, SMALLEST))
+        self.query_one("#tiny", Painted).show(
+            *frame.tiny_lines(event.size.width, event.size.height, SMALLEST)
+        )
         self.refresh_frame()
+        self.call_after_refresh(self.draw)
 
     def refresh_frame(self) -> None:
         """Draw the first line, the notices and the footer as things are now."""
