@@ -132,7 +132,6 @@ def _stopped(busy: Path) -> Iterator[Reading]:
 
 
 def _large_logs(busy: Path, rounds: int) -> Iterator[Comparison | Reading]:
-    # The sweep opens with its cursor on this run.
     run = console_world.first_live(places_in(busy), registry.splits()["low"][0])
     log = busy / "state" / "runs" / PLAYED / f"run-{run}" / protocol.LOG
     _make_sparse(log, _HUGE)
@@ -140,9 +139,12 @@ def _large_logs(busy: Path, rounds: int) -> Iterator[Comparison | Reading]:
     for _round in range(rounds):
         with _opened(busy, f"sweep:{PLAYED}", b"played") as terminal:
             time.sleep(_SETTLED_SECONDS)
+            # by its number: the sweep's cursor stands where it was left by what was measured before
+            terminal.type(f":run {run}")
+            time.sleep(0.2)
             terminal.forget()
             began = time.perf_counter()
-            terminal.type("l")
+            terminal.type("\r")
             opened.append(terminal.until(b"the very last line") - began)
             terminal.type("g")
             terminal.until(b"the very first line")
