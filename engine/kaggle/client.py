@@ -190,19 +190,14 @@ class Kaggle:
         """
         from kagglesdk.competitions.types.competition_api_service import ApiListDataFilesRequest
 
-        found: list[RemoteFile] = []
-        token = ""
-        while True:
-            request = ApiListDataFilesRequest()
-            request.competition_name = competition_id
-            request.page_size = _FILES_A_PAGE
-            if token:
-                request.page_token = token
-            answer = self._insist(partial(self._api.list_data_files, request), competition_id)
-            found += [RemoteFile(file.name, file.total_bytes) for file in answer.files or ()]
-            token = answer.next_page_token or ""
-            if not token:
-                return tuple(found)
+        request = ApiListDataFilesRequest()
+        request.competition_name = competition_id
+        request.page_size = _FILES_A_PAGE
+        return tuple(
+            RemoteFile(file.name, file.total_bytes)
+            for page in self._paged(self._api.list_data_files, request, competition_id)
+            for file in page.files or ()
+        )
 
     def pages(self, competition_id: str) -> tuple[Page, ...]:
         """Read the pages of a competition's site."""
@@ -239,19 +234,14 @@ class Kaggle:
         """Read a competition's leaderboard, best first, as far as Kaggle gives it; the private one if it can be."""
         from kagglesdk.competitions.types.competition_api_service import ApiGetLeaderboardRequest
 
-        found: list[Team] = []
-        token = ""
-        while True:
-            request = ApiGetLeaderboardRequest()
-            request.competition_name = competition_id
-            request.page_size = _ROWS_A_PAGE
-            if token:
-                request.page_token = token
-            answer = self._insist(partial(self._api.get_leaderboard, request), competition_id)
-            found += [Team(row.team_id, row.team_name or "", row.score or "") for row in answer.submissions]
-            token = answer.next_page_token or ""
-            if not token:
-                return tuple(found)
+        request = ApiGetLeaderboardRequest()
+        request.competition_name = competition_id
+        request.page_size = _ROWS_A_PAGE
+        return tuple(
+            Team(row.team_id, row.team_name or "", row.score or "")
+            for page in self._paged(self._api.get_leaderboard, request, competition_id)
+            for row in page.submissions
+        )
 
     def team_count(self, competition_id: str) -> int | None:
         """How many teams took part; None: Kaggle does not say."""
@@ -277,6 +267,15 @@ class Kaggle:
     @property
     def _api(self) -> Any:
         return self._client.competitions.competition_api_client
+
+    def _paged(self, ask: Callable[[Any], Any], request: Any, competition_id: str) -> Iterator[Any]:
+        """All answers to a request that is answered in pages."""
+        while True:
+            answer = self._insist(partial(ask, request), competition_id)
+            yield answer
+            if not answer.next_page_token:
+                return
+            request.page_token = answer.next_page_token
 
     def _insist(self, call: Callable[[], Result], competition_id: str) -> Result:
         return insist(
