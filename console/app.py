@@ -348,6 +348,10 @@ class ConsoleApp(TerminalApp):
         self.remember()
         self.leave()
 
+    def action_help_quit(self) -> None:
+        """Tell how to leave: Ctrl-C closes nothing, so that no habit ends a watch."""
+        self.say(f"{self.settings.keys.named('app.quit').keys[0]} closes the console; the engine goes on")
+
     def _open_first(self) -> None:
         from state import database as state_database
 

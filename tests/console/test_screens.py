@@ -60,6 +60,12 @@ async def test_digits_switch_screens(opened: OpenDesk) -> None:
             await desk.sees(seen)
 
 
+async def test_ctrl_c_tells_how_to_leave(opened: OpenDesk) -> None:
+    async with opened() as desk:
+        await desk.press("ctrl+c")
+        await desk.sees("q closes the console; the engine goes on")
+
+
 async def test_a_tick_that_comes_when_the_screens_are_gone_is_harmless(opened: OpenDesk) -> None:
     async with opened() as desk:
         await desk.sees("needs you")
