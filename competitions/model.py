@@ -82,11 +82,13 @@ class Defect:
     """Something wrong in edition v1 of a competition, and what edition corrected does about it.
 
     Attributes:
+        id: its name within the competition; the tests that show it mended give it.
         treatment: `mended` in edition corrected, only `told` (cosmetic), or still `open`.
         remedy: how it is mended, or what would be right.
         known: where MLE-bench itself tells it, if it does.
     """
 
+    id: str
     text: str
     severity: Severity
     treatment: Treatment

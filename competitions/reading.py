@@ -78,6 +78,7 @@ def _competition(facts: dict[str, Any], folder: Path) -> Competition:
 
 def _defect(facts: dict[str, Any]) -> Defect:
     return Defect(
+        id=facts["id"],
         text=facts["text"].strip(),
         severity=facts["severity"],
         treatment=facts["treatment"],

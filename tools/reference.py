@@ -56,7 +56,7 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     ),
     (
         "competitions defects",
-        "a list with `competition_id`, `severity`, `treatment`, `text`, `remedy`, `known`",
+        "a list with `competition_id`, `id`, `severity`, `treatment`, `text`, `remedy`, `known`",
         (),
     ),
     ("doctor", "a list with `name`, `health` (`ok`, `warn`, `fail`), `found`, `next_step`", ()),

@@ -76,7 +76,7 @@ def show(
     if competition.excluded:
         say(f"corrected   left out of edition corrected: {competition.excluded}")
     for defect in competition.defects:
-        say(f"defect      {defect.severity}, {_treatment(defect)}: {defect.text}")
+        say(f"defect      {defect.id}: {defect.severity}, {_treatment(defect)}: {defect.text}")
         if defect.remedy:
             say(f"            remedy: {defect.remedy}")
         if defect.known:
@@ -96,8 +96,8 @@ def defects(split: Split = "", json: Json = False) -> None:
         )
         return
     say_table(
-        ("competition", "severity", "corrected", "defect"),
-        [(competition.id, defect.severity, defect.treatment, defect.text) for competition, defect in found],
+        ("competition", "defect", "severity", "corrected", "what"),
+        [(member.id, defect.id, defect.severity, defect.treatment, defect.text) for member, defect in found],
     )
 
 
@@ -172,6 +172,7 @@ def _facts(competition: Competition) -> dict[str, Any]:
 
 def _defect(defect: Defect) -> dict[str, Any]:
     return {
+        "id": defect.id,
         "severity": defect.severity,
         "treatment": defect.treatment,
         "text": defect.text,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,7 +37,10 @@ def test_facts_are_whole(competition: Competition) -> None:
     assert competition.metric.formula
     for sums in (competition.checksums.public, competition.checksums.private):
         assert all(len(md5) == 32 for md5 in sums.values())
+    names = [defect.id for defect in competition.defects]
+    assert len(set(names)) == len(names)
     for defect in competition.defects:
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", defect.id)
         assert defect.severity in {"leak", "wrong_score", "crash", "cosmetic"}
         assert defect.treatment in {"mended", "told", "open"}
         assert (defect.treatment == "told") <= (defect.severity == "cosmetic")

@@ -154,7 +154,7 @@ def test_competitions_tell_their_facts(cli: Cli) -> None:
     shown = cli("competitions", "show", "spooky-author-identification", "--json").document()
     assert shown["gold"] == 0.16506
     assert shown["direction"] == "lower"
-    assert {"text", "severity", "treatment", "remedy", "known"} == set(shown["defects"][0])
+    assert {"id", "text", "severity", "treatment", "remedy", "known"} == set(shown["defects"][0])
     told = cli("competitions", "show", "spooky-author-identification").out
     for fact in ("https://", "test_size = 0.1, seed = 0", "Kaggle's zip known", "remedy: Rows are rescaled"):
         assert fact in told
@@ -162,7 +162,7 @@ def test_competitions_tell_their_facts(cli: Cli) -> None:
     assert "left out of edition corrected" in left_out
     assert "leak, open in edition corrected too" in left_out
     defects = cli("competitions", "defects", "--json").document()
-    facts = {"competition_id", "excluded", "severity", "treatment", "text", "remedy", "known"}
+    facts = {"competition_id", "excluded", "id", "severity", "treatment", "text", "remedy", "known"}
     assert facts == set(defects[0])
     assert {defect["severity"] for defect in defects} <= {"leak", "wrong_score", "crash", "cosmetic"}
 

@@ -22,7 +22,7 @@ from competitions.model import EDITIONS, Edition
 from engine import prepare_competition
 from foundation.problems import DataProblem
 from tests.competitions.changed_raw import prepared_after
-from tests.competitions.editions import grade_in_both, sample, table
+from tests.competitions.mended.editions import grade_in_both, sample, table
 from tests.competitions.prepared import prepared
 
 SOUNDS = "freesound-audio-tagging-2019"

@@ -16,7 +16,7 @@ from competitions.kit.metrics import quadratic_weighted_kappa
 from competitions.model import EDITIONS, Edition
 from foundation.problems import UsageProblem
 from tests.competitions.changed_raw import prepared_after
-from tests.competitions.editions import grade_in, grade_in_both, sample, table
+from tests.competitions.mended.editions import grade_in, grade_in_both, sample, table
 from tests.competitions.prepared import prepared
 
 TOXIC = "jigsaw-toxic-comment-classification-challenge"

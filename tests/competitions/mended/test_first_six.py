@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from competitions.model import Edition
-from tests.competitions.editions import grade_in, grade_in_both, sample, table
+from tests.competitions.mended.editions import grade_in, grade_in_both, sample, table
 from tests.competitions.prepared import prepared
 
 SPACESHIP = "spaceship-titanic"

@@ -17,7 +17,7 @@ from competitions import registry
 from competitions.judging import judge
 from competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
-from tests.competitions.editions import grade_in_both, sample, table
+from tests.competitions.mended.editions import grade_in_both, sample, table
 from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Vector
 

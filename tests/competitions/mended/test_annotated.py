@@ -15,7 +15,7 @@ import pytest
 from competitions import registry
 from competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
-from tests.competitions.editions import grade_in_both, sample
+from tests.competitions.mended.editions import grade_in_both, sample
 from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Vector, digest
 

@@ -15,7 +15,7 @@ from competitions.kit import tfrecords
 from competitions.model import EDITIONS, Edition
 from engine import prepare_competition
 from foundation.problems import UsageProblem
-from tests.competitions.editions import grade_in, grade_in_both, sample, table
+from tests.competitions.mended.editions import grade_in, grade_in_both, sample, table
 from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Vector
 

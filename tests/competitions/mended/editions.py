@@ -6,11 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from competitions import registry
 from competitions.judging import Judgement, judge
 from competitions.model import EDITIONS, Edition
 from tests.competitions.prepared import prepared
+
+
+def mends(competition_id: str, *defect_ids: str) -> pytest.MarkDecorator:
+    """Mark a test, or one of its cases, as showing these defects: what v1 does and what corrected does instead."""
+    unknown = set(defect_ids) - {defect.id for defect in registry.get(competition_id).defects}
+    if unknown or not defect_ids:
+        raise KeyError(
+            f"{competition_id} has no such defects: {', '.join(sorted(unknown)) or '(none named)'}"
+        )
+    return pytest.mark.mends(competition_id, *defect_ids)
 
 
 def table(competition_id: str, edition: Edition, name: str) -> pd.DataFrame:

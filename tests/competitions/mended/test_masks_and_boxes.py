@@ -14,7 +14,7 @@ from competitions.judging import judge
 from competitions.model import EDITIONS, Edition
 from foundation.problems import UsageProblem
 from tests.competitions.changed_raw import prepared_after
-from tests.competitions.editions import grade_in_both, sample, table
+from tests.competitions.mended.editions import grade_in_both, sample, table
 from tests.competitions.prepared import prepared
 
 CONTRAILS = "google-research-identify-contrails-reduce-global-warming"
