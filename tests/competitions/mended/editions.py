@@ -37,6 +37,42 @@ def sample(competition_id: str, edition: Edition) -> pd.DataFrame:
     )
 
 
+def answers(competition_id: str, edition: Edition) -> pd.DataFrame:
+    """The answers, read as a grader reads them; most are a perfect submission."""
+    return pd.read_csv(prepared(competition_id, edition) / registry.get(competition_id).answers)
+
+
+def from_answers(
+    competition_id: str, column: str, change: Callable[[pd.DataFrame], object]
+) -> Callable[[Edition], pd.DataFrame]:
+    """Submissions that are the answers with one column made anew."""
+
+    def make(edition: Edition) -> pd.DataFrame:
+        truth = answers(competition_id, edition)
+        return truth.assign(**{column: change(truth)})
+
+    return make
+
+
+def with_cell(
+    competition_id: str,
+    column: str,
+    value: object,
+    *,
+    row: int = 0,
+    base: Callable[[str, Edition], pd.DataFrame] = sample,
+) -> Callable[[Edition], pd.DataFrame]:
+    """Sample submissions, or answers, with one cell changed."""
+
+    def make(edition: Edition) -> pd.DataFrame:
+        submission = base(competition_id, edition)
+        submission[column] = submission[column].astype(object)
+        submission.loc[row, column] = value
+        return submission
+
+    return make
+
+
 def grade_in(competition_id: str, edition: Edition, submission: pd.DataFrame, folder: Path) -> Judgement:
     """Grade a table in one edition."""
     path = folder / f"{edition}.csv"
@@ -52,3 +88,21 @@ def grade_in_both(
     """What v1 and what corrected say to the submission that `make` makes for each."""
     first, second = (grade_in(competition_id, edition, make(edition), folder) for edition in EDITIONS)
     return first, second
+
+
+def scores_against(
+    truth: pd.DataFrame, submission: pd.DataFrame, competition_id: str, folder: Path
+) -> list[float | None]:
+    """The scores of both editions against answers of our own."""
+    truth.to_csv(folder / "answers.csv", index=False)
+    submission.to_csv(folder / "submission.csv", index=False)
+    return [
+        judge(
+            registry.get(competition_id),
+            folder / "submission.csv",
+            prepared=prepared(competition_id, edition),
+            edition=edition,
+            answers=folder / "answers.csv",
+        ).score
+        for edition in EDITIONS
+    ]

@@ -6,16 +6,16 @@ import hashlib
 import json
 import tarfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from competitions import registry
 from competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
-from tests.competitions.mended.editions import grade_in_both, sample
+from tests.competitions.mended.editions import answers, grade_in_both, sample, with_cell
 from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Vector, digest
 
@@ -50,18 +50,9 @@ TARGETS = {
 }
 
 
-def answers(competition_id: str, edition: Edition) -> pd.DataFrame:
-    """The answers, which are a perfect submission."""
-    return pd.read_csv(prepared(competition_id, edition) / registry.get(competition_id).answers)
-
-
-def with_third(competition_id: str, edition: Edition, value: object) -> pd.DataFrame:
+def third_target(competition_id: str, value: object) -> Callable[[Edition], pd.DataFrame]:
     """The answers with another target in the third row."""
-    submission = answers(competition_id, edition)
-    target = TARGETS[competition_id]
-    submission[target] = submission[target].astype(object)
-    submission.loc[2, target] = value
-    return submission
+    return with_cell(competition_id, TARGETS[competition_id], value, row=2, base=answers)
 
 
 def document(competition_id: str, edition: Edition, name: str) -> Any:
@@ -70,36 +61,28 @@ def document(competition_id: str, edition: Edition, name: str) -> Any:
 
 @pytest.mark.parametrize("competition_id", TARGETS)
 def test_missing_targets_are_refused_by_row(competition_id: str, tmp_path: Path) -> None:
-    for judgement in grade_in_both(
-        competition_id, lambda edition: with_third(competition_id, edition, None), tmp_path
-    ):
+    for judgement in grade_in_both(competition_id, third_target(competition_id, None), tmp_path):
         assert judgement.outcome == "rejected"
         assert judgement.message.startswith("Row 3")
 
 
 @pytest.mark.parametrize("competition_id", sorted(TARGETS.keys() - {SPEECH}))
 def test_words_for_numbers_are_refused_by_row(competition_id: str, tmp_path: Path) -> None:
-    for judgement in grade_in_both(
-        competition_id, lambda edition: with_third(competition_id, edition, "oak"), tmp_path
-    ):
+    for judgement in grade_in_both(competition_id, third_target(competition_id, "oak"), tmp_path):
         assert judgement.outcome == "rejected"
         assert "'oak'" in judgement.message
 
 
 @pytest.mark.parametrize("competition_id", [HERBARIUM_2021, PAGES])
 def test_infinite_targets_are_refused_by_row(competition_id: str, tmp_path: Path) -> None:
-    for judgement in grade_in_both(
-        competition_id, lambda edition: with_third(competition_id, edition, "inf"), tmp_path
-    ):
+    for judgement in grade_in_both(competition_id, third_target(competition_id, "inf"), tmp_path):
         assert judgement.outcome == "rejected"
         assert judgement.message.startswith("Row 3")
 
 
 @pytest.mark.parametrize("competition_id", [CAMERAS_2020, PRODUCTS, INATURALIST])
 def test_fractions_of_classes_are_refused(competition_id: str, tmp_path: Path) -> None:
-    for judgement in grade_in_both(
-        competition_id, lambda edition: with_third(competition_id, edition, 2.5), tmp_path
-    ):
+    for judgement in grade_in_both(competition_id, third_target(competition_id, 2.5), tmp_path):
         assert judgement.outcome == "rejected"
 
 
@@ -117,9 +100,7 @@ def test_fractions_of_classes_are_cut_off_in_v1_only(competition_id: str, tmp_pa
 
 @pytest.mark.parametrize("value", ["1,2,3", "1.0 2", "oak 3", " "])
 def test_first_guesses_that_are_no_class_are_refused_by_row(value: str, tmp_path: Path) -> None:
-    for judgement in grade_in_both(
-        INATURALIST, lambda edition: with_third(INATURALIST, edition, value), tmp_path
-    ):
+    for judgement in grade_in_both(INATURALIST, third_target(INATURALIST, value), tmp_path):
         assert judgement.outcome == "rejected"
         assert judgement.message.startswith("Row 3")
 

@@ -18,7 +18,7 @@ from competitions.model import EDITIONS, Edition
 from engine import prepare_competition
 from foundation.problems import DataProblem
 from tests.competitions.changed_raw import prepared_after
-from tests.competitions.mended.editions import grade_in_both, sample, table
+from tests.competitions.mended.editions import answers, grade_in_both, sample, table
 from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Vector, digest
 
@@ -29,11 +29,6 @@ WHALE_CALLS = "the-icml-2013-whale-challenge-right-whale-redux"
 MOLECULES = "bms-molecular-translation"
 BIRDS = "mlsp-2013-birds"
 NOTEBOOKS = "AI4Code"
-
-
-def answers(competition_id: str, edition: Edition) -> pd.DataFrame:
-    """The answers, which are a perfect submission."""
-    return pd.read_csv(prepared(competition_id, edition) / registry.get(competition_id).answers)
 
 
 def test_photos_of_plants_are_in_the_archives(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from competitions.model import Edition
-from tests.competitions.mended.editions import grade_in, grade_in_both, sample, table
+from tests.competitions.mended.editions import grade_in, grade_in_both, sample, table, with_cell
 from tests.competitions.prepared import prepared
 
 SPACESHIP = "spaceship-titanic"
@@ -58,13 +58,7 @@ def test_travel_groups_stay_together() -> None:
 def test_what_made_a_grader_fail_is_refused_by_row(
     competition_id: str, column: str, value: object, tmp_path: Path
 ) -> None:
-    def make(edition: Edition) -> pd.DataFrame:
-        submission = sample(competition_id, edition)
-        submission[column] = submission[column].astype(object)
-        submission.loc[0, column] = value
-        return submission
-
-    for judgement in grade_in_both(competition_id, make, tmp_path):
+    for judgement in grade_in_both(competition_id, with_cell(competition_id, column, value), tmp_path):
         assert judgement.outcome == "rejected"
         assert judgement.message.startswith("Row 1")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +9,21 @@ import pandas as pd
 import pytest
 
 from competitions import registry
-from competitions.judging import judge
 from competitions.kit import tfrecords
 from competitions.model import EDITIONS, Edition
 from engine import prepare_competition
 from foundation.problems import UsageProblem
-from tests.competitions.mended.editions import grade_in, grade_in_both, sample, table
+from tests.competitions.changed_raw import prepared_after
+from tests.competitions.mended.editions import (
+    answers,
+    from_answers,
+    grade_in,
+    grade_in_both,
+    sample,
+    scores_against,
+    table,
+    with_cell,
+)
 from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Vector
 
@@ -38,50 +46,6 @@ SETI = "seti-breakthrough-listen"
 SPINE = "rsna-2022-cervical-spine-fracture-detection"
 TISSUE = "histopathologic-cancer-detection"
 TUMOUR = "rsna-miccai-brain-tumor-radiogenomic-classification"
-
-
-def answers(competition_id: str, edition: Edition) -> pd.DataFrame:
-    """The answers, read as a grader reads them."""
-    return pd.read_csv(prepared(competition_id, edition) / registry.get(competition_id).answers)
-
-
-def from_answers(
-    competition_id: str, column: str, change: Callable[[pd.DataFrame], object]
-) -> Callable[[Edition], pd.DataFrame]:
-    """A submission that is the answers with one column made anew."""
-
-    def make(edition: Edition) -> pd.DataFrame:
-        truth = answers(competition_id, edition)
-        return truth.assign(**{column: change(truth)})
-
-    return make
-
-
-def scores_against(
-    truth: pd.DataFrame, submission: pd.DataFrame, competition_id: str, folder: Path
-) -> list[float | None]:
-    """The scores of both editions against answers of our own."""
-    truth.to_csv(folder / "answers.csv", index=False)
-    submission.to_csv(folder / "submission.csv", index=False)
-    return [
-        judge(
-            registry.get(competition_id),
-            folder / "submission.csv",
-            prepared=prepared(competition_id, edition),
-            edition=edition,
-            answers=folder / "answers.csv",
-        ).score
-        for edition in EDITIONS
-    ]
-
-
-def prepare_changed(
-    competition_id: str, edition: Edition, folder: Path, change: Callable[[Path], object]
-) -> Path:
-    """Prepare the vector's raw data after a change to them."""
-    raw = Vector(VECTORS / competition_id).unpack_raw(folder / edition / "raw")
-    change(raw)
-    return prepare_competition(competition_id, data_dir=folder / edition / "data", raw=raw, edition=edition)
 
 
 @pytest.mark.parametrize(
@@ -109,13 +73,7 @@ def prepare_changed(
 def test_what_made_a_grader_fail_is_refused_by_row(
     competition_id: str, column: str, value: object, tmp_path: Path
 ) -> None:
-    def make(edition: Edition) -> pd.DataFrame:
-        submission = sample(competition_id, edition)
-        submission[column] = submission[column].astype(object)
-        submission.loc[0, column] = value
-        return submission
-
-    for judgement in grade_in_both(competition_id, make, tmp_path):
+    for judgement in grade_in_both(competition_id, with_cell(competition_id, column, value), tmp_path):
         assert judgement.outcome == "rejected"
         assert judgement.message.startswith("Row 1")
 
@@ -177,12 +135,7 @@ def test_kappa_of_eye_grades_is_over_all_five(tmp_path: Path) -> None:
 
 
 def test_eye_grades_off_the_scale_are_refused(tmp_path: Path) -> None:
-    def make(edition: Edition) -> pd.DataFrame:
-        submission = answers(APTOS, edition)
-        submission.loc[1, "diagnosis"] = 9
-        return submission
-
-    v1, corrected = grade_in_both(APTOS, make, tmp_path)
+    v1, corrected = grade_in_both(APTOS, with_cell(APTOS, "diagnosis", 9, row=1, base=answers), tmp_path)
     assert v1.outcome == "scored"
     assert corrected.message == "Row 2: diagnosis 9 is out of range; expected a number from 0 to 4."
 
@@ -194,7 +147,7 @@ def test_equal_eye_photographs_stay_on_one_side(tmp_path: Path) -> None:
 
     sides = {}
     for edition in EDITIONS:
-        public = prepare_changed(APTOS, edition, tmp_path, make_equal) / "public"
+        public = prepared_after(make_equal, APTOS, edition, tmp_path) / "public"
         train, test = (
             {photo.read_bytes() for photo in (public / name).iterdir()}
             for name in ("train_images", "test_images")
@@ -244,7 +197,7 @@ def test_patients_with_several_lesions_stay_on_one_side(tmp_path: Path) -> None:
 
     shared = {}
     for edition in EDITIONS:
-        public = prepare_changed(MELANOMA, edition, tmp_path, share_patients) / "public"
+        public = prepared_after(share_patients, MELANOMA, edition, tmp_path) / "public"
         train, test = (set(pd.read_csv(public / name)["patient_id"]) for name in ("train.csv", "test.csv"))
         shared[edition] = train & test
     assert shared["v1"]
@@ -258,7 +211,7 @@ def test_equal_melanoma_images_stay_on_one_side(tmp_path: Path) -> None:
 
     shared = {}
     for edition in EDITIONS:
-        public = prepare_changed(MELANOMA, edition, tmp_path, make_equal) / "public" / "jpeg"
+        public = prepared_after(make_equal, MELANOMA, edition, tmp_path) / "public" / "jpeg"
         train, test = (
             {photo.read_bytes() for photo in (public / name).iterdir()} for name in ("train", "test")
         )
@@ -276,12 +229,7 @@ def test_hotel_ids_count_however_they_are_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cell", [None, "the Ritz", "36363.0", "1,2"])
 def test_what_is_no_hotel_id_is_refused(cell: str | None, tmp_path: Path) -> None:
-    def make(edition: Edition) -> pd.DataFrame:
-        submission = sample(HOTEL, edition)
-        submission.loc[0, "hotel_id"] = cell
-        return submission
-
-    v1, corrected = grade_in_both(HOTEL, make, tmp_path)
+    v1, corrected = grade_in_both(HOTEL, with_cell(HOTEL, "hotel_id", cell), tmp_path)
     assert v1.outcome == "scored"
     assert corrected.message.startswith("Row 1: hotel_id")
 

@@ -14,7 +14,7 @@ from competitions.judging import judge
 from competitions.model import EDITIONS, Edition
 from foundation.problems import UsageProblem
 from tests.competitions.changed_raw import prepared_after
-from tests.competitions.mended.editions import grade_in_both, sample, table
+from tests.competitions.mended.editions import grade_in_both, sample, scores_against, table
 from tests.competitions.prepared import prepared
 
 CONTRAILS = "google-research-identify-contrails-reduce-global-warming"
@@ -43,24 +43,6 @@ def with_cell(competition_id: str, edition: Edition, column: str, cell: str, row
     if competition_id in MASKS:
         submission.loc[row + 1, column] = "1 1"
     return submission
-
-
-def scores_against(
-    truth: pd.DataFrame, submission: pd.DataFrame, competition_id: str, folder: Path
-) -> list[float | None]:
-    """The scores of both editions against answers of our own."""
-    truth.to_csv(folder / "answers.csv", index=False)
-    submission.to_csv(folder / "submission.csv", index=False)
-    return [
-        judge(
-            registry.get(competition_id),
-            folder / "submission.csv",
-            prepared=prepared(competition_id, edition),
-            edition=edition,
-            answers=folder / "answers.csv",
-        ).score
-        for edition in EDITIONS
-    ]
 
 
 @pytest.mark.parametrize("competition_id", MASKS)

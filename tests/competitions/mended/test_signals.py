@@ -22,7 +22,7 @@ from competitions.model import EDITIONS, Edition
 from engine import prepare_competition
 from foundation.problems import DataProblem
 from tests.competitions.changed_raw import prepared_after
-from tests.competitions.mended.editions import grade_in_both, sample, table
+from tests.competitions.mended.editions import answers, grade_in_both, sample, table, with_cell
 from tests.competitions.prepared import prepared
 
 SOUNDS = "freesound-audio-tagging-2019"
@@ -36,22 +36,6 @@ VOLCANO = "predict-volcanic-eruptions-ingv-oe"
 DRIVES = "smartphone-decimeter-2022"
 RNA = "stanford-covid-vaccine"
 QUESTIONS = "tensorflow2-question-answering"
-
-
-def truth(competition_id: str, edition: Edition) -> pd.DataFrame:
-    """The answers, read as a grader reads them."""
-    return pd.read_csv(prepared(competition_id, edition) / registry.get(competition_id).answers)
-
-
-def with_cell(competition_id: str, column: str, row: int, value: object) -> Callable[[Edition], pd.DataFrame]:
-    """The sample submission with one cell changed."""
-
-    def make(edition: Edition) -> pd.DataFrame:
-        submission = sample(competition_id, edition).astype({column: object})
-        submission.loc[row, column] = value
-        return submission
-
-    return make
 
 
 @pytest.mark.parametrize(
@@ -82,7 +66,7 @@ def with_cell(competition_id: str, column: str, row: int, value: object) -> Call
 def test_what_made_the_grader_crash_is_refused_by_row(
     competition_id: str, column: str, value: object, tmp_path: Path
 ) -> None:
-    for judgement in grade_in_both(competition_id, with_cell(competition_id, column, 0, value), tmp_path):
+    for judgement in grade_in_both(competition_id, with_cell(competition_id, column, value), tmp_path):
         assert judgement.outcome == "rejected"
         assert judgement.message.startswith("Row 1:")
         assert column in judgement.message
@@ -103,7 +87,7 @@ def test_a_class_too_many_or_too_few_is_refused_by_name(extra: bool, tmp_path: P
 
 
 def test_test_clips_have_names_that_cannot_be_looked_up() -> None:
-    old, new = (set(truth(SOUNDS, edition)["fname"]) for edition in EDITIONS)
+    old, new = (set(answers(SOUNDS, edition)["fname"]) for edition in EDITIONS)
     assert not old & new
     shown = {path.name for path in (prepared(SOUNDS, "corrected") / "public" / "test").iterdir()}
     assert shown == new == set(sample(SOUNDS, "corrected")["fname"])
@@ -113,7 +97,7 @@ def test_test_clips_have_names_that_cannot_be_looked_up() -> None:
 def test_renamed_clips_keep_their_sounds_and_labels() -> None:
     def by_sound(edition: Edition) -> dict[bytes, list[int]]:
         folder = prepared(SOUNDS, edition) / "public" / "test"
-        rows = truth(SOUNDS, edition).set_index("fname")
+        rows = answers(SOUNDS, edition).set_index("fname")
         return {(folder / name).read_bytes(): row.tolist() for name, row in rows.iterrows()}
 
     assert by_sound("v1") == by_sound("corrected")
@@ -316,7 +300,7 @@ def test_no_gesture_is_a_prediction(tmp_path: Path) -> None:
 
 
 def test_contact_is_yes_or_no(tmp_path: Path) -> None:
-    v1, corrected = grade_in_both(CONTACTS, with_cell(CONTACTS, "contact", 2, 2), tmp_path)
+    v1, corrected = grade_in_both(CONTACTS, with_cell(CONTACTS, "contact", 2, row=2), tmp_path)
     assert v1.outcome == "scored"
     assert corrected.message == "Row 3: contact 2 is neither 0 nor 1."
 
@@ -328,7 +312,7 @@ def lungs(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callable[[Edition],
     """A changed submission of the true values, as far as there are some."""
 
     def make(edition: Edition) -> pd.DataFrame:
-        rows = truth(LUNGS, edition)[["Patient_Week", "FVC", "Confidence"]].fillna(2000)
+        rows = answers(LUNGS, edition)[["Patient_Week", "FVC", "Confidence"]].fillna(2000)
         return change(rows)
 
     return make
@@ -362,18 +346,20 @@ def test_a_repeated_visit_is_refused(tmp_path: Path) -> None:
 def test_weeks_asked_for_do_not_tell_those_of_the_visits() -> None:
     weeks, visits = {}, {}
     for edition in EDITIONS:
-        rows = truth(LUNGS, edition)
+        rows = answers(LUNGS, edition)
         visited = rows[rows["FVC"].notna()]["Weeks"]
         weeks[edition], visits[edition] = (
             (column.min(), column.max()) for column in (rows["Weeks"], visited)
         )
     assert weeks["v1"] == visits["v1"]
-    raw = pd.concat([pd.read_csv(prepared(LUNGS) / "public/train.csv")["Weeks"], truth(LUNGS, "v1")["Weeks"]])
+    raw = pd.concat(
+        [pd.read_csv(prepared(LUNGS) / "public/train.csv")["Weeks"], answers(LUNGS, "v1")["Weeks"]]
+    )
     assert weeks["corrected"] == (min(-12, raw.min()), max(133, raw.max()))
 
 
 def test_of_two_visits_in_one_week_the_first_one_counts(tmp_path: Path) -> None:
-    patient = truth(LUNGS, "v1")["Patient"].iloc[0]
+    patient = answers(LUNGS, "v1")["Patient"].iloc[0]
 
     def visit_twice(raw: Path) -> None:
         rows = pd.read_csv(raw / "train.csv")
@@ -393,7 +379,7 @@ def test_of_two_visits_in_one_week_the_first_one_counts(tmp_path: Path) -> None:
 def test_a_segment_cannot_be_repeated(tmp_path: Path) -> None:
     def repeated(edition: Edition) -> pd.DataFrame:
         rows = sample(VOLCANO, edition)
-        rows.loc[0, "time_to_eruption"] = truth(VOLCANO, edition)["time_to_eruption"].iloc[0]
+        rows.loc[0, "time_to_eruption"] = answers(VOLCANO, edition)["time_to_eruption"].iloc[0]
         return pd.concat([rows, *[rows.iloc[[0]]] * 100])
 
     v1, corrected = grade_in_both(VOLCANO, repeated, tmp_path)
@@ -426,11 +412,11 @@ def test_the_reference_log_of_test_drives_is_hidden() -> None:
 
 
 def test_points_are_matched_by_time(tmp_path: Path) -> None:
-    v1, corrected = grade_in_both(DRIVES, lambda edition: truth(DRIVES, edition).iloc[::-1], tmp_path)
+    v1, corrected = grade_in_both(DRIVES, lambda edition: answers(DRIVES, edition).iloc[::-1], tmp_path)
     assert v1.score is not None and v1.score > 1
     assert corrected.score == 0
     v1, corrected = grade_in_both(
-        DRIVES, lambda edition: truth(DRIVES, edition).assign(UnixTimeMillis=0), tmp_path
+        DRIVES, lambda edition: answers(DRIVES, edition).assign(UnixTimeMillis=0), tmp_path
     )
     assert v1.score == 0
     assert "is not among the ids asked for" in corrected.message
@@ -438,7 +424,7 @@ def test_points_are_matched_by_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", [None, math.inf])
 def test_every_place_is_told(value: float | None, tmp_path: Path) -> None:
-    v1, corrected = grade_in_both(DRIVES, with_cell(DRIVES, "LatitudeDegrees", 1, value), tmp_path)
+    v1, corrected = grade_in_both(DRIVES, with_cell(DRIVES, "LatitudeDegrees", value, row=1), tmp_path)
     assert v1.score is not None and math.isnan(v1.score)
     assert corrected.message.startswith("Row 2: LatitudeDegrees")
 
@@ -448,7 +434,7 @@ def test_every_place_is_told(value: float | None, tmp_path: Path) -> None:
 
 def test_rows_in_any_order_are_scored_alike(tmp_path: Path) -> None:
     v1, corrected = grade_in_both(
-        RNA, lambda edition: truth(RNA, edition).sample(frac=1, random_state=1), tmp_path
+        RNA, lambda edition: answers(RNA, edition).sample(frac=1, random_state=1), tmp_path
     )
     assert v1.score is not None and v1.score > 0.1
     assert corrected.score == 0

@@ -16,7 +16,7 @@ from competitions.kit.metrics import quadratic_weighted_kappa
 from competitions.model import EDITIONS, Edition
 from foundation.problems import UsageProblem
 from tests.competitions.changed_raw import prepared_after
-from tests.competitions.mended.editions import grade_in, grade_in_both, sample, table
+from tests.competitions.mended.editions import answers, grade_in, grade_in_both, sample, table
 from tests.competitions.prepared import prepared
 
 TOXIC = "jigsaw-toxic-comment-classification-challenge"
@@ -34,10 +34,6 @@ PIZZA = "random-acts-of-pizza"
 MOLECULES = "champs-scalar-coupling"
 BASKETS = "h-and-m-personalized-fashion-recommendations"
 ENGLISH = "text-normalization-challenge-english-language"
-
-
-def answers(competition_id: str, edition: Edition) -> pd.DataFrame:
-    return pd.read_csv(prepared(competition_id, edition) / registry.get(competition_id).answers)
 
 
 @pytest.mark.parametrize(
