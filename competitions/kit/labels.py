@@ -10,6 +10,8 @@ from competitions.kit import checks, names
 from competitions.kit.metrics.label_sets import LabelSets
 from competitions.task import InvalidSubmission
 
+Positions = npt.NDArray[np.intp]
+
 
 def require_text(table: pd.DataFrame, column: str, *, all_missing_ok: bool = False) -> None:
     """A column that holds text as read: neither numbers alone nor True and False alone."""
@@ -33,13 +35,14 @@ def coded_sets(truth: pd.Series, predicted: pd.Series) -> tuple[LabelSets, Label
 
     Repeats and surplus blanks don't matter; a cell that is missing or no text holds no label.
     """
-    truth_names, given_names = (names.split(_texts_alone(side)) for side in (truth, predicted))
-    truth_codes, codes = names.numbered(truth_names, given_names)
-    width = int(max(truth_codes.max(initial=0), codes.max(initial=0))) + 1
-    return (
-        _sets(truth_names.row * width + truth_codes, width, len(truth)),
-        _sets(given_names.row * width + codes, width, len(predicted)),
+    sides = [names.split(_texts_alone(side)) for side in (truth, predicted)]
+    codes = names.numbered(*sides)
+    width = int(max(side.max(initial=0) for side in codes)) + 1
+    one, other = (
+        _sets(side.row, numbers, width, rows)
+        for side, numbers, rows in zip(sides, codes, (len(truth), len(predicted)), strict=True)
     )
+    return one, other
 
 
 def _texts_alone(column: pd.Series) -> pd.Series:
@@ -48,7 +51,9 @@ def _texts_alone(column: pd.Series) -> pd.Series:
     return pd.Series([cell if isinstance(cell, str) else "" for cell in column.tolist()], dtype="str")
 
 
-def _sets(pairs: npt.NDArray[np.intp], width: int, rows: int) -> LabelSets:
-    pairs = np.sort(pairs)  # np.unique took ten times as long on 85,000 pairs
-    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
-    return LabelSets(pairs // width, pairs % width, rows)
+def _sets(row: Positions, codes: Positions, width: int, rows: int) -> LabelSets:
+    # rows come in order and keep their places; np.unique took ten times as long on 85,000 pairs
+    first = row * width
+    pairs = np.sort(first + codes)
+    kept = np.diff(pairs, prepend=-1) > 0
+    return LabelSets(row[kept], (pairs - first)[kept], rows)

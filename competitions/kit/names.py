@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import spellings
@@ -24,15 +23,19 @@ class Names:
 
     Attributes:
         row: the row of each.
-        place: its place in the row.
         sizes: how many each row has.
         spelt: their bytes.
     """
 
     row: Positions
-    place: Positions
     sizes: Positions
     spelt: Spellings
+
+    @property
+    def place(self) -> Positions:
+        """The place of each in its row."""
+        first = np.cumsum(self.sizes) - self.sizes
+        return np.arange(len(self.row)) - first[self.row]
 
 
 def split(cells: pd.Series) -> Names:
@@ -43,31 +46,21 @@ def split(cells: pd.Series) -> Names:
         # Breaks inside of cells, and blanks beyond ASCII, which are slower to tell from names.
         plain = [" ".join(cell.split()) for cell in cells.tolist()]
         content = spellings.joined(pd.Series(plain, dtype="str"))
-    edges = _edges(content > _BLANK)
-    starts, ends = edges[::2], edges[1::2]
-    bounds = np.searchsorted(starts, np.flatnonzero(content == _BREAK))
-    bounds = np.concatenate([[0], bounds, [len(starts)]]) if len(cells) else np.zeros(1, dtype=np.intp)
-    sizes = np.diff(bounds)
-    return Names(
-        row=np.repeat(np.arange(len(cells)), sizes),
-        place=np.arange(len(starts)) - np.repeat(bounds[:-1], sizes),
-        sizes=sizes,
-        spelt=Spellings(content, starts, ends - starts),
-    )
+    # names stand in the gaps between blanks and breaks; a gap of no width holds none
+    marks = np.flatnonzero(content <= _BLANK)
+    starts, ends = np.append(-1, marks) + 1, np.append(marks, len(content))
+    row = np.append(0, np.cumsum(content[marks] == _BREAK))
+    if bool((ends == starts).any()):
+        held = ends > starts
+        starts, ends, row = starts[held], ends[held], row[held]
+    sizes = np.bincount(row, minlength=len(cells))
+    return Names(row=row, sizes=sizes, spelt=Spellings(content, starts, ends - starts))
 
 
 def _as_text(cells: pd.Series) -> pd.Series:
     if isinstance(cells.dtype, pd.StringDtype):
         return cells.fillna("") if cells.hasnans else cells
     return pd.Series(["" if pd.isna(cell) else str(cell) for cell in cells.tolist()], dtype="str")
-
-
-def _edges(inside: npt.NDArray[np.bool_]) -> Positions:
-    """Where stretches of true begin and end, in turn."""
-    changes = np.empty(len(inside) + 1, dtype=np.bool_)
-    changes[[0, -1]] = (inside[0], inside[-1]) if len(inside) else False
-    np.not_equal(inside[1:], inside[:-1], out=changes[1:-1])
-    return np.flatnonzero(changes)
 
 
 def numbered(*sides: Names) -> list[Positions]:

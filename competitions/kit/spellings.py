@@ -65,9 +65,11 @@ class Spellings:
 
 def mixed(columns: Sequence[Words]) -> Words:
     """Numbers that hardly ever are equal where rows of the columns differ; sorting one column is much faster."""
-    numbers = np.zeros(len(columns[0]), dtype=np.uint64)
-    for place, column in enumerate(columns):
-        numbers = (numbers ^ (numbers >> _SHIFT) ^ column) * _MIXERS[place % len(_MIXERS)]
+    numbers = columns[0] * _MIXERS[0]
+    for place, column in enumerate(columns[1:], 1):
+        numbers ^= numbers >> _SHIFT
+        numbers ^= column
+        numbers *= _MIXERS[place % len(_MIXERS)]
     return numbers
 
 
