@@ -27,21 +27,21 @@ class Command:
 
 
 def _go(mode: str) -> Does:
-    return lambda app, _words: app.action_go(mode)
+    return lambda app, _words: app.ways.to(mode)
 
 
 def _sweep(app: ConsoleApp, words: list[str]) -> None:
-    app.show_sweep(words[0] if words else None)
+    app.ways.to_sweep(words[0] if words else None)
 
 
 def _run(app: ConsoleApp, words: list[str]) -> None:
     if not words[0].isdigit():
         raise UsageProblem(f"'{words[0]}' is not the number of a run")
-    app.show_run(int(words[0]))
+    app.ways.to_run(int(words[0]))
 
 
 def _grade(app: ConsoleApp, words: list[str]) -> None:
-    app.show_grade(words[0] if words else "", " ".join(words[1:]))
+    app.ways.to_grade(words[0] if words else "", " ".join(words[1:]))
 
 
 def _theme(app: ConsoleApp, words: list[str]) -> None:
@@ -49,13 +49,13 @@ def _theme(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _sweep_state(kind: str) -> Does:
-    return lambda app, words: app.ask(f"sweep.{kind}", {"sweep_id": words[0]})
+    return lambda app, words: app.errands.ask(f"sweep.{kind}", {"sweep_id": words[0]})
 
 
 def _concurrency(app: ConsoleApp, words: list[str]) -> None:
     if not words[1].isdigit():
         raise UsageProblem(f"'{words[1]}' is not a number of runs")
-    app.ask("sweep.concurrency", {"sweep_id": words[0], "value": int(words[1])})
+    app.errands.ask("sweep.concurrency", {"sweep_id": words[0], "value": int(words[1])})
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -73,7 +73,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("resume", "SWEEP", "Start runs of a sweep again", _sweep_state("resume"), needs=1),
     Command("concurrency", "SWEEP N", "How many runs of a sweep may be live at once", _concurrency, needs=2),
     Command("theme", "|".join(THEME_NAMES), "Change the theme", _theme, needs=1),
-    Command("engine", "", "Start the engine if it is not running", lambda app, _words: app.start_engine()),
+    Command(
+        "engine", "", "Start the engine if it is not running", lambda app, _words: app.errands.start_engine()
+    ),
     Command("help", "", "The keys of this screen", lambda app, _words: app.action_help()),
     Command("quit", "", "Close the console; the engine goes on", lambda app, _words: app.action_leave()),
 )

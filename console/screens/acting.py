@@ -29,7 +29,7 @@ def relaunch(app: ConsoleApp, found: Sequence[Run]) -> None:
     rerolls = [run for run in ended if is_reroll(run)]
     lines = relaunch_question(ended, rerolls, min(app.size.width - 12, _QUESTION_WIDTH))
     title = f"Relaunch {wording.plural(len(ended), 'run')}?"
-    ask = partial(app.ask, "run.relaunch", {"run_ids": [run.id for run in ended]})
+    ask = partial(app.errands.ask, "run.relaunch", {"run_ids": [run.id for run in ended]})
     app.confirm(ConfirmScreen(title, lines, "yes, relaunch"), ask)
 
 
@@ -40,7 +40,7 @@ def stop(app: ConsoleApp, found: Sequence[Run]) -> None:
         app.say("only runs that are queued or running can be stopped")
         return
     lines = stop_question(going, min(app.size.width - 12, _QUESTION_WIDTH))
-    ask = partial(app.ask, "run.stop", {"run_ids": [run.id for run in going]})
+    ask = partial(app.errands.ask, "run.stop", {"run_ids": [run.id for run in going]})
     app.confirm(ConfirmScreen(f"Stop {wording.plural(len(going), 'run')}?", lines, "yes, stop"), ask)
 
 
@@ -55,7 +55,7 @@ def classify(app: ConsoleApp, found: Sequence[Run]) -> None:
     def ask(verdict: Verdict | None) -> None:
         if verdict is not None:
             wanted = {"class": verdict.kind.value, "note": verdict.note}
-            app.ask("run.classify", {"run_ids": [run.id for run in failed]} | wanted)
+            app.errands.ask("run.classify", {"run_ids": [run.id for run in failed]} | wanted)
 
     title = f"What did {wording.plural(len(failed), 'run')} fail of?"
     current = failed[0].failure_class or FailureClass.UNKNOWN

@@ -113,7 +113,7 @@ class ConsoleScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Begin where one was."""
-        values = self.app.session.of(self.REMEMBERED_AS) if self.REMEMBERED_AS else {}
+        values = self.app.memory.session.of(self.REMEMBERED_AS) if self.REMEMBERED_AS else {}
         self.recall(values)
         if values.get("cursor", "").isdigit():
             from console.widgets.line_list import LineList

@@ -59,7 +59,7 @@ def prune(app: ConsoleApp, chosen: Sequence[DatasetRow], *, everything: bool) ->
     """List what lies there and ask whether it may go; what is in hand stays."""
     idle = [row for row in chosen if not row.is_busy]
     names = (*LEFTOVERS, PREPARED, CORRECTED) if everything else LEFTOVERS
-    app.in_thread(
+    app.errands.in_thread(
         partial(_parts, app.places.data_dir, idle, names), partial(_ask_to_prune, app, idle, everything)
     )
 
@@ -122,7 +122,7 @@ def _ask(app: ConsoleApp, kind: str, rows: Sequence[DatasetRow], otherwise: str,
         return
     for edition in dict.fromkeys(row.edition for row in rows):
         ids = [row.competition_id for row in rows if row.edition == edition]
-        app.ask(kind, {"competition_ids": ids, "edition": edition_named(edition), **more})
+        app.errands.ask(kind, {"competition_ids": ids, "edition": edition_named(edition), **more})
 
 
 Acts = Callable[["ConsoleApp", Sequence[DatasetRow]], None]

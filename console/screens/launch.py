@@ -62,7 +62,9 @@ class LaunchScreen(ConsoleScreen):
 
     def on_mount(self) -> None:
         """Learn which agents there are, and what the empty form lacks."""
-        self.app.in_thread(partial(agents_known, ""), lambda found: self._suggest([a.id for a in found]))
+        self.app.errands.in_thread(
+            partial(agents_known, ""), lambda found: self._suggest([a.id for a in found])
+        )
         self._work_out()
 
     def is_whole(self) -> bool:
@@ -112,7 +114,7 @@ class LaunchScreen(ConsoleScreen):
         title = f"Launch {wording.plural(composed.launch.run_count, 'run')}?"
         lines = tuple(launch_lines.what(composed, self.size.width - _QUESTION_MARGIN))
         self.app.confirm(
-            ConfirmScreen(title, lines, "yes, launch"), lambda: self.app.ask("sweep.launch", request)
+            ConfirmScreen(title, lines, "yes, launch"), lambda: self.app.errands.ask("sweep.launch", request)
         )
 
     def action_dry_run(self) -> None:
@@ -137,7 +139,7 @@ class LaunchScreen(ConsoleScreen):
             self.app.call_from_thread(self._tell_building, line)
 
         work = partial(build_images, missing, self._draft.agents_dir, tell)
-        self.app.in_thread(work, lambda built: self._tell_building("", built))
+        self.app.errands.in_thread(work, lambda built: self._tell_building("", built))
         self.draw()
 
     def _tell_building(self, line: str, built: str = "") -> None:
@@ -149,7 +151,7 @@ class LaunchScreen(ConsoleScreen):
 
     def action_engine(self) -> None:
         """Start the engine."""
-        self.app.start_engine()
+        self.app.errands.start_engine()
 
     def action_back(self) -> None:
         """Leave the field, so that letters are keys."""
@@ -169,7 +171,7 @@ class LaunchScreen(ConsoleScreen):
     def _work_out(self) -> None:
         self._number += 1
         work = partial(compose, self._draft, self.app.places, self.app.engine)
-        self.app.in_thread(work, partial(self._take, self._number))
+        self.app.errands.in_thread(work, partial(self._take, self._number))
 
     def _take(self, number: int, composed: Composed) -> None:
         if number == self._number:

@@ -193,7 +193,7 @@ class RunScreen(ConsoleScreen):
         }
         if self._facts is not None and self._pane in work:
             read, take = work[self._pane]
-            self.app.in_thread(partial(read, self._facts), take)
+            self.app.errands.in_thread(partial(read, self._facts), take)
 
     def _take_listing(self, found: Listing) -> None:
         self._listing = found

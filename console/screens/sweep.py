@@ -218,7 +218,7 @@ class SweepScreen(ConsoleScreen):
         if self._board is not None:
             sweep = self._board.sweep
             kind = "sweep.pause" if sweep.state is SweepState.ACTIVE else "sweep.resume"
-            self.app.ask(kind, {"sweep_id": sweep.id})
+            self.app.errands.ask(kind, {"sweep_id": sweep.id})
 
     def action_step(self, step: int) -> None:
         """Show the next sweep, or the one before."""
@@ -312,4 +312,4 @@ class SweepScreen(ConsoleScreen):
     def _open(self, pane: str) -> None:
         run = self._run()
         if run is not None:
-            self.app.show_run(run.id, pane=pane or ("log" if run.attempts else "timeline"))
+            self.app.ways.to_run(run.id, pane=pane or ("log" if run.attempts else "timeline"))

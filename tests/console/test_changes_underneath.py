@@ -79,7 +79,7 @@ async def test_a_clock_that_jumps_under_a_run_makes_no_age_negative(opened: Open
     async with opened(worlds.demo) as desk:
         assert desk.world is not None
         live = runs.live(desk.world.database)
-        desk.app.show_run(live[0].id)
+        desk.app.ways.to_run(live[0].id)
         await desk.sees("Timeline")
         for moved in (-worlds.HOUR, 3 * worlds.HOUR, -400 * worlds.HOUR, 0.0):
             desk.clock.at = worlds.NOW + moved
@@ -99,7 +99,7 @@ async def test_a_size_that_changes_under_another_screen_is_that_of_the_screen_be
         assert desk.world is not None
         run = runs.live(desk.world.database)[0].id
         for size, seen in (((20, 5), "too small: 20x5"), ((120, 40), "seed 1")):
-            desk.app.show_run(run)
+            desk.app.ways.to_run(run)
             await desk.pilot.pause()
             await desk.pilot.resize_terminal(*size)
             await desk.press("escape")

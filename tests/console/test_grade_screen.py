@@ -43,7 +43,7 @@ async def test_what_was_graded_is_found_again(
     (tmp_path / "two.csv").write_text("22")
     async with opened(screen="grade") as desk:
         for name in ("one.csv", "two.csv", "two.csv"):
-            desk.app.show_grade(SPOOKY, str(tmp_path / name))
+            desk.app.ways.to_grade(SPOOKY, str(tmp_path / name))
             await desk.sees("graded in")
             await desk.until(lambda name=name: requests[-1].submission_path.endswith(name))
         await desk.sees("graded before", "one.csv", "two.csv")
@@ -69,7 +69,7 @@ async def test_a_watched_file_is_graded_again_when_it_has_changed(
     file = tmp_path / "sub.csv"
     file.write_text("1")
     async with opened(screen="grade") as desk:
-        desk.app.show_grade(SPOOKY, str(file))
+        desk.app.ways.to_grade(SPOOKY, str(file))
         await desk.sees("graded in")
         await desk.press("f5")
         await desk.sees("watching")
@@ -97,7 +97,7 @@ async def test_the_other_edition_grades_again(
     file = tmp_path / "sub.csv"
     file.write_text("1")
     async with opened(screen="grade") as desk:
-        desk.app.show_grade(SPOOKY, str(file))
+        desk.app.ways.to_grade(SPOOKY, str(file))
         await desk.sees("graded in", "edition v1")
         await desk.press("f6")
         await desk.until(lambda: requests[-1].edition == "corrected")
@@ -112,7 +112,7 @@ async def test_the_row_that_breaks_a_rule_is_shown(
     refused = report(score=None, outcome="rejected", message="Row 2: EAP 'often' is not a number.")
     monkeypatch.setattr("console.model.grading.grade_in_child", lambda _request: refused)
     async with opened(screen="grade") as desk:
-        desk.app.show_grade(SPOOKY, str(file))
+        desk.app.ways.to_grade(SPOOKY, str(file))
         await desk.sees("heading  id,EAP", "2  b,often^[[2J", "1  a,0.5", "3  c,0.1", "rejected")
         assert "d,0.2" not in desk.text() and "\x1b" not in desk.text()
 

@@ -185,7 +185,7 @@ async def test_no_size_makes_any_screen_fail(opened: OpenDesk) -> None:
             await desk.pilot.resize_terminal(*size)
             for key in ("2", "3", "5", "1"):
                 await desk.press(key)
-        desk.app.show_run(5)
+        desk.app.ways.to_run(5)
         for size in ((41, 10), (80, 24), (200, 60)):
             await desk.pilot.resize_terminal(*size)
             await desk.press("tab")
@@ -507,7 +507,7 @@ async def test_an_invalid_file_says_why(
     graded(report(score=None, valid_submission=False, outcome="rejected", message="Column 'MWS' is missing."))
     (tmp_path / "sub.csv").write_text("id\n")
     async with opened(screen="grade") as desk:
-        desk.app.show_grade("spooky-author-identification", str(tmp_path / "sub.csv"))
+        desk.app.ways.to_grade("spooky-author-identification", str(tmp_path / "sub.csv"))
         await desk.sees("refused by the competition's rules", "Column 'MWS' is missing.")
 
 
@@ -515,7 +515,7 @@ async def test_what_cannot_be_graded_is_told_on_the_spot(opened: OpenDesk, tmp_p
     async with opened(screen="grade") as desk:
         await desk.press("tab", "enter")
         await desk.sees("a competition and a file are needed")
-        desk.app.show_grade("spooky-author-identification", str(tmp_path / "none.csv"))
+        desk.app.ways.to_grade("spooky-author-identification", str(tmp_path / "none.csv"))
         await desk.sees("there is no file")
 
 
