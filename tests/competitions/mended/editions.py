@@ -90,19 +90,27 @@ def grade_in_both(
     return first, second
 
 
-def scores_against(
+def judged_against(
     truth: pd.DataFrame, submission: pd.DataFrame, competition_id: str, folder: Path
-) -> list[float | None]:
-    """The scores of both editions against answers of our own."""
+) -> tuple[Judgement, Judgement]:
+    """What v1 and what corrected say to a submission against answers of our own."""
     truth.to_csv(folder / "answers.csv", index=False)
     submission.to_csv(folder / "submission.csv", index=False)
-    return [
+    first, second = (
         judge(
             registry.get(competition_id),
             folder / "submission.csv",
             prepared=prepared(competition_id, edition),
             edition=edition,
             answers=folder / "answers.csv",
-        ).score
+        )
         for edition in EDITIONS
-    ]
+    )
+    return first, second
+
+
+def scores_against(
+    truth: pd.DataFrame, submission: pd.DataFrame, competition_id: str, folder: Path
+) -> list[float | None]:
+    """The scores of both editions against answers of our own."""
+    return [judgement.score for judgement in judged_against(truth, submission, competition_id, folder)]

@@ -1,0 +1,87 @@
+"""Cells and rows at which graders of tables and texts crashed: both editions refuse them and say which they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from competitions.model import Edition
+from tests.competitions.mended.editions import answers, grade_in_both, mends, sample, with_cell
+
+ARENA = "lmsys-chatbot-arena"
+BREATHS = "ventilator-pressure-prediction"
+ENZYMES = "playground-series-s3e18"
+ESSAYS = "learning-agency-lab-automated-essay-scoring-2"
+FOREST = "tabular-playground-series-dec-2021"
+MACHINES = "tabular-playground-series-may-2022"
+MOLECULES = "champs-scalar-coupling"
+PATENTS = "us-patent-phrase-to-phrase-matching"
+PIZZA = "random-acts-of-pizza"
+REVIEWS = "movie-review-sentiment-analysis-kernels-only"
+TAXI = "new-york-city-taxi-fare-prediction"
+
+CELLS: list[tuple[str, str, str, list[object]]] = [
+    (ARENA, "text-cells-crash", "winner_tie", ["maybe"]),
+    (ENZYMES, "cells-without-a-number-crash", "EC2", [None, np.inf, "yes"]),
+    (ESSAYS, "cells-without-a-grade-crash", "score", [None, 2.5, "good"]),
+    (FOREST, "cells-without-a-class-crash", "Cover_Type", [None, 1.5, "spruce"]),
+    (MACHINES, "missing-probabilities-crash", "target", [None]),
+    (MOLECULES, "cells-without-a-number-crash", "scalar_coupling_constant", [None, np.inf, "1 Hz"]),
+    (PATENTS, "text-cells-crash", "score", ["high"]),
+    (PIZZA, "missing-probabilities-crash", "requester_received_pizza", [None]),
+    (REVIEWS, "cells-without-a-class-crash", "Sentiment", [None, 2.5, "good"]),
+    (TAXI, "wrong-rows-and-cells-crash", "fare_amount", [None, np.inf, "$5"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("competition_id", "column", "value"),
+    [
+        pytest.param(competition_id, column, value, marks=mends(competition_id, defect_id))
+        for competition_id, defect_id, column, values in CELLS
+        for value in values
+    ],
+)
+def test_cells_that_made_a_grader_fail_are_refused_by_row(
+    competition_id: str, column: str, value: object, tmp_path: Path
+) -> None:
+    for judgement in grade_in_both(competition_id, with_cell(competition_id, column, value, row=1), tmp_path):
+        assert judgement.outcome == "rejected"
+        assert judgement.message.startswith(f"Row 2: {column}")
+
+
+@mends(BREATHS, "cells-without-a-number-crash")
+@pytest.mark.parametrize("value", [None, "high"])
+def test_scored_pressures_without_a_number_are_refused_by_row_and_unscored_ones_ignored(
+    value: object, tmp_path: Path
+) -> None:
+    breathing_in = (answers(BREATHS, "v1")["u_out"] == 0).to_numpy()
+    scored, unscored = int(np.argmax(breathing_in)), int(np.argmin(breathing_in))
+    for judgement in grade_in_both(BREATHS, with_cell(BREATHS, "pressure", value, row=scored), tmp_path):
+        assert judgement.outcome == "rejected"
+        assert judgement.message.startswith(f"Row {scored + 1}: pressure")
+    for judgement in grade_in_both(BREATHS, with_cell(BREATHS, "pressure", value, row=unscored), tmp_path):
+        assert judgement.outcome == "scored"
+
+
+@pytest.mark.parametrize("change", [-1, 1], ids=["one row less", "one row more"])
+@pytest.mark.parametrize(
+    "competition_id",
+    [
+        pytest.param(ESSAYS, marks=mends(ESSAYS, "wrong-row-count-crashes")),
+        pytest.param(TAXI, marks=mends(TAXI, "wrong-rows-and-cells-crash")),
+    ],
+)
+def test_another_number_of_rows_is_refused_by_count(competition_id: str, change: int, tmp_path: Path) -> None:
+    rows = len(sample(competition_id, "v1"))
+
+    def make(edition: Edition) -> pd.DataFrame:
+        submission = sample(competition_id, edition)
+        return submission.iloc[np.arange(rows + change) % rows]
+
+    for judgement in grade_in_both(competition_id, make, tmp_path):
+        assert judgement.outcome == "rejected"
+        assert judgement.message == f"The submission has {rows + change} rows, expected {rows}."
