@@ -9,7 +9,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import (
-    checks,
     detections,
     geometry,
     labelled_table,
@@ -130,12 +129,7 @@ def _with_confidence(rows: pd.DataFrame) -> pd.DataFrame:
 
 def grade(case: Grading) -> float:
     """The mean over samples and IoU thresholds of the classes' mean average precision."""
-    checks.row_count(case.submission, len(case.answers))
-    checks.columns_present(case.submission, ["Id", COLUMN])
-    rows = checks.matched_rows(case.submission, case.answers, "Id")
-    truth = detections.parse(case.answers[COLUMN], FORM, column=COLUMN)
-    given = case.submission[COLUMN].iloc[rows]
-    predicted = detections.parse(given, FORM, column=COLUMN, row_numbers=rows)
+    predicted, truth = detections.told_and_true(case, "Id", COLUMN, FORM)
     confidence, boxes, true_boxes = predicted.numbers[:, 0], predicted.numbers[:, 1:], truth.numbers[:, 1:]
     group, true_group = matching.codes((predicted.row, predicted.names), (truth.row, truth.names))
     judged = np.isin(group, true_group)
@@ -155,8 +149,8 @@ def grade(case: Grading) -> float:
     sample[group], sample[true_group] = predicted.row, truth.row
     # MLE-bench leaves out what is predicted of a class that the sample has not
     asked = np.unique(np.concatenate([true_group, group]) if case.corrected else true_group)
-    classes = np.bincount(sample[asked], minlength=len(rows))
-    sums = np.bincount(sample[asked], weights=precision[asked], minlength=len(rows))
+    classes = np.bincount(sample[asked], minlength=len(case.answers))
+    sums = np.bincount(sample[asked], weights=precision[asked], minlength=len(case.answers))
     if not case.corrected and (classes == 0).any():
         return float("nan")
     return float((sums / np.maximum(classes, 1)).mean())

@@ -52,12 +52,10 @@ def _answer(job: Preparation, name: str) -> dict[str, str | int]:
 def grade(case: Grading) -> float:
     """Dice of all predicted and all true pixels together; NaN when there are neither."""
     checks.columns_present(case.submission, ["record_id", "encoded_pixels"])
-    rows = checks.matched_rows(case.submission, case.answers, "record_id")
     sizes = case.answers["height"] * case.answers["width"]
-    given = case.submission["encoded_pixels"].iloc[rows].replace(EMPTY, "")
-    truth = runs.parse(
-        case.answers["encoded_pixels"].replace(EMPTY, ""), sizes, column="encoded_pixels", strict=False
+    column = "encoded_pixels"
+    predicted, truth = runs.told_and_true(
+        case, "record_id", told=column, true=column, sizes=sizes, empty=EMPTY
     )
-    predicted = runs.parse(given, sizes, column="encoded_pixels", strict=case.corrected, row_numbers=rows)
     total = int(truth.areas().sum() + predicted.areas().sum())
     return 2 * int(runs.overlaps(truth, predicted).sum()) / total if total else float("nan")

@@ -41,15 +41,8 @@ def prepare(job: Preparation) -> None:
 def grade(case: Grading) -> float:
     """The mean Dice of the images; two empty masks agree."""
     checks.columns_present(case.submission, ["id", "predicted"])
-    rows = checks.matched_rows(case.submission, case.answers, "id")
     sizes = case.answers["width_pixels"] * case.answers["height_pixels"]
-    truth = runs.parse(case.answers["encoding"], sizes, column="encoding", strict=False)
-    predicted = runs.parse(
-        case.submission["predicted"].iloc[rows],
-        sizes,
-        column="predicted",
-        strict=case.corrected,
-        missing_ok=True,
-        row_numbers=rows,
+    predicted, truth = runs.told_and_true(
+        case, "id", told="predicted", true="encoding", sizes=sizes, missing_ok=True
     )
     return float(np.nan_to_num(runs.dice(truth, predicted), nan=1.0).mean())

@@ -5,7 +5,8 @@ Rows are counted as in a spreadsheet: the header is line 1, the first row of dat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 
 from competitions.kit.identities import Mismatch, pair_up
 from competitions.task import InvalidSubmission
+from foundation.problems import DataProblem
 
 Numbers = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]
@@ -28,6 +30,19 @@ def shown(value: object) -> str:
     """A cell as it may stand in a message: quoted, control characters escaped, cut."""
     text = ascii(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
+
+@contextmanager
+def reading_answers() -> Iterator[None]:
+    """What is refused inside is wrong with the answers; no submission is to blame for it, nor told of it.
+
+    Raises:
+        DataProblem: instead of `InvalidSubmission`.
+    """
+    try:
+        yield
+    except InvalidSubmission as error:
+        raise DataProblem("The answers cannot be read", str(error), "Prepare the dataset again.") from error
 
 
 def columns_present(table: pd.DataFrame, columns: Sequence[str]) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit.checks import shown
-from competitions.task import InvalidSubmission
+from competitions.kit.checks import columns_present, matched_rows, reading_answers, row_count, shown
+from competitions.task import Grading, InvalidSubmission
 
 Numbers = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]
@@ -61,6 +61,26 @@ class Form:
     single_blanks: bool
     missing_ok: bool
     blank_ok: bool = False
+
+
+def told_and_true(
+    case: Grading, id_column: str, column: str, form: Form, *, true_form: Form | None = None
+) -> tuple[Detections, Detections]:
+    """The objects of a submission, and the true ones, both by the rows of the answers.
+
+    Args:
+        case: what is graded.
+        id_column: matches the rows.
+        column: holds the objects, in the submission and in the answers.
+        form: how the submission writes them.
+        true_form: how the answers do, where they write more than a submission.
+    """
+    row_count(case.submission, len(case.answers))
+    columns_present(case.submission, [id_column, column])
+    rows = matched_rows(case.submission, case.answers, id_column)
+    with reading_answers():
+        truth = parse(case.answers[column], true_form or form, column=column)
+    return parse(case.submission[column].iloc[rows], form, column=column, row_numbers=rows), truth
 
 
 def parse(

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit.checks import shown
-from competitions.task import InvalidSubmission
+from competitions.kit.checks import matched_rows, reading_answers, shown
+from competitions.task import Grading, InvalidSubmission
 
 Whole = npt.NDArray[np.int64]
 
@@ -126,6 +126,38 @@ def parse(
     except _Malformed as error:
         row = error.row if row_numbers is None else np.asarray(row_numbers)[error.row]
         raise InvalidSubmission(f"Row {row + 1}: {column} {error.why}.") from error
+
+
+def told_and_true(
+    case: Grading,
+    id_column: str,
+    *,
+    told: str,
+    true: str,
+    sizes: npt.ArrayLike,
+    missing_ok: bool = False,
+    empty: str = "",
+) -> tuple[Masks, Masks]:
+    """The masks of a submission, and the true ones, both in the order of the answers.
+
+    Edition corrected is strict with the submission.
+
+    Args:
+        case: what is graded.
+        id_column: matches the rows.
+        told: the submission's column of masks.
+        true: that of the answers, in which a missing cell is an empty mask.
+        sizes: the number of pixels of each picture of the answers, or one number for all.
+        missing_ok: take a missing cell of the submission for an empty mask.
+        empty: a word that stands for an empty mask on both sides.
+    """
+    rows = matched_rows(case.submission, case.answers, id_column)
+    given = case.submission[told].iloc[rows].replace(empty, "")
+    with reading_answers():
+        wanted = case.answers[true].replace(empty, "")
+        truth = parse(wanted, sizes, column=true, strict=False, missing_ok=True)
+    claims = parse(given, sizes, column=told, strict=case.corrected, missing_ok=missing_ok, row_numbers=rows)
+    return claims, truth
 
 
 class _Malformed(ValueError):

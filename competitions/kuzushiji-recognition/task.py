@@ -1,6 +1,6 @@
 """Kuzushiji: a split of scanned pages from zip to zip, scored by F1 over characters that are hit by a point."""
 
-from competitions.kit import archives, checks, detections, labelled_table, matching, placing, splits, tables
+from competitions.kit import archives, detections, labelled_table, matching, placing, splits, tables
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
@@ -38,11 +38,7 @@ def _points(page: str, labels: str) -> str:
 
 def grade(case: Grading) -> float:
     """F1 of all pages together: a true box takes the first free point of its character strictly inside it."""
-    checks.row_count(case.submission, len(case.answers))
-    checks.columns_present(case.submission, ["image_id", "labels"])
-    rows = checks.matched_rows(case.submission, case.answers, "image_id")
-    points = detections.parse(case.submission["labels"].iloc[rows], POINTS, column="labels", row_numbers=rows)
-    boxes = detections.parse(case.answers["labels"], BOXES, column="labels")
+    points, boxes = detections.told_and_true(case, "image_id", "labels", POINTS, true_form=BOXES)
     point_x, point_y = points.numbers.T
     left, top, width, height = boxes.numbers.T
     right, bottom = left + width, top + height

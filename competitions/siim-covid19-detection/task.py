@@ -4,17 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import (
-    checks,
-    detections,
-    geometry,
-    labelled_table,
-    matching,
-    metrics,
-    placing,
-    splits,
-    tables,
-)
+from competitions.kit import detections, labelled_table, matching, metrics, placing, splits, tables, voc
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 STUDY_LABELS = ("negative", "typical", "indeterminate", "atypical")
@@ -59,12 +49,7 @@ def prepare(job: Preparation) -> None:
 
 def grade(case: Grading) -> float:
     """The mean over labels of the average precision, in edition corrected PASCAL VOC's."""
-    checks.row_count(case.submission, len(case.answers))
-    checks.columns_present(case.submission, ["id", COLUMN])
-    rows = checks.matched_rows(case.submission, case.answers, "id")
-    truth = detections.parse(case.answers[COLUMN], FORM, column=COLUMN)
-    given = case.submission[COLUMN].iloc[rows]
-    predicted = detections.parse(given, FORM, column=COLUMN, row_numbers=rows)
+    predicted, truth = detections.told_and_true(case, "id", COLUMN, FORM)
     labels, true_label = np.unique(truth.names.astype(str), return_inverse=True)
     label = pd.Index(labels.astype(object)).get_indexer(pd.Index(predicted.names))
     confidence = predicted.numbers[:, 0]
@@ -79,20 +64,13 @@ def grade(case: Grading) -> float:
     order = order[np.argsort(-confidence[order], kind="stable")]
     row, label, confidence = predicted.row[order], label[order], confidence[order]
     group, true_group = matching.codes((row, label), (truth.row, true_label))
-    boxes, true_boxes = predicted.numbers[order, 1:], truth.numbers[:, 1:]
-    left, right, _ = matching.overlapping(
-        group,
-        true_group,
-        lambda left, right: geometry.box_iou(boxes[left], true_boxes[right]),
-        above=MIN_IOU,
-    )
-    hits = matching.greedy([(left, right)], len(group), len(true_group)) >= 0
-    positives = np.bincount(true_label, minlength=len(labels))
+    found = voc.Boxes(group, label, predicted.numbers[order, 1:])
+    wanted = voc.Boxes(true_group, true_label, truth.numbers[:, 1:])
+    hits = voc.hits(found, wanted, above=MIN_IOU)
     if case.corrected:
-        by_label = np.argsort(label, kind="stable")
-        return float(metrics.envelope_average_precision(hits[by_label], label[by_label], positives).mean())
+        return voc.mean_precision(hits, found, wanted)
     scores = []
-    for code, count in enumerate(positives):
+    for code, count in enumerate(np.bincount(true_label)):
         mine = label == code
         concerned = np.union1d(row[mine], truth.row[true_label == code])
         missed, untouched = count - hits[mine].sum(), len(case.answers) - len(concerned)

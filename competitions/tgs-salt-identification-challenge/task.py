@@ -32,15 +32,8 @@ def prepare(job: Preparation) -> None:
 def grade(case: Grading) -> float:
     """The mean over images of the share of IoU thresholds that a mask passes."""
     checks.columns_exactly(case.submission, ["id", "rle_mask"])
-    rows = checks.matched_rows(case.submission, case.answers, "id")
-    truth = runs.parse(case.answers["rle_mask"], PIXELS, column="rle_mask", strict=False, missing_ok=True)
-    predicted = runs.parse(
-        case.submission["rle_mask"].iloc[rows],
-        PIXELS,
-        column="rle_mask",
-        strict=case.corrected,
-        missing_ok=True,
-        row_numbers=rows,
+    predicted, truth = runs.told_and_true(
+        case, "id", told="rle_mask", true="rle_mask", sizes=PIXELS, missing_ok=True
     )
     common, salt, claimed = runs.overlaps(truth, predicted), truth.areas(), predicted.areas()
     if not case.corrected:

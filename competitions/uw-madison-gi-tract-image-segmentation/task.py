@@ -85,9 +85,10 @@ def grade(case: Grading) -> float:
         case.answers[f"image_{side}"].to_numpy().astype(np.int64) for side in ("height", "width")
     )
     rows = _aligned(case) if case.corrected else np.arange(min(len(case.submission), len(case.answers)))
-    truth = runs.parse(
-        case.answers["predicted"], height * width, column="predicted", strict=False, missing_ok=True
-    )
+    with checks.reading_answers():
+        truth = runs.parse(
+            case.answers["predicted"], height * width, column="predicted", strict=False, missing_ok=True
+        )
     predicted = runs.parse(
         case.submission["predicted"].iloc[rows],
         (height * width)[: len(rows)],

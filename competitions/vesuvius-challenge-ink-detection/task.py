@@ -48,7 +48,8 @@ def grade(case: Grading) -> float:
             f"Row {row + 1}: Id {checks.shown(case.submission['Id'].iloc[row])} is not the one asked for there."
         )
     sizes = case.answers["width"] * case.answers["height"]
-    truth = runs.parse(case.answers["Predicted"], sizes, column="Predicted", strict=False)
+    with checks.reading_answers():
+        truth = runs.parse(case.answers["Predicted"], sizes, column="Predicted", strict=False)
     predicted = runs.parse(case.submission["Predicted"], sizes, column="Predicted", strict=False)
     hits = runs.overlaps(truth, predicted)
     weighted = (1 + BETA_SQUARED) * hits

@@ -1,6 +1,5 @@
 """VinBigData: a split of chest X-rays with radiologists' boxes, scored by mean average precision at IoU 0.4."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +16,7 @@ from competitions.kit import (
     placing,
     splits,
     tables,
+    voc,
 )
 from competitions.task import Grading, InvalidSubmission, Preparation
 
@@ -100,25 +100,25 @@ def grade(case: Grading) -> float:
     order = np.lexsort((image, -confidence))
     order = order[label[order] >= 0]
     group, true_group = matching.codes((image[order], label[order]), (true_image, true_label))
-    found = Found(order, group, label[order], predicted.numbers[order, 2:])
-    truth = Found(
-        np.arange(len(wanted)), true_group, true_label, case.answers[COORDINATES].to_numpy(dtype=np.float64)
-    )
-    return _corrected_score(found, truth) if case.corrected else _coco_score(found, truth)
+    found = CocoBoxes(group, label[order], predicted.numbers[order, 2:], order)
+    true_boxes = case.answers[COORDINATES].to_numpy(dtype=np.float64)
+    truth = CocoBoxes(true_group, true_label, true_boxes, np.arange(len(wanted)))
+    if case.corrected:
+        return voc.mean_precision(voc.hits(found, truth, above=MIN_IOU), found, truth)
+    return _coco_score(found, truth)
 
 
 @dataclass(frozen=True)
-class Found:
-    """Boxes with their ids, their groups of image and class, and their classes."""
+class CocoBoxes(voc.Boxes):
+    """Boxes with their ids, which COCO's evaluation goes by."""
 
     id: Positions
-    group: Positions
-    label: Positions
-    box: Numbers
 
-    def take(self, positions: Positions) -> "Found":
+    def take(self, positions: Positions) -> "CocoBoxes":
         """Some of them."""
-        return Found(self.id[positions], self.group[positions], self.label[positions], self.box[positions])
+        return CocoBoxes(
+            self.group[positions], self.label[positions], self.box[positions], self.id[positions]
+        )
 
     def beyond_measure(self) -> Mask:
         """Those that COCO's evaluation leaves out because of their area."""
@@ -127,24 +127,20 @@ class Found:
         return (area < 0) | (area > MOST_AREA)
 
 
-def _corrected_score(found: Found, truth: Found) -> float:
-    """PASCAL VOC's average precision over the real boxes."""
-    left, right, _ = _overlapping(found, truth, geometry.box_iou, above=MIN_IOU)
-    hits = matching.greedy([(left, right)], len(found.id), len(truth.id)) >= 0
-    by_class = np.argsort(found.label, kind="stable")
-    positives = np.bincount(truth.label)
-    return float(metrics.envelope_average_precision(hits[by_class], found.label[by_class], positives).mean())
-
-
-def _coco_score(found: Found, truth: Found) -> float:
+def _coco_score(found: CocoBoxes, truth: CocoBoxes) -> float:
     """COCO's evaluation as MLE-bench calls it.
 
     It is given corners where it expects sizes, and ids from 0, though 0 stands for "no partner" in
     it: a match with the true box 0 counts as an error, and the predicted box 0 leaves its partner free.
     """
     found = found.take(np.sort(_best_of_groups(found.group)))
-    at_least = float(np.nextafter(MIN_IOU, 0))
-    wanted = _overlapping(found, truth, _coco_iou, above=at_least)[:2]
+    wanted = matching.overlapping(
+        found.group,
+        truth.group,
+        lambda left, right: _coco_iou(found.box[left], truth.box[right]),
+        above=float(np.nextafter(MIN_IOU, 0)),
+        later_wins=True,
+    )[:2]
     ignored = truth.beyond_measure()
     zero = int(np.argmax(found.id == 0)) if (found.id == 0).any() else len(found.id)
     partner = _partners(wanted, ~ignored[wanted[1]], zero, len(found.id), len(truth.id))
@@ -165,18 +161,6 @@ def _coco_score(found: Found, truth: Found) -> float:
 def _best_of_groups(group: Positions) -> Positions:
     by_group = np.argsort(group, kind="stable")
     return by_group[matching.ranks(group[by_group]) < MOST_BOXES]
-
-
-def _overlapping(
-    found: Found, truth: Found, iou: Callable[[Numbers, Numbers], Numbers], *, above: float
-) -> tuple[Positions, Positions, Numbers]:
-    return matching.overlapping(
-        found.group,
-        truth.group,
-        lambda left, right: iou(found.box[left], truth.box[right]),
-        above=above,
-        later_wins=True,
-    )
 
 
 def _coco_iou(first: Numbers, second: Numbers) -> Numbers:

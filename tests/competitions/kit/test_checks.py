@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from competitions.kit import checks
 from competitions.task import InvalidSubmission
+from foundation.problems import DataProblem
 
 ANSWERS = pd.DataFrame({"id": ["a", "b", "c"], "y": [1, 0, 1]})
 
@@ -179,3 +180,8 @@ def test_repeated_ids_find_their_answer_and_missing_ones_are_counted() -> None:
     for foreign in (4, None, "x"):
         with pytest.raises(InvalidSubmission, match="Row 2: id"):
             checks.rows_asked_for(pd.DataFrame({"id": [8, foreign]}), answers, "id")
+
+
+def test_what_is_wrong_with_the_answers_is_no_fault_of_a_submission() -> None:
+    with pytest.raises(DataProblem, match="answers cannot be read"), checks.reading_answers():
+        checks.columns_present(ANSWERS, ["z"])
