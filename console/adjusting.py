@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from console.config import Settings, read_settings
 from console.config_edit import Value, write_value
+from console.theme import PALETTE_NAMES, THEME_NAMES
+from foundation.problems import UsageProblem
 
 if TYPE_CHECKING:
     from console.app import ConsoleApp
@@ -25,6 +28,17 @@ def change(app: ConsoleApp, table: str, name: str, value: Value) -> None:
     apply(app, read_settings(config_file, theme=theme, ascii_only=ascii_only))
 
 
+def choose_palette(app: ConsoleApp, name: str) -> None:
+    """Let a theme count in this console, and leave config.toml as it is.
+
+    Raises:
+        UsageProblem: there is no such theme.
+    """
+    if name not in PALETTE_NAMES:
+        raise UsageProblem(f"there is no theme '{name}'", "", f"Themes: {', '.join(THEME_NAMES)}.")
+    apply(app, replace(app.settings, palette=PALETTE_NAMES[name]))
+
+
 def apply(app: ConsoleApp, settings: Settings) -> None:
     """Let settings count from now on."""
     app.settings = settings
@@ -35,4 +49,4 @@ def apply(app: ConsoleApp, settings: Settings) -> None:
     for screen in app.screen_stack:
         for widget in screen.walk_children():
             widget.refresh()
-    app.redraw_all()
+    app.drawing.everything()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +16,7 @@ from console.keys import bindings
 from console.messages import ConditionChanged, EngineSeen
 from console.model.condition import Condition, Health
 from console.model.reader import Reader
+from console.redrawing import Redrawing
 from console.remembering import Memory
 from console.sanitize import plain_lines
 from console.screens.base import ConsoleScreen
@@ -24,13 +24,12 @@ from console.screens.frame import Situation
 from console.screens.opening import OpeningScreen
 from console.signs import ASCII, UNICODE, Signs
 from console.terminal_app import TerminalApp
-from console.theme import DARK, LIGHT, PALETTE_NAMES, PALETTES, THEME_NAMES, Palette
+from console.theme import DARK, LIGHT, PALETTES, Palette
 from console.type_ahead import TypeAhead
 from console.ways import MODES, Ways, import_the_rest
 from engine.notifications.troubles import troubles
 from engine.places import Places
 from foundation.clock import Clock, SystemClock
-from foundation.problems import Problem, UsageProblem
 
 # What the first frame does not show is imported where it is used: half of what somebody waits who opens a console
 # is spent on imports.
@@ -87,10 +86,10 @@ class ConsoleApp(TerminalApp):
         self.sweep_id: str | None = None
         self.known_sweeps: tuple[str, ...] = ()
         self._wanted = screen or ""
-        self._drawn_in = -1
         self._type_ahead = TypeAhead(self, super().on_event)
         self.ways = Ways(self)
         self.errands = Errands(self)
+        self.drawing = Redrawing(self)
         self.memory = Memory(self)
         self.caller = Caller(self)
         self.animation_level = "none"
@@ -104,7 +103,6 @@ class ConsoleApp(TerminalApp):
             engine_status=_engine_status,
             on_engine=lambda status: self._post(EngineSeen(status)),
         )
-        self._is_over: Callable[[], bool] = lambda: False
 
     @property
     def palette(self) -> Palette:
@@ -168,15 +166,15 @@ class ConsoleApp(TerminalApp):
         self.condition = message.condition
         if message.condition.health is Health.GOOD and self.current_mode == "welcome":
             self.switch_mode("overview")
-        self._refresh_frame()
+        self.drawing.frames()
 
     def on_engine_seen(self, message: EngineSeen) -> None:
         """Tell how the engine is."""
         before, self.engine = troubles(self.engine), message.status
-        self._refresh_frame()
+        self.drawing.frames()
         self.caller.on_engine()
-        if troubles(self.engine) != before and isinstance(self.screen, ConsoleScreen):
-            self.screen.draw()
+        if troubles(self.engine) != before:
+            self.drawing.foremost()
 
     def say(self, text: str, *, bad: bool = False) -> None:
         """Tell once what came of something that was asked for."""
@@ -203,31 +201,6 @@ class ConsoleApp(TerminalApp):
         if not self.refuses():
             self.exit(OPEN_DEMO)
 
-    def redraw_all(self) -> None:
-        """Draw everything again that is seen, because it is to look otherwise."""
-        self._refresh_frame()
-        for screen in self.screen_stack:
-            if isinstance(screen, ConsoleScreen):
-                screen.draw()
-
-    def set_palette(self, name: str) -> None:
-        """Change the theme."""
-        if name not in PALETTE_NAMES:
-            raise UsageProblem(f"there is no theme '{name}'", "", f"Themes: {', '.join(THEME_NAMES)}.")
-        self.settings = replace(self.settings, palette=PALETTE_NAMES[name])
-        self.theme = self.palette.name
-        for widget in self.screen.walk_children():
-            widget.refresh()
-
-    def execute(self, text: str) -> None:
-        """Do what a line of the command line says, or tell why not."""
-        from console import commands
-
-        try:
-            commands.execute(self, text)
-        except Problem as problem:
-            self.say(str(problem), bad=True)
-
     def action_go(self, mode: str) -> None:
         """Show a screen."""
         self.ways.to(mode)
@@ -248,8 +221,10 @@ class ConsoleApp(TerminalApp):
 
     def action_next_theme(self) -> None:
         """Change between dark and light."""
+        from console import adjusting
+
         if not self.palette.monochrome:
-            self.set_palette((LIGHT if self.palette.dark else DARK).name)
+            adjusting.choose_palette(self, (LIGHT if self.palette.dark else DARK).name)
 
     def action_leave(self) -> None:
         """Close the console."""
@@ -260,27 +235,10 @@ class ConsoleApp(TerminalApp):
         """Tell how to leave: Ctrl-C closes nothing, so that no habit ends a watch."""
         self.say(f"{self.settings.keys.named('app.quit').keys[0]} closes the console; the engine goes on")
 
-    def end_when(self, is_over: Callable[[], bool]) -> None:
-        """Close the console by itself once nobody can see it any more."""
-        self._is_over = is_over
-
     def _tick(self) -> None:
-        if self._is_over():
-            self.exit()
         self.catch_up()
-        self._refresh_frame()
         self.memory.tick()
-        # A tick may come when the screens are gone already, because the console is ending.
-        if self.screen_stack and isinstance(self.screen, ConsoleScreen):
-            beat = int(self.now() // self.screen.redraw_every())
-            if beat != self._drawn_in:
-                self._drawn_in = beat
-                self.screen.beat()
-
-    def _refresh_frame(self) -> None:
-        for screen in self.screen_stack:
-            if isinstance(screen, ConsoleScreen) and screen.is_mounted and screen.query("#footer"):
-                screen.refresh_frame()
+        self.drawing.tick()
 
     def screens_below(self) -> tuple[Screen[Any], ...]:
         """Those of all modes that were seen, without what was opened over them."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.theme import THEME_NAMES
-from foundation.problems import UsageProblem
+from foundation.problems import Problem, UsageProblem
 
 if TYPE_CHECKING:
     from console.app import ConsoleApp
@@ -45,7 +45,9 @@ def _grade(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _theme(app: ConsoleApp, words: list[str]) -> None:
-    app.set_palette(words[0])
+    from console import adjusting
+
+    adjusting.choose_palette(app, words[0])
 
 
 def _sweep_state(kind: str) -> Does:
@@ -56,6 +58,10 @@ def _concurrency(app: ConsoleApp, words: list[str]) -> None:
     if not words[1].isdigit():
         raise UsageProblem(f"'{words[1]}' is not a number of runs")
     app.errands.ask("sweep.concurrency", {"sweep_id": words[0], "value": int(words[1])})
+
+
+def _start_engine(app: ConsoleApp, _words: list[str]) -> None:
+    app.errands.start_engine()
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -73,9 +79,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("resume", "SWEEP", "Start runs of a sweep again", _sweep_state("resume"), needs=1),
     Command("concurrency", "SWEEP N", "How many runs of a sweep may be live at once", _concurrency, needs=2),
     Command("theme", "|".join(THEME_NAMES), "Change the theme", _theme, needs=1),
-    Command(
-        "engine", "", "Start the engine if it is not running", lambda app, _words: app.errands.start_engine()
-    ),
+    Command("engine", "", "Start the engine if it is not running", _start_engine),
     Command("help", "", "The keys of this screen", lambda app, _words: app.action_help()),
     Command("quit", "", "Close the console; the engine goes on", lambda app, _words: app.action_leave()),
 )
@@ -90,11 +94,14 @@ _ALIASES = {
 
 
 def execute(app: ConsoleApp, text: str) -> None:
-    """Do what a command line says; an unambiguous beginning of a word is enough.
+    """Do what a command line says, or tell why not; an unambiguous beginning of a word is enough."""
+    try:
+        _execute(app, text)
+    except Problem as problem:
+        app.say(str(problem), bad=True)
 
-    Raises:
-        UsageProblem: there is no such command, or something is missing behind it.
-    """
+
+def _execute(app: ConsoleApp, text: str) -> None:
     name, *words = text.split()
     command = _find(_ALIASES.get(name, name))
     if len(words) < command.needs:

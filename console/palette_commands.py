@@ -6,7 +6,7 @@ from functools import partial
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from console.commands import COMMANDS, Command
+from console.commands import COMMANDS, Command, execute
 
 
 class ConsoleCommands(Provider):
@@ -33,7 +33,7 @@ class ConsoleCommands(Provider):
         if command.needs:
             self.app.screen.mount(CommandLine(f"{command.name} "))
         else:
-            self.app.execute(command.name)
+            execute(self.app, command.name)
 
 
 def _title(command: Command) -> str:

@@ -46,6 +46,7 @@ class TerminalApp(App[str]):
         self._missed_frames = False
         self._attributes = termios.tcgetattr(_terminal()) if os.isatty(_terminal()) else None
         self._giving_up: threading.Timer | None = None
+        self._is_over: Callable[[], bool] = lambda: False
 
     @property
     def is_behind(self) -> bool:
@@ -73,8 +74,14 @@ class TerminalApp(App[str]):
         if self._giving_up is not None:
             self._giving_up.cancel()
 
+    def end_when(self, is_over: Callable[[], bool]) -> None:
+        """End the app by itself once nobody can see it any more."""
+        self._is_over = is_over
+
     def catch_up(self) -> None:
-        """Draw everything once more when the terminal, which had missed frames, reads again."""
+        """Draw everything once more when the terminal, which had missed frames, reads again; end when it is gone."""
+        if self._is_over():
+            self.exit()
         writer = getattr(self._driver, "_writer_thread", None)
         if writer is not None and not writer.is_alive():
             self.leave(1)  # the terminal is gone

@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from competitions import registry
-from console.commands import completions
+from console.commands import completions, execute
 from console.widgets.painted import Painted
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class CommandLine(Widget):
         self.remove()
         if text:
             CommandLine._last = text
-            self.app.execute(text)
+            execute(self.app, text)
 
     def on_input_blurred(self, event: Input.Blurred) -> None:
         """Go away when something else is chosen."""

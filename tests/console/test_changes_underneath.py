@@ -69,7 +69,7 @@ async def test_a_clock_that_jumps_makes_no_age_negative(opened: OpenDesk, screen
             desk.clock.at = worlds.NOW + moved
             clock = "02:14" if moved == -worlds.HOUR else "06:14" if moved > 0 else ""
             await desk.sees(clock)
-            desk.app.redraw_all()
+            desk.app.drawing.everything()
             await desk.pilot.pause()
             assert not NEGATIVE.search(desk.text()), f"moved by {moved}\n{desk.text()}"
         await desk.sees("03:14", "engine ok")
@@ -85,7 +85,7 @@ async def test_a_clock_that_jumps_under_a_run_makes_no_age_negative(opened: Open
             desk.clock.at = worlds.NOW + moved
             for _pane in range(6):
                 await desk.press("tab")
-                desk.app.redraw_all()
+                desk.app.drawing.everything()
                 await desk.pilot.pause()
                 assert not NEGATIVE.search(desk.text()), f"moved by {moved}\n{desk.text()}"
         await desk.sees("03:14")

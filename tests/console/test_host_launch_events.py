@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
+from console import commands
 from console.app import ConsoleApp
 from console.model.composing import Draft, compose
 from console.model.host import host_use
@@ -200,7 +201,7 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 @pytest.mark.parametrize("name", ["contrast", "ansi", "mono", "light"])
 async def test_every_theme_draws_every_screen(opened: OpenDesk, name: str, tmp_path: Path) -> None:
     async with opened(screen="sweep:aide-o3-lite") as desk:
-        desk.app.execute(f"theme {name}")
+        commands.execute(desk.app, f"theme {name}")
         for key in "12345678":
             if key not in "47":
                 await desk.press(key)

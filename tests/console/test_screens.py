@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from console import commands
 from console.app import ConsoleApp
 from console.screens.confirm import ConfirmScreen
 from console.screens.run import RunScreen
@@ -120,7 +121,7 @@ async def test_the_command_line_completes_and_recalls(opened: OpenDesk) -> None:
 )
 async def test_a_command_that_cannot_be_is_told_calmly(opened: OpenDesk, line: str, told: str) -> None:
     async with opened() as desk:
-        desk.app.execute(line)
+        commands.execute(desk.app, line)
         await desk.sees(told)
 
 
@@ -167,7 +168,7 @@ async def test_an_engine_that_is_down_is_told_and_can_be_started(
     monkeypatch.setattr(control, "ensure_running", ensure_running)
     async with opened(with_engine=False) as desk:
         await desk.sees("engine down", "the engine is not running")
-        desk.app.execute("engine")
+        commands.execute(desk.app, "engine")
         await desk.sees("process 77")
         assert started == [desk.app.places]
 
