@@ -1,4 +1,4 @@
-"""MATLAB files of level 5: fields of structs emptied, all else kept byte for byte; values are not decoded."""
+"""MATLAB files of level 5: what bears a name emptied, all else kept byte for byte; values are not decoded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ _HEADER = 128
 _BYTE_ORDERS = {b"IM": "<", b"MI": ">"}
 _INT32, _DOUBLE, _UINT32, _MATRIX, _COMPRESSED = 5, 9, 6, 14, 15
 _INT8 = 1
-_STRUCT_CLASS, _DOUBLE_CLASS = 2, 6
+_CELL_CLASS, _STRUCT_CLASS, _OBJECT_CLASS, _DOUBLE_CLASS = 1, 2, 3, 6
+# what holds further matrices, and how many elements tell their fields: the lengths of names, the names,
+# before them the class of an object
+_CONTAINERS = {_CELL_CLASS: 0, _STRUCT_CLASS: 2, _OBJECT_CLASS: 3}
 _TAG = 8
 
 
@@ -28,19 +31,19 @@ def is_level_5(content: bytes) -> bool:
 
 
 def emptied(content: bytes, field: str) -> bytes:
-    """The file with the named field of its struct variables made an empty matrix in each element.
+    """The file with what bears a name made an empty matrix, wherever it lies; upper and lower case are one.
 
-    Fields of structs inside of structs are not looked at.
+    It may be a variable, or a field of each element of a struct, also of those inside of structs and cells.
 
     Raises:
         ValueError: the file is damaged, or of another format.
     """
     if not is_level_5(content):
         raise ValueError("it is no MATLAB file of level 5")
-    order = _BYTE_ORDERS[content[126:128]]
+    emptying = _Emptying(_BYTE_ORDERS[content[126:128]], field.lower().encode())
     try:
-        variables = [_emptied_variable(item, field, order) for item in _elements(content[_HEADER:], order)]
-    except (struct.error, zlib.error, StopIteration) as error:
+        variables = [emptying.of_matrix(item) for item in _elements(content[_HEADER:], emptying.order)]
+    except (struct.error, zlib.error, StopIteration, IndexError) as error:
         raise ValueError(f"its variables are damaged: {error}") from error
     return content[:_HEADER] + b"".join(variables)
 
@@ -62,26 +65,43 @@ def _elements(data: bytes, order: str) -> Iterator[_Element]:
         place = after
 
 
-def _emptied_variable(variable: _Element, field: str, order: str) -> bytes:
-    if variable.kind == _COMPRESSED:
-        inner = next(_elements(zlib.decompress(variable.content), order))
-        packed = zlib.compress(_emptied_variable(inner, field, order), 1)
-        return struct.pack(f"{order}II", _COMPRESSED, len(packed)) + packed
-    if variable.kind != _MATRIX:
-        return variable.whole
-    parts = list(_elements(variable.content, order))
-    if len(parts) < 5 or _unsigned(parts[0], order) & 0xFF != _STRUCT_CLASS:
-        return variable.whole
-    width = _unsigned(parts[3], order)
-    names = [
-        parts[4].content[at : at + width].split(b"\0")[0] for at in range(0, len(parts[4].content), width)
+@dataclass(frozen=True)
+class _Emptying:
+    order: str
+    name: bytes
+
+    def of_matrix(self, matrix: _Element) -> bytes:
+        """A variable, or what a field or a cell holds, with all that bears the name emptied."""
+        order = self.order
+        if matrix.kind == _COMPRESSED:
+            inner = next(_elements(zlib.decompress(matrix.content), order))
+            packed = zlib.compress(self.of_matrix(inner), 1)
+            return struct.pack(f"{order}II", _COMPRESSED, len(packed)) + packed
+        if matrix.kind != _MATRIX or not matrix.content:
+            return matrix.whole
+        parts = _elements(matrix.content, order)
+        head = [next(parts), next(parts), next(parts)]  # class, dimensions, name
+        if head[2].content.lower() == self.name:
+            return _empty_matrix(order, head[2])
+        kind = _unsigned(head[0], order) & 0xFF
+        if kind not in _CONTAINERS:
+            return matrix.whole
+        head += [next(parts) for _ in range(_CONTAINERS[kind])]
+        names = [] if kind == _CELL_CLASS else _field_names(head[-2], head[-1], order)
+        held = [
+            _empty_matrix(order)
+            if names and names[number % len(names)] == self.name
+            else self.of_matrix(part)
+            for number, part in enumerate(parts)
+        ]
+        return _element(order, _MATRIX, b"".join([*(part.whole for part in head), *held]))
+
+
+def _field_names(width: _Element, names: _Element, order: str) -> list[bytes]:
+    size = _unsigned(width, order)
+    return [
+        names.content[at : at + size].split(b"\0")[0].lower() for at in range(0, len(names.content), size)
     ]
-    wanted = field.encode()
-    fields = [
-        _empty_matrix(order) if names[number % len(names)] == wanted else part.whole
-        for number, part in enumerate(parts[5:])
-    ]
-    return _element(order, _MATRIX, b"".join([*(part.whole for part in parts[:5]), *fields]))
 
 
 def _unsigned(part: _Element, order: str) -> int:
@@ -92,12 +112,12 @@ def _element(order: str, kind: int, content: bytes) -> bytes:
     return struct.pack(f"{order}II", kind, len(content)) + content + bytes(-len(content) % 8)
 
 
-def _empty_matrix(order: str) -> bytes:
+def _empty_matrix(order: str, name: _Element | None = None) -> bytes:
     return _element(
         order,
         _MATRIX,
         _element(order, _UINT32, struct.pack(f"{order}II", _DOUBLE_CLASS, 0))
         + _element(order, _INT32, bytes(8))
-        + _element(order, _INT8, b"")
+        + (name.whole if name else _element(order, _INT8, b""))
         + _element(order, _DOUBLE, b""),
     )

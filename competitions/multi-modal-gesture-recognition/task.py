@@ -15,6 +15,7 @@ from foundation.problems import DataProblem
 
 ID, TARGET = "Id", "Sequence"
 HELD_OUT, LABELS = "training4.tar.gz", "Labels"
+MEDIA, DATA = {".wav", ".mp4", ".avi"}, ".mat"  # what recordings consist of
 PUBLISHED = [
     *(f"{part}{number}.tar.gz" for part in ("training", "validation") for number in (1, 2, 3)),
     *("devel01-40.7z", "valid_all_files_combined.7z", "sample_code_mmrgc.zip"),
@@ -76,10 +77,13 @@ def _write_without_labels(job: Preparation, source: RawPath, target: Path) -> No
 
 
 def _empty_labels(job: Preparation, recording: Path, emptied: Path) -> None:
-    """Write a recording again without labels; a data file of another format than known is left out."""
-    names = archives.files_in(recording)
-    data = [name for name in names if name.endswith(".mat")]
-    archives.repack(job, recording, emptied, [name for name in names if name not in data])
+    """Write a recording again without labels; whatever else might tell them is left out.
+
+    Those are data files of another format than known, and files of a kind that recordings do not have.
+    """
+    kinds = {name: PurePosixPath(name).suffix.lower() for name in archives.files_in(recording)}
+    data = [name for name, kind in kinds.items() if kind == DATA]
+    archives.repack(job, recording, emptied, [name for name, kind in kinds.items() if kind in MEDIA])
     with zipfile.ZipFile(emptied, "a", zipfile.ZIP_DEFLATED) as writer:
         for name in data:
             with archives.opened_member(recording, name) as stream:

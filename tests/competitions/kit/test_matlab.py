@@ -45,6 +45,27 @@ def test_every_element_of_a_struct_array_loses_the_field() -> None:
     assert [(np.size(element["Labels"]), element["n"]) for element in kept] == [(0, 1), (0, 2)]
 
 
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"Labels": ["vattene"]},
+        {"labels": ["vattene"]},
+        {"Video": {"labels": "vattene"}},
+        {"Video": {"Truth": {"Labels": "vattene"}, "Kept": "kept"}},
+        {"Video": {"Parts": np.array([{"Labels": "vattene"}, np.empty(0)], dtype=object)}},
+    ],
+    ids=["a variable", "in lower case", "a field in lower case", "inside a struct", "inside a cell"],
+)
+def test_the_name_is_emptied_wherever_it_lies(variables: dict[str, Any]) -> None:
+    content = file_of(compressed=False, **variables, other="kept as it is")
+    emptied = matlab.emptied(content, "Labels")
+    assert b"vattene" in content.replace(b"\0", b"")
+    assert b"vattene" not in emptied.replace(b"\0", b"")
+    kept = loadmat(io.BytesIO(emptied), simplify_cells=True)
+    assert kept["other"] == "kept as it is"
+    assert {name for name in kept if not name.startswith("__")} == {*variables, "other"}
+
+
 def test_a_file_without_the_field_stays_as_it_is() -> None:
     content = file_of(compressed=False, Video={"NumFrames": 3}, words="Labels")
     assert matlab.emptied(content, "Labels") == content
