@@ -35,7 +35,8 @@ def prepare(job: Preparation) -> None:
     placing.expect(job, (job.raw / "test" / clip for clip in sample[ID]))
     published = [path for path in sorted(job.raw.iterdir()) if LABELS not in path.name]
     if job.corrected:
-        published = [path for path in published if path.name not in {"test", SAMPLE}]
+        # whatever else lies there, such as a packed copy of the clips, has their old names
+        published = [path for path in published if path.name.startswith("train_")]
         renamed = pseudonyms.file_names(answers[ID], answers.to_csv(index=False).encode())
         clips_folder = job.source("test")
         placing.place(job, [(clips_folder / old, job.public / "test" / new) for old, new in renamed.items()])

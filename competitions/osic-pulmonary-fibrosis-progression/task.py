@@ -25,9 +25,9 @@ def prepare(job: Preparation) -> None:
     train, test = split.of(visits)
     if job.corrected:
         test = test.drop_duplicates(VISIT)
-    weeks = visits["Weeks"] if job.corrected else test["Weeks"]
+    weeks = (train if job.corrected else test)["Weeks"]
     low, high = int(weeks.min()), int(weeks.max())
-    if job.corrected:  # a range that the test visits have no part in
+    if job.corrected:  # a range that the test visits have no part in; the few outside of it are not scored
         low, high = min(low, FIRST_WEEK), max(high, LAST_WEEK)
     answers = _every_week(job, test, low, high)
     first = test.sort_values("Weeks", kind="stable").groupby("Patient", sort=True).first().reset_index()

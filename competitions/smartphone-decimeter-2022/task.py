@@ -5,6 +5,7 @@ import pandas as pd
 
 from competitions.kit import checks, former_floats, labelled_table, placing, splits, tables
 from competitions.kit.metrics.directions import great_circle
+from competitions.kit.raw_files import walk
 from competitions.raw import RawPath
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
@@ -12,7 +13,7 @@ from foundation.problems import DataProblem
 TIME = "UnixTimeMillis"
 PLACE = ["LatitudeDegrees", "LongitudeDegrees"]
 COLUMNS = ["tripId", TIME, *PLACE]
-TRUTH, REFERENCE_LOG = "ground_truth.csv", "span_log.nmea"
+TRUTH, TRACK_LOG = "ground_truth.csv", ".nmea"  # the reference receiver's is span_log.nmea
 EARTH = 6_371_000.0
 
 
@@ -24,7 +25,7 @@ def prepare(job: Preparation) -> None:
     chosen = splits.shuffled(len(days), job.number("test_size"), job.integer("seed")).test
     test = [drive for drive, date in zip(drives, dates, strict=True) if date in chosen]
     train = [drive for drive in drives if drive not in test]
-    hidden = {TRUTH, REFERENCE_LOG} if job.corrected else {TRUTH}
+    hidden = {TRUTH, *(_track_logs(source, test) if job.corrected else ())}
     for part, names, left_out in (("train", train, set()), ("test", test, hidden)):
         folders = [(source / name, job.public / part / name) for name in names]
         placing.place_trees(job, folders, part, left_out=left_out)
@@ -40,6 +41,12 @@ def prepare(job: Preparation) -> None:
     tables.write_csv(answers, job.private / "test.csv")
     sample = tables.filled(answers, dict(zip(PLACE, (37.904611315634504, -86.48107806249548), strict=True)))
     tables.write_csv(sample, job.public / "sample_submission.csv")
+
+
+def _track_logs(source: RawPath, drives: list[str]) -> set[str]:
+    """Names of files that hold a receiver's track, as the reference receiver's log does."""
+    files = (name for drive in drives for _, names in walk(source / drive) for name in names)
+    return {name for name in files if name.lower().endswith(TRACK_LOG)}
 
 
 def _date(drive: str) -> str:
