@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -90,6 +91,14 @@ def grade_in_both(
     return first, second
 
 
+def refusals(competition_id: str, make: Callable[[Edition], pd.DataFrame], folder: Path) -> list[str]:
+    """What each edition that the competition is part of says to a submission that it must refuse."""
+    editions = EDITIONS[:1] if registry.get(competition_id).excluded else EDITIONS
+    found = [grade_in(competition_id, edition, make(edition), folder) for edition in editions]
+    assert {judgement.outcome for judgement in found} == {"rejected"}
+    return [judgement.message for judgement in found]
+
+
 def judged_against(
     truth: pd.DataFrame, submission: pd.DataFrame, competition_id: str, folder: Path
 ) -> tuple[Judgement, Judgement]:
@@ -114,3 +123,14 @@ def scores_against(
 ) -> list[float | None]:
     """The scores of both editions against answers of our own."""
     return [judgement.score for judgement in judged_against(truth, submission, competition_id, folder)]
+
+
+def held_in_common(parts: Callable[[Edition], tuple[set[Any], set[Any]]]) -> tuple[set[Any], set[Any]]:
+    """What is on both sides of the split, in v1 and in corrected; no side may be empty."""
+    found = []
+    for edition in EDITIONS:
+        train, test = parts(edition)
+        assert train
+        assert test
+        found.append(train & test)
+    return found[0], found[1]

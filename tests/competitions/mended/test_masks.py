@@ -1,0 +1,275 @@
+"""Each defect of competitions of masks that edition corrected mends, shown in both editions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from competitions.model import EDITIONS, Edition
+from foundation.problems import UsageProblem
+from tests.competitions.changed_raw import prepared_after
+from tests.competitions.mended.editions import (
+    answers,
+    grade_in_both,
+    judged_against,
+    mends,
+    refusals,
+    sample,
+    scores_against,
+    table,
+)
+from tests.competitions.prepared import prepared
+
+CONTRAILS = "google-research-identify-contrails-reduce-global-warming"
+INK = "vesuvius-challenge-ink-detection"
+KIDNEY = "hubmap-kidney-segmentation"
+SALT = "tgs-salt-identification-challenge"
+SCANS = "uw-madison-gi-tract-image-segmentation"
+
+COLUMNS = {
+    CONTRAILS: "encoded_pixels",
+    INK: "Predicted",
+    KIDNEY: "predicted",
+    SALT: "rle_mask",
+    SCANS: "predicted",
+}
+MALFORMED = {  # what made MLE-bench fail, or on ink and salt what it refuses and what made it fail
+    CONTRAILS: "truth-and-prediction-swapped",
+    INK: "bad-tokens-crash",
+    KIDNEY: "malformed-runs-crash",
+    SALT: "odd-and-bad-tokens",
+    SCANS: "malformed-runs-crash",
+}
+
+
+def with_mask(competition_id: str, cell: str, row: int) -> Callable[[Edition], pd.DataFrame]:
+    """Sample submissions with one mask changed; the others keep the column from being read as numbers."""
+
+    def make(edition: Edition) -> pd.DataFrame:
+        submission = sample(competition_id, edition).astype({COLUMNS[competition_id]: object})
+        submission[COLUMNS[competition_id]] = "1 1"
+        submission.loc[row, COLUMNS[competition_id]] = cell
+        return submission
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "competition_id", [pytest.param(each, marks=mends(each, defect)) for each, defect in MALFORMED.items()]
+)
+@pytest.mark.parametrize("cell", ["9 2 1 2", "1 5 3 1", "0 5", "3 0", "1.0 2", "one", "1 2 3 4 5"])
+def test_malformed_masks_are_refused_by_row(competition_id: str, cell: str, tmp_path: Path) -> None:
+    row = 0 if competition_id == INK else 1  # ink has one
+    for message in refusals(competition_id, with_mask(competition_id, cell, row), tmp_path):
+        assert message.startswith(f"Row {row + 1}: {COLUMNS[competition_id]} ")
+
+
+@pytest.mark.parametrize(
+    "competition_id", [pytest.param(each, marks=mends(each, defect)) for each, defect in MALFORMED.items()]
+)
+def test_a_column_of_numbers_is_refused_by_row(competition_id: str, tmp_path: Path) -> None:
+    def numbers(edition: Edition) -> pd.DataFrame:
+        return sample(competition_id, edition).assign(**{COLUMNS[competition_id]: 7})
+
+    for message in refusals(competition_id, numbers, tmp_path):
+        assert message.startswith(f"Row 1: {COLUMNS[competition_id]} 7 is not text")
+
+
+@mends(CONTRAILS, "truth-and-prediction-swapped")
+@pytest.mark.parametrize("competition_id", [CONTRAILS, KIDNEY, SALT, SCANS])
+def test_no_submission_is_blamed_for_damaged_answers(competition_id: str, tmp_path: Path) -> None:
+    damaged = answers(competition_id, "v1")
+    column = "encoding" if competition_id == KIDNEY else COLUMNS[competition_id]
+    damaged[column] = "12 secret"
+    for judgement in judged_against(damaged, sample(competition_id, "v1"), competition_id, tmp_path):
+        assert judgement.outcome == "grader_error"
+        assert "secret" not in judgement.message
+
+
+@pytest.mark.parametrize(
+    ("competition_id", "cell", "like"),
+    [
+        pytest.param(competition_id, cell, like, marks=mends(competition_id, *defects))
+        for competition_id, odd, beyond in (
+            (CONTRAILS, ["odd-tokens-and-runs-outside"], ["odd-tokens-and-runs-outside"]),
+            (KIDNEY, ["odd-tokens-accepted"], ["runs-beyond-the-image-dropped"]),
+            (SALT, ["odd-and-bad-tokens"], ["runs-beyond-the-image-cut"]),
+        )
+        for cell, like, defects in (
+            ("7 ", "", odd),
+            ("1 1 3", "1 1 3 1", odd),
+            ("2 999999999", "2 {rest}", beyond),
+            ("3 1 999999999 1", "3 1", beyond),
+        )
+    ],
+)
+def test_odd_masks_and_pixels_beyond_the_picture_are_read_somehow_in_v1_and_refused_in_corrected(
+    competition_id: str, cell: str, like: str, tmp_path: Path
+) -> None:
+    empty = "-" if competition_id == CONTRAILS else ""
+    pixels = {CONTRAILS: "height width", KIDNEY: "width_pixels height_pixels"}.get(competition_id)
+    sides = answers(competition_id, "v1").loc[0, pixels.split()] if pixels else [101, 101]
+    meant = like.format(rest=int(np.prod(sides)) - 1) or empty
+    v1, corrected = grade_in_both(competition_id, with_mask(competition_id, cell, 0), tmp_path)
+    as_meant, _ = grade_in_both(competition_id, with_mask(competition_id, meant, 0), tmp_path)
+    assert v1.outcome == "scored"
+    assert v1.score == as_meant.score
+    assert corrected.outcome == "rejected"
+    assert corrected.message.startswith(f"Row 1: {COLUMNS[competition_id]} ")
+
+
+# contrails
+
+
+@mends(CONTRAILS, "empty-cell-crashes")
+def test_an_empty_cell_is_refused_by_row(tmp_path: Path) -> None:
+    for message in refusals(CONTRAILS, with_mask(CONTRAILS, "", 2), tmp_path):
+        assert message.startswith("Row 3: encoded_pixels ")
+
+
+@mends(CONTRAILS, "nan-when-all-masks-empty")
+def test_no_contrail_anywhere_is_nan_in_v1_and_refused_in_corrected(tmp_path: Path) -> None:
+    truth = table(CONTRAILS, "v1", "private/answers.csv").assign(encoded_pixels="-")
+    v1, corrected = scores_against(truth, truth, CONTRAILS, tmp_path)
+    assert v1 is not None
+    assert np.isnan(v1)
+    assert corrected is None
+
+
+# kidneys
+
+
+@mends(KIDNEY, "outlines-of-test-images-public")
+def test_outlines_of_held_out_kidneys_are_public_in_v1_and_private_in_corrected() -> None:
+    held_out = set(table(KIDNEY, "v1", "private/test.csv")["id"])
+    v1, corrected = ({path.name for path in _public_files(KIDNEY, edition)} for edition in EDITIONS)
+    for id_ in held_out:
+        assert {f"{id_}.json", f"{id_}.tiff", f"{id_}-anatomical-structure.json"} <= v1
+        assert {name for name in corrected if name.startswith(id_)} == {
+            f"{id_}.tiff",
+            f"{id_}-anatomical-structure.json",
+        }
+    assert not held_out & set(table(KIDNEY, "corrected", "public/train.csv")["id"])
+
+
+def _public_files(competition_id: str, edition: Edition) -> list[Path]:
+    return [path for path in (prepared(competition_id, edition) / "public").rglob("*") if path.is_file()]
+
+
+# salt
+
+
+@mends(SALT, "empty-mask-read-as-all-salt")
+def test_an_empty_prediction_of_all_salt_earns_everything_in_v1_and_nothing_in_corrected(
+    tmp_path: Path,
+) -> None:
+    truth = pd.DataFrame({"id": ["a", "b"], "rle_mask": ["1 10201", "1 10"]})
+    empty = truth.assign(rle_mask="")
+    assert scores_against(truth, empty, SALT, tmp_path) == [0.5, 0.0]
+    assert scores_against(truth, truth, SALT, tmp_path) == [1.0, 1.0]
+
+
+@mends(SALT, "removed-pandas-function")
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_salt_is_prepared_and_graded_without_the_function_that_pandas_removed(
+    edition: Edition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(pd.DataFrame, "applymap", raising=False)
+    folder = prepared_after(lambda raw: None, SALT, edition, tmp_path)
+    assert (folder / "private/test.csv").read_bytes() == (
+        prepared(SALT, edition) / "private/test.csv"
+    ).read_bytes()
+    assert [each.outcome for each in grade_in_both(SALT, lambda each: sample(SALT, each), tmp_path)] == [
+        "scored"
+    ] * 2
+
+
+# scans
+
+
+def scans(organs: dict[str, str], shape: tuple[int, int] = (6, 4), slices: int = 1) -> pd.DataFrame:
+    """Answers of a day: in each slice the mask of each organ, and the size of the picture."""
+    rows = [
+        (f"case1_day1_slice_{number:04d}", organ, mask)
+        for number in range(1, slices + 1)
+        for organ, mask in organs.items()
+    ]
+    return pd.DataFrame(rows, columns=["id", "class", "predicted"]).assign(
+        image_width=float(shape[0]), image_height=float(shape[1])
+    )
+
+
+@mends(SCANS, "rows-never-aligned")
+def test_leaving_out_what_is_wrong_raises_the_score_in_v1_and_is_refused_in_corrected(tmp_path: Path) -> None:
+    truth = scans({"large_bowel": "1 3", "stomach": "9 2"}, slices=2)
+    wrong_at_the_end = truth.assign(predicted=["1 3", "9 2", "20 1", "20 1"])
+    whole, cut = (
+        judged_against(truth, submission, SCANS, tmp_path)
+        for submission in (wrong_at_the_end, wrong_at_the_end.iloc[:2])
+    )
+    assert cut[0].score is not None
+    assert whole[0].score is not None
+    assert cut[0].score > whole[0].score
+    assert whole[1].outcome == "scored"
+    assert "rows, expected" in cut[1].message
+
+
+@mends(SCANS, "rows-never-aligned")
+def test_rows_of_scans_pair_by_position_in_v1_and_by_id_and_class_in_corrected(tmp_path: Path) -> None:
+    truth = scans({"large_bowel": "1 3", "stomach": "9 2"})
+    v1, corrected = scores_against(truth, truth.iloc[::-1], SCANS, tmp_path)
+    assert v1 == pytest.approx(0.6)  # no slice overlaps, but both organs are one volume
+    assert corrected == pytest.approx(1.0)
+
+
+@mends(SCANS, "rows-never-aligned")
+@pytest.mark.parametrize(
+    "changed",
+    [{"id": "case2_day1_slice_0001"}, {"class": ["heart", "liver"]}, {"class": "stomach"}],
+    ids=["another slice", "other organs", "an organ twice"],
+)
+def test_rows_of_others_score_in_v1_and_are_refused_in_corrected(
+    changed: dict[str, str | list[str]], tmp_path: Path
+) -> None:
+    truth = scans({"large_bowel": "1 3", "stomach": "9 2"})
+    v1, corrected = judged_against(truth, truth.assign(**changed), SCANS, tmp_path)
+    assert v1.score == pytest.approx(1.0)
+    assert corrected.outcome == "rejected"
+
+
+@mends(SCANS, "organs-merged-to-one-volume")
+def test_a_wrong_organ_is_as_near_as_the_right_one_in_v1_and_not_in_corrected(tmp_path: Path) -> None:
+    truth = scans({"large_bowel": "1 3", "stomach": "9 2"})
+    swapped = scans({"large_bowel": "9 2", "stomach": "1 3"})
+    v1, corrected = scores_against(truth, swapped, SCANS, tmp_path)
+    assert v1 == pytest.approx(0.6)
+    assert corrected is not None
+    assert corrected < 0.6
+
+
+@mends(SCANS, "masks-read-down-columns")
+def test_masks_run_down_columns_in_v1_and_along_rows_in_corrected(tmp_path: Path) -> None:
+    # pixels 1 and 2 against 1 and 5, six wide and four high: four pixels down the column or along the row
+    truth, moved = (scans({"stomach": mask}) for mask in ("1 2", "1 1 5 1"))
+    v1, corrected = scores_against(truth, moved, SCANS, tmp_path)
+    # the farthest pixels: v1 2 -> 1 is a quarter of the height and 5 -> 1 one of six columns; corrected 5 -> 2: 3/6
+    assert v1 == pytest.approx(0.4 * 0.5 + 0.6 * (1 - 0.25 / 3**0.5))
+    assert corrected == pytest.approx(0.4 * 0.5 + 0.6 * (1 - 0.5 / 3**0.5))
+
+
+# ink, which has no edition corrected
+
+
+def test_the_ink_competition_is_not_part_of_corrected() -> None:
+    with pytest.raises(UsageProblem, match="published on Kaggle"):
+        prepared(INK, "corrected")
+
+
+@mends(INK, "wrong-id-crashes")
+def test_a_fragment_of_another_name_is_refused_by_row(tmp_path: Path) -> None:
+    (message,) = refusals(INK, lambda edition: sample(INK, edition).assign(Id="b"), tmp_path)
+    assert message.startswith("Row 1: Id 'b'")
