@@ -128,6 +128,18 @@ class Grading(_Job):
 
         return tables.read_csv(self.answers_path, text=text, columns=columns)
 
+    def verbatim(
+        self, *text: str, columns: tuple[str, ...] | None = None
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The submission and the answers, or some columns of the answers.
+
+        Edition corrected has the columns in `text` as they stand in the files; in edition v1 a cell that
+        reads like a missing one is missing, and a column of numbers holds numbers.
+        """
+        if self.corrected:
+            return self.source.read(text=text), self.read_answers(text=text, columns=columns)
+        return self.submission, self.read_answers(columns=columns)
+
     def answer_records(self) -> Iterator[dict[str, Any]]:
         """The answers one JSON object at a time, for `.jsonl` answers."""
         from competitions.kit import records

@@ -68,10 +68,8 @@ def _lines(job: Preparation) -> Iterator[str]:
 
 def grade(case: Grading) -> float:
     """The mean number of edits; edition corrected takes every sentence for text, whatever it reads like."""
-    submission, answers = case.submission, case.answers
-    checks.columns_present(submission, ["id", "sentence"])
-    if case.corrected:
-        submission, answers = case.source.read(text=("sentence",)), case.read_answers(text=("sentence",))
+    checks.columns_present(case.submission, ["id", "sentence"])
+    submission, answers = case.verbatim("sentence")
     rows = checks.matched_rows(submission, answers, "id")
     given = checks.texts(submission, "sentence")
     longest = max(range(len(given)), key=lambda row: len(given[row]))

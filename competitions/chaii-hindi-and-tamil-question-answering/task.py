@@ -25,9 +25,7 @@ def prepare(job: Preparation) -> None:
 def grade(case: Grading) -> float:
     """Mean overlap; a row without a word on both sides counts 0."""
     checks.columns_present(case.submission, ["id", TARGET])
-    submission, answers = case.submission, case.answers
-    if case.corrected:
-        submission, answers = case.source.read(text=(TARGET,)), case.read_answers(text=(TARGET,))
+    submission, answers = case.verbatim(TARGET)
     rows = checks.matched_rows(submission, answers, "id")
     predicted = checks.texts(submission, TARGET, missing="")
     truth = checks.texts(answers, TARGET, missing="")

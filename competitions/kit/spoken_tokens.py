@@ -61,9 +61,7 @@ def grade(case: Grading) -> float:
     pandas prints it; edition corrected compares what stands in the file.
     """
     checks.columns_present(case.submission, ["id", "after"])
-    submission, answers = case.submission, case.answers
-    if case.corrected:
-        submission, answers = case.source.read(text=("after",)), case.read_answers(text=("after",))
+    submission, answers = case.verbatim("after")
     rows = checks.matched_rows(submission, answers, "id")
     return float(np.mean(np.asarray(_texts(submission)[rows] == _texts(answers))))
 

@@ -7,8 +7,11 @@ COLUMNS = ["PhraseId", "SentenceId", "Phrase", "Sentiment"]
 
 
 def prepare(job: Preparation) -> None:
-    """Split the rated phrases; edition corrected keeps the phrases of a sentence on one side."""
-    phrases = labelled_table.read(job, "train.tsv.zip", member="train.tsv", needs=COLUMNS, separator="\t")
+    """Split the rated phrases; edition corrected keeps the phrases of a sentence on one side, each as it is."""
+    text = ["Phrase"] if job.corrected else None
+    phrases = labelled_table.read(
+        job, "train.tsv.zip", member="train.tsv", needs=COLUMNS, text=text, separator="\t"
+    )
     train, test = labelled_table.divided(job, phrases, phrases["SentenceId"] if job.corrected else None)
     for table, name in ((train, "train.tsv"), (test.drop(columns="Sentiment"), "test.tsv")):
         with archives.new_member(job.public / f"{name}.zip", name) as stream:

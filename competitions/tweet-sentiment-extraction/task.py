@@ -7,10 +7,13 @@ from competitions.kit import checks, labelled_table
 from competitions.kit.metrics.words import word_jaccard
 from competitions.task import Grading, InvalidSubmission, Preparation
 
+COLUMNS = ["textID", "text", "selected_text", "sentiment"]
+
 
 def prepare(job: Preparation) -> None:
-    """Split the marked tweets; the sample is empty."""
-    tweets = labelled_table.read(job, "train.csv", needs=["textID", "text", "selected_text", "sentiment"])
+    """Split the marked tweets, every text as it is in edition corrected; the sample is empty."""
+    text = COLUMNS if job.corrected else None
+    tweets = labelled_table.read(job, "train.csv", needs=COLUMNS, text=text)
     train, test = labelled_table.divided(job, tweets)
     sample = test[["textID"]].assign(selected_text="")
     labelled_table.write_parts(job, train, test, hidden=["selected_text"], sample=sample)
@@ -19,8 +22,9 @@ def prepare(job: Preparation) -> None:
 def grade(case: Grading) -> float:
     """Mean overlap; a row without a word on both sides counts 1, in edition v1 the metric fails there."""
     checks.columns_present(case.submission, ["textID", "selected_text"])
-    rows = checks.matched_rows(case.submission, case.answers, "textID")
-    predicted, truth = _texts(case.submission), _texts(case.answers)
+    submission, answers = case.verbatim("selected_text")
+    rows = checks.matched_rows(submission, answers, "textID")
+    predicted, truth = _texts(submission), _texts(answers)
     scores = word_jaccard(truth, [predicted[row] for row in rows])
     if case.corrected:
         return float(np.nan_to_num(scores, nan=1.0).mean())

@@ -6,10 +6,17 @@ from competitions.kit import checks, labelled_table
 from competitions.kit.metrics.correlation import pearson
 from competitions.task import Grading, InvalidSubmission, Preparation
 
+WORDS = ["id", "anchor", "target", "context"]
+
 
 def prepare(job: Preparation) -> None:
-    """Split the rated pairs; the sample rises row by row in edition corrected, a constant has no correlation."""
-    pairs = labelled_table.read(job, "train.csv", needs=["id", "anchor", "target", "context", "score"])
+    """Split the rated pairs.
+
+    In edition corrected phrases are kept as they are, and the sample rises row by row, because a
+    constant has no correlation.
+    """
+    text = WORDS if job.corrected else None
+    pairs = labelled_table.read(job, "train.csv", needs=[*WORDS, "score"], text=text)
     train, test = labelled_table.divided(job, pairs)
     sample = test[["id"]].assign(score=np.linspace(0, 1, len(test)) if job.corrected else 0)
     labelled_table.write_parts(job, train, test, hidden=["score"], sample=sample)

@@ -48,9 +48,11 @@ def _in_test(job: Preparation, whales: pd.Series) -> npt.NDArray[np.bool_]:
 
 
 def grade(case: Grading) -> float:
-    """Mean average precision of five guesses per photo, which are separated by single blanks."""
-    checks.columns_exactly(case.submission, ["Image", "Id"])
+    """Mean average precision of five guesses per photo; in edition v1 each single blank separates two."""
+    check = checks.columns_present if case.corrected else checks.columns_exactly
+    check(case.submission, ["Image", "Id"])
     rows = checks.matched_rows(case.submission, case.answers, "Image")
     cells = case.submission["Id"].to_numpy(dtype=object)[rows]
-    guesses = [cell.split(" ") if isinstance(cell, str) else [] for cell in cells]
+    blank = None if case.corrected else " "
+    guesses = [cell.split(blank) if isinstance(cell, str) else [] for cell in cells]
     return metrics.map_at_k([{whale} for whale in case.answers["Id"]], guesses, GUESSES)

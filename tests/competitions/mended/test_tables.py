@@ -1,4 +1,4 @@
-"""What edition corrected mends where tables of rides, requests, molecules and purchases are given, in both editions."""
+"""What edition corrected mends where tables of rides, requests and molecules are given, shown in both editions."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions.model import EDITIONS, Edition
-from tests.competitions.changed_raw import prepared_after
+from competitions.model import EDITIONS
 from tests.competitions.mended.editions import (
     answers,
     from_answers,
     grade_in_both,
     judged_against,
     mends,
-    sample,
-    scores_against,
     table,
 )
 from tests.competitions.prepared import prepared
@@ -28,7 +25,6 @@ from tests.competitions.prepared import prepared
 TAXI = "new-york-city-taxi-fare-prediction"
 PIZZA = "random-acts-of-pizza"
 MOLECULES = "champs-scalar-coupling"
-BASKETS = "h-and-m-personalized-fashion-recommendations"
 
 
 @mends(TAXI, "keys-not-compared")
@@ -106,57 +102,3 @@ def test_repeated_couplings_are_refused(tmp_path: Path) -> None:
     v1, corrected = judged_against(truth, submission, MOLECULES, tmp_path)
     assert v1.score == pytest.approx(math.log((3 + 1 + 1) / 3))
     assert corrected.message == "The submission has 3 rows, expected 2."
-
-
-def ten_digits(cell: str) -> str:
-    """Distinct articles, as they are numbered in articles.csv."""
-    return " ".join(dict.fromkeys(number.zfill(10) for number in cell.split()))
-
-
-@mends(BASKETS, "leading-zero-lost")
-def test_articles_keep_their_leading_zero(tmp_path: Path) -> None:
-    def padded(edition: Edition) -> pd.DataFrame:
-        bought = table(BASKETS, edition, "private/answers.csv")
-        return bought.assign(prediction=bought["prediction"].map(ten_digits))
-
-    v1, corrected = grade_in_both(BASKETS, padded, tmp_path)
-    assert (v1.score, corrected.score) == (0, 1)
-    v1, corrected = grade_in_both(BASKETS, lambda edition: sample(BASKETS, edition), tmp_path)
-    assert v1.score == 0
-    assert corrected.score is not None and corrected.score > 0
-    numbers = {
-        edition: set(table(BASKETS, edition, "public/transactions_train.csv")["article_id"])
-        for edition in EDITIONS
-    }
-    articles = set(table(BASKETS, "v1", "public/articles.csv")["article_id"])
-    assert not numbers["v1"] & articles
-    assert numbers["corrected"] <= articles
-
-
-@mends(BASKETS, "eight-dates-held-out")
-def test_seven_dates_are_held_out(tmp_path: Path) -> None:
-    def only_dates(raw: Path) -> None:
-        rows = pd.read_csv(raw / "transactions_train.csv", dtype=str)
-        dates = pd.date_range("2020-09-03", "2020-09-22").strftime("%Y-%m-%d")
-        rows[: len(dates)].assign(t_dat=dates).to_csv(raw / "transactions_train.csv", index=False)
-
-    last = {}
-    for edition in EDITIONS:
-        folder = prepared_after(only_dates, BASKETS, edition, tmp_path)
-        last[edition] = pd.read_csv(folder / "public" / "transactions_train.csv")["t_dat"].max()
-    assert last == {"v1": "2020-09-14", "corrected": "2020-09-15"}
-
-
-@mends(BASKETS, "repeated-customers-misalign-rows")
-def test_repeated_customers_are_refused(tmp_path: Path) -> None:
-    bought = pd.DataFrame({"customer_id": ["a", "b", "c"], "prediction": ["10", "20", "30"]})
-    assert scores_against(bought, bought, BASKETS, tmp_path) == [1, 1]
-    v1, corrected = judged_against(bought, bought.iloc[[0, 0, 1, 2]], BASKETS, tmp_path)
-    assert v1.score == pytest.approx(1 / 3)  # b and c are given what the row before theirs says
-    assert corrected.message == "Row 2: its customer has a row before it."
-
-
-@mends(BASKETS, "extra-columns-refused")
-def test_further_columns_beside_the_customers_are_ignored(tmp_path: Path) -> None:
-    v1, corrected = grade_in_both(BASKETS, lambda edition: sample(BASKETS, edition).assign(note=1), tmp_path)
-    assert (v1.outcome, corrected.outcome) == ("rejected", "scored")

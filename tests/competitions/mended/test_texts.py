@@ -18,6 +18,7 @@ from tests.competitions.prepared import prepared
 REVIEWS = "movie-review-sentiment-analysis-kernels-only"
 TWEETS = "tweet-sentiment-extraction"
 QUESTIONS = "chaii-hindi-and-tamil-question-answering"
+PATENTS = "us-patent-phrase-to-phrase-matching"
 TAGS = "facebook-recruiting-iii-keyword-extraction"
 RUSSIAN = "text-normalization-challenge-russian-language"
 
@@ -28,12 +29,14 @@ def zipped(folder: Path, name: str, separator: str = ",") -> pd.DataFrame:
         return pd.read_csv(stream, sep=separator, dtype=str, keep_default_na=False)
 
 
-def rewrite(path: Path, member: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+def rewrite(
+    path: Path, member: str, change: Callable[[pd.DataFrame], pd.DataFrame], separator: str = ","
+) -> None:
     """Make a zip of one table anew with the table changed."""
     with zipfile.ZipFile(path) as archive:
-        rows = pd.read_csv(io.BytesIO(archive.read(member)), dtype=str, keep_default_na=False)
+        rows = pd.read_csv(io.BytesIO(archive.read(member)), sep=separator, dtype=str, keep_default_na=False)
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(member, change(rows).to_csv(index=False))
+        archive.writestr(member, change(rows).to_csv(sep=separator, index=False))
 
 
 @mends(REVIEWS, "sentences-on-both-sides")
@@ -45,6 +48,49 @@ def test_phrases_of_a_sentence_stay_together() -> None:
         assert list(test.columns) == ["PhraseId", "SentenceId", "Phrase"]
     assert shared["v1"] > 0
     assert shared["corrected"] == 0
+
+
+@pytest.mark.parametrize(
+    ("competition_id", "column"),
+    [
+        pytest.param(REVIEWS, "Phrase", marks=mends(REVIEWS, "phrases-like-missing-cells-lost")),
+        pytest.param(TWEETS, "selected_text", marks=mends(TWEETS, "texts-like-missing-cells-lost")),
+        pytest.param(PATENTS, "target", marks=mends(PATENTS, "phrases-like-missing-cells-lost")),
+        pytest.param(TAGS, "Tags", marks=mends(TAGS, "tag-null-read-as-missing")),
+    ],
+)
+def test_texts_that_read_like_missing_cells_are_kept(
+    competition_id: str, column: str, tmp_path: Path
+) -> None:
+    def say_null(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.assign(**{column: "null"})
+
+    def change(raw: Path) -> None:
+        if competition_id == REVIEWS:
+            rewrite(raw / "train.tsv.zip", "train.tsv", say_null, "\t")
+        elif competition_id == TAGS:
+            rewrite(raw / "Train.zip", "Train.csv", say_null)
+        else:
+            say_null(pd.read_csv(raw / "train.csv")).to_csv(raw / "train.csv", index=False)
+
+    kept = {}
+    for edition in EDITIONS:
+        folder = prepared_after(change, competition_id, edition, tmp_path)
+        if competition_id == REVIEWS:
+            rows = zipped(folder, "train.tsv", "\t")
+        else:
+            rows = pd.read_csv(folder / "public" / "train.csv", dtype=str, keep_default_na=False)
+        kept[edition] = set(rows[column])
+    assert kept == {"v1": {""}, "corrected": {"null"}}
+
+
+@mends(TWEETS, "texts-like-missing-cells-lost")
+def test_a_piece_that_reads_like_a_missing_cell_can_be_met(tmp_path: Path) -> None:
+    truth = pd.DataFrame({"textID": list("ab"), "selected_text": ["so happy", "null"]})
+    v1, corrected = judged_against(truth, truth, TWEETS, tmp_path)
+    assert v1.message.startswith("Row 2: selected_text holds no word")
+    assert corrected.score == 1
+    assert judged_against(truth, truth.assign(selected_text="na"), TWEETS, tmp_path)[1].score == 0
 
 
 @mends(TWEETS, "rows-without-words-crash")
@@ -115,20 +161,6 @@ def test_equal_questions_stay_together_and_keep_their_texts() -> None:
         assert list(sample(TAGS, edition).columns) == expected
     assert shared["v1"] > 0
     assert shared["corrected"] == 0
-
-
-@mends(TAGS, "tag-null-read-as-missing")
-def test_a_tag_named_null_is_kept(tmp_path: Path) -> None:
-    def tag_null(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows.assign(Tags="null")
-
-    kept = {}
-    for edition in EDITIONS:
-        folder = prepared_after(
-            lambda raw: rewrite(raw / "Train.zip", "Train.csv", tag_null), TAGS, edition, tmp_path
-        )
-        kept[edition] = set(pd.read_csv(folder / "public" / "train.csv", keep_default_na=False)["Tags"])
-    assert kept == {"v1": {""}, "corrected": {"null"}}
 
 
 @mends(TAGS, "numeric-tags-crash")
