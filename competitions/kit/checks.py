@@ -24,6 +24,7 @@ Spelling = Literal["refused", "pandas", "python"]
 
 _SHOWN = 60
 _BEYOND_WHOLE = 2.0**63
+_BOOLEANS = [True, False, "True", "False", "TRUE", "FALSE", "true", "false"]  # as pandas spells them
 
 
 def shown(value: object) -> str:
@@ -249,9 +250,7 @@ def whole_numbers(table: pd.DataFrame, column: str) -> Numbers:
     if not pd.api.types.is_numeric_dtype(table[column]):
         if not len(table):
             raise InvalidSubmission(f"{column} holds none; expected labels as numbers or True/False.")
-        # the cell that is no number, or the largest where all are: a number that no type holds
-        sizes = pd.to_numeric(table[column], errors="coerce").astype("float64").abs()
-        row = int(sizes.to_numpy(na_value=np.inf).argmax())
+        row = _least_like_a_label(table[column])
         raise InvalidSubmission(
             f"Row {row + 1}: {column} {shown(table[column].iloc[row])} is not a label; "
             "expected numbers or True/False."
@@ -261,6 +260,18 @@ def whole_numbers(table: pd.DataFrame, column: str) -> Numbers:
     if pd.api.types.is_float_dtype(table[column]):  # MLE-bench takes those beyond 64 bits for fractions
         _refuse(np.abs(values) >= _BEYOND_WHOLE, values, column, "is too large for a label")
     return values
+
+
+def _least_like_a_label(cells: pd.Series) -> int:
+    """The row of the cell that is no number, or of the largest where all are: a number that no type holds.
+
+    Where most cells are booleans, they are what the others should have been.
+    """
+    sizes = pd.to_numeric(cells, errors="coerce").astype("float64").abs().to_numpy(na_value=np.inf)
+    booleans = cells.isin(_BOOLEANS).to_numpy()
+    if 2 * int(booleans.sum()) > len(cells):
+        sizes = np.where(booleans, -1, sizes)
+    return int(sizes.argmax())
 
 
 def rows_sum_to_one(values: Numbers, *, tolerance: float = 1e-6 + 1e-5, decimals: int | None = None) -> None:

@@ -123,6 +123,10 @@ def test_what_is_no_number_to_python_is_refused(text: str) -> None:
     [
         ([True, None], "Row 2: y nan is not a label|Row 2: y None is not a label"),
         (["yes", "no"], "Row 1: y 'yes' is not a label"),
+        (["True", "False", "Maybe"], "Row 3: y 'Maybe' is not a label"),
+        (["true", "false", "0"], "Row 3: y '0' is not a label"),
+        ([True, False, 0.5], "Row 3: y 0.5 is not a label"),
+        (["1", "0", "True"], "Row 3: y 'True' is not a label"),
         (["3", "-1e999", "1e999"], "Row 2: y '-1e999' is not a label"),
         ([1.0, 0.5], "Row 2: y 0.5 is not a whole number"),
         ([1.0, np.nan], "Row 2: y is missing"),

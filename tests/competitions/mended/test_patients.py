@@ -1,0 +1,198 @@
+"""Mended defects of medical pictures: patients and equal pictures on both sides, labels told, other metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from competitions.kit import tfrecords
+from competitions.model import EDITIONS, Edition
+from tests.competitions.changed_raw import prepared_after
+from tests.competitions.mended.editions import (
+    answers,
+    from_answers,
+    grade_in_both,
+    held_in_common,
+    mends,
+    sample,
+    scores_against,
+    table,
+    with_cell,
+)
+from tests.competitions.prepared import prepared
+
+APTOS = "aptos2019-blindness-detection"
+MELANOMA = "siim-isic-melanoma-classification"
+RANZCR = "ranzcr-clip-catheter-line-classification"
+SPINE = "rsna-2022-cervical-spine-fracture-detection"
+
+
+@mends(APTOS, "kappa-over-occurring-grades")
+def test_kappa_of_eye_grades_is_over_all_five(tmp_path: Path) -> None:
+    # grades 2 and 3 occur on neither side
+    truth = pd.DataFrame({"id_code": list("abcd"), "diagnosis": [0, 1, 4, 4]})
+    predicted = truth.assign(diagnosis=[0, 1, 4, 1])
+    assert scores_against(truth, predicted, APTOS, tmp_path) == pytest.approx([0.8, 0.625])
+
+
+@mends(APTOS, "grades-off-the-scale-taken")
+@pytest.mark.parametrize("grade", [9, -3])
+def test_eye_grades_off_the_scale_change_the_weights_of_v1_and_are_refused(
+    grade: int, tmp_path: Path
+) -> None:
+    v1, corrected = grade_in_both(APTOS, with_cell(APTOS, "diagnosis", grade, row=1, base=answers), tmp_path)
+    assert v1.score is not None and v1.score < 1
+    assert corrected.message == f"Row 2: diagnosis {grade} is out of range; expected a number from 0 to 4."
+
+
+def equal_pictures(folder: str, many: int) -> Callable[[Path], None]:
+    """A change of raw data after which several pictures in the folder have the same bytes."""
+
+    def change(raw: Path) -> None:
+        for number, picture in enumerate(sorted((raw / folder).iterdir())):
+            picture.write_bytes(b"picture %d" % (number % many))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("competition_id", "raw_folder", "parts"),
+    [
+        pytest.param(
+            APTOS,
+            "train_images",
+            ("train_images", "test_images"),
+            marks=mends(APTOS, "equal-photographs-apart"),
+        ),
+        pytest.param(
+            MELANOMA,
+            "jpeg/train",
+            ("jpeg/train", "jpeg/test"),
+            marks=mends(MELANOMA, "patients-and-duplicates-apart"),
+        ),
+    ],
+)
+def test_equal_pictures_stay_on_one_side(
+    competition_id: str, raw_folder: str, parts: tuple[str, str], tmp_path: Path
+) -> None:
+    def pictures(edition: Edition) -> tuple[set[bytes], set[bytes]]:
+        folder = prepared_after(equal_pictures(raw_folder, 30), competition_id, edition, tmp_path)
+        train, test = (
+            {picture.read_bytes() for picture in (folder / "public" / part).iterdir()} for part in parts
+        )
+        return train, test
+
+    v1, corrected = held_in_common(pictures)
+    assert v1
+    assert not corrected
+
+
+@mends(MELANOMA, "patients-and-duplicates-apart")
+def test_patients_with_several_lesions_stay_on_one_side(tmp_path: Path) -> None:
+    def share_patients(raw: Path) -> None:
+        lesions = pd.read_csv(raw / "train.csv")
+        lesions["patient_id"] = [f"IP_{number % 20}" for number in range(len(lesions))]
+        lesions.to_csv(raw / "train.csv", index=False)
+
+    def patients(edition: Edition) -> tuple[set[str], set[str]]:
+        public = prepared_after(share_patients, MELANOMA, edition, tmp_path) / "public"
+        train, test = (set(pd.read_csv(public / f"{part}.csv")["patient_id"]) for part in ("train", "test"))
+        return train, test
+
+    v1, corrected = held_in_common(patients)
+    assert v1
+    assert not corrected
+
+
+@mends(MELANOMA, "labels-in-the-test-records")
+def test_melanoma_records_that_tell_labels_are_left_out() -> None:
+    held_out = answers(MELANOMA, "v1").set_index("image_name")["target"]
+    told = {}
+    for name in ("test00-2071.tfrec", "test01-2071.tfrec"):
+        path = prepared(MELANOMA, "v1") / "public" / "tfrecords" / name
+        for content in tfrecords.records(path):
+            assert b"target" in content
+        told |= dict.fromkeys(tfrecords.texts(path, "image_name"))
+    assert told.keys() == set(held_out.index)
+    public = prepared(MELANOMA, "corrected") / "public"
+    assert not [path for path in public.rglob("*") if "tfrec" in path.name]
+    assert not {"target", "diagnosis", "benign_malignant"} & set(pd.read_csv(public / "test.csv").columns)
+
+
+@mends(RANZCR, "patients-in-both-parts")
+def test_x_rayed_patients_stay_on_one_side() -> None:
+    def patients(edition: Edition) -> tuple[set[str], set[str]]:
+        train, test = (table(RANZCR, edition, name) for name in ("public/train.csv", "private/test.csv"))
+        rows.append(len(train) + len(test))
+        return set(train["PatientID"]), set(test["PatientID"])
+
+    rows: list[int] = []
+    v1, corrected = held_in_common(patients)
+    assert v1
+    assert not corrected
+    assert rows[0] == rows[1]
+
+
+@mends(RANZCR, "two-findings-left-out")
+@pytest.mark.parametrize("finding", ["CVC - Normal", "Swan Ganz Catheter Present"])
+def test_all_eleven_findings_are_asked_for_and_scored(finding: str, tmp_path: Path) -> None:
+    assert len(sample(RANZCR, "v1").columns) == 1 + 9
+    assert len(sample(RANZCR, "corrected").columns) == 1 + 11
+    swapped = from_answers(RANZCR, finding, lambda truth: 1 - truth[finding])
+    v1, corrected = grade_in_both(RANZCR, swapped, tmp_path)
+    assert v1.score == 1
+    assert corrected.score == pytest.approx(10 / 11)
+    v1, corrected = grade_in_both(
+        RANZCR, lambda edition: answers(RANZCR, edition).drop(columns=finding), tmp_path
+    )
+    assert v1.score == 1
+    assert corrected.message.startswith(f"Column {finding!r} is missing")
+
+
+@mends(SPINE, "split-is-inverted")
+def test_a_tenth_of_the_spines_is_test_and_the_others_are_told_whole() -> None:
+    counts = {
+        edition: [len(table(SPINE, edition, f"public/{name}.csv")) for name in ("train", "test")]
+        for edition in EDITIONS
+    }
+    studies = counts["v1"][0] + counts["v1"][1] // 8
+    assert counts["v1"][0] == round(studies * 0.1)
+    assert counts["corrected"] == [studies - -(-studies // 10), 8 * -(-studies // 10)]
+    boxes, segmented = {}, {}
+    for edition in EDITIONS:
+        train = set(table(SPINE, edition, "public/train.csv")["StudyInstanceUID"])
+        boxes[edition] = table(SPINE, edition, "public/train_bounding_boxes.csv")["StudyInstanceUID"]
+        folder = prepared(SPINE, edition) / "public" / "segmentations"
+        segmented[edition] = {path.stem for path in folder.iterdir()}
+        assert segmented[edition] | set(boxes[edition]) <= train
+    assert len(boxes["corrected"]) > len(boxes["v1"])
+    assert len(segmented["corrected"]) > len(segmented["v1"])
+
+
+@mends(SPINE, "test-studies-can-be-looked-up")
+def test_test_spines_have_names_that_nobody_can_look_up() -> None:
+    known = {
+        name for edition in EDITIONS for name in table(SPINE, edition, "public/train.csv")["StudyInstanceUID"]
+    }
+    known |= set(table(SPINE, "v1", "public/test.csv")["StudyInstanceUID"])
+    assert known >= {path.name for path in (prepared(SPINE, "v1") / "public" / "test_images").iterdir()}
+    public = prepared(SPINE, "corrected") / "public"
+    shown = {path.name for path in (public / "test_images").iterdir()}
+    assert shown == set(table(SPINE, "corrected", "public/test.csv")["StudyInstanceUID"])
+    assert not shown & known
+    inside = b"".join(path.read_bytes() for path in (public / "test_images").rglob("*.dcm"))
+    assert not any(name.encode() in inside for name in known)
+
+
+@mends(SPINE, "loss-averaged-per-study")
+def test_spine_losses_are_averaged_over_all_rows(tmp_path: Path) -> None:
+    rows = ["1.2_patient_overall", "1.2_C1", "1.3_patient_overall", "1.3_C1"]
+    truth = pd.DataFrame({"row_id": rows, "fractured": [1, 0, 0, 0]})
+    predicted = truth.assign(fractured=[0.5, 0.5, 0.0, 0.0])
+    # weights 14 and 1 of the first study, 7 and 1 of the second, which is right
+    scores = scores_against(truth, predicted, SPINE, tmp_path)
+    assert scores == pytest.approx([np.log(2) / 2, np.log(2) * 15 / 23], abs=1e-12)

@@ -1,0 +1,169 @@
+"""Mended defects of six small competitions: passengers, comments, materials, leaves, thumbnails and passages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from competitions.judging import judge
+from competitions.model import EDITIONS, Edition
+from competitions.registry import get
+from tests.competitions.changed_raw import prepared_after
+from tests.competitions.mended.editions import (
+    answers,
+    grade_in,
+    grade_in_both,
+    held_in_common,
+    mends,
+    sample,
+    table,
+)
+from tests.conformance.trees import VECTORS, Vector
+
+SPACESHIP = "spaceship-titanic"
+INSULTS = "detecting-insults-in-social-commentary"
+NOMAD = "nomad2018-predict-transparent-conductors"
+LEAF = "leaf-classification"
+SPOOKY = "spooky-author-identification"
+
+
+@mends(SPACESHIP, "travel-groups-apart")
+def test_travel_groups_stay_together() -> None:
+    def groups(edition: Edition) -> tuple[set[str], set[str]]:
+        train, test = (table(SPACESHIP, edition, f"public/{part}.csv") for part in ("train", "test"))
+        rows.append(len(train) + len(test))
+        return set(train["PassengerId"].str[:4]), set(test["PassengerId"].str[:4])
+
+    rows: list[int] = []
+    v1, corrected = held_in_common(groups)
+    assert v1
+    assert not corrected
+    assert rows[0] == rows[1]
+
+
+@mends(INSULTS, "earlier-test-set-than-ranked")
+def test_insults_are_ranked_on_the_verification_set(tmp_path: Path) -> None:
+    def raw_table(name: str) -> pd.DataFrame:
+        return pd.read_csv(raw / f"{name}.csv", dtype=str, keep_default_na=False)
+
+    raw = Vector(VECTORS / INSULTS).unpack_raw(tmp_path / "raw")
+    first, earlier, later = map(raw_table, ("train", "test_with_solutions", "impermium_verification_labels"))
+    expected = {"v1": (first, earlier), "corrected": (pd.concat([first, earlier[first.columns]]), later)}
+    for edition in EDITIONS:
+        train, test = expected[edition]
+        assert table(INSULTS, edition, "public/train.csv").equals(train.reset_index(drop=True))
+        assert table(INSULTS, edition, "private/test.csv").equals(test)
+        shown = table(INSULTS, edition, "public/test.csv")
+        assert shown.equals(test[shown.columns])
+        assert "Insult" not in shown.columns
+
+
+@mends(INSULTS, "comments-are-the-key")
+def test_a_changed_comment_matters_only_where_it_is_the_key(tmp_path: Path) -> None:
+    def make(edition: Edition) -> pd.DataFrame:
+        submission = table(INSULTS, edition, "private/gold_submission.csv").assign(Comment="normalised")
+        return submission.sample(frac=1, random_state=0)
+
+    v1, corrected = grade_in_both(INSULTS, make, tmp_path)
+    assert v1.outcome == "rejected"
+    assert "Comment" in v1.message
+    assert corrected.score == 1
+
+
+@mends(INSULTS, "comments-read-as-missing")
+@pytest.mark.parametrize("comment", ["NA", "null", "None"])
+def test_a_comment_that_reads_as_missing_spoils_every_submission_of_v1(comment: str, tmp_path: Path) -> None:
+    def change(raw: Path) -> None:
+        for name in ("test_with_solutions", "impermium_verification_labels"):
+            rows = pd.read_csv(raw / f"{name}.csv", dtype=str, keep_default_na=False)
+            rows.loc[0, "Comment"] = comment
+            rows.to_csv(raw / f"{name}.csv", index=False)
+
+    judgements = {}
+    for edition in EDITIONS:
+        folder = prepared_after(change, INSULTS, edition, tmp_path)
+        perfect = folder / "private" / "gold_submission.csv"
+        judgements[edition] = judge(get(INSULTS), perfect, prepared=folder, edition=edition)
+    assert judgements["v1"].outcome == "rejected"
+    assert judgements["corrected"].score == 1
+
+
+@mends(NOMAD, "ids-never-looked-at")
+def test_shuffled_materials_are_matched_by_id(tmp_path: Path) -> None:
+    v1, corrected = grade_in_both(
+        NOMAD, lambda edition: answers(NOMAD, edition).sample(frac=1, random_state=3), tmp_path
+    )
+    assert v1.score is not None and v1.score > 0
+    assert corrected.score == 0
+
+
+@mends(NOMAD, "ids-never-looked-at")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows.assign(id=1), "id 1 stands there more than once"),
+        (lambda rows: rows.assign(id=rows["id"] + 1), " is not among the ids"),
+        (lambda rows: rows.drop(columns="id"), "Column 'id' is missing"),
+    ],
+)
+def test_wrong_repeated_and_missing_ids_of_materials_are_refused(
+    change: Callable[[pd.DataFrame], pd.DataFrame], message: str, tmp_path: Path
+) -> None:
+    v1, corrected = grade_in_both(NOMAD, lambda edition: change(answers(NOMAD, edition)), tmp_path)
+    assert v1.score == 0
+    assert corrected.outcome == "rejected"
+    assert message in corrected.message
+
+
+BY_CLASS = [
+    pytest.param(LEAF, marks=mends(LEAF, "rows-must-sum-to-one")),
+    pytest.param(SPOOKY, marks=mends(SPOOKY, "rows-must-sum-to-one")),
+]
+
+
+@pytest.mark.parametrize("competition_id", BY_CLASS)
+def test_probabilities_are_rescaled_as_on_kaggle(competition_id: str, tmp_path: Path) -> None:
+    def unscaled(edition: Edition) -> pd.DataFrame:
+        submission = sample(competition_id, edition)
+        submission[submission.columns[1:]] *= 0.5
+        return submission
+
+    v1, corrected = grade_in_both(competition_id, unscaled, tmp_path)
+    assert v1.outcome == "rejected"
+    assert v1.message.startswith("Row 1")
+    untouched = grade_in(competition_id, "corrected", sample(competition_id, "corrected"), tmp_path)
+    assert corrected.score == pytest.approx(untouched.score)
+
+
+@pytest.mark.parametrize("competition_id", BY_CLASS)
+def test_probabilities_are_clipped_as_on_kaggle(competition_id: str, tmp_path: Path) -> None:
+    def certain_and_wrong(edition: Edition) -> pd.DataFrame:
+        submission = answers(competition_id, edition)
+        submission[submission.columns[1:]] = np.roll(submission[submission.columns[1:]].to_numpy(), 1, axis=1)
+        return submission
+
+    v1, corrected = grade_in_both(competition_id, certain_and_wrong, tmp_path)
+    assert v1.score == pytest.approx(-np.log(np.finfo(float).eps))
+    assert corrected.score == pytest.approx(-np.log(1e-15))
+
+
+@mends(SPOOKY, "rows-must-sum-to-one")
+def test_the_example_on_kaggle_of_three_equal_authors_is_scored(tmp_path: Path) -> None:
+    v1, corrected = grade_in_both(
+        SPOOKY, lambda edition: sample(SPOOKY, edition).assign(EAP=0.33, HPL=0.33, MWS=0.33), tmp_path
+    )
+    assert v1.outcome == "rejected"
+    assert corrected.score == pytest.approx(np.log(3))
+
+
+@mends(SPOOKY, "id-not-first-crashes")
+def test_columns_of_authors_are_taken_by_name_in_any_order(tmp_path: Path) -> None:
+    v1, corrected = grade_in_both(
+        SPOOKY, lambda edition: answers(SPOOKY, edition)[["EAP", "HPL", "MWS", "id"]], tmp_path
+    )
+    assert v1.message == "The first column must be 'id'."
+    assert corrected.score == pytest.approx(0)
