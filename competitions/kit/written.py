@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 
+_THREADS = 2  # the sum of a long file is still being taken while the next ones are written
 _MOST_AHEAD = 16  # blocks that are written and not yet summed
 
 
@@ -28,7 +30,7 @@ class _State(NamedTuple):
     changed: int
 
 
-_sums: dict[_State, str] = {}
+_sums: dict[_State, Future[str]] = {}
 
 
 @contextmanager
@@ -43,7 +45,8 @@ def created(path: Path) -> Iterator[IO[bytes]]:
 
 def md5_of(path: Path) -> str | None:
     """The sum of a file that was created here and has not changed since; it is told once."""
-    return _sums.pop(_state_of(path), None)
+    coming = _sums.pop(_state_of(path), None)
+    return None if coming is None else coming.result()
 
 
 def _state_of(path: Path) -> _State:
@@ -52,9 +55,9 @@ def _state_of(path: Path) -> _State:
 
 
 @cache
-def _thread() -> ThreadPoolExecutor:
-    """The process's own, and a single one: so it sums the blocks of a file one after another."""
-    return ThreadPoolExecutor(1)
+def _threads() -> Iterator[ThreadPoolExecutor]:
+    """The process's own in turn; each is a single one, so it sums the blocks of a file one after another."""
+    return cycle([ThreadPoolExecutor(1) for _ in range(_THREADS)])
 
 
 class _Summing(io.BufferedIOBase):
@@ -62,21 +65,25 @@ class _Summing(io.BufferedIOBase):
         super().__init__()
         self._digest = hashlib.md5(usedforsecurity=False)
         self._stream = stream
+        self._thread = next(_threads())
         self._ahead: deque[Future[None]] = deque()
 
     def writable(self) -> bool:
         return True
 
     def write(self, content: ReadableBuffer) -> int:
-        self._ahead.append(_thread().submit(self._digest.update, bytes(content)))
+        self._ahead.append(self._thread.submit(self._digest.update, bytes(content)))
         if len(self._ahead) > _MOST_AHEAD:
             self._ahead.popleft().result()
         return self._stream.write(content)
 
-    def sum(self) -> str:
-        """The sum of all that has been written."""
-        while self._ahead:
-            self._ahead.popleft().result()
+    def sum(self) -> Future[str]:
+        """The sum of all that has been written, when it is there; the next file need not wait for it."""
+        return self._thread.submit(self._total)
+
+    def _total(self) -> str:
+        for block in self._ahead:
+            block.result()  # it is done, being the same thread's; this tells if it went wrong
         return self._digest.hexdigest()
 
     def flush(self) -> None:
