@@ -11,13 +11,13 @@ from console.keys import bindings, shown_key
 from console.model.dataset_board import DatasetBoard, DatasetRow, dataset_board
 from console.model.dataset_detail import DatasetDetail, dataset_detail
 from console.model.dataset_totals import needs, totals
+from console.model.marks import Marks
 from console.model.rates import Pace, Rates
 from console.painting import foreign, heading
 from console.screens import data_acting, data_lines
-from console.screens.base import ConsoleScreen
 from console.screens.data_detail import Room, detail_lines
 from console.screens.data_lines import View
-from console.session import Remembered
+from console.screens.filtered import FilteredScreen
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
 from console.widgets.prompt import Prompt
@@ -32,7 +32,7 @@ _SUMS, _FILES, _EVENTS, _TEXT_LINES = 3, 3, 3, 2
 RowKey = tuple[str, str]
 
 
-class DataScreen(ConsoleScreen):
+class DataScreen(FilteredScreen):
     """A list of every competition's data with marks, and beside it, or instead of it, one of them in detail."""
 
     CONTEXTS = ("data", "list")
@@ -43,9 +43,7 @@ class DataScreen(ConsoleScreen):
     def __init__(self) -> None:
         super().__init__()
         self._board = DatasetBoard()
-        self._filter = ""
-        self._marked: frozenset[RowKey] = frozenset()
-        self._anchor: RowKey | None = None
+        self._marks: Marks[RowKey] = Marks()
         self._about: RowKey | None = None
         self._detail: DatasetDetail | None = None
         self._rates = Rates()
@@ -76,14 +74,6 @@ class DataScreen(ConsoleScreen):
         """Rates and what is left change without anything happening in the state."""
         return 1.0
 
-    def remembered(self) -> Remembered:
-        """The filter."""
-        return {"filter": self._filter}
-
-    def recall(self, values: Remembered) -> None:
-        """Filter as the last time."""
-        self._filter = values.get("filter", "")
-
     def redraw(self) -> None:
         """Draw the list."""
         rows, free = self.query_one("#datasets", LineList), self._free()
@@ -93,24 +83,11 @@ class DataScreen(ConsoleScreen):
         header = data_lines.header(self._board.rows, found, self.app.signs, self.size.width)
         self.query_one("#header", Painted).show(*header)
         shown = self._shown()
-        needed = needs(self._chosen(), free) if self._marked else None
+        needed = needs(self._chosen(), free) if self._marks else None
         line = data_lines.filter_line(view, len(shown), len(self._board.rows), needed)
         self.query_one("#filter-line", Painted).show(*line)
         rows.show(data_lines.lines(shown, view))
         self._draw_detail()
-
-    def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Filter while typing."""
-        self._set_filter(message.value)
-
-    def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Keep the filter."""
-        self._set_filter(message.value)
-        self.query_one(LineList).focus()
-
-    def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Take back what was typed."""
-        self.on_prompt_done(Prompt.Done(message.prompt, message.value))
 
     def on_line_list_moved(self, message: LineList.Moved) -> None:
         """Tell of the dataset under the cursor."""
@@ -130,37 +107,31 @@ class DataScreen(ConsoleScreen):
         if row is not None:
             self.app.push_screen(DatasetScreen(row.competition_id, edition_named(row.edition)))
 
-    def action_filter(self) -> None:
-        """Type a filter."""
-        self.query_one("#filter", Prompt).open(self._filter)
-
     def action_back(self) -> None:
         """Take the marks away, then the filter."""
-        if self._marked:
-            self._mark(frozenset())
+        if self._marks:
+            self._mark(Marks())
         else:
-            self._set_filter("")
+            super().action_back()
 
     def action_mark(self) -> None:
         """Mark the dataset under the cursor, or take the mark away."""
         row = self._row()
         if row is not None:
-            self._anchor = row.key
-            self._mark(self._marked ^ {row.key})
+            self._mark(self._marks.turned(row.key))
 
     def action_mark_range(self) -> None:
         """Mark everything between the dataset that was marked last and the one under the cursor."""
-        row, keys = self._row(), [each.key for each in self._shown()]
-        if row is None or self._anchor not in keys:
+        row, keys, anchor = self._row(), [each.key for each in self._shown()], self._marks.anchor
+        if row is None or anchor not in keys:
             self.app.say("mark one end of the range first")
             return
-        first, last = sorted((keys.index(self._anchor), keys.index(row.key)))
-        self._mark(self._marked | set(keys[first : last + 1]))
+        first, last = sorted((keys.index(anchor), keys.index(row.key)))
+        self._mark(self._marks.adding(keys[first : last + 1]))
 
     def action_mark_all(self) -> None:
         """Mark everything that is shown, or take those marks away."""
-        found = frozenset(row.key for row in self._shown())
-        self._mark(self._marked - found if found <= self._marked else self._marked | found)
+        self._mark(self._marks.all_turned(row.key for row in self._shown()))
 
     def action_act(self, what: str) -> None:
         """Do something with the marked datasets, or with the one under the cursor."""
@@ -172,7 +143,7 @@ class DataScreen(ConsoleScreen):
             self.app.copy_path(self._detail.folder)
 
     def _view(self, width: int) -> View:
-        return View(width, self.app.signs, self._filter, self._marked, self._paces)
+        return View(width, self.app.signs, self.words, self._marks.keys, self._paces)
 
     def _free(self) -> int | None:
         """What is free on the data's disk: the engine looks now and then, the question when something changes."""
@@ -180,20 +151,20 @@ class DataScreen(ConsoleScreen):
         return engine.data_disk_free if engine is not None and engine.running else self._board.free
 
     def _shown(self) -> list[DatasetRow]:
-        return data_lines.accepted(self._board.rows, self._filter)
+        return data_lines.accepted(self._board.rows, self.words)
 
     def _row(self) -> DatasetRow | None:
         key = self.query_one(LineList).key if self.is_whole() else None
         return next((row for row in self._board.rows if row.key == key), None)
 
     def _chosen(self) -> list[DatasetRow]:
-        if self._marked:
-            return [row for row in self._board.rows if row.key in self._marked]
+        if self._marks:
+            return [row for row in self._board.rows if row.key in self._marks]
         row = self._row()
         return [] if row is None else [row]
 
-    def _mark(self, marked: frozenset[RowKey]) -> None:
-        self._marked = marked
+    def _mark(self, marks: Marks[RowKey]) -> None:
+        self._marks = marks
         self.redraw()
 
     def _draw_detail(self) -> None:
@@ -228,13 +199,9 @@ class DataScreen(ConsoleScreen):
         self._paces = {key: self._rates.see(key, step.done, step.total, now) for key, step in going.items()}
         self._rates.forget_others(set(going))
 
-    def _set_filter(self, text: str) -> None:
-        self._filter = text.strip()
-        self.redraw()
-
     def _take(self, board: DatasetBoard) -> None:
         self._board = board
-        self._marked &= {row.key for row in board.rows}
+        self._marks = self._marks.among(row.key for row in board.rows)
         self._measure()
         self.redraw()
 

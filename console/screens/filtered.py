@@ -25,7 +25,7 @@ class FilteredScreen(ConsoleScreen):
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
         """Filter while typing."""
-        self.words = message.value
+        self.words = message.value.strip()
         self.redraw()
 
     def on_prompt_done(self, message: Prompt.Done) -> None:

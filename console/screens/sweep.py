@@ -8,11 +8,12 @@ from typing import Any
 from textual.widget import Widget
 
 from console.keys import bindings
-from console.model import filters
+from console.model import filters, shown_runs
+from console.model.marks import Marks
 from console.model.ordering import Order, in_order
 from console.model.sweep_board import BoardRow, SweepBoard, sweep_board
-from console.screens import acting, sweep_lines
-from console.screens.base import ConsoleScreen
+from console.screens import acting, sweep_lines, sweep_matrix, sweep_table
+from console.screens.filtered import FilteredScreen
 from console.screens.merged import MergedScreen
 from console.screens.sweep_lines import View
 from console.session import Remembered
@@ -24,7 +25,7 @@ from state.lifecycle import RunState, SweepState
 from state.records import Run
 
 
-class SweepScreen(ConsoleScreen):
+class SweepScreen(FilteredScreen):
     """A matrix (or a table) of runs with a cursor, marks and a filter."""
 
     CONTEXTS = ("sweep", "list", "matrix")
@@ -37,12 +38,10 @@ class SweepScreen(ConsoleScreen):
         self._read: SweepBoard | None = None
         self._board: SweepBoard | None = None
         self._asked_for: str | None = None
-        self._filter = filters.Filter()
-        self._marked: frozenset[int] = frozenset()
+        self._marks: Marks[int] = Marks()
         self._as_table = False
         self._cursor_wanted: int | None = None
         self._order = Order.BENCHMARK
-        self._anchor: int | None = None
 
     def body(self) -> Iterable[Widget]:
         """Header, filter, the runs, and a line on the one under the cursor."""
@@ -63,7 +62,7 @@ class SweepScreen(ConsoleScreen):
         """How the board is looked at, and at which run."""
         run = self._run() if self.is_whole() else None
         return {
-            "filter": self._filter.text,
+            **super().remembered(),
             "order": self._order.name,
             "view": "table" if self._as_table else "matrix",
             "run": str(run.id) if run is not None else "",
@@ -71,7 +70,7 @@ class SweepScreen(ConsoleScreen):
 
     def recall(self, values: Remembered) -> None:
         """Look at the board as the last time."""
-        self._filter = filters.parse(values.get("filter", ""))
+        super().recall(values)
         self._order = Order.__members__.get(values.get("order", ""), Order.BENCHMARK)
         self._as_table = values.get("view") == "table"
         if self._cursor_wanted is None and values.get("run", "").isdigit():
@@ -81,7 +80,7 @@ class SweepScreen(ConsoleScreen):
         """Show another sweep, the cursor on a run of it."""
         self._cursor_wanted = run_id
         if sweep_id != self._asked_for:
-            self._read, self._board, self._marked = None, None, frozenset()
+            self._read, self._board, self._marks = None, None, Marks()
         self.app.sweep_id = self._asked_for = sweep_id
         if self.is_current:
             self.ask_again()
@@ -101,7 +100,7 @@ class SweepScreen(ConsoleScreen):
         view = self._view()
         self.query_one("#header", Painted).show(*sweep_lines.header(board, view))
         self.query_one("#filter-line", Painted).show(*sweep_lines.filter_line(board, view))
-        runs.show(sweep_lines.flat(board, view) if self._as_table else sweep_lines.matrix(board, view))
+        runs.show(sweep_table.lines(board, view) if self._as_table else sweep_matrix.lines(board, view))
         self._follow_wish(runs)
         self._draw_about()
 
@@ -113,19 +112,6 @@ class SweepScreen(ConsoleScreen):
         """Open the run under the cursor."""
         self.action_open()
 
-    def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Filter while typing."""
-        self._set_filter(message.value)
-
-    def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Keep the filter."""
-        self._set_filter(message.value)
-        self.query_one(LineList).focus()
-
-    def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Take back what was typed."""
-        self.on_prompt_done(Prompt.Done(message.prompt, message.value))
-
     def action_open(self) -> None:
         """Open the run under the cursor."""
         self._open("")
@@ -133,10 +119,6 @@ class SweepScreen(ConsoleScreen):
     def action_log(self) -> None:
         """Open the run's log."""
         self._open("log")
-
-    def action_filter(self) -> None:
-        """Type a filter."""
-        self.query_one("#filter", Prompt).open(self._filter.text)
 
     def action_view(self) -> None:
         """Change between matrix and table, the cursor staying with its run."""
@@ -149,32 +131,30 @@ class SweepScreen(ConsoleScreen):
         """Mark the run under the cursor, or take the mark away."""
         run = self._run()
         if run is not None:
-            self._marked ^= {run.id}
-            self._anchor = run.id
-            self.redraw()
+            self._mark(self._marks.turned(run.id))
 
     def action_mark_range(self) -> None:
         """Mark everything between the run that was marked last and the one under the cursor."""
         run = self._run()
-        anchor = next((each for each in self._shown() if each.id == self._anchor), None)
-        if run is None or anchor is None:
+        anchor = next((each for each in self._shown() if each.id == self._marks.anchor), None)
+        if run is None or anchor is None or self._board is None:
             self.app.say("mark one end of the range first")
             return
-        self._marked |= {each.id for each in self._between(anchor, run)}
-        self.redraw()
+        between = shown_runs.stretch if self._as_table else shown_runs.rectangle
+        found = between(self._board, filters.parse(self.words), anchor, run)
+        self._mark(self._marks.adding(each.id for each in found))
 
     def action_mark_row(self) -> None:
         """Mark all shown runs of the competition, or take the marks away."""
         row = self._row()
         if row is not None:
-            found = frozenset(run.id for run in sweep_lines.shown_runs(row, self._filter))
-            self._marked = self._marked - found if found <= self._marked else self._marked | found
-            self.redraw()
+            found = shown_runs.runs_of_row(row, filters.parse(self.words))
+            self._mark(self._marks.all_turned(run.id for run in found))
 
     def action_mark_failed(self) -> None:
         """Mark every shown run that failed."""
-        self._marked |= {run.id for run in self._shown() if run.state is RunState.FAILED}
-        self.redraw()
+        failed = (run.id for run in self._shown() if run.state is RunState.FAILED)
+        self._mark(self._marks.adding(failed))
 
     def action_next_failed(self) -> None:
         """Put the cursor on the next failed run."""
@@ -228,20 +208,19 @@ class SweepScreen(ConsoleScreen):
 
     def action_back(self) -> None:
         """Take the marks away, then the filter."""
-        if self._marked:
-            self._marked = frozenset()
-            self.redraw()
+        if self._marks:
+            self._mark(Marks())
         else:
-            self._set_filter("")
+            super().action_back()
 
     def _take(self, board: SweepBoard | None) -> None:
         if board is not None and self._board is not None and board.sweep.id != self._board.sweep.id:
-            self._marked = frozenset()
+            self._marks = Marks()
         self._read = board
         if board is not None:
             self.app.known_sweeps = board.all_sweeps
             self.app.sweep_id = self._asked_for = board.sweep.id
-            self._marked &= {run.id for run in board.runs}
+            self._marks = self._marks.among(run.id for run in board.runs)
         self._arrange()
 
     def _arrange(self) -> None:
@@ -251,10 +230,10 @@ class SweepScreen(ConsoleScreen):
     def _view(self) -> View:
         width = self.query_one(LineList).scrollable_content_region.width or self.size.width
         limit = self._board.sweep.spec.time_limit_seconds if self._board is not None else 0.0
-        return View(width, self.app.now(), limit, self.app.signs, self._filter, self._marked)
+        return View(width, self.app.now(), limit, self.app.signs, filters.parse(self.words), self._marks.keys)
 
-    def _set_filter(self, text: str) -> None:
-        self._filter = filters.parse(text.strip())
+    def _mark(self, marks: Marks[int]) -> None:
+        self._marks = marks
         self.redraw()
 
     def _draw_about(self) -> None:
@@ -270,7 +249,7 @@ class SweepScreen(ConsoleScreen):
 
     def _row(self) -> BoardRow | None:
         key = self.query_one(LineList).key
-        for row in self._rows():
+        for row in shown_runs.rows_of(self._board) if self._board is not None else ():
             if row.competition_id == key or any(run is not None and run.id == key for run in row.runs):
                 return row
         return None
@@ -283,29 +262,12 @@ class SweepScreen(ConsoleScreen):
             return next((run for run in row.runs if run is not None and run.id == runs.key), None)
         return row.runs[runs.column] if runs.column < len(row.runs) else None
 
-    def _rows(self) -> list[BoardRow]:
-        return [row for group in self._board.groups for row in group.rows] if self._board else []
-
     def _shown(self) -> list[Run]:
-        return [run for row in self._rows() for run in sweep_lines.shown_runs(row, self._filter)]
-
-    def _between(self, one: Run, other: Run) -> list[Run]:
-        """What lies between two runs: lines of the table, or a rectangle of the matrix."""
-        if self._as_table:
-            assert self._board is not None  # there are runs
-            shown = {run.id for run in self._shown()}
-            found = [run for run in self._board.runs if run.id in shown]
-            first, last = sorted((found.index(one), found.index(other)))
-            return found[first : last + 1]
-        rows = [sweep_lines.shown_runs(row, self._filter) for row in self._rows()]
-        places = [place for place, row in enumerate(rows) if one in row or other in row]
-        left, right = sorted((one.seed, other.seed))
-        within = rows[min(places) : max(places) + 1]
-        return [run for row in within for run in row if left <= run.seed <= right]
+        return shown_runs.runs_in_matrix(self._board, filters.parse(self.words)) if self._board else []
 
     def _chosen(self) -> list[Run]:
-        if self._marked and self._board is not None:
-            return [run for run in self._board.runs if run.id in self._marked]
+        if self._marks and self._board is not None:
+            return [run for run in self._board.runs if run.id in self._marks]
         run = self._run()
         return [run] if run is not None else []
 
