@@ -14,6 +14,7 @@ from competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     answers,
+    each_cell,
     grade_in_both,
     judged_against,
     mends,
@@ -47,14 +48,7 @@ CELLS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("competition_id", "column", "cell"),
-    [
-        pytest.param(competition_id, column, cell, marks=mends(competition_id, defect_id))
-        for competition_id, defect_id, column, cells in CELLS
-        for cell in cells
-    ],
-)
+@each_cell(CELLS)
 def test_malformed_boxes_are_refused_by_row(
     competition_id: str, column: str, cell: str, tmp_path: Path
 ) -> None:

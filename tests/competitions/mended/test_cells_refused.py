@@ -9,7 +9,15 @@ import pandas as pd
 import pytest
 
 from competitions.model import Edition
-from tests.competitions.mended.editions import answers, grade_in_both, mends, sample, with_cell
+from tests.competitions.mended.editions import (
+    answers,
+    each_cell,
+    grade_in_both,
+    mends,
+    refusals,
+    sample,
+    with_cell,
+)
 
 ARENA = "lmsys-chatbot-arena"
 BREATHS = "ventilator-pressure-prediction"
@@ -37,20 +45,12 @@ CELLS: list[tuple[str, str, str, list[object]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("competition_id", "column", "value"),
-    [
-        pytest.param(competition_id, column, value, marks=mends(competition_id, defect_id))
-        for competition_id, defect_id, column, values in CELLS
-        for value in values
-    ],
-)
+@each_cell(CELLS)
 def test_cells_that_made_a_grader_fail_are_refused_by_row(
-    competition_id: str, column: str, value: object, tmp_path: Path
+    competition_id: str, column: str, cell: object, tmp_path: Path
 ) -> None:
-    for judgement in grade_in_both(competition_id, with_cell(competition_id, column, value, row=1), tmp_path):
-        assert judgement.outcome == "rejected"
-        assert judgement.message.startswith(f"Row 2: {column}")
+    for message in refusals(competition_id, with_cell(competition_id, column, cell, row=1), tmp_path):
+        assert message.startswith(f"Row 2: {column}")
 
 
 @mends(BREATHS, "cells-without-a-number-crash")
@@ -60,9 +60,8 @@ def test_scored_pressures_without_a_number_are_refused_by_row_and_unscored_ones_
 ) -> None:
     breathing_in = (answers(BREATHS, "v1")["u_out"] == 0).to_numpy()
     scored, unscored = int(np.argmax(breathing_in)), int(np.argmin(breathing_in))
-    for judgement in grade_in_both(BREATHS, with_cell(BREATHS, "pressure", value, row=scored), tmp_path):
-        assert judgement.outcome == "rejected"
-        assert judgement.message.startswith(f"Row {scored + 1}: pressure")
+    for message in refusals(BREATHS, with_cell(BREATHS, "pressure", value, row=scored), tmp_path):
+        assert message.startswith(f"Row {scored + 1}: pressure")
     for judgement in grade_in_both(BREATHS, with_cell(BREATHS, "pressure", value, row=unscored), tmp_path):
         assert judgement.outcome == "scored"
 
@@ -82,6 +81,5 @@ def test_another_number_of_rows_is_refused_by_count(competition_id: str, change:
         submission = sample(competition_id, edition)
         return submission.iloc[np.arange(rows + change) % rows]
 
-    for judgement in grade_in_both(competition_id, make, tmp_path):
-        assert judgement.outcome == "rejected"
-        assert judgement.message == f"The submission has {rows + change} rows, expected {rows}."
+    for message in refusals(competition_id, make, tmp_path):
+        assert message == f"The submission has {rows + change} rows, expected {rows}."

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from competitions import registry
 from competitions.model import EDITIONS, Edition
 from tests.competitions.mended.editions import (
     answers,
+    each_cell,
     from_answers,
     grade_in,
     grade_in_both,
     mends,
+    refusals,
     sample,
     with_cell,
 )
@@ -99,26 +99,11 @@ CELLS: list[tuple[str, str, str, list[object]]] = [
 ]
 
 
-def refusals(competition_id: str, make: Callable[[Edition], pd.DataFrame], folder: Path) -> list[str]:
-    """What each edition that the competition is part of says to a submission that it refuses."""
-    editions = EDITIONS[:1] if registry.get(competition_id).excluded else EDITIONS
-    found = [grade_in(competition_id, edition, make(edition), folder) for edition in editions]
-    assert {judgement.outcome for judgement in found} == {"rejected"}
-    return [judgement.message for judgement in found]
-
-
-@pytest.mark.parametrize(
-    ("competition_id", "column", "value"),
-    [
-        pytest.param(competition_id, column, value, marks=mends(competition_id, defect_id))
-        for competition_id, defect_id, column, values in CELLS
-        for value in values
-    ],
-)
+@each_cell(CELLS)
 def test_cells_that_made_a_grader_fail_are_refused_by_row(
-    competition_id: str, column: str, value: object, tmp_path: Path
+    competition_id: str, column: str, cell: object, tmp_path: Path
 ) -> None:
-    for message in refusals(competition_id, with_cell(competition_id, column, value, row=1), tmp_path):
+    for message in refusals(competition_id, with_cell(competition_id, column, cell, row=1), tmp_path):
         assert message.startswith(f"Row 2: {column}")
 
 
