@@ -10,12 +10,13 @@ import pandas as pd
 import pytest
 
 from competitions.kit.metrics import quadratic_weighted_kappa
-from competitions.model import EDITIONS, Edition
+from competitions.model import Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     answers,
     from_answers,
     grade_in_both,
+    held_in_common,
     mends,
     sample,
     scores_against,
@@ -119,14 +120,14 @@ def test_answers_to_one_question_stay_together(tmp_path: Path) -> None:
             rows[column] = rows[column].iloc[np.arange(len(rows)) // 2 * 2].to_numpy()
         rows.to_csv(raw / "train.csv", index=False)
 
-    shared = {}
-    for edition in EDITIONS:
+    def parts(edition: Edition) -> tuple[set[str], set[str]]:
         folder = prepared_after(ask_twice, QUESTIONS, edition, tmp_path)
-        train, test = (
-            pd.read_csv(folder / "public" / f"{part}.csv", dtype=str) for part in ("train", "test")
-        )
-        titles = [set(part["question_title"] + part["question_body"]) for part in (train, test)]
-        shared[edition] = len(titles[0] & titles[1])
         assert pd.read_csv(folder / "private" / "test.csv")["question_type_spelling"].nunique() > 1
-    assert shared["v1"] > 0
-    assert shared["corrected"] == 0
+        train, test = (pd.read_csv(folder / "public" / f"{part}.csv") for part in ("train", "test"))
+        return set(train["question_title"] + train["question_body"]), set(
+            test["question_title"] + test["question_body"]
+        )
+
+    v1, corrected = held_in_common(parts)
+    assert v1
+    assert not corrected

@@ -12,7 +12,14 @@ import pytest
 
 from competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
-from tests.competitions.mended.editions import grade_in_both, judged_against, mends, sample, table
+from tests.competitions.mended.editions import (
+    grade_in_both,
+    held_in_common,
+    judged_against,
+    mends,
+    sample,
+    table,
+)
 from tests.competitions.prepared import prepared
 
 REVIEWS = "movie-review-sentiment-analysis-kernels-only"
@@ -41,13 +48,14 @@ def rewrite(
 
 @mends(REVIEWS, "sentences-on-both-sides")
 def test_phrases_of_a_sentence_stay_together() -> None:
-    shared = {}
-    for edition in EDITIONS:
+    def parts(edition: Edition) -> tuple[set[str], set[str]]:
         train, test = (zipped(prepared(REVIEWS, edition), f"{part}.tsv", "\t") for part in ("train", "test"))
-        shared[edition] = len(set(train["SentenceId"]) & set(test["SentenceId"]))
         assert list(test.columns) == ["PhraseId", "SentenceId", "Phrase"]
-    assert shared["v1"] > 0
-    assert shared["corrected"] == 0
+        return set(train["SentenceId"]), set(test["SentenceId"])
+
+    v1, corrected = held_in_common(parts)
+    assert v1
+    assert not corrected
 
 
 @pytest.mark.parametrize(
@@ -151,16 +159,21 @@ def test_tags_are_scored_question_by_question_and_unknown_ones_count(
     assert corrected.score == pytest.approx(mean)
 
 
-@mends(TAGS, "repeated-questions-in-train", "texts-in-the-sample")
-def test_equal_questions_stay_together_and_keep_their_texts() -> None:
-    shared = {}
-    for edition in EDITIONS:
+@mends(TAGS, "repeated-questions-in-train")
+def test_equal_questions_stay_together() -> None:
+    def parts(edition: Edition) -> tuple[set[str], set[str]]:
         train, test = (table(TAGS, edition, f"public/{part}.csv") for part in ("train", "test"))
-        shared[edition] = len(set(train["Title"] + train["Body"]) & set(test["Title"] + test["Body"]))
-        expected = ["Id", "Tags"] if edition == "corrected" else ["Id", "Title", "Body", "Tags"]
-        assert list(sample(TAGS, edition).columns) == expected
-    assert shared["v1"] > 0
-    assert shared["corrected"] == 0
+        return set(train["Title"] + train["Body"]), set(test["Title"] + test["Body"])
+
+    v1, corrected = held_in_common(parts)
+    assert v1
+    assert not corrected
+
+
+@mends(TAGS, "texts-in-the-sample")
+def test_the_sample_of_tags_holds_no_texts() -> None:
+    assert list(sample(TAGS, "v1").columns) == ["Id", "Title", "Body", "Tags"]
+    assert list(sample(TAGS, "corrected").columns) == ["Id", "Tags"]
 
 
 @mends(TAGS, "numeric-tags-crash")
@@ -197,8 +210,7 @@ def test_equal_sentences_stay_together(tmp_path: Path) -> None:
         again = rows.assign(sentence_id=(rows["sentence_id"].astype(int) + 10**6).astype(str))
         return pd.concat([rows, again])
 
-    shared = {}
-    for edition in EDITIONS:
+    def parts(edition: Edition) -> tuple[set[str], set[str]]:
         folder = prepared_after(
             lambda raw: rewrite(raw / "ru_train.csv.zip", "ru_train.csv", say_twice),
             RUSSIAN,
@@ -209,7 +221,8 @@ def test_equal_sentences_stay_together(tmp_path: Path) -> None:
             set(zipped(folder, f"ru_{part}.csv").groupby("sentence_id")["before"].agg(" ".join))
             for part in ("train", "test_2")
         )
-        shared[edition] = len(train & test)
-        assert test
-    assert shared["v1"] > 0
-    assert shared["corrected"] == 0
+        return train, test
+
+    v1, corrected = held_in_common(parts)
+    assert v1
+    assert not corrected
