@@ -1,0 +1,186 @@
+"""Each defect of tracked players and phones, volcanoes and molecules that edition corrected mends, in both editions."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import matthews_corrcoef
+
+from competitions.model import EDITIONS, Edition
+from tests.competitions.changed_raw import prepared_after
+from tests.competitions.mended.editions import (
+    answers,
+    grade_in_both,
+    mends,
+    refusals,
+    sample,
+    with_cell,
+)
+
+CONTACTS = "nfl-player-contact-detection"
+DRIVES = "smartphone-decimeter-2022"
+ICE = "icecube-neutrinos-in-deep-ice"
+RNA = "stanford-covid-vaccine"
+VOLCANO = "predict-volcanic-eruptions-ingv-oe"
+
+CELLS: list[tuple[str, str, str, list[object]]] = [
+    (CONTACTS, "contacts-out-of-form-crash", "contact", [None, "yes", 0.5]),
+    (DRIVES, "text-places-crash", "LatitudeDegrees", ["north"]),
+    (RNA, "values-out-of-form-crash", "reactivity", [None, math.inf, "high"]),
+    (VOLCANO, "values-out-of-form-crash", "time_to_eruption", [None, math.inf, "soon"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("competition_id", "column", "value"),
+    [
+        pytest.param(competition_id, column, value, marks=mends(competition_id, defect_id))
+        for competition_id, defect_id, column, values in CELLS
+        for value in values
+    ],
+)
+def test_cells_that_made_a_grader_fail_are_refused_by_row(
+    competition_id: str, column: str, value: object, tmp_path: Path
+) -> None:
+    for message in refusals(competition_id, with_cell(competition_id, column, value, row=1), tmp_path):
+        assert message.startswith(f"Row 2: {column}")
+
+
+# players
+
+
+@mends(CONTACTS, "further-classes-of-contact")
+def test_other_numbers_are_further_classes_in_v1_and_refused_in_corrected(tmp_path: Path) -> None:
+    def with_twos(edition: Edition) -> pd.DataFrame:
+        rows = answers(CONTACTS, edition)[["contact_id", "contact"]]
+        rows.loc[2:8, "contact"] = 2
+        return rows
+
+    v1, corrected = grade_in_both(CONTACTS, with_twos, tmp_path)
+    several = matthews_corrcoef(answers(CONTACTS, "v1")["contact"], with_twos("v1")["contact"])
+    assert v1.score == pytest.approx(several)
+    assert corrected.message == "Row 3: contact 2 is neither 0 nor 1."
+
+
+# volcanoes
+
+
+@mends(VOLCANO, "repeated-segments-weigh-more")
+def test_a_known_segment_lowers_the_error_by_repetition_in_v1_and_is_refused_in_corrected(
+    tmp_path: Path,
+) -> None:
+    def repeated(edition: Edition) -> pd.DataFrame:
+        rows = sample(VOLCANO, edition)
+        rows.loc[0, "time_to_eruption"] = answers(VOLCANO, edition)["time_to_eruption"].iloc[0]
+        return pd.concat([rows, *[rows.iloc[[0]]] * 100])
+
+    v1, corrected = grade_in_both(VOLCANO, repeated, tmp_path)
+    honest, _ = grade_in_both(VOLCANO, lambda edition: repeated(edition).drop_duplicates(), tmp_path)
+    assert v1.score is not None
+    assert honest.score is not None
+    assert v1.score < honest.score / 5
+    assert "rows, expected" in corrected.message
+
+
+def test_values_beyond_all_measure_are_refused(tmp_path: Path) -> None:
+    for message in refusals(
+        VOLCANO, lambda edition: sample(VOLCANO, edition).assign(time_to_eruption=1.7e308), tmp_path
+    ):
+        assert "too large" in message
+
+
+# phones
+
+
+@mends(DRIVES, "reference-log-in-test-drives")
+def test_the_reference_log_of_test_drives_is_public_in_v1_and_private_in_corrected(tmp_path: Path) -> None:
+    def log_under_another_name(raw: Path) -> None:
+        for path in raw.glob("train/*/*/supplemental/span_log.nmea"):
+            path.with_name("REFERENCE.NMEA").write_bytes(path.read_bytes())
+
+    logs, truths = {}, {}
+    for edition in EDITIONS:
+        public = prepared_after(log_under_another_name, DRIVES, edition, tmp_path) / "public"
+        files = {part: [path.name for path in (public / part).rglob("*")] for part in ("train", "test")}
+        logs[edition] = {
+            part: sum(name.lower().endswith(".nmea") for name in names) for part, names in files.items()
+        }
+        truths[edition] = files["test"].count("ground_truth.csv")
+        assert "gnss_log.txt" in files["test"]
+    assert logs["v1"]["test"] > 0
+    assert logs["corrected"] == {"train": logs["v1"]["train"], "test": 0}
+    assert truths == {"v1": 0, "corrected": 0}
+
+
+@mends(DRIVES, "times-never-matched")
+def test_points_are_paired_by_order_in_v1_and_by_time_in_corrected(tmp_path: Path) -> None:
+    v1, corrected = grade_in_both(DRIVES, lambda edition: answers(DRIVES, edition).iloc[::-1], tmp_path)
+    assert v1.score is not None
+    assert v1.score > 1
+    assert corrected.score == 0
+    v1, corrected = grade_in_both(
+        DRIVES, lambda edition: answers(DRIVES, edition).assign(UnixTimeMillis=0), tmp_path
+    )
+    assert v1.score == 0
+    assert "is not among the ids asked for" in corrected.message
+
+
+@mends(DRIVES, "missing-places-score-nan")
+@pytest.mark.parametrize("value", [None, math.inf])
+def test_a_place_without_a_number_is_nan_in_v1_and_refused_in_corrected(
+    value: float | None, tmp_path: Path
+) -> None:
+    v1, corrected = grade_in_both(DRIVES, with_cell(DRIVES, "LatitudeDegrees", value, row=1), tmp_path)
+    assert v1.score is not None
+    assert math.isnan(v1.score)
+    assert corrected.message.startswith("Row 2: LatitudeDegrees")
+
+
+# molecules
+
+
+@mends(RNA, "rows-matched-by-file-order")
+def test_rows_in_another_order_score_otherwise_in_v1_and_alike_in_corrected(tmp_path: Path) -> None:
+    v1, corrected = grade_in_both(
+        RNA, lambda edition: answers(RNA, edition).sample(frac=1, random_state=1), tmp_path
+    )
+    assert v1.score is not None
+    assert v1.score > 0.1
+    assert corrected.score == 0
+
+
+@mends(RNA, "similar-molecules-on-both-sides")
+def test_similar_molecules_are_on_both_sides_in_v1_and_on_one_in_corrected(tmp_path: Path) -> None:
+    def make_families(raw: Path) -> None:
+        lines = [json.loads(line) for line in (raw / "train.json").read_text().splitlines()]
+        for number, line in enumerate(lines):
+            rng = np.random.RandomState(number // 4)
+            bases = rng.choice(list("ACGU"), len(line["sequence"]))
+            bases[number % 4] = "ACGU"[number % 4]  # one base tells the members of a family apart
+            line["sequence"] = "".join(bases)
+        (raw / "train.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    shared = {}
+    for edition in EDITIONS:
+        folder = prepared_after(make_families, RNA, edition, tmp_path)
+        train, test = (
+            pd.read_json(folder / "public" / f"{name}.json", lines=True) for name in ("train", "test")
+        )
+        shared[edition] = len(set(train["sequence"].str[4:]) & set(test["sequence"].str[4:]))
+        molecules = len((tmp_path / f"raw-{edition}" / "train.json").read_text().splitlines())
+        assert 0 < len(test) <= molecules / 10
+    assert shared["v1"] > 0
+    assert shared["corrected"] == 0
+
+
+# directions of neutrinos, without defects that a mend would show
+
+
+def test_angles_are_numbers(tmp_path: Path) -> None:
+    for message in refusals(ICE, lambda edition: sample(ICE, edition).assign(azimuth=True), tmp_path):
+        assert message.startswith("azimuth holds something else than numbers")

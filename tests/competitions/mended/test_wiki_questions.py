@@ -1,0 +1,82 @@
+"""Each defect of questions about whole pages that edition corrected mends, shown in both editions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from competitions import registry
+from competitions.judging import judge
+from competitions.model import EDITIONS, Edition
+from engine import prepare_competition
+from tests.competitions.changed_raw import prepared_after
+from tests.competitions.mended.editions import grade_in_both, mends, refusals, sample, with_cell
+from tests.competitions.prepared import prepared
+
+QUESTIONS = "tensorflow2-question-answering"
+LONG = {"start_token": 5, "end_token": 9, "candidate_index": 0}
+NONE = {"start_token": -1, "end_token": -1, "candidate_index": -1}
+
+
+def answer(id_: int, passage: dict[str, int], word: str) -> str:
+    annotation: dict[str, Any] = {"yes_no_answer": word, "long_answer": passage, "short_answers": []}
+    return json.dumps({"annotations": [annotation], "example_id": str(id_)}, separators=(",", ":")) + "\n"
+
+
+@mends(QUESTIONS, "accuracy-instead-of-f1")
+def test_claiming_nothing_earns_half_in_v1_and_nothing_in_corrected(tmp_path: Path) -> None:
+    v1, corrected = grade_in_both(QUESTIONS, lambda edition: sample(QUESTIONS, edition), tmp_path)
+    assert v1.score is not None
+    assert v1.score > 0.4
+    assert corrected.score == 0
+
+
+@mends(QUESTIONS, "accuracy-instead-of-f1")
+def test_rows_rightly_left_blank_count_in_v1_and_wrong_and_missing_ones_in_corrected(tmp_path: Path) -> None:
+    answers, submission = tmp_path / "answers.jsonl", tmp_path / "submission.csv"
+    answers.write_text(answer(1, LONG, "YES") + answer(2, NONE, "NONE"))
+    submission.write_text("example_id,PredictionString\n1_long,5:9\n1_short,\n2_long,1:2\n2_short,\n")
+    v1, corrected = (
+        judge(
+            registry.get(QUESTIONS),
+            submission,
+            prepared=prepared(QUESTIONS, edition),
+            edition=edition,
+            answers=answers,
+        )
+        for edition in EDITIONS
+    )
+    assert v1.score == 0.5  # one hit and one rightly blank
+    assert corrected.score == pytest.approx(2 / (2 + 1 + 1))  # one hit, one wrong, one missing
+
+
+@mends(QUESTIONS, "spans-of-no-integers-crash")
+@pytest.mark.parametrize("cell", ["1:x", "1.0:2", ":"])
+def test_spans_of_no_integers_are_refused_by_row(cell: str, tmp_path: Path) -> None:
+    for message in refusals(QUESTIONS, with_cell(QUESTIONS, "PredictionString", cell, row=1), tmp_path):
+        assert message.startswith("Row 2: PredictionString ")
+
+
+@mends(QUESTIONS, "preparing-twice-doubles")
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_preparing_twice_into_one_folder_gives_the_same_files(edition: Edition, tmp_path: Path) -> None:
+    folder = prepared_after(lambda raw: None, QUESTIONS, edition, tmp_path)
+    names = ["public/simplified-nq-train.jsonl", "public/simplified-nq-test.jsonl", "private/test.jsonl"]
+    once = [(folder / name).read_bytes() for name in names]
+    first = (folder / names[0]).stat().st_ino
+    again = prepare_competition(
+        QUESTIONS, data_dir=tmp_path / "data", raw=tmp_path / f"raw-{edition}", edition=edition
+    )
+    assert again == folder
+    assert (folder / names[0]).stat().st_ino != first
+    assert [(folder / name).read_bytes() for name in names] == once
+
+
+def test_keys_keep_their_order_and_ids_become_text() -> None:
+    path = prepared(QUESTIONS) / "public" / "simplified-nq-test.jsonl"
+    line = json.loads(path.read_text().splitlines()[0])
+    assert list(line) == ["example_id", "question_text", "document_text", "long_answer_candidates"]
+    assert isinstance(line["example_id"], str)
