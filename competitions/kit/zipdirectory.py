@@ -20,11 +20,11 @@ _END = struct.Struct("<4s4H2IH")
 _RECORD = np.dtype(
     {
         "names": [
-            *("signature", "flags", "method", "time", "date", "crc", "packed", "size"),
+            *("signature", "flags", "method", "crc", "packed", "size"),
             *("name", "extra", "comment", "attributes", "offset"),
         ],
-        "formats": ["<u4", *["<u2"] * 4, *["<u4"] * 3, *["<u2"] * 3, *["<u4"] * 2],
-        "offsets": [0, 8, 10, 12, 14, 16, 20, 24, 28, 30, 32, 38, 42],
+        "formats": ["<u4", *["<u2"] * 2, *["<u4"] * 3, *["<u2"] * 3, *["<u4"] * 2],
+        "offsets": [0, 8, 10, 16, 20, 24, 28, 30, 32, 38, 42],
         "itemsize": 46,
     }
 )
@@ -38,7 +38,6 @@ class Members:
 
     Attributes:
         names: as in the zip's directory.
-        stamps: time and date in the form of DOS, the time in the lower half.
         packed: how many bytes each has in the zip.
         sizes: how many it has when inflated.
         attributes: the external ones; the upper half is a Unix mode.
@@ -48,7 +47,6 @@ class Members:
     names: Sequence[str]
     flags: Column
     methods: Column
-    stamps: Column
     crcs: Column
     packed: Column
     sizes: Column
@@ -68,7 +66,6 @@ class Members:
             names=names,
             flags=self.flags[positions],
             methods=self.methods[positions],
-            stamps=self.stamps[positions],
             crcs=self.crcs[positions],
             packed=self.packed[positions],
             sizes=self.sizes[positions],
@@ -117,7 +114,6 @@ def _read_plain(stream: IO[bytes]) -> Members | None:
         names=names,
         flags=_whole(records["flags"]),
         methods=_whole(records["method"]),
-        stamps=_whole(records["date"]) << 16 | _whole(records["time"]),
         crcs=_whole(records["crc"]),
         packed=_whole(records["packed"]),
         sizes=_whole(records["size"]),
@@ -147,7 +143,6 @@ def _read_any(stream: IO[bytes]) -> Members:
         names=[info.filename for info in found],
         flags=_column(info.flag_bits for info in found),
         methods=_column(info.compress_type for info in found),
-        stamps=_column(_dos_stamp(info.date_time) for info in found),
         crcs=_column(info.CRC for info in found),
         packed=_column(info.compress_size for info in found),
         sizes=_column(info.file_size for info in found),
@@ -162,8 +157,3 @@ def _whole(values: npt.NDArray[Any]) -> Column:
 
 def _column(values: Any) -> Column:
     return np.fromiter(values, dtype=np.int64)
-
-
-def _dos_stamp(moment: tuple[int, int, int, int, int, int]) -> int:
-    year, month, day, hour, minute, second = moment
-    return ((year - 1980) << 9 | month << 5 | day) << 16 | hour << 11 | minute << 5 | second // 2

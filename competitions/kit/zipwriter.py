@@ -44,13 +44,46 @@ _UTF8 = 0x800
 _ENCRYPTED = 0x1
 _UNIX = 3 << 8
 _MODE = 0o100644 << 16
+_STAMP = 1 << 21 | 1 << 16  # the first day of 1980, where the time of DOS begins
 _PLAIN, _WIDE = 20, 45  # versions of the format: deflate, sizes of 64 bits
 _STRETCH = 4 << 20  # bytes read at a time
 _GAP = 64 << 10  # bytes of unwanted members that are rather read than jumped over
 _HEADER = 1 << 10  # bytes that a local header with its name hardly ever exceeds
+_MOST_WAITING = 256 << 20
 _PIECES = 1000  # the system takes 1024 at a time
 
 _Numbers = npt.NDArray[np.int64]
+
+
+class _Waiting:
+    """Members that are read and not written yet, so that those that become neighbours are written at one go."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._pieces: list[tuple[bytes, bytes, memoryview]] = []
+        self._offsets: list[_Numbers] = []
+        self._ends: list[_Numbers] = []
+
+    def add(
+        self, pieces: list[tuple[bytes, bytes, memoryview]], offsets: _Numbers, ends: _Numbers, size: int
+    ) -> None:
+        """Keep members whose bytes lie in a block of this size, and where in the target each begins and ends."""
+        self._pieces += pieces
+        self._offsets.append(offsets)
+        self._ends.append(ends)
+        self.size += size
+
+    def runs(self) -> Iterator[tuple[int, list[bytes | memoryview]]]:
+        """The pieces of members that follow one another in the target, and where the first of them begins."""
+        if not self._pieces:
+            return
+        offsets, ends = np.concatenate(self._offsets), np.concatenate(self._ends)
+        order = np.argsort(offsets)
+        apart = np.flatnonzero(offsets[order][1:] != ends[order][:-1]) + 1
+        for start, stop in itertools.pairwise([0, *apart.tolist(), len(order)]):
+            rows = order[start:stop].tolist()
+            members = map(self._pieces.__getitem__, rows)
+            yield int(offsets[rows[0]]), list(itertools.chain.from_iterable(members))
 
 
 class ZipWriter:
@@ -76,6 +109,9 @@ class ZipWriter:
     def add_compressed(self, source: RawPath, members: Members, names: Sequence[str], tell: Progress) -> None:
         """Append members of the zip at `source` under new names, their packed bytes unchanged.
 
+        They are put in the order of their new names and all get the same time: where a member lay in the
+        source, and since when, may tell of which class it is.
+
         Args:
             source: the zip that the members are of.
             members: what to append, by their place in the source, from front to back.
@@ -94,18 +130,35 @@ class ZipWriter:
         encoded = [name.encode() for name in names]
         heads, tails = _local_headers(members, encoded)
         lengths = _LOCAL.itemsize + _lengths(tails) + members.packed
-        offsets = self._stream.tell() + np.cumsum(lengths) - lengths
+        order = sorted(range(len(encoded)), key=encoded.__getitem__)
+        offsets = np.empty_like(lengths)
+        offsets[order] = self._stream.tell() + np.cumsum(lengths[order]) - lengths[order]
         file_name = Path(self._stream.name).name
+        waiting = _Waiting()
         with source.open("rb") as taken:
             for first, end in _batches(members):
                 batch = slice(first, end)
-                self._copy(taken, members.at(batch), heads[batch], tails[batch])
+                self._take(taken, members.at(batch), heads[batch], tails[batch], offsets[batch], waiting)
+                if waiting.size > _MOST_WAITING:
+                    self._write_waiting(waiting)
+                    waiting = _Waiting()
                 tell(file_name, end, len(members))
+        self._write_waiting(waiting)
+        self._stream.seek(int((offsets + lengths).max()))
         heads, tails = _central_headers(members, encoded, offsets)
-        self._directory += itertools.chain.from_iterable(zip(heads, tails, strict=True))
+        for row in order:
+            self._directory += (heads[row], tails[row])
         self._count += len(members)
 
-    def _copy(self, source: IO[bytes], members: Members, heads: list[bytes], tails: list[bytes]) -> None:
+    def _take(
+        self,
+        source: IO[bytes],
+        members: Members,
+        heads: list[bytes],
+        tails: list[bytes],
+        offsets: _Numbers,
+        waiting: _Waiting,
+    ) -> None:
         first = int(members.offsets[0])
         length = int(members.offsets[-1] + members.packed[-1]) - first + _HEADER
         source.seek(first)
@@ -117,42 +170,52 @@ class ZipWriter:
             raise _cut_short(members.names[int(cut.argmax())])
         view = memoryview(data)
         packed = map(view.__getitem__, map(slice, starts.tolist(), ends.tolist()))
-        self._write_pieces(list(itertools.chain.from_iterable(zip(heads, tails, packed, strict=True))))
+        after = offsets + _LOCAL.itemsize + _lengths(tails) + members.packed
         # only the last member of a batch can reach beyond what was read
-        self._copy_rest(source, first + len(data), first + int(ends[-1]), members.names[-1])
+        beyond = max(int(ends[-1]) - len(data), 0)
+        held = np.append(after[:-1], after[-1] - beyond)
+        waiting.add(list(zip(heads, tails, packed, strict=True)), offsets, held, len(data))
+        self._copy_rest(source, beyond, int(after[-1]), members.names[-1])
 
-    def _write_pieces(self, pieces: list[bytes | memoryview]) -> None:
+    def _write_waiting(self, waiting: _Waiting) -> None:
+        for offset, pieces in waiting.runs():
+            self._write_pieces(pieces, offset)
+
+    def _write_pieces(self, pieces: list[bytes | memoryview], offset: int) -> None:
         for start in range(0, len(pieces), _PIECES):
             group = pieces[start : start + _PIECES]
-            written = os.writev(self._stream.fileno(), group)
-            if written < sum(map(len, group)):  # a disk that becomes full takes a part before it refuses
-                self._write_all(b"".join(group)[written:])
+            size = sum(map(len, group))
+            written = os.pwritev(self._stream.fileno(), group, offset)
+            if written < size:  # a disk that becomes full takes a part before it refuses
+                self._write_at(b"".join(group)[written:], offset + written)
+            offset += size
 
-    def _write_all(self, content: bytes) -> None:
+    def _write_at(self, content: bytes, offset: int) -> None:
         left = memoryview(content)
         while left:
-            left = left[os.write(self._stream.fileno(), left) :]
+            written = os.pwrite(self._stream.fileno(), left, offset)
+            left, offset = left[written:], offset + written
 
-    def _copy_rest(self, source: IO[bytes], start: int, stop: int, name: str) -> None:
-        while start < stop:
-            block = source.read(min(stop - start, _STRETCH))
+    def _copy_rest(self, source: IO[bytes], left: int, end: int, name: str) -> None:
+        while left > 0:
+            block = source.read(min(left, _STRETCH))
             if not block:
                 raise _cut_short(name)
-            self._write_all(block)
-            start += len(block)
+            self._write_at(block, end - left)
+            left -= len(block)
 
     def _write_directory(self) -> None:
         start = self._stream.tell()
-        self._write_all(b"".join(self._directory))
-        end = self._stream.tell()
-        count, size = self._count, end - start
+        directory = b"".join(self._directory)
+        count, size, end = self._count, len(directory), start + len(directory)
         tail = b""
         if count >= _U16 or size >= _U32 or start >= _U32:
             tail += _END64.pack(
                 b"PK\6\6", _END64.size - 12, _WIDE, _WIDE, 0, 0, count, count, size, start
             ) + _LOCATOR64.pack(b"PK\6\7", 0, end, 1)
         count, size, start = min(count, _U16), min(size, _U32), min(start, _U32)
-        self._write_all(tail + _END.pack(b"PK\5\6", 0, 0, count, count, size, start, 0))
+        end_record = _END.pack(b"PK\5\6", 0, 0, count, count, size, start, 0)
+        self._write_at(directory + tail + end_record, self._stream.tell())
 
 
 def _batches(members: Members) -> Iterator[tuple[int, int]]:
@@ -236,7 +299,7 @@ def _rows(
     """The fixed part of each header, and its name with what follows that."""
     records["flags"] = 0 if b"".join(names).isascii() else [_flags(name) for name in names]
     records["method"] = members.methods
-    records["stamp"] = members.stamps
+    records["stamp"] = _STAMP
     records["crc"] = members.crcs
     records["name"] = _lengths(names)
     content, size = records.tobytes(), records.dtype.itemsize
