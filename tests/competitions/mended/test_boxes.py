@@ -14,46 +14,18 @@ from competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     answers,
-    each_cell,
     grade_in_both,
     judged_against,
     mends,
-    refusals,
     sample,
     scores_against,
     table,
-    with_cell,
 )
 
 COVID = "siim-covid19-detection"
 DRIVING = "3d-object-detection-for-autonomous-vehicles"
 KUZUSHIJI = "kuzushiji-recognition"
 XRAY = "vinbigdata-chest-xray-abnormalities-detection"
-
-CELLS = [
-    (DRIVING, "malformed-boxes-crash", "PredictionString", ["0.5 1 1 1 1 1 1 x car"]),
-    (KUZUSHIJI, "coordinates-that-are-no-numbers", "labels", ["U+306F 1 x", "U+306F , 1"]),
-    (
-        COVID,
-        "malformed-boxes-crash",
-        "PredictionString",
-        ["opacity 0.5 1 1 2", "", "negative nan 0 0 1 1", "negative inf 0 0 1 1"],
-    ),
-    (
-        XRAY,
-        "malformed-strings-crash",
-        "PredictionString",
-        ["", "14 1 0 0 1", "14 1 0 0 1 one", "14 1 0 0 1 1 ", "14  1 0 0 1 1", "nan 1 0 0 1 1"],
-    ),
-]
-
-
-@each_cell(CELLS)
-def test_malformed_boxes_are_refused_by_row(
-    competition_id: str, column: str, cell: str, tmp_path: Path
-) -> None:
-    for message in refusals(competition_id, with_cell(competition_id, column, cell, row=1), tmp_path):
-        assert message.startswith(f"Row 2: {column} ")
 
 
 @pytest.mark.parametrize("competition_id", [COVID, DRIVING, KUZUSHIJI])

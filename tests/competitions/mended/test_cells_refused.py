@@ -1,4 +1,4 @@
-"""Cells and rows at which graders of tables and texts crashed: both editions refuse them and say which they are."""
+"""Cells and rows at which graders crashed, but for those of pictures: both editions refuse them and say which they are."""
 
 from __future__ import annotations
 
@@ -20,28 +20,55 @@ from tests.competitions.mended.editions import (
 )
 
 ARENA = "lmsys-chatbot-arena"
+BRAIN = "hms-harmful-brain-activity-classification"
 BREATHS = "ventilator-pressure-prediction"
+CONTACTS = "nfl-player-contact-detection"
+COVID = "siim-covid19-detection"
+DRIVES = "smartphone-decimeter-2022"
+DRIVING = "3d-object-detection-for-autonomous-vehicles"
 ENZYMES = "playground-series-s3e18"
 ESSAYS = "learning-agency-lab-automated-essay-scoring-2"
 FOREST = "tabular-playground-series-dec-2021"
+KUZUSHIJI = "kuzushiji-recognition"
 MACHINES = "tabular-playground-series-may-2022"
 MOLECULES = "champs-scalar-coupling"
 PATENTS = "us-patent-phrase-to-phrase-matching"
+PHONEMES = "ml2021spring-hw2"
 PIZZA = "random-acts-of-pizza"
+QUESTIONS = "tensorflow2-question-answering"
 REVIEWS = "movie-review-sentiment-analysis-kernels-only"
+RNA = "stanford-covid-vaccine"
+SOUNDS = "freesound-audio-tagging-2019"
 TAXI = "new-york-city-taxi-fare-prediction"
+VOLCANO = "predict-volcanic-eruptions-ingv-oe"
+XRAY = "vinbigdata-chest-xray-abnormalities-detection"
 
 CELLS: list[tuple[str, str, str, list[object]]] = [
     (ARENA, "text-cells-crash", "winner_tie", ["maybe"]),
+    (BRAIN, "shares-out-of-form-crash", "lpd_vote", ["some", -1, 2]),
+    (CONTACTS, "contacts-out-of-form-crash", "contact", [None, "yes", 0.5]),
+    (COVID, "malformed-boxes-crash", "PredictionString", ["opacity 0.5 1 1 2", ""]),
+    (COVID, "malformed-boxes-crash", "PredictionString", ["negative nan 0 0 1 1", "negative inf 0 0 1 1"]),
+    (DRIVES, "text-places-crash", "LatitudeDegrees", ["north"]),
+    (DRIVING, "malformed-boxes-crash", "PredictionString", ["0.5 1 1 1 1 1 1 x car"]),
     (ENZYMES, "cells-without-a-number-crash", "EC2", [None, np.inf, "yes"]),
     (ESSAYS, "cells-without-a-grade-crash", "score", [None, 2.5, "good"]),
     (FOREST, "cells-without-a-class-crash", "Cover_Type", [None, 1.5, "spruce"]),
+    (KUZUSHIJI, "coordinates-that-are-no-numbers", "labels", ["U+306F 1 x", "U+306F , 1"]),
     (MACHINES, "missing-probabilities-crash", "target", [None]),
     (MOLECULES, "cells-without-a-number-crash", "scalar_coupling_constant", [None, np.inf, "1 Hz"]),
     (PATENTS, "text-cells-crash", "score", ["high"]),
+    (PHONEMES, "labels-out-of-form-crash", "ClassId", [None, "sh", 1.5]),
     (PIZZA, "missing-probabilities-crash", "requester_received_pizza", [None]),
+    (QUESTIONS, "spans-of-no-integers-crash", "PredictionString", ["1:x", "1.0:2", ":"]),
     (REVIEWS, "cells-without-a-class-crash", "Sentiment", [None, 2.5, "good"]),
+    (RNA, "values-out-of-form-crash", "reactivity", [None, np.inf, "high"]),
+    (SOUNDS, "columns-nan-and-inf-crash", "Bark", ["loud", None, np.inf]),
     (TAXI, "wrong-rows-and-cells-crash", "fare_amount", [None, np.inf, "$5"]),
+    (VOLCANO, "values-out-of-form-crash", "time_to_eruption", [None, np.inf, "soon"]),
+    (XRAY, "malformed-strings-crash", "PredictionString", ["", "14 1 0 0 1", "14 1 0 0 1 one"]),
+    (XRAY, "malformed-strings-crash", "PredictionString", ["14 1 0 0 1 1 ", "14  1 0 0 1 1"]),
+    (XRAY, "malformed-strings-crash", "PredictionString", ["nan 1 0 0 1 1"]),
 ]
 
 

@@ -28,29 +28,6 @@ ICE = "icecube-neutrinos-in-deep-ice"
 RNA = "stanford-covid-vaccine"
 VOLCANO = "predict-volcanic-eruptions-ingv-oe"
 
-CELLS: list[tuple[str, str, str, list[object]]] = [
-    (CONTACTS, "contacts-out-of-form-crash", "contact", [None, "yes", 0.5]),
-    (DRIVES, "text-places-crash", "LatitudeDegrees", ["north"]),
-    (RNA, "values-out-of-form-crash", "reactivity", [None, math.inf, "high"]),
-    (VOLCANO, "values-out-of-form-crash", "time_to_eruption", [None, math.inf, "soon"]),
-]
-
-
-@pytest.mark.parametrize(
-    ("competition_id", "column", "value"),
-    [
-        pytest.param(competition_id, column, value, marks=mends(competition_id, defect_id))
-        for competition_id, defect_id, column, values in CELLS
-        for value in values
-    ],
-)
-def test_cells_that_made_a_grader_fail_are_refused_by_row(
-    competition_id: str, column: str, value: object, tmp_path: Path
-) -> None:
-    for message in refusals(competition_id, with_cell(competition_id, column, value, row=1), tmp_path):
-        assert message.startswith(f"Row 2: {column}")
-
-
 # players
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import socket
 import zipfile
 from pathlib import Path
@@ -24,35 +23,12 @@ from tests.competitions.mended.editions import (
     refusals,
     sample,
     table,
-    with_cell,
 )
 from tests.competitions.prepared import prepared
 
 SOUNDS = "freesound-audio-tagging-2019"
 BRAIN = "hms-harmful-brain-activity-classification"
 PHONEMES = "ml2021spring-hw2"
-
-CELLS: list[tuple[str, str, str, list[object]]] = [
-    (SOUNDS, "columns-nan-and-inf-crash", "Bark", ["loud", None, math.inf]),
-    (BRAIN, "shares-out-of-form-crash", "lpd_vote", ["some", -1, 2]),
-    (PHONEMES, "labels-out-of-form-crash", "ClassId", [None, "sh", 1.5]),
-]
-
-
-@pytest.mark.parametrize(
-    ("competition_id", "column", "value"),
-    [
-        pytest.param(competition_id, column, value, marks=mends(competition_id, defect_id))
-        for competition_id, defect_id, column, values in CELLS
-        for value in values
-    ],
-)
-def test_cells_that_made_a_grader_fail_are_refused_by_row(
-    competition_id: str, column: str, value: object, tmp_path: Path
-) -> None:
-    for message in refusals(competition_id, with_cell(competition_id, column, value, row=1), tmp_path):
-        assert message.startswith(f"Row 2: {column}")
-
 
 # sounds
 

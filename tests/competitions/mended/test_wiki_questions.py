@@ -13,7 +13,7 @@ from competitions.judging import judge
 from competitions.model import EDITIONS, Edition
 from engine import prepare_competition
 from tests.competitions.changed_raw import prepared_after
-from tests.competitions.mended.editions import grade_in_both, mends, refusals, sample, with_cell
+from tests.competitions.mended.editions import grade_in_both, mends, sample
 from tests.competitions.prepared import prepared
 
 QUESTIONS = "tensorflow2-question-answering"
@@ -51,13 +51,6 @@ def test_rows_rightly_left_blank_count_in_v1_and_wrong_and_missing_ones_in_corre
     )
     assert v1.score == 0.5  # one hit and one rightly blank
     assert corrected.score == pytest.approx(2 / (2 + 1 + 1))  # one hit, one wrong, one missing
-
-
-@mends(QUESTIONS, "spans-of-no-integers-crash")
-@pytest.mark.parametrize("cell", ["1:x", "1.0:2", ":"])
-def test_spans_of_no_integers_are_refused_by_row(cell: str, tmp_path: Path) -> None:
-    for message in refusals(QUESTIONS, with_cell(QUESTIONS, "PredictionString", cell, row=1), tmp_path):
-        assert message.startswith("Row 2: PredictionString ")
 
 
 @mends(QUESTIONS, "preparing-twice-doubles")
