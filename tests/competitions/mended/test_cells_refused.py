@@ -1,4 +1,4 @@
-"""Cells and rows at which graders crashed, but for those of pictures: both editions refuse them and say which they are."""
+"""Cells and rows at which graders crashed, but for those of pictures: both editions refuse them and say which."""
 
 from __future__ import annotations
 
