@@ -61,17 +61,16 @@ def _anonymous(image: Record, number: int) -> Record:
 def _place_photos(
     job: Preparation, train: Sequence[Labelled], old_test: Sequence[Labelled], test: Sequence[Record]
 ) -> None:
-    wanted = {}
+    wanted, hidden = {}, job.public / "test2019.tar.gz"
     for each in train:
         name = each.image["file_name"]
         wanted[name] = Destination(job.public / f"{PHOTOS}.tar.gz", name.removeprefix(f"{PHOTOS}/"))
     for each, image in zip(old_test, test, strict=True):
-        target = Destination(job.public / "test2019.tar.gz", image["file_name"].rpartition("/")[2])
-        wanted[each.image["file_name"]] = target
+        wanted[each.image["file_name"]] = Destination(hidden, image["file_name"].rpartition("/")[2])
     if (job.raw / PHOTOS).is_dir():  # unpacked already
         tarballs.pack(job, job.raw, wanted)
     else:
-        tarballs.distribute(job, job.source(f"{PHOTOS}.tar.gz"), wanted)
+        tarballs.distribute(job, job.source(f"{PHOTOS}.tar.gz"), wanted, by_name=[hidden])
 
 
 def grade(case: Grading) -> float:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 import tarfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,25 +30,45 @@ class Destination:
     name: str
 
 
-def distribute(job: Preparation, source: RawPath, wanted: Mapping[str, Destination]) -> None:
+def distribute(
+    job: Preparation,
+    source: RawPath,
+    wanted: Mapping[str, Destination],
+    *,
+    by_name: Collection[Path] = (),
+) -> None:
     """Bring the named files of a tar to new ones, which are not compressed, reading it once from front to back.
+
+    Args:
+        job: whose progress to tell.
+        source: the tar.
+        wanted: where each file goes.
+        by_name: new archives whose members are put in the order of their names, because the order of the
+            source tells of which class they are; they lie in the scratch folder until all are read.
 
     Raises:
         DataProblem: the archive is damaged, or lacks a file.
     """
     missing = dict.fromkeys(wanted)
+    waiting: list[tuple[Destination, Path]] = []
     with ExitStack() as stack, _damage_told(source):
-        writers = {
-            path: stack.enter_context(_new(path))
-            for path in dict.fromkeys(to.archive for to in wanted.values())
-        }
+        writers = _writers(stack, wanted)
         for member, content in files(source):
             if member.name not in missing:
                 continue
             del missing[member.name]
             to = wanted[member.name]
-            _add(writers[to.archive], to.name, member.size, content)
+            if to.archive in by_name:
+                waiting.append((to, job.scratch / f"{len(waiting)}.waiting"))
+                with waiting[-1][1].open("xb") as kept:
+                    shutil.copyfileobj(content, kept)
+            else:
+                _add(writers[to.archive], to.name, member.size, content)
             _tell(job, source, len(wanted) - len(missing), len(wanted))
+        for to, path in sorted(waiting, key=lambda pair: pair[0].name):
+            with path.open("rb") as content:
+                _add(writers[to.archive], to.name, path.stat().st_size, content)
+            path.unlink()
     if missing:
         raise DataProblem(
             f"{source} is incomplete",
@@ -57,17 +78,15 @@ def distribute(job: Preparation, source: RawPath, wanted: Mapping[str, Destinati
 
 
 def pack(job: Preparation, folder: RawPath, wanted: Mapping[str, Destination]) -> None:
-    """As `distribute`, for files that lie in a folder.
+    """As `distribute`, for files that lie in a folder; all are put in the order of their new names.
 
     Raises:
         DataProblem: a file is missing.
     """
     with ExitStack() as stack:
-        writers = {
-            path: stack.enter_context(_new(path))
-            for path in dict.fromkeys(to.archive for to in wanted.values())
-        }
-        for done, (name, to) in enumerate(wanted.items(), start=1):
+        writers = _writers(stack, wanted)
+        ordered = sorted(wanted.items(), key=lambda pair: pair[1].name)
+        for done, (name, to) in enumerate(ordered, start=1):
             path = folder / name
             if not is_regular(path):
                 raise DataProblem(
@@ -78,6 +97,11 @@ def pack(job: Preparation, folder: RawPath, wanted: Mapping[str, Destination]) -
             with path.open("rb") as content:
                 _add(writers[to.archive], to.name, path.stat().st_size, content)
             _tell(job, folder, done, len(wanted))
+
+
+def _writers(stack: ExitStack, wanted: Mapping[str, Destination]) -> dict[Path, tarfile.TarFile]:
+    archives = dict.fromkeys(to.archive for to in wanted.values())
+    return {path: stack.enter_context(_new(path)) for path in archives}
 
 
 def _tell(job: Preparation, source: RawPath, done: int, total: int) -> None:

@@ -44,6 +44,19 @@ def test_files_get_to_their_archives_under_their_new_names(
     assert held(two) == {"a.jpg": CONTENT["all/a.jpg"]}
 
 
+def test_members_may_be_put_in_the_order_of_their_new_names(make_job: MakeJob, tmp_path: Path) -> None:
+    job, raw = make_job(), archive(tmp_path / "raw.tar", "w")
+    hidden, plain = tmp_path / "hidden.tar", tmp_path / "plain.tar"
+    names = dict(zip(CONTENT, "zxy", strict=True))
+    for target in (hidden, plain):
+        wanted = {old: Destination(target, new) for old, new in names.items()}
+        tarballs.distribute(job, raw, wanted, by_name=[hidden])
+    assert list(held(plain)) == list(names.values())
+    assert list(held(hidden)) == sorted(names.values())
+    assert held(hidden) == held(plain) == {new: CONTENT[old] for old, new in names.items()}
+    assert not list(job.scratch.iterdir())
+
+
 def test_files_of_a_folder_are_packed_likewise(make_job: MakeJob, tmp_path: Path) -> None:
     (tmp_path / "all").mkdir()
     for name, content in CONTENT.items():
