@@ -15,9 +15,9 @@ def prepare(job: Preparation) -> None:
     )
     labelled_table.expect_width(job, rows, len(COLUMNS), "Train.csv")
     groups = row_file.groups_of(rows, ["Title", "Body"]) if job.corrected else None
-    train, test = labelled_table.divided_rows(job, rows, groups)
+    test = labelled_table.divided_rows(job, rows, groups)
     sample = test[["Id"] if job.corrected else ["Id", "Title", "Body"]].assign(Tags=GUESS)
-    labelled_table.write_parts(job, train, test, hidden=["Tags"], sample=sample)
+    labelled_table.write_test(job, test, hidden=["Tags"], sample=sample)
 
 
 def grade(case: Grading) -> float:

@@ -23,7 +23,7 @@ def prepare(job: Preparation) -> None:
     rows = labelled_table.open_rows(job, PURCHASES, needs=COLUMNS, text=text)
     labelled_table.expect_width(job, rows, len(COLUMNS), PURCHASES)
     try:
-        last = date.fromisoformat(max(block["t_dat"].max() for block in rows.blocks()))
+        last = date.fromisoformat(max(block["t_dat"].max() for block in rows.blocks(["t_dat"])))
     except (TypeError, ValueError) as error:
         raise DataProblem(f"{job.source(PURCHASES)} is not as known", f"t_dat: {error}") from error
     first = last - WINDOW + timedelta(days=1 if job.corrected else 0)

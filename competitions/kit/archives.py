@@ -101,21 +101,23 @@ def extracted_file(job: Preparation, path: RawPath, name: str) -> Path:
 
 
 @contextmanager
-def taken_out(job: Preparation, path: RawPath, name: str) -> Iterator[Path]:
-    """As `extracted_file`, for a file that takes its room on the disk only as long as somebody has it open."""
-    file = extracted_file(job, path, name)
-    try:
-        yield file
-    finally:
-        file.unlink()
-
-
-@contextmanager
 def opened_member(path: RawPath, name: str) -> Iterator[IO[bytes]]:
     """Open one file of a zip to be read once from where it lies; it may lie in a folder of the zip."""
     full_name = _full_name(path, name)
     with opened(path) as archive, archive.open(_regular(_by_name(archive), path, full_name)) as stream:
         yield stream
+
+
+def member_size(path: RawPath, name: str) -> int:
+    """How many bytes one file of a zip has, as the zip's directory tells; it may lie in a folder of the zip.
+
+    Raises:
+        DataProblem: it is not there.
+    """
+    directory, full_name = _directory(path), _full_name(path, name)
+    if full_name not in directory.rows:
+        raise _incomplete(path, name)
+    return int(directory.members.sizes[directory.rows[full_name]])
 
 
 def _full_name(path: RawPath, name: str) -> str:
@@ -157,8 +159,10 @@ def _extract_batch(path: RawPath, wanted: list[tuple[str, Path]]) -> int:
     with opened(path) as archive:
         members = _by_name(archive)
         chosen = [(_regular(members, path, name), target) for name, target in wanted]
+        for _, target in chosen:  # in the order asked for: that of the archive may tell of which class they are
+            target.open("xb").close()
         for info, target in sorted(chosen, key=lambda pair: pair[0].header_offset):
-            with archive.open(info) as taken, target.open("xb") as given:
+            with archive.open(info) as taken, target.open("wb") as given:
                 shutil.copyfileobj(taken, given, _BLOCK)
     return len(wanted)
 

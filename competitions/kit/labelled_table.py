@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import archives, row_file, splits, tables
+from competitions.kit import archives, row_file, splits, tables, written
 from competitions.kit.row_file import RowFile
 from competitions.raw import RawPath
 from competitions.task import Preparation
@@ -72,13 +72,13 @@ def open_rows(
     path = job.source(name)
     try:
         if member is None:
-            rows = row_file.opened(path, text=text, words=words)
+            rows = row_file.opened(lambda: path.open("rb"), path.stat().st_size, text=text, words=words)
         else:
-            with archives.taken_out(job, path, member) as taken:
-                rows = row_file.opened(taken, text=text, words=words)
-        _expect_columns(path, rows.columns, needs)
+            size = archives.member_size(path, member)
+            rows = row_file.opened(lambda: archives.opened_member(path, member), size, text=text, words=words)
     except ValueError as error:
         raise _unreadable(path, error) from error
+    _expect_columns(path, rows.columns, needs)
     return rows
 
 
@@ -120,11 +120,11 @@ def divided(
 
 
 def divided_rows(
-    job: Preparation, rows: RowFile, groups: pd.Series | None = None
-) -> tuple[Iterator[pd.DataFrame], pd.DataFrame]:
-    """As `divided`, the train rows some at a time."""
-    split = _split(job, len(rows), groups)
-    return rows.blocks(split.train), rows.parsed(split.test)
+    job: Preparation, rows: RowFile, groups: pd.Series | None = None, *, train_name: str = "train.csv"
+) -> pd.DataFrame:
+    """As `divided`, but only the test rows are returned; the train rows are written."""
+    with written.created(job.public / train_name) as stream:
+        return rows.divide(_split(job, len(rows), groups), stream, job.scratch)
 
 
 def _split(
@@ -143,7 +143,7 @@ def groups_of(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
 
 def write_parts(
     job: Preparation,
-    train: pd.DataFrame | Iterable[pd.DataFrame],
+    train: pd.DataFrame,
     test: pd.DataFrame,
     *,
     hidden: Sequence[str],
@@ -151,7 +151,12 @@ def write_parts(
     train_name: str = "train.csv",
 ) -> None:
     """Write the usual four files: train, test without its `hidden` columns, answers, sample submission."""
-    row_file.write([train] if isinstance(train, pd.DataFrame) else train, job.public / train_name)
+    tables.write_csv(train, job.public / train_name)
+    write_test(job, test, hidden=hidden, sample=sample)
+
+
+def write_test(job: Preparation, test: pd.DataFrame, *, hidden: Sequence[str], sample: pd.DataFrame) -> None:
+    """As `write_parts`, where the train rows are written already."""
     tables.write_csv(test.drop(columns=list(hidden)), job.public / "test.csv")
     tables.write_csv(test, job.private / Path(job.competition.answers).name)
     tables.write_csv(sample, job.public / Path(job.competition.sample_submission).name)

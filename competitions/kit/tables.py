@@ -10,7 +10,8 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -34,7 +35,6 @@ def read_csv(
     text: Sequence[str] | None = None,
     words: Sequence[str] = (),
     columns: Sequence[str] | None = None,
-    types: Mapping[str, str] | None = None,
     separator: str = ",",
 ) -> pd.DataFrame:
     """Read a CSV; numbers become the nearest double, an empty file an empty table.
@@ -46,16 +46,21 @@ def read_csv(
         words: columns that are text too, but where "NA" and the like are missing cells;
             not looked at when `text` is given.
         columns: read only these.
-        types: the types of columns where they must not depend on the rows that are read.
         separator: what stands between cells.
     """
     if isinstance(source, RawPath):
         with source.open("rb") as stream:
-            return read_csv(stream, text=text, words=words, columns=columns, types=types, separator=separator)
+            return read_csv(stream, text=text, words=words, columns=columns, separator=separator)
 
     def parsed(large: Sequence[str] = ()) -> pd.DataFrame:
         as_words = [*large, *(words if text is None else ())]
-        return _parsed(source, text, as_words, columns, types, separator)
+        try:
+            options = _columns(source, text, as_words, columns, separator)
+            with _mixed_types_allowed():
+                table: pd.DataFrame = pd.read_csv(_by_name(source), **options)
+        except pd.errors.EmptyDataError:
+            return pd.DataFrame()
+        return table
 
     def again(large: Sequence[str]) -> pd.DataFrame:
         source.seek(0)
@@ -65,38 +70,67 @@ def read_csv(
     return former_types.restored(table, NA_WORDS, again) if text is None or text else table
 
 
-def _parsed(
+def read_blocks(
+    source: IO[bytes],
+    rows: int,
+    *,
+    text: Sequence[str] | None = None,
+    words: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    types: Mapping[str, str] | None = None,
+) -> Iterator[pd.DataFrame]:
+    """Read a CSV so many rows at a time, from front to back; their index goes on from block to block.
+
+    A column has in each block the type that pandas finds there, unless it is one of text or of a known type.
+
+    Args:
+        source: an open file.
+        rows: how many at a time.
+        text: as for `read_csv`.
+        words: as for `read_csv`.
+        columns: read only these.
+        types: the known types of columns, by pandas' names.
+    """
+    options = _columns(source, text, words if text is None else (), columns, ",")
+    if types:
+        options["dtype"] = {**types, **options["dtype"]}
+    with pd.read_csv(source, chunksize=rows, **options) as blocks:
+        while True:
+            with _mixed_types_allowed():
+                block = next(blocks, None)
+            if block is None:
+                return
+            yield block
+
+
+def _columns(
     source: IO[bytes],
     text: Sequence[str] | None,
     words: Sequence[str],
     columns: Sequence[str] | None,
-    types: Mapping[str, str] | None,
     separator: str,
-) -> pd.DataFrame:
-    content = _by_name(source)
-    usecols = None if columns is None else list(columns)
-    # a type may go by any name that pandas has for it
-    known: dict[str, Any] = {**(types or {}), **dict.fromkeys(words, str)}
-    try:
-        with warnings.catch_warnings():
-            # Types are found chunk by chunk, as MLE-bench did it: a mixed column is not worth a warning.
-            warnings.simplefilter("ignore", pd.errors.DtypeWarning)
-            if text is None:
-                return pd.read_csv(content, sep=separator, usecols=usecols, dtype=known)
-            if not text:
-                return pd.read_csv(content, sep=separator, usecols=usecols, dtype=str, keep_default_na=False)
-            names = pd.read_csv(content, sep=separator, nrows=0).columns
-            source.seek(0)  # what was read by name has not moved it
-            return pd.read_csv(
-                content,
-                sep=separator,
-                usecols=usecols,
-                dtype={**known, **dict.fromkeys(text, str)},
-                keep_default_na=False,
-                na_values={name: list(NA_WORDS) for name in names if name not in text},
-            )
-    except pd.errors.EmptyDataError:
-        return pd.DataFrame()
+) -> dict[str, Any]:
+    """What pandas is told of a table's columns."""
+    common: dict[str, Any] = {"sep": separator, "usecols": None if columns is None else list(columns)}
+    if text is None:
+        return common | {"dtype": dict.fromkeys(words, str)}
+    if not text:
+        return common | {"dtype": str, "keep_default_na": False}
+    names = pd.read_csv(_by_name(source), sep=separator, nrows=0).columns
+    source.seek(0)  # what was read by name has not moved it
+    return common | {
+        "dtype": dict.fromkeys([*words, *text], str),
+        "keep_default_na": False,
+        "na_values": {name: list(NA_WORDS) for name in names if name not in text},
+    }
+
+
+@contextmanager
+def _mixed_types_allowed() -> Iterator[None]:
+    """Types are found piece by piece, as MLE-bench did it, and a mixed column is not worth a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+        yield
 
 
 def _by_name(source: IO[bytes]) -> str | IO[bytes]:

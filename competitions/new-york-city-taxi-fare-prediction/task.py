@@ -1,8 +1,6 @@
 """New York City Taxi Fare: a row split of rides with a fixed number of test rows, scored by RMSE."""
 
-from collections.abc import Iterable, Iterator
-
-import pandas as pd
+import itertools
 
 from competitions.kit import checks, labelled_table, metrics, placing
 from competitions.task import Grading, Preparation
@@ -15,24 +13,14 @@ def prepare(job: Preparation) -> None:
     """Split the rides; the train part is named labels.csv."""
     rides = labelled_table.open_rows(job, "train.csv", needs=["key", "fare_amount"])
     labelled_table.expect_width(job, rides, 8, "train.csv")
-    train, test = labelled_table.divided_rows(job, rides)
-    labelled_table.write_parts(
-        job,
-        _without(test["key"], train),
-        test,
-        hidden=["fare_amount"],
-        sample=test[["key"]].assign(fare_amount=11.35),
-        train_name="labels.csv",
-    )
+    test = labelled_table.divided_rows(job, rides, train_name="labels.csv")
+    held_out = set(test["key"].tolist())
+    keys = itertools.chain.from_iterable(block["key"].tolist() for block in rides.blocks(["key"]))
+    if sum(map(held_out.__contains__, keys)) > len(test):
+        raise DataProblem("train.csv was not taken", "a key of a test ride stands there twice")
+    sample = test[["key"]].assign(fare_amount=11.35)
+    labelled_table.write_test(job, test, hidden=["fare_amount"], sample=sample)
     placing.copy_file(job, job.source(NOTE), job.public / NOTE)
-
-
-def _without(keys: pd.Series, train: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    held_out = set(keys.tolist())
-    for rides in train:
-        if not held_out.isdisjoint(rides["key"].tolist()):
-            raise DataProblem("train.csv was not taken", "a key of a test ride stands there twice")
-        yield rides
 
 
 def grade(case: Grading) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from competitions.kit import row_file, tables
+from competitions.kit import reordering, row_file, tables
+from competitions.kit.row_file import RowFile
+from competitions.kit.splits import Split
 
 # Numbers beyond 64 bits are left out: beside them pandas 3.1 takes "NA" for text, depending on the first row.
 CELLS = st.sampled_from(
@@ -38,16 +41,34 @@ LINES = st.sampled_from(["\n", "\r\n", "\n\n", "\n \n"])
 @pytest.fixture
 def tiny_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_file, "_SMALL", 0)
-    monkeypatch.setattr(row_file, "_SCAN", 7)
     monkeypatch.setattr(row_file, "_BLOCK", 3)
+    monkeypatch.setattr(reordering, "_PIECE", 16)
 
 
-def check(path: Path, order: np.ndarray) -> None:
-    whole, found = path.with_name("whole.csv"), path.with_name("found.csv")
-    tables.write_csv(tables.read_csv(path).iloc[order], whole)
-    rows = row_file.opened(path)
-    row_file.write(rows.blocks(order), found)
-    assert found.read_bytes() == whole.read_bytes()
+def opened(path: Path, **columns: list[str]) -> RowFile:
+    return row_file.opened(lambda: path.open("rb"), path.stat().st_size, **columns)
+
+
+def is_streamed(path: Path, **columns: list[str]) -> bool:
+    return isinstance(opened(path, **columns), row_file._StreamedRows)
+
+
+def text_of(table: pd.DataFrame, *, quote_text: bool = False) -> bytes:
+    stream = io.BytesIO()
+    tables.write_csv(table, stream, quote_text=quote_text)
+    return stream.getvalue()
+
+
+def check(path: Path, order: np.ndarray, *, quote_text: bool = False) -> None:
+    """Divided block by block, a table comes to what it comes to when it is divided as a whole."""
+    split = Split(train=order[len(order) // 3 :], test=order[: len(order) // 3])
+    whole = tables.read_csv(path)
+    train = io.BytesIO()
+    test = opened(path).divide(split, train, path.parent, quote_text=quote_text)
+    assert train.getvalue() == text_of(whole.iloc[split.train], quote_text=quote_text)
+    assert text_of(test) == text_of(whole.iloc[split.test])
+    assert test.index.tolist() == split.test.tolist()
+    assert {found.name for found in path.parent.iterdir()} == {path.name}
 
 
 @pytest.mark.usefixtures("tiny_steps")
@@ -56,17 +77,24 @@ def check(path: Path, order: np.ndarray) -> None:
     st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=12),
     LINES,
     st.booleans(),
+    st.booleans(),
     st.randoms(use_true_random=False),
 )
 def test_any_table_is_written_as_a_whole_one(
-    tmp_path_factory: pytest.TempPathFactory, cells: list[list[str]], end: str, ended: bool, chance: object
+    tmp_path_factory: pytest.TempPathFactory,
+    cells: list[list[str]],
+    end: str,
+    ended: bool,
+    quote_text: bool,
+    chance: object,
 ) -> None:
     path = tmp_path_factory.mktemp("rows") / "t.csv"
     content = end.join(["a,b,c", *(",".join(["k", *line[1:]]) for line in cells)]) + (end if ended else "")
     path.write_bytes(content.encode())
     count = len(tables.read_csv(path))
     order = np.array(chance.sample(range(count), count), dtype=np.intp)  # type: ignore[attr-defined]  # a random.Random
-    check(path, order)
+    check(path, order, quote_text=quote_text)
+    check(path, np.sort(order), quote_text=quote_text)
 
 
 @pytest.mark.usefixtures("tiny_steps")
@@ -77,13 +105,19 @@ def test_any_table_is_written_as_a_whole_one(
         ("k,n\n" + "".join(f'"row\n{n}",{n}\n' for n in range(40)) + "last,40", True),
         ("k,n\r\na,1\r\nb,2\r\n", True),
         ("k,n\na,1\n\n\nb,2\n", True),
-        ("k,n\na,1\rb,2\n", False),
-        ("k,n\na,1\n \nb,2\n", False),
+        ("k,n\na,1\rb,2\n", True),
+        ("k,n\na,1\n \nb,2\n", True),
+        ('k,n\n"a ""b"" c",1\n"",2\n', True),
+        ('k,n\n5" pipe,1\n"a\nb",2\n', True),
+        ('k,n\n"a"b"c",1\nd,2\n', True),
+        ("k,n\n" + "a,1\n" * 9 + "b,\n" * 9, True),
+        ("k,n\n" + "a,\n" * 9 + "b,x\n" * 9, True),
+        ("k,n\n" + "a,\n" * 20, True),
         ("k,n\n" + "a,1\n" * 20 + "b,x\n", False),
         ("k,n\na,true\n", False),
-        ('k,n\n"a ""b"" c",1\n"",2\n', True),
-        ('k,n\n5" pipe,1\n"a\nb",2\n', False),
-        ('k,n\n"a"b"c",1\nd,2\n', False),
+        ("k,n\na,1.5\n" + "b,1e999\n" * 9, False),
+        ("k,n\na,1\n" + "b,99999999999999999999\n" * 9, False),
+        ("k,n\n" + "a,1,2\n" * 9, False),
     ],
 )
 def test_what_can_be_streamed_is_and_what_cannot_is_held(
@@ -91,43 +125,54 @@ def test_what_can_be_streamed_is_and_what_cannot_is_held(
 ) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(content.encode())
-    assert (row_file._plain(path, (), ()) is not None) == streamed
-    check(path, np.arange(len(tables.read_csv(path)))[::-1])
+    assert is_streamed(path) == streamed
+    if not content.endswith("a,1,2\n"):
+        check(path, np.arange(len(tables.read_csv(path)))[::-1])
 
 
 @pytest.mark.usefixtures("tiny_steps")
-def test_columns_of_text_are_verbatim(tmp_path: Path) -> None:
+@pytest.mark.parametrize("columns", [{"text": ["k"]}, {"words": ["k"]}])
+def test_columns_of_text_are_read_as_in_a_whole_table(tmp_path: Path, columns: dict[str, list[str]]) -> None:
     path = tmp_path / "t.csv"
     path.write_text("k,n\n" + "".join(f"00{n},{n}\nNA,{n}\n" for n in range(9)))
-    rows = row_file.opened(path, text=["k"])
-    assert row_file._plain(path, ["k"], ()) is not None
-    row_file.write(rows.blocks(), tmp_path / "found.csv")
-    assert (tmp_path / "found.csv").read_bytes() == path.read_bytes()
+    assert is_streamed(path, **columns)
+    rows = opened(path, **columns)
     assert rows.columns == ["k", "n"]
+    assert len(rows) == 18
+    whole = tables.read_csv(path, **columns)
+    pd.testing.assert_frame_equal(pd.concat(rows.blocks()), whole)
+    pd.testing.assert_frame_equal(pd.concat(rows.blocks(["n"])), whole[["n"]])
+
+
+@pytest.mark.usefixtures("tiny_steps")
+@pytest.mark.parametrize("small", [0, 1 << 30])
+def test_rows_may_be_changed_by_their_positions_before_they_are_written(
+    tmp_path: Path, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_file, "_SMALL", small)
+    path = tmp_path / "t.csv"
+    path.write_text("k\n" + "".join(f"{letter}\n" for letter in "abcdefgh"))
+    train = io.BytesIO()
+    split = Split(train=np.array([7, 0, 5, 2, 6]), test=np.array([4, 1]))
+    test = opened(path).divide(
+        split, train, tmp_path, changed=lambda rows: rows.assign(place=rows.index), quote_text=True
+    )
+    assert train.getvalue() == b'"k","place"\n"h",7\n"a",0\n"f",5\n"c",2\n"g",6\n'
+    assert test["k"].tolist() == ["e", "b"]
 
 
 def test_small_files_are_held(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a\n1\n2\n")
-    rows = row_file.opened(path)
-    assert len(rows) == 2
-    pd.testing.assert_frame_equal(pd.concat(rows.blocks()), tables.read_csv(path))
-
-
-@pytest.mark.usefixtures("tiny_steps")
-def test_columns_of_words_are_text_with_missing_cells(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("k,n\n" + "".join(f"00{n},{n}\nNA,{n}\n" for n in range(9)))
-    assert row_file._plain(path, (), ["k"]) is not None
-    rows = row_file.opened(path, words=["k"])
-    pd.testing.assert_frame_equal(
-        pd.concat(rows.blocks(), ignore_index=True), tables.read_csv(path, words=["k"])
-    )
+    assert not is_streamed(path)
+    rows = opened(path)
+    assert (len(rows), rows.columns) == (2, ["a"])
+    pd.testing.assert_frame_equal(pd.concat(rows.blocks(["a"])), tables.read_csv(path))
 
 
 @pytest.mark.usefixtures("tiny_steps")
 def test_rows_with_equal_texts_share_a_number(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("k,n,x\na,b,1\na,c,2\nb,a,3\na,b,4\n,ab,5\nab,,6\na,c,7\n")
-    rows = row_file.opened(path, text=["k", "n", "x"])
+    rows = opened(path, text=["k", "n", "x"])
     assert row_file.groups_of(rows, ["k", "n"]).tolist() == [0, 1, 2, 0, 3, 4, 1]

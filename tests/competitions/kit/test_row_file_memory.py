@@ -11,17 +11,22 @@ PROGRAM = """
 import re, sys
 from pathlib import Path
 import numpy as np
-from competitions.kit import row_file, tables
+from competitions.kit import reordering, row_file, tables
+from competitions.kit.splits import Split
 def most():  # what the system counts otherwise begins with what the parent had
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 folder, row_file._SMALL = Path(sys.argv[1]), int(sys.argv[2])
-row_file._BLOCK, row_file._MAPPED, row_file._SCAN = 20_000, 500, 1 << 20
+row_file._BLOCK = 20_000
+reordering._PIECE = 4 << 20
 warm = folder / "warm.csv"
 tables.write_csv(tables.read_csv(folder / "small.csv"), warm)
 before = most()
-rows = row_file.opened(folder / "large.csv")
+path = folder / "large.csv"
+rows = row_file.opened(lambda: path.open("rb"), path.stat().st_size)
 order = np.random.RandomState(0).permutation(len(rows))
-row_file.write(rows.blocks(order), folder / f"written-{sys.argv[2]}.csv")
+split = Split(order[1000:], order[:1000])
+with (folder / f"written-{sys.argv[2]}.csv").open("xb") as stream:
+    rows.divide(split, stream, folder)
 print(most() - before)
 """
 
