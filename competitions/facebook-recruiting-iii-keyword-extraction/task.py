@@ -23,12 +23,7 @@ def prepare(job: Preparation) -> None:
 def grade(case: Grading) -> float:
     """F1 pooled over the tags that occur in the answers; in edition corrected the mean F1 of the questions."""
     checks.columns_present(case.submission, ["Id", "Tags"])
-    submission, answers = case.submission, case.read_answers(columns=("Id", "Tags"))
-    if case.corrected:
-        submission, answers = (
-            case.source.read(text=("Tags",)),
-            case.read_answers(text=("Tags",), columns=("Id", "Tags")),
-        )
+    submission, answers = case.verbatim("Tags", columns=("Id", "Tags"))
     labels.require_text(submission, "Tags", all_missing_ok=True)
     rows = checks.matched_rows(submission, answers, "Id")
     truth, given = labels.coded_sets(answers["Tags"], submission["Tags"].iloc[rows])

@@ -47,6 +47,15 @@ def test_articles_keep_their_leading_zero(tmp_path: Path) -> None:
     assert numbers["corrected"] <= articles
 
 
+@mends(BASKETS, "answers-with-repetitions")
+def test_the_answers_are_a_perfect_submission(tmp_path: Path) -> None:
+    v1, corrected = grade_in_both(
+        BASKETS, lambda edition: table(BASKETS, edition, "private/answers.csv"), tmp_path
+    )
+    assert v1.score is not None and v1.score < 1
+    assert corrected.score == 1
+
+
 @mends(BASKETS, "eight-dates-held-out")
 def test_seven_dates_are_held_out(tmp_path: Path) -> None:
     def only_dates(raw: Path) -> None:
