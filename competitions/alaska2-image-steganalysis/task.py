@@ -27,14 +27,15 @@ def prepare(job: Preparation) -> None:
     test = [covers[position] for position in split.test]
     rng = random.Random(_secret(job, test) if job.corrected else 0)  # noqa: S311 the answers of v1 are fixed
     rng.shuffle(test)
-    rows = []
+    rows, shown = [], []
     for number, cover in enumerate(test, start=1):
         plain = rng.choice([True, False])
         folder = COVER if plain else rng.choice(HIDING)
         name = f"{number:04d}.jpg"
-        pairs.append((job.raw / folder / cover.name, job.public / "Test" / name))
+        shown.append((job.raw / folder / cover.name, job.public / "Test" / name))
         rows.append((name, int(not plain)))
     placing.place(job, pairs, "photos")
+    placing.place(job, shown, "Test", anew=True)
     answers = pd.DataFrame(rows, columns=["Id", "Label"])
     tables.write_csv(answers, job.private / "test.csv")
     tables.write_csv(answers.assign(Label=0), job.public / "sample_submission.csv")

@@ -33,7 +33,7 @@ def prepare(job: Preparation) -> None:
     if job.corrected:
         pseudonyms.place_unrecognisable(job, pairs)
     else:
-        placing.place(job, pairs)
+        placing.place(job, pairs, "test", anew=True)
 
 
 def _check(job: Preparation, collection: Collection) -> None:

@@ -12,8 +12,11 @@ def prepare(job: Preparation) -> None:
     parts = annotated_images.split(job, collection.images, most=MOST if job.corrected else None)
     test = annotated_images.write_numbered(job, collection, parts, "")
     raw, public = job.source("train"), job.public / "test"
-    pairs = zip(parts.test, test, strict=True)
-    placing.place(job, [(raw / old.image["file_name"], public / new["file_name"]) for old, new in pairs])
+    pairs = [
+        (raw / old.image["file_name"], public / new["file_name"])
+        for old, new in zip(parts.test, test, strict=True)
+    ]
+    placing.place(job, pairs, "test", anew=True)
 
 
 def grade(case: Grading) -> float:

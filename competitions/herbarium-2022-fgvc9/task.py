@@ -27,7 +27,8 @@ def prepare(job: Preparation) -> None:
     for part, images in (("train", parts.train), ("test", parts.test)):
         target = job.public / f"{part}_images"
         pairs = zip(images, names[part], strict=True)
-        placing.place(job, [(raw / old.image["file_name"], target / new) for old, new in pairs])
+        wanted = [(raw / old.image["file_name"], target / new) for old, new in pairs]
+        placing.place(job, wanted, f"{part}_images", anew=part == "test")
     annotated_images.write_answers(job, parts.test, sample=42)
 
 

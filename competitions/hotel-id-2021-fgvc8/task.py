@@ -20,12 +20,10 @@ def prepare(job: Preparation) -> None:
     tables.write_csv(test, job.private / "test.csv")
     tables.write_csv(test[["image"]].assign(hotel_id=SAMPLE), job.public / "sample_submission.csv")
     photos, public = job.source("train_images"), job.public
-    pairs = [(name, public / "train_images" / name) for name in _paths(train)]
-    pairs += [
-        (name, public / "test_images" / image)
-        for name, image in zip(_paths(test), test["image"], strict=True)
-    ]
-    placing.place(job, [(photos / name, target) for name, target in dict.fromkeys(pairs)], "photos")
+    placing.place_named(job, _paths(train), photos, public / "train_images")
+    shown = dict(zip(_paths(test), test["image"], strict=True))
+    pairs = [(photos / name, public / "test_images" / image) for name, image in shown.items()]
+    placing.place(job, pairs, "test_images", anew=True)
 
 
 def _paths(part: pd.DataFrame) -> list[str]:

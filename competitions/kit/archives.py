@@ -159,7 +159,10 @@ def _extract_batch(path: RawPath, wanted: list[tuple[str, Path]]) -> int:
     with opened(path) as archive:
         members = _by_name(archive)
         chosen = [(_regular(members, path, name), target) for name, target in wanted]
-        for _, target in chosen:  # in the order asked for: that of the archive may tell of which class they are
+        for (
+            _,
+            target,
+        ) in chosen:  # in the order asked for: that of the archive may tell of which class they are
             target.open("xb").close()
         for info, target in sorted(chosen, key=lambda pair: pair[0].header_offset):
             with archive.open(info) as taken, target.open("wb") as given:

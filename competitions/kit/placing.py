@@ -25,10 +25,19 @@ _FICLONE = 0x40049409  # linux/fs.h: share the blocks of another file until one 
 _NO_CLONE = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS, errno.EPERM}
 
 
-def place(job: Preparation, pairs: Iterable[tuple[RawPath, Path]], what: str = "files") -> None:
+def place(
+    job: Preparation, pairs: Iterable[tuple[RawPath, Path]], what: str = "files", *, anew: bool = False
+) -> None:
     """Bring each first file to each second path, making folders as needed.
 
     Hard links where the job allows them, otherwise copies that share blocks where the file system can.
+
+    Args:
+        job: which tells whether links are allowed.
+        pairs: where each file is and where it goes.
+        what: what to call them when telling the progress.
+        anew: no links even so. The number by which the file system knows a file lies among those of its
+            old neighbours, which agents may see, too: a photo out of a folder of its class tells the class.
 
     Raises:
         DataProblem: a raw file is missing or is not a regular file.
@@ -39,13 +48,14 @@ def place(job: Preparation, pairs: Iterable[tuple[RawPath, Path]], what: str = "
     if not wanted:
         return
     batches = [wanted[start : start + _BATCH] for start in range(_TRIED, len(wanted), _BATCH)]
+    may_link = job.may_link and not anew
     began, worked = time.perf_counter(), time.thread_time()
-    done = _place_batch(job, wanted[:_TRIED])
+    done = _place_batch(job, wanted[:_TRIED], may_link)
     waited = time.perf_counter() - began > 2 * (time.thread_time() - worked)
     job.progress(what, done, len(wanted))
     with ThreadPoolExecutor(_workers(wanted[0][0], waited=waited)) as pool:
         try:
-            for count in pool.map(lambda batch: _place_batch(job, batch), batches):
+            for count in pool.map(lambda batch: _place_batch(job, batch, may_link), batches):
                 done += count
                 job.progress(what, done, len(wanted))
         except BaseException:
@@ -110,10 +120,10 @@ def copy_file(job: Preparation, source: RawPath, target: Path) -> None:
     place(job, [(source, target)], target.name)
 
 
-def _place_batch(job: Preparation, pairs: list[tuple[RawPath, Path]]) -> int:
+def _place_batch(job: Preparation, pairs: list[tuple[RawPath, Path]], may_link: bool) -> int:
     for source, target in pairs:
         try:
-            _place_one(source, target, job.may_link)
+            _place_one(source, target, may_link)
         except FileNotFoundError as error:
             raise _missing(job, source) from error
         except FileExistsError as error:

@@ -62,6 +62,10 @@ def extract_as(job: Preparation, path: RawPath, targets: Mapping[str, Path]) -> 
         )
     for folder in {target.parent for target in targets.values()}:
         folder.mkdir(parents=True, exist_ok=True)
+    for (
+        target
+    ) in targets.values():  # in the order asked for: that of the archive may tell of which class they are
+        target.open("xb").close()
     if targets:
         by_name = {safe_path(name).as_posix(): target for name, target in targets.items()}
         with opened(path) as archive, ExitStack() as stack:
@@ -95,9 +99,11 @@ def pack(job: Preparation, target: Path, files: Mapping[str, Path], *, compresse
 def _writers(job: Preparation, path: RawPath, targets: Mapping[str, Path], stack: ExitStack) -> WriterFactory:
     from py7zr.io import Py7zIO, WriterFactory
 
+    left = dict(targets)
+
     class Writer(Py7zIO):
         def __init__(self, target: Path) -> None:
-            self._stream = target.open("xb")
+            self._stream = target.open("wb")
             self._size = 0
 
         def write(self, s: bytes | bytearray) -> int:
@@ -125,9 +131,9 @@ def _writers(job: Preparation, path: RawPath, targets: Mapping[str, Path], stack
 
         def create(self, filename: str) -> Py7zIO:
             try:
-                writer = Writer(targets[filename])
+                writer = Writer(left.pop(filename))
                 stack.callback(writer.close)  # py7zr leaves the one at which it fails open
-            except (KeyError, FileExistsError):
+            except KeyError:
                 raise DataProblem(f"{path} was not taken", f"it holds {filename} twice") from None
             self._done += 1
             if self._done % _STEP == 0 or self._done == len(targets):

@@ -16,11 +16,8 @@ def prepare(job: Preparation) -> None:
     paths = train["label"] + "/" + train["image_id"]
     placing.place_named(job, paths, photos, job.public / "train_images")
     pairs = zip(test["label"], test["image_id"], strict=True)
-    placing.place(
-        job,
-        [(photos / label / image, job.public / "test_images" / image) for label, image in pairs],
-        "test_images",
-    )
+    shown = [(photos / label / image, job.public / "test_images" / image) for label, image in pairs]
+    placing.place(job, shown, "test_images", anew=True)
 
 
 def grade(case: Grading) -> float:

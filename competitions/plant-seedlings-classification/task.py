@@ -22,9 +22,8 @@ def prepare(job: Preparation) -> None:
     paths = train["species"] + "/" + train["file"]
     placing.place_named(job, paths, photos, job.public / "train")
     pairs = zip(test["species"], test["file"], strict=True)
-    placing.place(
-        job, [(photos / species / name, job.public / "test" / name) for species, name in pairs], "test"
-    )
+    shown = [(photos / species / name, job.public / "test" / name) for species, name in pairs]
+    placing.place(job, shown, "test", anew=True)
 
 
 def grade(case: Grading) -> float:

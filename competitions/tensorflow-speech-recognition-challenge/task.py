@@ -76,7 +76,7 @@ def _place_with_answers(job: Preparation, held_out: dict[PurePosixPath, Path]) -
             found.append((path, word if word in COMMANDS else "unknown"))
     order = duplicates.ordered_by_content(job, [path for path, _ in found])
     pairs = [(found[place][0], job.public / _name(number)) for number, place in enumerate(order)]
-    placing.place(job, pairs, "test/audio")
+    placing.place(job, pairs, "test/audio", anew=True)
     return [found[place][1] for place in order]
 
 

@@ -30,3 +30,18 @@ def make_job(tmp_path: Path) -> MakeJob:
         return Preparation(competition, edition, parameters, **(folders | fields))
 
     return make
+
+
+@pytest.fixture
+def created(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of files that are made anew while the test runs, in their order."""
+    names: list[str] = []
+    plain = Path.open
+
+    def noting(path: Path, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+        if "x" in mode:
+            names.append(path.name)
+        return plain(path, mode, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", noting)
+    return names

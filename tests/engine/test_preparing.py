@@ -47,6 +47,14 @@ def test_raw_is_left_untouched(tmp_path: Path, raw: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in raw.rglob("*")} == raw_times
 
 
+def test_no_time_of_a_file_tells_agents_where_it_came_from(tmp_path: Path) -> None:
+    raw = Vector(VECTORS / "paddy-disease-classification").unpack_raw(tmp_path / "raw")
+    prepared = prepare_competition("paddy-disease-classification", data_dir=tmp_path / "data", raw=raw)
+    files = [path for path in (prepared / "public").rglob("*") if path.is_file()]
+    assert len(files) > 10
+    assert len({path.stat().st_mtime_ns for path in [prepared / "public", *files]}) == 1
+
+
 @pytest.mark.parametrize("competition_id", ["leaf-classification", "spooky-author-identification"])
 def test_inner_archives_are_not_extracted_into_raw(tmp_path: Path, competition_id: str) -> None:
     raw = Vector(VECTORS / competition_id).unpack_raw(tmp_path / "raw")

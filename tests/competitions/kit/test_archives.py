@@ -167,3 +167,13 @@ def test_many_members_are_extracted_in_parallel(make_job: MakeJob, tmp_path: Pat
 def test_a_file_is_found_in_whatever_folder_of_the_zip_it_lies(make_job: MakeJob, tmp_path: Path) -> None:
     source = make_zip(tmp_path / "s.zip", {"deep/er/train.csv": b"a\n"})
     assert archives.extracted_file(make_job(), source, "train.csv").read_bytes() == b"a\n"
+
+
+def test_files_come_into_being_in_the_order_asked_for(
+    make_job: MakeJob, tmp_path: Path, created: list[str]
+) -> None:
+    source = make_zip(tmp_path / "s.zip", {"cat.0": b"1", "cat.1": b"2", "dog.0": b"3"})
+    wanted = {"dog.0": "1.jpg", "cat.0": "2.jpg", "cat.1": "3.jpg"}
+    created.clear()
+    archives.extract_as(make_job(), source, {old: tmp_path / "to" / new for old, new in wanted.items()})
+    assert created == list(wanted.values())

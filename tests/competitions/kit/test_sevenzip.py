@@ -37,6 +37,14 @@ def test_members_get_straight_to_their_places(archive: Path, make_job: MakeJob, 
     assert len(list((tmp_path / "to").iterdir())) == len(CONTENT)
 
 
+def test_files_come_into_being_in_the_order_asked_for(
+    archive: Path, make_job: MakeJob, tmp_path: Path, created: list[str]
+) -> None:
+    targets = {name: tmp_path / "to" / f"{number}.wav" for number, name in enumerate(reversed(CONTENT))}
+    sevenzip.extract_as(make_job(), archive, targets)
+    assert created == ["0.wav", "1.wav", "2.wav"]
+
+
 def test_one_file_is_found_in_any_folder(archive: Path, make_job: MakeJob) -> None:
     assert sevenzip.extracted_file(make_job(), archive, "b.wav").read_bytes() == b"b"
 
