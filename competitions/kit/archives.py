@@ -159,15 +159,17 @@ def _extract_batch(path: RawPath, wanted: list[tuple[str, Path]]) -> int:
     with opened(path) as archive:
         members = _by_name(archive)
         chosen = [(_regular(members, path, name), target) for name, target in wanted]
-        for (
-            _,
-            target,
-        ) in chosen:  # in the order asked for: that of the archive may tell of which class they are
-            target.open("xb").close()
+        create_empty(target for _, target in chosen)
         for info, target in sorted(chosen, key=lambda pair: pair[0].header_offset):
             with archive.open(info) as taken, target.open("wb") as given:
                 shutil.copyfileobj(taken, given, _BLOCK)
     return len(wanted)
+
+
+def create_empty(files: Iterable[Path]) -> None:
+    """Make files in this order: that in which an archive fills them may tell of which class they are."""
+    for file in files:
+        file.open("xb").close()
 
 
 def repack(job: Preparation, path: RawPath, target: Path, names: Mapping[str, str] | Iterable[str]) -> None:

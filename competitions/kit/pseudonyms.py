@@ -1,4 +1,4 @@
-"""New names for test items whose real ones can be looked up, in the files that carry them too; decodes no format."""
+"""New names for test items whose real ones can be looked up, in files that carry them too, two fields of DICOM included."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from foundation.problems import DataProblem
 
 _WORKERS = 4
 _STEM = 12
+_PATIENT = ((b"\x10\0\x10\0", b"PN"), (b"\x10\0\x20\0", b"LO"))  # tags and kinds of DICOM: name and number
 _ROOT = "2.25."  # the root under which anyone may make unique identifiers for DICOM files
 
 
@@ -45,11 +46,17 @@ def file_names(names: Iterable[str], key: bytes) -> dict[str, str]:
 def place_renamed(job: Preparation, source: RawPath, target: Path, names: dict[str, str]) -> None:
     """Copy the folder of each name to a folder of its new name, with the new name inside the files as well.
 
+    What stands behind the last dot of a name often is the patient's number, so that one is replaced too,
+    where DICOM has the patient's name and number. Folders are made in the order of their new names.
+
     Raises:
         DataProblem: a folder is missing, or holds something that is neither file nor folder.
     """
+    ordered = sorted(names.items(), key=lambda pair: pair[1])
+    for _, new in ordered:
+        (target / new).mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(_WORKERS) as pool:
-        work = pool.map(lambda pair: _copy(job, source / pair[0], target / pair[1], *pair), names.items())
+        work = pool.map(lambda pair: _copy(job, source / pair[0], target / pair[1], *pair), ordered)
         for done, _ in enumerate(work, start=1):
             job.progress(target.name, done, len(names))
 
@@ -67,8 +74,18 @@ def _copy(job: Preparation, source: RawPath, target: Path, old: str, new: str) -
         for name in names:
             if not is_regular(here / name):
                 raise DataProblem(f"{here / name} was not taken", "it is not a regular file")
-            content = (here / name).read_bytes().replace(old.encode(), new.encode())
+            content = _renamed((here / name).read_bytes(), old.encode(), new.encode())
             (there / name.replace(old, new)).write_bytes(content)
+
+
+def _renamed(content: bytes, old: bytes, new: bytes) -> bytes:
+    number = old.rpartition(b".")[2]
+    other = new[-len(number) :]
+    size = len(number) + len(number) % 2  # values are filled up to an even length
+    for tag, kind in _PATIENT:
+        for head in (tag + kind + size.to_bytes(2, "little"), tag + size.to_bytes(4, "little")):
+            content = content.replace(head + number, head + other)
+    return content.replace(old, new)
 
 
 def place_unrecognisable(job: Preparation, pairs: Iterable[tuple[RawPath, Path]]) -> None:

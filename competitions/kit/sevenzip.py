@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from competitions.kit.archives import safe_path
+from competitions.kit.archives import create_empty, safe_path
 from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
@@ -62,10 +62,7 @@ def extract_as(job: Preparation, path: RawPath, targets: Mapping[str, Path]) -> 
         )
     for folder in {target.parent for target in targets.values()}:
         folder.mkdir(parents=True, exist_ok=True)
-    for (
-        target
-    ) in targets.values():  # in the order asked for: that of the archive may tell of which class they are
-        target.open("xb").close()
+    create_empty(targets.values())
     if targets:
         by_name = {safe_path(name).as_posix(): target for name, target in targets.items()}
         with opened(path) as archive, ExitStack() as stack:

@@ -36,6 +36,21 @@ def test_the_old_name_is_neither_outside_nor_inside_the_copies(make_job: MakeJob
     assert (tmp_path / "raw" / old / "1.dcm").read_bytes().count(old.encode()) == 1
 
 
+@pytest.mark.parametrize("head", [b"LO\4\0", b"\4\0\0\0"], ids=["kind told", "kind not told"])
+def test_the_number_of_the_patient_that_ends_a_name_is_replaced_in_headers(
+    head: bytes, make_job: MakeJob, tmp_path: Path
+) -> None:
+    old = "1.2.826.0.1.3680043.123"
+    ((_, new),) = pseudonyms.uids([old], b"key").items()
+    (tmp_path / "raw" / old).mkdir(parents=True)
+    before, after = b"DICM\x10\0\x20\0" + head, b" \x10\0\x30\0DA\4\0" + b"1234"
+    (tmp_path / "raw" / old / "1.dcm").write_bytes(before + b"123" + after)
+    pseudonyms.place_renamed(make_job(), tmp_path / "raw", tmp_path / "public", {old: new})
+    content = (tmp_path / "public" / new / "1.dcm").read_bytes()
+    assert content == before + new[-3:].encode() + after
+    assert b"\0123 " not in content
+
+
 def test_a_missing_folder_and_a_link_are_refused_by_name(make_job: MakeJob, tmp_path: Path) -> None:
     renamed = pseudonyms.uids(NAMES[:1], b"key")
     with pytest.raises(DataProblem, match=NAMES[0].replace(".", r"\.") + " is missing"):

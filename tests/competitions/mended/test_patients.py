@@ -188,6 +188,25 @@ def test_test_spines_have_names_that_nobody_can_look_up() -> None:
     assert not any(name.encode() in inside for name in known)
 
 
+@mends(SPINE, "test-studies-can-be-looked-up")
+def test_headers_of_test_spines_do_not_tell_the_number_that_ends_their_old_name(tmp_path: Path) -> None:
+    def patient(number: str) -> bytes:
+        value = number.encode() + b" " * (len(number) % 2)
+        return b"\x10\0\x20\0LO" + len(value).to_bytes(2, "little") + value
+
+    def add_patients(raw: Path) -> None:
+        for scan in (raw / "train_images").rglob("*.dcm"):
+            scan.write_bytes(scan.read_bytes() + patient(scan.parent.name.rpartition(".")[2]))
+
+    studies = table(SPINE, "v1", "public/test.csv")["StudyInstanceUID"]
+    studies = pd.concat([studies, table(SPINE, "v1", "public/train.csv")["StudyInstanceUID"]])
+    known = [patient(study.rpartition(".")[2]) for study in studies.unique()]
+    for edition, told in (("v1", True), ("corrected", False)):
+        public = prepared_after(add_patients, SPINE, edition, tmp_path) / "public"
+        scans = [scan.read_bytes() for scan in (public / "test_images").rglob("*.dcm")]
+        assert {any(content.endswith(header) for header in known) for content in scans} == {told}
+
+
 @mends(SPINE, "loss-averaged-per-study")
 def test_spine_losses_are_averaged_over_all_rows(tmp_path: Path) -> None:
     rows = ["1.2_patient_overall", "1.2_C1", "1.3_patient_overall", "1.3_C1"]
