@@ -21,7 +21,7 @@ import pandas as pd
 from competitions.kit import reordering, tables, written
 from competitions.kit.splits import Split
 
-_SMALL = 640 << 20  # bytes; below, a table takes less memory than it is worth to read it twice
+_SMALL = 256 << 20  # bytes; below, a table takes less memory than it is worth to read it twice
 _BLOCK = 100_000  # rows at a time
 _BLOCK_BYTES = 32 << 20
 _HASH_KEYS = ("0123456789123456", "6543219876543210")  # two of 64 bits each

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from competitions.kit import row_file
+from competitions import registry
+from competitions.kit import reordering, row_file
 from competitions.model import Edition
 from engine import prepare_competition
 from tests.competitions.prepared import prepared
@@ -17,16 +19,26 @@ LARGE = (
     "h-and-m-personalized-fashion-recommendations",
     "new-york-city-taxi-fare-prediction",
     "tabular-playground-series-dec-2021",
+    "text-normalization-challenge-english-language",
+    "text-normalization-challenge-russian-language",
 )
 
 
-@pytest.mark.parametrize("edition", ["v1", "corrected"])
-@pytest.mark.parametrize("competition_id", LARGE)
+@pytest.mark.parametrize(
+    ("competition_id", "edition"),
+    [
+        (competition_id, edition)
+        for competition_id in LARGE
+        for edition in ("v1", "corrected")
+        if edition == "v1" or not registry.get(competition_id).excluded
+    ],
+)
 def test_a_streamed_table_gives_what_a_held_one_gives(
     competition_id: str, edition: Edition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_file, "_SMALL", 0)
     monkeypatch.setattr(row_file, "_BLOCK", 7)
+    monkeypatch.setattr(reordering, "_PIECE", 1000)
     vector = Vector(VECTORS / competition_id)
     raw = vector.unpack_raw(tmp_path / "raw")
     made = prepare_competition(
@@ -37,7 +49,15 @@ def test_a_streamed_table_gives_what_a_held_one_gives(
         parameters=vector.parameters,
     )
     held = prepared(competition_id, edition)
-    tables = [path.relative_to(held) for path in held.rglob("*.csv")]
-    assert tables
-    for name in tables:
-        assert (made / name).read_bytes() == (held / name).read_bytes(), name
+    names = [path.relative_to(held) for path in held.rglob("*.csv*")]
+    assert names
+    for name in names:
+        assert contents(made / name) == contents(held / name), name
+
+
+def contents(path: Path) -> list[bytes]:
+    """What a file holds, or each member of a zip, whose own bytes tell the time."""
+    if path.suffix != ".zip":
+        return [path.read_bytes()]
+    with zipfile.ZipFile(path) as archive:
+        return [archive.read(name) for name in archive.namelist()]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
-ROWS = 2_000_000
-PROGRAM = """
+ROWS, TOKENS = 2_000_000, 600_000
+MEASURED = """
 import re, sys
 from pathlib import Path
 import numpy as np
@@ -16,8 +17,10 @@ from competitions.kit.splits import Split
 def most():  # what the system counts otherwise begins with what the parent had
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 folder, row_file._SMALL = Path(sys.argv[1]), int(sys.argv[2])
-row_file._BLOCK = 20_000
-reordering._PIECE = 4 << 20
+row_file._BLOCK = 10_000
+reordering._PIECE = 2 << 20
+"""
+SHUFFLED = """
 warm = folder / "warm.csv"
 tables.write_csv(tables.read_csv(folder / "small.csv"), warm)
 before = most()
@@ -29,10 +32,22 @@ with (folder / f"written-{sys.argv[2]}.csv").open("xb") as stream:
     rows.divide(split, stream, folder)
 print(most() - before)
 """
+SPOKEN = """
+from engine import prepare_competition
+def prepared(raw, data):
+    prepare_competition(
+        "text-normalization-challenge-russian-language", raw=raw, data_dir=data, descriptions="ours",
+        edition="corrected", parameters={"test_size": 0.001},
+    )
+prepared(folder / "small", folder / f"warm-{sys.argv[2]}")
+before = most()
+prepared(folder / "large", folder / f"written-{sys.argv[2]}")
+print(most() - before)
+"""
 
 
-def grown(folder: Path, small: int) -> int:
-    command = [sys.executable, "-c", PROGRAM, str(folder), str(small)]
+def grown(folder: Path, small: int, program: str = SHUFFLED) -> int:
+    command = [sys.executable, "-c", MEASURED + program, str(folder), str(small)]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -47,3 +62,14 @@ def test_streaming_takes_less_than_half_of_the_memory(tmp_path: Path) -> None:
     written = [path.read_bytes() for path in sorted(tmp_path.glob("written-*.csv"))]
     assert len(written) == 2
     assert written[0] == written[1]
+
+
+def test_streaming_sentences_takes_less_than_half_of_the_memory(tmp_path: Path) -> None:
+    for name, count in (("small", 1000), ("large", TOKENS)):
+        (tmp_path / name).mkdir()
+        tokens = (f'{row // 9},{row % 9},"PLAIN","слово{row}","слово{row % 7}"\n' for row in range(count))
+        text = '"sentence_id","token_id","class","before","after"\n' + "".join(tokens)
+        for table, content in (("train", text), ("test_2", ""), ("sample_submission_2", "")):
+            with zipfile.ZipFile(tmp_path / name / f"ru_{table}.csv.zip", "w") as archive:
+                archive.writestr(f"ru_{table}.csv", content)
+    assert grown(tmp_path, 0, SPOKEN) < grown(tmp_path, 1 << 40, SPOKEN) / 2
