@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 from competitions.kit import annotated_images, graders, placing, records
 from competitions.kit.annotated_images import Labelled
@@ -9,9 +10,12 @@ from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
-    """Split the scans of each species and name them anew in both parts."""
+    """Split the scans of each species and name them anew; edition corrected numbers test scans by their bytes."""
     collection = annotated_images.read(job, "train_metadata.json", needs=(), image_key="image_id")
     parts = annotated_images.split(job, collection.images, shuffle_from=1)
+    raw = job.source("train_images")
+    if job.corrected:
+        parts = replace(parts, test=annotated_images.ordered_by_content(job, parts.test, raw))
     train = _renamed(parts.train)
     test = [
         {**each.image, "image_id": str(number), "file_name": f"{number // 1000:03d}/test-{number:06d}.jpg"}
@@ -19,7 +23,6 @@ def prepare(job: Preparation) -> None:
     ]
     records.write_json(job.public / "train_metadata.json", collection.only(train), indent=4, sort_keys=True)
     records.write_json(job.public / "test_metadata.json", test, indent=4, sort_keys=True)
-    raw = job.source("train_images")
     names = {
         "train": [each.image["file_name"] for each in train],
         "test": [each["file_name"] for each in test],

@@ -78,6 +78,19 @@ def _read_directory(path: RawPath, *state: int) -> _Directory:
     return _Directory(members, dict(zip(members.names, range(len(members)), strict=True)))
 
 
+def ordered_by_checksum(path: RawPath, names: Iterable[str]) -> list[str]:
+    """Names of members in an order that follows from checksums of their bytes, so that it tells nothing of the names.
+
+    Raises:
+        DataProblem: a member is missing.
+    """
+    directory = _directory(path)
+    try:
+        return sorted(names, key=lambda name: int(directory.members.crcs[directory.rows[name]]))
+    except KeyError as error:
+        raise _incomplete(path, str(error.args[0])) from error
+
+
 def _by_name(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return {info.filename: info for info in archive.infolist()}
 

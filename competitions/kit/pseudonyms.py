@@ -1,4 +1,4 @@
-"""New names for test items whose real ones can be looked up, in files that carry them too, two fields of DICOM included."""
+"""New names for test items whose real ones can be looked up, in files that carry them too, as DICOM headers do."""
 
 from __future__ import annotations
 

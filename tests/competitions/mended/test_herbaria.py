@@ -18,6 +18,7 @@ from tests.conformance.trees import VECTORS, Vector, digest
 
 HERBARIUM_2020 = "herbarium-2020-fgvc7"
 HERBARIUM_2021 = "herbarium-2021-fgvc8"
+HERBARIUM_2022 = "herbarium-2022-fgvc9"
 
 
 @pytest.mark.parametrize(
@@ -55,29 +56,37 @@ def test_no_species_has_more_than_ten_test_images(competition_id: str, base: str
     assert most["corrected"] == 10
 
 
-def species_by_the_recipe(edition: Edition) -> list[int]:
+def species_by_the_recipe(competition_id: str, metadata: str, edition: Edition) -> list[int]:
     """The species of the test sheets as who knows the recipe reckons them, looking at no picture.
 
     How many of each species are held out follows from how many are left for training.
     """
-    folder = prepared(HERBARIUM_2020, edition) / "public/nybg2020/train"
-    train = json.loads((folder / "metadata.json").read_text())["annotations"]
-    held_out = answers(HERBARIUM_2020, edition)["Predicted"].value_counts()
+    document = json.loads((prepared(competition_id, edition) / "public" / metadata).read_text())
+    held_out = answers(competition_id, edition)["Predicted"].value_counts()
     species = [
         category
-        for category in dict.fromkeys(annotation["category_id"] for annotation in train)
+        for category in dict.fromkeys(annotation["category_id"] for annotation in document["annotations"])
         for _ in range(held_out.get(category, 0))
     ]
     random.Random(0).shuffle(species)
     return species
 
 
-@mends(HERBARIUM_2020, "test-order-can-be-inverted")
-def test_the_order_of_test_plants_cannot_be_reckoned() -> None:
+@pytest.mark.parametrize(
+    ("competition_id", "metadata"),
+    [
+        pytest.param(competition_id, metadata, marks=mends(competition_id, "test-order-can-be-inverted"))
+        for competition_id, metadata in (
+            (HERBARIUM_2020, "nybg2020/train/metadata.json"),
+            (HERBARIUM_2021, "train/metadata.json"),
+            (HERBARIUM_2022, "train_metadata.json"),
+        )
+    ],
+)
+def test_the_order_of_test_plants_cannot_be_reckoned(competition_id: str, metadata: str) -> None:
     for edition, follows in (("v1", True), ("corrected", False)):
-        assert (
-            species_by_the_recipe(edition) == answers(HERBARIUM_2020, edition)["Predicted"].tolist()
-        ) == follows
+        reckoned = species_by_the_recipe(competition_id, metadata, edition)
+        assert (reckoned == answers(competition_id, edition)["Predicted"].tolist()) == follows
 
 
 @mends(HERBARIUM_2020, "test-order-can-be-inverted")
