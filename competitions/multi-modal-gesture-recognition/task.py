@@ -1,5 +1,6 @@
 """Multi-modal Gesture Recognition: a given split of recordings in archives, scored by edits of gesture lists."""
 
+import gzip
 import random
 import tarfile
 import zipfile
@@ -61,7 +62,10 @@ def _guesses(ids: list[str]) -> pd.DataFrame:
 
 
 def _write_without_labels(job: Preparation, source: RawPath, target: Path) -> None:
-    with tarfile.open(target, "x:gz", compresslevel=1) as writer:
+    with (  # no time of making, so that the bytes are the same whenever they are made
+        gzip.GzipFile(target, "xb", compresslevel=1, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w") as writer,
+    ):
         for member, content in tarballs.files(source):
             if _is_recording(member.name):
                 name = PurePosixPath(member.name).name
@@ -89,8 +93,10 @@ def _empty_labels(job: Preparation, recording: Path, emptied: Path) -> None:
             with archives.opened_member(recording, name) as stream:
                 content = stream.read()
             if matlab.is_level_5(content):
+                member = zipfile.ZipInfo(name)
+                member.external_attr = 0o644 << 16
                 try:
-                    writer.writestr(name, matlab.emptied(content, LABELS))
+                    writer.writestr(member, matlab.emptied(content, LABELS), zipfile.ZIP_DEFLATED)
                 except ValueError as error:
                     raise DataProblem(
                         f"{name} of {recording.name} in {HELD_OUT} cannot be read as a MATLAB file",

@@ -160,6 +160,13 @@ def test_boxes_beyond_the_hundredth_count_in_corrected_alone(tmp_path: Path) -> 
     assert corrected == pytest.approx(1 / 101 / 2)
 
 
+@mends(XRAY, "coco-instead-of-voc-precision")
+def test_an_overlap_of_just_the_limit_counts_in_v1_and_not_in_corrected(tmp_path: Path) -> None:
+    truth = xrays(("z", 14, 0, 0, 1, 1), ("a", 3, 0, 0, 10, 10))
+    told = predicted(z="0 1 0 0 1 1", a="3 1 0 0 10 4")
+    assert scores_against(truth, told, XRAY, tmp_path) == [pytest.approx(0.5), 0.0]
+
+
 @mends(XRAY, "repeated-images-accepted")
 def test_an_image_that_stands_there_twice_scores_in_v1_and_is_refused_in_corrected(tmp_path: Path) -> None:
     def doubled(edition: Edition) -> pd.DataFrame:

@@ -103,6 +103,19 @@ def test_labels_that_lie_elsewhere_are_public_in_v1_and_taken_out_in_corrected(
     assert set(corrected) == kept
 
 
+def test_archives_of_corrected_tell_no_time(tmp_path: Path) -> None:
+    change = replace_recording(recording(matlab(Video={"Labels": LABELS})))
+    path = prepared_after(change, GESTURES, "corrected", tmp_path) / "public" / "test.tar.gz"
+    assert path.read_bytes()[4:8] == bytes(4)  # gzip's time
+    with tarfile.open(path) as archive:
+        (member,) = archive.getmembers()
+        stream = archive.extractfile(member)
+        assert member.mtime == 0
+        assert stream is not None
+        with zipfile.ZipFile(io.BytesIO(stream.read())) as members:
+            assert {info.date_time for info in members.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
 def test_damaged_data_of_a_recording_are_named(tmp_path: Path) -> None:
     change = replace_recording(recording(matlab(Video={"Labels": LABELS})[:-30]))
     with pytest.raises(DataProblem, match=r"Sample00004_data\.mat of Sample00004\.zip in training4"):
