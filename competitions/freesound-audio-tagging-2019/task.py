@@ -39,7 +39,8 @@ def prepare(job: Preparation) -> None:
         published = [path for path in published if path.name.startswith("train_")]
         renamed = pseudonyms.file_names(answers[ID], answers.to_csv(index=False).encode())
         clips_folder = job.source("test")
-        placing.place(job, [(clips_folder / old, job.public / "test" / new) for old, new in renamed.items()])
+        pairs = [(clips_folder / old, job.public / "test" / new) for old, new in renamed.items()]
+        placing.place(job, pairs, "test", anew=True)
         answers = answers.assign(**{ID: answers[ID].map(renamed)}).sort_values(ID)
         tables.write_csv(tables.filled(answers, dict.fromkeys(classes, 0)), job.public / SAMPLE)
     tables.write_csv(answers, job.private / "test.csv")

@@ -36,13 +36,14 @@ def place(
         job: which tells whether links are allowed.
         pairs: where each file is and where it goes.
         what: what to call them when telling the progress.
-        anew: no links even so. The number by which the file system knows a file lies among those of its
-            old neighbours, which agents may see, too: a photo out of a folder of its class tells the class.
+        anew: no links even so, and files are made in the order of their new names. The number by which the
+            file system knows a file lies among those of its old neighbours, which agents may see, too: a
+            photo out of a folder of its class tells the class.
 
     Raises:
         DataProblem: a raw file is missing or is not a regular file.
     """
-    wanted = list(pairs)
+    wanted = sorted(pairs, key=lambda pair: str(pair[1])) if anew else list(pairs)
     for folder in {target.parent for _, target in wanted}:
         folder.mkdir(parents=True, exist_ok=True)
     if not wanted:

@@ -27,13 +27,21 @@ def test_files_are_linked_when_raw_is_not_kept(make_job: MakeJob) -> None:
     assert (job.public / "b").stat().st_ino == (job.raw / "a").stat().st_ino
 
 
-def test_files_whose_old_neighbours_tell_their_class_are_not_linked(make_job: MakeJob) -> None:
+def test_files_whose_old_neighbours_tell_their_class_are_not_linked(
+    make_job: MakeJob, created: list[str]
+) -> None:
     job = make_job(may_link=True)
     (job.raw / "cats").mkdir()
-    (job.raw / "cats" / "a").write_bytes(b"content")
-    placing.place(job, [(job.raw / "cats" / "a", job.public / "b")], anew=True)
-    assert (job.public / "b").read_bytes() == b"content"
-    assert (job.public / "b").stat().st_nlink == (job.raw / "cats" / "a").stat().st_nlink == 1
+    for name in "abc":
+        (job.raw / "cats" / name).write_text(name)
+    created.clear()
+    wanted = {"a": "3", "b": "1", "c": "2"}
+    pairs = [(job.raw / "cats" / old, job.public / new) for old, new in wanted.items()]
+    placing.place(job, pairs, anew=True)
+    assert created == ["1", "2", "3"]
+    for old, new in pairs:
+        assert new.read_bytes() == old.read_bytes()
+        assert new.stat().st_nlink == old.stat().st_nlink == 1
 
 
 def test_a_missing_file_is_named(make_job: MakeJob) -> None:
