@@ -14,18 +14,20 @@ DUMMY = 1000010653
 def prepare(job: Preparation) -> None:
     """Split the products; their documents are moved as they are, for test without the category."""
     path = job.source("train.bson")
-    with bson.mapped(path) as content:
-        found = bson.index(job, path, content, ["_id", "category_id"])
-        products = pd.DataFrame(found.values, columns=["_id", "category_id"])
-        if products["_id"].duplicated().any():
-            raise DataProblem(f"{path} was not taken", "an _id stands there twice")
-        split = splits.shuffled(len(products), job.number("test_size"), job.integer("seed"))
-        in_test = np.zeros(len(products), dtype=bool)
-        in_test[split.test] = True
-        examples = ~in_test & (np.cumsum(~in_test) <= EXAMPLES)
-        for name, chosen in (("train.bson", ~in_test), ("train_example.bson", examples)):
-            bson.write_documents(content, found.edges, chosen, job.public / name)
-        bson.write_without(content, found, 1, in_test, job.public / "test.bson")
+    found = bson.index(job, path, ["_id", "category_id"])
+    products = pd.DataFrame(found.values, columns=["_id", "category_id"])
+    if products["_id"].duplicated().any():
+        raise DataProblem(f"{path} was not taken", "an _id stands there twice")
+    split = splits.shuffled(len(products), job.number("test_size"), job.integer("seed"))
+    in_test = np.zeros(len(products), dtype=bool)
+    in_test[split.test] = True
+    examples = ~in_test & (np.cumsum(~in_test) <= EXAMPLES)
+    parts = [
+        bson.Part(job.public / "train.bson", ~in_test),
+        bson.Part(job.public / "train_example.bson", examples),
+        bson.Part(job.public / "test.bson", in_test, without=1),
+    ]
+    bson.divide(job, path, found, parts)
     answers = products[in_test].sort_values("_id")
     tables.write_csv(answers, job.private / "answers.csv")
     tables.write_csv(answers.assign(category_id=DUMMY), job.public / "sample_submission.csv")

@@ -43,7 +43,7 @@ def prepare(job: Preparation) -> None:
 
 def _answer(job: Preparation, name: str) -> dict[str, str | int]:
     folder = job.raw / "train" / name
-    height, width = arrays.npy_shape(folder / BANDS[0])[:2]
+    height, width = arrays.npy_file(folder / BANDS[0]).shape[:2]
     mask = arrays.read_npy(folder / TRUTH) == 1
     code = runs.encode(mask.ravel(order="F"))
     return {"record_id": name, "encoded_pixels": code or EMPTY, "height": height, "width": width}

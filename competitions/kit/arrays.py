@@ -1,21 +1,62 @@
-"""Numpy's `.npy` files, whole, mapped or by rows, and the headers of PNG pictures in raw data."""
+"""Numpy's `.npy` files, whole or by rows, and the headers of PNG pictures in raw data."""
 
 from __future__ import annotations
 
+import math
 import struct
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from competitions.kit.raw_files import on_disk
 from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 
-_STEP = 1 << 14
+_BLOCK_BYTES = 16 << 20
 _PNG_START = struct.Struct(">8sI4sII")
+
+
+@dataclass(frozen=True)
+class NpyFile:
+    """The array in a file, which is read from front to back, some rows at a time.
+
+    Attributes:
+        start: where in the file its first row begins.
+        in_columns: whether it lies column by column, so that it must be read as a whole.
+    """
+
+    path: RawPath
+    shape: tuple[int, ...]
+    kind: np.dtype[Any]
+    start: int
+    in_columns: bool
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def blocks(self) -> Iterator[npt.NDArray[Any]]:
+        """All rows in their order.
+
+        Raises:
+            DataProblem: the file is damaged.
+        """
+        row_bytes = self.kind.itemsize * math.prod(self.shape[1:])
+        step = max(1, _BLOCK_BYTES // max(row_bytes, 1))
+        whole = read_npy(self.path) if self.in_columns else None
+        with _problems_told(self.path), self.path.open("rb") as stream:
+            stream.seek(self.start)
+            for first in range(0, len(self), step):
+                rows = min(step, len(self) - first)
+                if whole is None:
+                    content = stream.read(rows * row_bytes)
+                    yield np.frombuffer(content, self.kind).reshape(rows, *self.shape[1:])
+                else:
+                    yield whole[first : first + rows]
 
 
 def read_npy(path: RawPath) -> npt.NDArray[Any]:
@@ -24,61 +65,61 @@ def read_npy(path: RawPath) -> npt.NDArray[Any]:
     Raises:
         DataProblem: the file is missing or damaged.
     """
-    return _load(path, mapped=False)
+    with _problems_told(path), path.open("rb") as stream:
+        array: npt.NDArray[Any] = np.load(stream, allow_pickle=False)
+    return array
 
 
-def mapped_npy(path: RawPath) -> npt.NDArray[Any]:
-    """The array in a file, which is read where and when it is looked at.
-
-    Raises:
-        DataProblem: the file is missing, or shorter than its header says.
-    """
-    return _load(path, mapped=True)
-
-
-def write_rows(job: Preparation, array: npt.NDArray[Any], rows: npt.NDArray[np.intp], target: Path) -> None:
-    """Write some rows of an array, which may be a mapped one, to a file of their own, in the order given."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    written = np.lib.format.open_memmap(
-        target, mode="w+", dtype=array.dtype, shape=(len(rows), *array.shape[1:])
-    )
-    for start in range(0, len(rows), _STEP):
-        end = min(start + _STEP, len(rows))
-        written[start:end] = array[rows[start:end]]
-        job.progress(target.name, end, len(rows))
-    written.flush()
-
-
-def npy_shape(path: RawPath) -> tuple[int, ...]:
-    """The shape of the array in a file, of which only the header is read.
+def npy_file(path: RawPath) -> NpyFile:
+    """The array in a file, of which only the header is read now.
 
     Raises:
         DataProblem: the file is missing, or shorter than its header says.
     """
-    return tuple(_load(path, mapped=True).shape)
+    with _problems_told(path), path.open("rb") as stream:
+        version = np.lib.format.read_magic(stream)
+        if version == (1, 0):
+            shape, in_columns, kind = np.lib.format.read_array_header_1_0(stream)
+        else:
+            shape, in_columns, kind = np.lib.format.read_array_header_2_0(stream)
+        if kind.hasobject:
+            raise ValueError("it holds Python objects")
+        if not shape:
+            raise ValueError("it has no rows")
+        start = stream.tell()
+        if start + kind.itemsize * math.prod(shape) > path.stat().st_size:
+            raise ValueError("it is shorter than its header says")
+    return NpyFile(path, shape, kind, start, in_columns)
 
 
-def _load(path: RawPath, *, mapped: bool) -> npt.NDArray[Any]:
+def write_rows(job: Preparation, array: NpyFile, parts: Mapping[Path, npt.NDArray[np.intp]]) -> None:
+    """Write some rows of an array to each of several files, in the order given for it."""
+    written = []
+    for target, rows in parts.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shape = (len(rows), *array.shape[1:])
+        order = np.argsort(rows, kind="stable")
+        made = np.lib.format.open_memmap(target, mode="w+", dtype=array.kind, shape=shape)
+        written.append((made, rows[order], order))
+    done = 0
+    for block in array.blocks():
+        for made, rows, places in written:
+            first, end = np.searchsorted(rows, [done, done + len(block)])
+            made[places[first:end]] = block[rows[first:end] - done]
+        done += len(block)
+        job.progress(array.path.name, done, len(array))
+    for made, _, _ in written:
+        made.flush()
+
+
+@contextmanager
+def _problems_told(path: RawPath) -> Iterator[None]:
     try:
-        with on_disk(path) if mapped else path.open("rb") as stream:
-            array: npt.NDArray[Any] = _mapped(stream) if mapped else np.load(stream, allow_pickle=False)
+        yield
     except (OSError, ValueError, EOFError) as error:
         raise DataProblem(
             f"{path} cannot be read as a numpy array", str(error), "Download the competition's data again."
         ) from error
-    return array
-
-
-def _mapped(stream: IO[bytes]) -> npt.NDArray[Any]:
-    version = np.lib.format.read_magic(stream)
-    if version == (1, 0):
-        shape, in_columns, kind = np.lib.format.read_array_header_1_0(stream)
-    else:
-        shape, in_columns, kind = np.lib.format.read_array_header_2_0(stream)
-    if kind.hasobject:
-        raise ValueError("it holds Python objects")
-    order: Literal["C", "F"] = "F" if in_columns else "C"
-    return np.memmap(stream, dtype=kind, mode="r", offset=stream.tell(), shape=shape, order=order)
 
 
 def png_size(path: RawPath) -> tuple[int, int]:

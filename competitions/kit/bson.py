@@ -1,19 +1,21 @@
-"""BSON files as rows of documents: where each lies and its whole numbers, found without decoding the rest."""
+"""BSON files as rows of documents: where each lies and its whole numbers, found without decoding the rest.
+
+They are read from front to back, as often as something is asked of them.
+"""
 
 from __future__ import annotations
 
-import mmap
 import struct
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 
-from competitions.kit.raw_files import on_disk
 from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
@@ -31,8 +33,10 @@ _FIXED |= {0x7F: 0, 0xFF: 0}
 _SIZED = {0x02: 4, 0x0D: 4, 0x0E: 4, 0x03: 0, 0x04: 0, 0x05: 5}
 _NUMBERS = {0x10: _SIZE, 0x12: _INT64, 0x01: _DOUBLE}
 _SHORTEST = 5
+_LONGEST = 64 << 20  # bytes; MongoDB allows a quarter of that
 _STEP = 100_000
 _BLOCK = 1 << 20
+_STRETCH = 16 << 20  # bytes read at a time
 
 
 @dataclass(frozen=True)
@@ -52,83 +56,124 @@ class Index:
     ends: Numbers
 
 
-@contextmanager
-def mapped(path: RawPath) -> Iterator[mmap.mmap]:
-    """A file as if it lay in memory.
+@dataclass(frozen=True)
+class Part:
+    """Documents that become a file of their own, in their order.
 
-    Raises:
-        DataProblem: it is empty.
+    Attributes:
+        chosen: for each document whether it is one of them.
+        without: the place among the fields asked for of the one that they are to lose.
     """
-    with on_disk(path) as stream:
-        try:
-            content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        except ValueError as error:
-            raise DataProblem(
-                f"{path} is empty", next_step="Download the competition's data again."
-            ) from error
-        with content:
-            yield content
+
+    target: Path
+    chosen: Flags
+    without: int | None = None
 
 
-def index(job: Preparation, path: RawPath, content: mmap.mmap, fields: Sequence[str]) -> Index:
+def index(job: Preparation, path: RawPath, fields: Sequence[str]) -> Index:
     """Find every document, and in each the whole numbers of some fields.
 
     Raises:
-        DataProblem: the file is cut short or damaged, or a document lacks a field.
+        DataProblem: the file is empty, cut short or damaged, or a document lacks a field.
     """
     wanted = [field.encode() for field in fields]
     edges, found = array("q", [0]), array("q")
-    start, total = 0, len(content)
-    while start < total:
+    total = path.stat().st_size
+    if not total:
+        raise DataProblem(f"{path} is empty", next_step="Download the competition's data again.")
+    with path.open("rb") as stream:
         try:
-            end = _end_of(content, start)
-            elements = _numbers(content, start + _SIZE.size, end - 1, wanted)
-            for field in wanted:
-                found.extend(elements[field])
+            for content, start, end in _documents(stream):
+                elements = _numbers(content, start + _SIZE.size, end - 1, wanted)
+                moved = edges[-1] - start  # from places in what is held to places in the file
+                for field in wanted:
+                    value, first, last = elements[field]
+                    found.extend((value, first + moved, last + moved))
+                edges.append(end + moved)
+                if len(edges) % _STEP == 0:
+                    job.progress(path.name, edges[-1], total)
         except (ValueError, OverflowError, struct.error, KeyError) as error:
             raise DataProblem(
                 f"{path} is damaged",
-                f"document {len(edges)}, at byte {start}: {_told(error)}",
+                f"document {len(edges)}, at byte {edges[-1]}: {_told(error)}",
                 "Download the competition's data again.",
             ) from error
-        edges.append(end)
-        start = end
-        if len(edges) % _STEP == 0:
-            job.progress(path.name, end, total)
     table = np.array(found, dtype=np.int64).reshape(len(edges) - 1, len(fields), 3)
     return Index(np.array(edges, dtype=np.int64), table[..., 0], table[..., 1], table[..., 2])
 
 
-def write_documents(content: mmap.mmap, edges: Numbers, chosen: Flags, target: Path) -> None:
-    """Make a file of the chosen documents, which stand in their order and are not changed."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    turns = np.flatnonzero(np.diff(chosen, prepend=False, append=False))
-    with memoryview(content) as view, target.open("xb") as stream:
-        for first, last in edges[turns].reshape(-1, 2).tolist():  # runs of neighbours go in one piece
-            stream.write(view[first:last])
+def _documents(stream: IO[bytes]) -> Iterator[tuple[bytes, int, int]]:
+    """Each document as a stretch of the file that holds it, and where it begins and ends there."""
+    content, start = b"", 0
+    while True:
+        end = _end_of(content, start)
+        if end is not None:
+            yield content, start, end
+            start = end
+            continue
+        more = stream.read(_STRETCH)
+        if not more:
+            if start < len(content):
+                raise ValueError("it is cut short, or its size is wrong")
+            return
+        content, start = content[start:] + more, 0
 
 
-def write_without(content: mmap.mmap, found: Index, field: int, chosen: Flags, target: Path) -> None:
-    """Make a file of the chosen documents without one of the fields that were asked for."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    places = [found.edges[:-1], found.starts[:, field], found.ends[:, field], found.edges[1:]]
-    with memoryview(content) as view, target.open("xb", _BLOCK) as stream:
-        for first, start, end, last in np.column_stack(places)[chosen].tolist():
-            stream.write(_SIZE.pack(last - first - (end - start)))
-            stream.write(view[first + _SIZE.size : start])
-            stream.write(view[end:last])
-
-
-def _end_of(content: mmap.mmap, start: int) -> int:
+def _end_of(content: bytes, start: int) -> int | None:
+    """Where a document ends; None if it goes on behind what is held."""
+    if start + _SIZE.size > len(content):
+        return None
     (size,) = _SIZE.unpack_from(content, start)
+    if not _SHORTEST <= size <= _LONGEST:
+        raise ValueError("its size is wrong")
     end: int = start + size
-    if size < _SHORTEST or end > len(content) or content[end - 1] != 0:
+    if end > len(content):
+        return None
+    if content[end - 1] != 0:
         raise ValueError("it is cut short, or its size is wrong")
     return end
 
 
+def divide(job: Preparation, path: RawPath, found: Index, parts: Sequence[Part]) -> None:
+    """Make each part of the file's documents, reading it once from front to back."""
+    count = len(found.edges) - 1
+    with ExitStack() as stack:
+        source = stack.enter_context(path.open("rb"))
+        targets = []
+        for part in parts:
+            part.target.parent.mkdir(parents=True, exist_ok=True)
+            targets.append(stack.enter_context(part.target.open("xb", _BLOCK)))
+        first = 0
+        while first < count:
+            start = int(found.edges[first])
+            last = max(first + 1, int(np.searchsorted(found.edges, start + _STRETCH, side="right")) - 1)
+            content = memoryview(source.read(int(found.edges[last]) - start))
+            for part, target in zip(parts, targets, strict=True):
+                target.writelines(_pieces(content, found, slice(first, last), part))
+            first = last
+            job.progress(path.name, int(found.edges[first]), int(found.edges[-1]))
+
+
+def _pieces(content: memoryview, found: Index, here: slice, part: Part) -> Iterator[bytes | memoryview]:
+    """What a stretch of documents adds to a part."""
+    base = int(found.edges[here.start])
+    edges = found.edges[here.start : here.stop + 1] - base
+    chosen = part.chosen[here]
+    if part.without is None:
+        turns = np.flatnonzero(np.diff(chosen, prepend=False, append=False))
+        for first, last in edges[turns].reshape(-1, 2).tolist():  # runs of neighbours go in one piece
+            yield content[first:last]
+        return
+    field_starts, field_ends = (places[here, part.without] - base for places in (found.starts, found.ends))
+    places = np.column_stack([edges[:-1], field_starts, field_ends, edges[1:]])
+    for first, start, end, last in places[chosen].tolist():
+        yield _SIZE.pack(last - first - (end - start))
+        yield content[first + _SIZE.size : start]
+        yield content[end:last]
+
+
 def _numbers(
-    content: mmap.mmap, place: int, end: int, wanted: Sequence[bytes]
+    content: bytes, place: int, end: int, wanted: Sequence[bytes]
 ) -> dict[bytes, tuple[int, int, int]]:
     """Value, start and end of the elements with these names, walked from the document's first one."""
     found: dict[bytes, tuple[int, int, int]] = {}
@@ -150,7 +195,7 @@ def _numbers(
     return found
 
 
-def _value_end(content: mmap.mmap, kind: int, start: int) -> int:
+def _value_end(content: bytes, kind: int, start: int) -> int:
     if kind in _FIXED:
         return start + _FIXED[kind]
     if kind not in _SIZED:

@@ -9,6 +9,7 @@ import io
 import os
 import struct
 import zlib
+from bisect import bisect
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ STORED, DEFLATED = 0, 8
 _BLOCK = 1 << 20
 _PACKED_BLOCK = 1 << 18
 _KEPT = 8  # blocks that can be gone back to: a zip within a zip is begun at its end
+_SPACING = 4 << 20  # bytes between marks at first
+_MOST_MARKS = 512  # of which each takes some fifty kilobytes
 _LOCAL = struct.Struct("<4s22x2H")
 _NAMES = 512  # bytes that the names in a local header hardly ever exceed
 
@@ -151,26 +154,42 @@ class _Stored(_Stream):
         return count
 
 
-class _Deflated(_Stream):
-    """A compressed member; the last blocks are kept, and going back further begins anew."""
+@dataclass(frozen=True)
+class _Mark:
+    """A place in a compressed member that inflating can go on from."""
 
-    _end = 0  # how far it has been inflated
-    _crc = 0
+    end: int
+    taken: int
+    crc: int
+    inflater: zlib._Decompress
+
+
+class _Deflated(_Stream):
+    """A compressed member; the last blocks are kept, and marks along the way to go back or ahead to."""
 
     def __init__(self, descriptor: int, member: Member, damaged: Damaged) -> None:
         super().__init__(descriptor, member, damaged)
-        self._begin()
+        self._marks = [_Mark(0, 0, 0, zlib.decompressobj(-zlib.MAX_WBITS))]
+        self._spacing = _SPACING
+        self._go_to(self._marks[0])
 
-    def _begin(self) -> None:
-        self._inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+    def _go_to(self, mark: _Mark) -> None:
+        self._inflater = mark.inflater.copy()
         self._kept: deque[bytes] = deque(maxlen=_KEPT)
-        self._taken = 0  # of the packed bytes
-        self._end = 0
-        self._crc = 0
+        self._taken = mark.taken  # of the packed bytes
+        self._end = mark.end  # how far it has been inflated
+        self._crc = mark.crc
+
+    def _mark(self) -> None:
+        self._marks.append(_Mark(self._end, self._taken, self._crc, self._inflater.copy()))
+        if len(self._marks) == _MOST_MARKS:
+            del self._marks[1::2]
+            self._spacing *= 2
 
     def _fill(self, view: memoryview) -> int:
-        if self._at < self._end - sum(map(len, self._kept)):
-            self._begin()
+        nearest = self._marks[bisect(self._marks, self._at, key=lambda mark: mark.end) - 1]
+        if self._at < self._end - sum(map(len, self._kept)) or nearest.end > self._end:
+            self._go_to(nearest)
         while self._end <= self._at:
             self._inflate()
         start = self._end
@@ -185,6 +204,8 @@ class _Deflated(_Stream):
     def _inflate(self) -> None:
         packed = self._inflater.unconsumed_tail
         if not packed:
+            if self._end >= self._marks[-1].end + self._spacing:
+                self._mark()
             left = self._member.packed - self._taken
             packed = os.pread(self._descriptor, min(_PACKED_BLOCK, left), self._start + self._taken)
             self._taken += len(packed)

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit.raw_files import on_disk
 from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem, EnvironmentProblem
@@ -73,7 +72,7 @@ def divide(job: Preparation, path: RawPath, key: str, parts: Sequence[Part]) -> 
 def _stretches(path: RawPath, columns: list[str]) -> Iterator[pa.Table]:
     pa, pq = _library()
     try:
-        with on_disk(path) as stream, pq.ParquetFile(stream) as table:
+        with path.open("rb") as stream, pq.ParquetFile(stream) as table:
             missing = [name for name in columns if name not in table.schema_arrow.names]
             if missing:
                 raise DataProblem(

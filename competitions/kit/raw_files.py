@@ -1,21 +1,15 @@
-"""What the kit asks of raw files beyond their bytes: to lie on the disk, to be regular, to be walked through."""
+"""What the kit asks of raw files beyond their bytes: to be regular, to be walked through."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TypeVar, cast
+from typing import TypeVar, cast
 
-from competitions.kit.zip_path import ZipPath
 from competitions.raw import RawPath
 
 AnyPath = TypeVar("AnyPath", bound=RawPath)
-
-
-def on_disk(path: RawPath) -> IO[bytes]:
-    """Open a file that can be mapped into memory; one that lies in a zip takes room only while it is open."""
-    return path.extracted() if isinstance(path, ZipPath) else path.open("rb")
 
 
 def is_regular(path: RawPath) -> bool:

@@ -120,7 +120,3 @@ class ZipPath:
     def copy_to(self, target: IO[bytes]) -> None:
         """Write it to an open file."""
         self._tree.copy(self._place, target)
-
-    def extracted(self) -> IO[bytes]:
-        """It as a file of its own on the disk, for those who need one; gone when it is closed."""
-        return self._tree.extracted(self._place)

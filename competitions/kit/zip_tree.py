@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import stat
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,14 +43,12 @@ class ZipTree:
         self,
         path: Path,
         descriptor: int,
-        scratch: Path,
         found: zipdirectory.Members,
         known_bytes: int | None,
     ) -> None:
         self.path = path
         self.members = found
         self._descriptor = descriptor
-        self._scratch = scratch
         self._rows: dict[str, int] = {}
         self._folders = {"."}
         for row, name in enumerate(found.names):
@@ -186,19 +183,6 @@ class ZipTree:
             while block := stream.read(_BLOCK):
                 tell(target.write(block))
 
-    def extracted(self, place: str) -> IO[bytes]:
-        """The file at a path on the disk, without a name, so that it is gone when nobody has it open any more."""
-        self._scratch.mkdir(parents=True, exist_ok=True)
-        file = tempfile.TemporaryFile(dir=self._scratch)  # noqa: SIM115 whoever asked closes it
-        try:
-            self.copy(place, file)
-            file.flush()
-            file.seek(0)
-        except BaseException:
-            file.close()
-            raise
-        return file
-
     def _damaged(self, member: Member, why: str) -> DataProblem:
         return DataProblem(
             f"{self.path} is damaged", f"{member.name}: {why}", "Remove it; it is downloaded again then."
@@ -209,12 +193,11 @@ class ZipTree:
 
 
 @contextmanager
-def opened(path: Path, scratch: Path, *, known_bytes: int | None = None) -> Iterator[ZipTree]:
+def opened(path: Path, *, known_bytes: int | None = None) -> Iterator[ZipTree]:
     """Open a zip whose files are then read from where they lie.
 
     Args:
         path: the zip.
-        scratch: a folder for files that must lie on the disk for a while.
         known_bytes: about how much it is known to inflate to.
 
     Raises:
@@ -227,4 +210,4 @@ def opened(path: Path, scratch: Path, *, known_bytes: int | None = None) -> Iter
             f"{path} cannot be read as a zip", str(error), "Remove it; it is downloaded again then."
         ) from error
     with path.open("rb") as stream:
-        yield ZipTree(path, stream.fileno(), scratch, found, known_bytes)
+        yield ZipTree(path, stream.fileno(), found, known_bytes)

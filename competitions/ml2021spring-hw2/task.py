@@ -5,6 +5,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import arrays, graders, splits, tables
+from competitions.kit.arrays import NpyFile
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
@@ -18,11 +19,9 @@ def prepare(job: Preparation) -> None:
     Edition corrected holds out whole utterances, in which neighbouring windows share ten of their frames.
     """
     source, target = job.source(FOLDER), job.public / FOLDER
-    windows, labels = (
-        arrays.mapped_npy(source / "train_11.npy"),
-        arrays.read_npy(source / "train_label_11.npy"),
-    )
-    count, unlabelled = len(windows), arrays.npy_shape(source / "test_11.npy")[0]
+    windows = arrays.npy_file(source / "train_11.npy")
+    labels = arrays.read_npy(source / "train_label_11.npy")
+    count, unlabelled = len(windows), len(arrays.npy_file(source / "test_11.npy"))
     if len(labels) != count:
         raise DataProblem(
             f"{source / 'train_label_11.npy'} is not as known",
@@ -34,23 +33,25 @@ def prepare(job: Preparation) -> None:
         split = splits.shuffled_groups(_utterances(windows), share, job.integer("seed"))
     else:
         split = splits.shuffled(count, share, job.integer("seed"))
-    arrays.write_rows(job, windows, split.train, target / "train_11.npy")
-    arrays.write_rows(job, labels, split.train, target / "train_label_11.npy")
-    arrays.write_rows(job, windows, split.test, target / "test_11.npy")
+    parts = {target / "train_11.npy": split.train, target / "test_11.npy": split.test}
+    arrays.write_rows(job, windows, parts)
+    np.save(target / "train_label_11.npy", labels[split.train])
     answers = pd.DataFrame({"Id": np.arange(len(split.test)), "ClassId": labels[split.test]})
     tables.write_csv(answers, job.private / "answers.csv")
     tables.write_csv(answers.assign(ClassId=0), job.public / "sampleSubmission.csv")
 
 
-def _utterances(windows: npt.NDArray[np.float32]) -> npt.NDArray[np.intp]:
+def _utterances(windows: NpyFile) -> npt.NDArray[np.intp]:
     """Number the windows so that a new number starts where a window is not the one before, one frame on."""
-    step, frame = 1 << 16, max(1, windows.shape[1] // FRAMES)
-    begins = np.ones(len(windows), dtype=np.intp)
-    for start in range(1, len(windows), step):
-        end = min(start + step, len(windows))
-        same = windows[start:end, :-frame] == windows[start - 1 : end - 1, frame:]
-        begins[start:end] = ~same.all(axis=1)
-    return np.cumsum(begins)
+    frame = max(1, windows.shape[1] // FRAMES)
+    begins: list[npt.NDArray[np.bool_]] = []
+    last = np.empty((0, windows.shape[1]))
+    for block in windows.blocks():
+        joined = np.concatenate([last, block])
+        same = (joined[1:, :-frame] == joined[:-1, frame:]).all(axis=1)
+        begins.append(~same if len(last) else np.append(True, ~same))
+        last = block[-1:]
+    return np.cumsum(np.concatenate(begins))
 
 
 def grade(case: Grading) -> float:

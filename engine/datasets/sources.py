@@ -161,7 +161,7 @@ def opened(
     tell(EXTRACT, "", 0, 0)
     known = None if competition.size_gb is None else int(competition.size_gb * 1e9)
     if not (keep_raw or discard_zip or consuming):
-        tree = stack.enter_context(zip_tree.opened(path, work / "scratch", known_bytes=known))
+        tree = stack.enter_context(zip_tree.opened(path, known_bytes=known))
         require_space(folder.root, tree.size, keep_free=keep_free)  # or hours pass until it is found out
         return Raw(ZipPath(tree))
     if not (discard_zip or consuming):

@@ -46,7 +46,7 @@ def read_contents(path: Path) -> Contents:
     Raises:
         DataProblem: it is no zip, or would write outside its folder, over itself, or beyond all measure.
     """
-    with zip_tree.opened(path, path.parent) as tree:
+    with zip_tree.opened(path) as tree:
         return _contents(tree)
 
 
@@ -74,7 +74,7 @@ def unpack(
         DataProblem: it is damaged or not harmless.
         DiskFull: it does not fit.
     """
-    with zip_tree.opened(path, target.parent, known_bytes=known_bytes) as tree:
+    with zip_tree.opened(path, known_bytes=known_bytes) as tree:
         contents = _contents(tree)
         missing = {
             place: size for place, size in contents.sizes.items() if not _is_there(target / place, size)

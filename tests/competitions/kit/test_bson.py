@@ -56,28 +56,27 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_whole_numbers_are_found_wherever_they_stand(path: Path, make_job: MakeJob) -> None:
-    with bson.mapped(path) as content:
-        found = bson.index(make_job(), path, content, ["_id", "c"])
+    found = bson.index(make_job(), path, ["_id", "c"])
     assert found.values.tolist() == [[5, 100], [6, 1 << 40], [7, -1]]
     assert np.diff(found.edges).tolist() == [len(each) for each in DOCUMENTS]
 
 
-def test_chosen_documents_keep_their_bytes(path: Path, make_job: MakeJob, tmp_path: Path) -> None:
-    with bson.mapped(path) as content:
-        found = bson.index(make_job(), path, content, ["_id"])
-        for number_, chosen in enumerate(([1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0])):
-            target = tmp_path / "made" / str(number_)
-            bson.write_documents(content, found.edges, np.array(chosen, dtype=bool), target)
-            kept = [each for each, flag in zip(DOCUMENTS, chosen, strict=True) if flag]
-            assert target.read_bytes() == b"".join(kept)
-
-
-def test_a_field_is_cut_out_of_chosen_documents(path: Path, make_job: MakeJob, tmp_path: Path) -> None:
-    with bson.mapped(path) as content:
-        found = bson.index(make_job(), path, content, ["_id", "c"])
-        bson.write_without(content, found, 1, np.array([True, True, False]), tmp_path / "x")
+@pytest.mark.parametrize("stretch", [1, 7, 150, 1 << 20])
+def test_chosen_documents_keep_their_bytes_or_lose_a_field(
+    path: Path, make_job: MakeJob, tmp_path: Path, stretch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bson, "_STRETCH", stretch)
+    job = make_job()
+    found = bson.index(job, path, ["_id", "c"])
+    flags = [np.array(chosen, dtype=bool) for chosen in ([1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0])]
+    parts = [bson.Part(tmp_path / "made" / str(number_), chosen) for number_, chosen in enumerate(flags)]
+    without = bson.Part(tmp_path / "without", np.array([True, True, False]), without=1)
+    bson.divide(job, path, found, [*parts, without])
+    for part in parts:
+        kept = [each for each, flag in zip(DOCUMENTS, part.chosen, strict=True) if flag]
+        assert part.target.read_bytes() == b"".join(kept)
     expected = document(number("_id", 5), *EVERY_KIND), document(*EVERY_KIND, long("_id", 6))
-    assert (tmp_path / "x").read_bytes() == b"".join(expected)
+    assert without.target.read_bytes() == b"".join(expected)
 
 
 @pytest.mark.parametrize(
@@ -100,11 +99,11 @@ def test_a_field_is_cut_out_of_chosen_documents(path: Path, make_job: MakeJob, t
 def test_a_damaged_document_is_told_by_number(damaged: bytes, make_job: MakeJob, tmp_path: Path) -> None:
     path = tmp_path / "x.bson"
     path.write_bytes(document(number("_id", 1)) + damaged)
-    with bson.mapped(path) as content, pytest.raises(DataProblem, match=r"x\.bson is damaged: document 2"):
-        bson.index(make_job(), path, content, ["_id"])
+    with pytest.raises(DataProblem, match=r"x\.bson is damaged: document 2, at byte 14:"):
+        bson.index(make_job(), path, ["_id"])
 
 
-def test_an_empty_file_is_named(tmp_path: Path) -> None:
+def test_an_empty_file_is_named(tmp_path: Path, make_job: MakeJob) -> None:
     (tmp_path / "x.bson").touch()
-    with pytest.raises(DataProblem, match=r"x\.bson is empty"), bson.mapped(tmp_path / "x.bson"):
-        pass
+    with pytest.raises(DataProblem, match=r"x\.bson is empty"):
+        bson.index(make_job(), tmp_path / "x.bson", ["_id"])

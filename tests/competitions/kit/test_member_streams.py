@@ -63,6 +63,31 @@ def test_all_of_it_and_any_part_of_it_can_be_read(tmp_path: Path, descriptor: in
         assert stream.read() == b""
 
 
+def test_a_compressed_member_is_not_inflated_from_its_start_for_every_place(
+    tmp_path: Path, descriptor: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(member_streams, "_SPACING", 1 << 20)
+    monkeypatch.setattr(member_streams, "_MOST_MARKS", 8)
+    member = in_zip(tmp_path / "x.zip", TEXT, zipfile.ZIP_DEFLATED)
+    with member_streams.opened(descriptor, member, damaged) as stream:
+        assert stream.read() == TEXT
+        pread, packed = os.pread, [0]
+
+        def counted(*where: int) -> bytes:
+            found = pread(*where)
+            packed[0] += len(found)
+            return found
+
+        monkeypatch.setattr(os, "pread", counted)
+        places = [draw * len(TEXT) // 40 for draw in random.Random(0).sample(range(40), 40)]
+        for place in places:
+            stream.seek(place)
+            assert stream.read(1000) == TEXT[place:][:1000]
+        assert packed[0] < 40 * member.packed / 4
+        stream.seek(len(TEXT) // 2)
+        assert stream.read() == TEXT[len(TEXT) // 2 :]  # its checksum is still the right one
+
+
 @METHODS
 def test_threads_can_share_a_zip(tmp_path: Path, descriptor: int, method: int) -> None:
     member = in_zip(tmp_path / "x.zip", TEXT, method)
