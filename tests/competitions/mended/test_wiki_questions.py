@@ -37,8 +37,10 @@ def test_claiming_nothing_earns_half_in_v1_and_nothing_in_corrected(tmp_path: Pa
 @mends(QUESTIONS, "accuracy-instead-of-f1")
 def test_rows_rightly_left_blank_count_in_v1_and_wrong_and_missing_ones_in_corrected(tmp_path: Path) -> None:
     answers, submission = tmp_path / "answers.jsonl", tmp_path / "submission.csv"
-    answers.write_text(answer(1, LONG, "YES") + answer(2, NONE, "NONE"))
-    submission.write_text("example_id,PredictionString\n1_long,5:9\n1_short,\n2_long,1:2\n2_short,\n")
+    answers.write_text(answer(1, LONG, "YES") + answer(2, NONE, "NONE") + answer(3, NONE, "NONE"))
+    told = {"1_long": "5:9", "1_short": "", "2_long": "1:2", "2_short": "", "3_long": "", "3_short": ""}
+    rows = [f"{id_},{claim}\n" for id_, claim in told.items()]
+    submission.write_text("".join(["example_id,PredictionString\n", *rows]))
     v1, corrected = (
         judge(
             registry.get(QUESTIONS),
@@ -49,7 +51,7 @@ def test_rows_rightly_left_blank_count_in_v1_and_wrong_and_missing_ones_in_corre
         )
         for edition in EDITIONS
     )
-    assert v1.score == 0.5  # one hit and one rightly blank
+    assert v1.score == pytest.approx(4 / 6)  # one hit and three rightly blank
     assert corrected.score == pytest.approx(2 / (2 + 1 + 1))  # one hit, one wrong, one missing
 
 
