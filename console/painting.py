@@ -19,6 +19,15 @@ Pieces = tuple[Piece, ...]
 
 
 @dataclass(frozen=True)
+class Title:
+    """Where the name of a column stands, and what a click on it sorts by."""
+
+    begin: int
+    end: int
+    by: str
+
+
+@dataclass(frozen=True)
 class Line:
     """One line of a list.
 
@@ -26,12 +35,18 @@ class Line:
         key: what the line is about; the cursor and marks stay with it.
         cells: from where to where the columns go that the cursor may choose among.
         selectable: whether the cursor may stand on it.
+        titles: the names of columns that sort, if this is the line over them.
     """
 
     pieces: Pieces = ()
     key: Hashable = None
     cells: tuple[tuple[int, int], ...] = ()
     selectable: bool = False
+    titles: tuple[Title, ...] = ()
+
+    def title_at(self, place: int) -> str:
+        """What a click there sorts by; nothing if empty."""
+        return next((title.by for title in self.titles if title.begin <= place < title.end), "")
 
 
 def fit(text: str, width: int, *, right: bool = False, ellipsis: str = "…") -> str:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
+from typing import TypeVar
 
+from console.model.sorting import Sorting
 from console.model.sweep_board import BoardRow, SweepBoard
 from state.lifecycle import RunState
 from state.records import Run
+
+Thing = TypeVar("Thing")
+_Rank = tuple[float | str, ...]
+_By = Callable[[Thing], _Rank]
 
 
 class Order(StrEnum):
@@ -26,16 +33,32 @@ class Order(StrEnum):
         return known[(known.index(self) + 1) % len(known)]
 
 
-def in_order(board: SweepBoard, order: Order) -> SweepBoard:
-    """The same board with its rows, and its runs for the flat table, in an order."""
-    if order is Order.BENCHMARK:
-        return board
-    key = _KEYS[order]
-    groups = tuple(
-        replace(group, rows=tuple(sorted(group.rows, key=lambda row: min(map(key, _runs(row)), default=()))))
+BENCHMARK = Sorting(Order.BENCHMARK)
+
+
+def told(sorting: Sorting[Order]) -> str:
+    """An order's name for people."""
+    return f"{sorting.by}, turned round" if sorting.turned else f"{sorting.by}"
+
+
+def in_order(board: SweepBoard, sorting: Sorting[Order]) -> SweepBoard:
+    """The same board with its rows, within their splits, and its runs for the flat table, in an order."""
+    key = _KEYS.get(sorting.by)
+    groups = [
+        replace(group, rows=_ordered(group.rows, key and partial(_first, key), turned=sorting.turned))
         for group in board.groups
-    )
-    return replace(board, groups=groups, runs=tuple(sorted(board.runs, key=key)))
+    ]
+    return replace(board, groups=tuple(groups), runs=_ordered(board.runs, key, turned=sorting.turned))
+
+
+def _ordered(found: Sequence[Thing], key: _By[Thing] | None, *, turned: bool) -> tuple[Thing, ...]:
+    ordered = tuple(found) if key is None else tuple(sorted(found, key=key))
+    return ordered[::-1] if turned else ordered
+
+
+def _first(key: _By[Run], row: BoardRow) -> _Rank:
+    """A competition stands where its foremost run does."""
+    return min(map(key, _runs(row)), default=())
 
 
 def _runs(row: BoardRow) -> Sequence[Run]:
@@ -61,7 +84,7 @@ def _quiet(run: Run) -> tuple[float, ...]:
     return (0 if run.is_live else 1), run.last_activity_at or run.started_at or float("inf"), run.id
 
 
-_KEYS: dict[Order, Callable[[Run], tuple[float | str, ...]]] = {
+_KEYS: dict[Order, _By[Run]] = {
     Order.NAME: lambda run: (run.competition_id.lower(), run.seed),
     Order.NEED: _need,
     Order.MEDALS: _medals,

@@ -9,11 +9,13 @@ from textual.widget import Widget
 
 from console.keys import bindings
 from console.model.scoreboard import Scoreboard, Subject, scoreboard, subject_of
+from console.model.sorting import Sorting
 from console.painting import Pieces, foreign
 from console.screens import board_lines
-from console.screens.board_lines import Look, Order
+from console.screens.board_lines import Look
 from console.screens.filtered import FilteredScreen
 from console.session import Remembered
+from console.widgets.heading import Heading, TitleClicked
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
 from console.widgets.prompt import Prompt
@@ -36,14 +38,14 @@ class BoardScreen(FilteredScreen):
         # Without a state there are still the rows that come with the program.
         self._board = Scoreboard(published_rows())
         self._was_read = False
-        self._order = Order()
+        self._sorting = Sorting("all")
         self._marked: tuple[Subject, ...] = ()
         self._pad = False
 
     def body(self) -> Iterable[Widget]:
         """Own rows in short, the heading, the table."""
         yield Painted(id="header")
-        yield Painted(id="columns")
+        yield Heading(id="columns")
         yield LineList(id="rows")
         yield Prompt("/", "words that must all be in a row, !word must not", id="filter")
 
@@ -54,14 +56,14 @@ class BoardScreen(FilteredScreen):
 
     def remembered(self) -> Remembered:
         """How the table is looked at."""
-        turned = "yes" if self._order.turned else ""
-        return {**super().remembered(), "column": self._order.column, "turned": turned}
+        turned = "yes" if self._sorting.turned else ""
+        return {**super().remembered(), "column": self._sorting.by, "turned": turned}
 
     def recall(self, values: Remembered) -> None:
         """Look at the table as the last time."""
         super().recall(values)
         if values.get("column") in board_lines.SORTS:
-            self._order = Order(values["column"], bool(values.get("turned")))
+            self._sorting = Sorting(values["column"], bool(values.get("turned")))
         self._was_read = "cursor" in values
 
     def redraw(self) -> None:
@@ -70,12 +72,16 @@ class BoardScreen(FilteredScreen):
         signs = self.app.signs
         width = rows.scrollable_content_region.width or self.size.width
         longest = board_lines.longest_label(self._board.rows)
-        look = Look(self._order, width, signs, longest, self.words, frozenset(self._marked))
+        look = Look(self._sorting, width, signs, longest, self.words, frozenset(self._marked))
         summary = board_lines.summary(self._board.rows, self.size.width, signs)
         told = self._told(self.size.width)
         self.query_one("#header", Painted).show(*summary, *told, *(((),) if summary or told else ()))
-        self.query_one("#columns", Painted).show(board_lines.titles(look))
+        self.query_one("#columns", Heading).show_line(board_lines.titles(look))
         rows.show(board_lines.lines(self._board.rows, look))
+
+    def on_title_clicked(self, message: TitleClicked) -> None:
+        """Sort by the column whose name was clicked on; by it already: turn the order round."""
+        self._sort(self._sorting.chosen(message.by))
 
     def on_line_list_opened(self) -> None:
         """Show what lies behind the row."""
@@ -92,13 +98,11 @@ class BoardScreen(FilteredScreen):
 
     def action_sort(self) -> None:
         """Sort by the column under the cursor; by it already: turn the order round."""
-        self._order = self._order.chosen(self._column())
-        self.redraw()
+        self._sort(self._sorting.chosen(self._column()))
 
     def action_turn(self) -> None:
         """Turn the order round."""
-        self._order = Order(self._order.column, not self._order.turned)
-        self.redraw()
+        self._sort(self._sorting.round())
 
     def action_pad(self) -> None:
         """Count what is lost or missing as no medal, or leave its seeds out."""
@@ -145,6 +149,10 @@ class BoardScreen(FilteredScreen):
             super().action_back()
             return
         self._marked = ()
+        self.redraw()
+
+    def _sort(self, sorting: Sorting[str]) -> None:
+        self._sorting = sorting
         self.redraw()
 
     def _told(self, width: int) -> tuple[Pieces, ...]:

@@ -10,9 +10,10 @@ from rich.cells import cell_len
 from console.model import wording
 from console.model.filters import words_accept
 from console.model.scoreboard import Subject, subject_of
+from console.model.sorting import Sorting
 from console.painting import Line, Piece, Pieces, cut, fit, fitting, foreign, heading, width_of
+from console.screens.titles import Column, titles_line
 from console.signs import Signs
-from console.theme import Role
 from engine.scoreboard import COLUMNS, Row, Standing
 
 SORTS = ("name", "models", *COLUMNS, "hours", "date", "seeds")
@@ -27,22 +28,10 @@ _NOTE_ADDITIONAL = (
 
 
 @dataclass(frozen=True)
-class Order:
-    """By which column, and whether the other way round."""
-
-    column: str = "all"
-    turned: bool = False
-
-    def chosen(self, column: str) -> Order:
-        """Another column, or the same one turned round."""
-        return Order(column, column == self.column and not self.turned)
-
-
-@dataclass(frozen=True)
 class Look:
     """How the table is looked at; `longest` is how many cells the longest name takes."""
 
-    order: Order
+    sorting: Sorting[str]
     width: int
     signs: Signs
     longest: int = 0
@@ -76,26 +65,17 @@ def _label(row: Row) -> str:
     return {"own": f"ours: {row.name}", "imported": f"imported: {row.name}"}.get(row.table, row.name)
 
 
-def titles(look: Look) -> Pieces:
-    """The names of the columns, an arrow at the one that sorts."""
-    layout, order = _layout(look.width, look.longest), look.order
-    pieces: list[Piece] = [(" " * _MARGIN, "text")]
-    for column in layout.places:
-        arrow = ""
-        if order.column == column:
-            arrow = f" {look.signs.up if order.turned else look.signs.down}"
-        title = _TITLES.get(column, column.capitalize()) + arrow
-        role: Role = "accent" if arrow else "dim"
-        pieces.append(_aligned(title, column, layout.width(column), role))
-    return cut(tuple(pieces), look.width)
-
-
-def _aligned(text: str, column: str, width: int, role: Role) -> Piece:
-    if column in ("name", "models"):
-        return fit(text, width - 1) + " ", role
-    if column == "seeds":
-        return "  " + fit(text, width - 2), role
-    return fit(text, width, right=True), role
+def titles(look: Look) -> Line:
+    """The names of the columns."""
+    layout = _layout(look.width, look.longest)
+    columns = [Column("", _MARGIN)]
+    for name in layout.places:
+        title, width = _TITLES.get(name, name.capitalize()), layout.width(name)
+        if name == "seeds":
+            columns.append(Column(f"  {title}", width, name))
+        else:
+            columns.append(Column(title, width, name, right=name not in ("name", "models")))
+    return titles_line(columns, look.sorting, look.signs)
 
 
 def lines(rows: Sequence[Row], look: Look) -> list[Line]:
@@ -104,10 +84,10 @@ def lines(rows: Sequence[Row], look: Look) -> list[Line]:
     notes = _footnotes(found)
     main = [row for row in found if row.table != "additional"]
     additional = [row for row in found if row.table == "additional"]
-    made = [_line(row, look, notes) for row in sorted_rows(main, look.order)]
+    made = [_line(row, look, notes) for row in sorted_rows(main, look.sorting)]
     if additional:
         made += [Line(), Line(heading("additional table", look.width, look.signs))]
-        made += [_line(row, look, notes) for row in sorted_rows(additional, look.order)]
+        made += [_line(row, look, notes) for row in sorted_rows(additional, look.sorting)]
     if not made:
         made.append(Line((("  no row has these words", "dim"),)))
     if notes or additional:
@@ -120,19 +100,19 @@ def lines(rows: Sequence[Row], look: Look) -> list[Line]:
     return made
 
 
-def sorted_rows(rows: Sequence[Row], order: Order) -> list[Row]:
+def sorted_rows(rows: Sequence[Row], sorting: Sorting[str]) -> list[Row]:
     """Rows in an order; own rows without a value stand on top, others without one at the end."""
-    value = _VALUES.get(order.column)
+    value = _VALUES.get(sorting.by)
     if value is not None:
         ordered = sorted(rows, key=value)
         # Words go from A to Z, numbers and dates from the largest.
-        ascending = order.column in ("name", "models")
-        return ordered if ascending is not order.turned else ordered[::-1]
-    valued = [(row.columns[order.column].cell, row) for row in rows]
+        ascending = sorting.by in ("name", "models")
+        return ordered if ascending is not sorting.turned else ordered[::-1]
+    valued = [(row.columns[sorting.by].cell, row) for row in rows]
     having = sorted(
         ((cell.mean, row) for cell, row in valued if cell is not None),
         key=lambda pair: pair[0],
-        reverse=not order.turned,
+        reverse=not sorting.turned,
     )
     without = [row for cell, row in valued if cell is None]
     return (

@@ -10,13 +10,15 @@ from textual.widget import Widget
 from console.keys import bindings
 from console.model import filters, shown_runs
 from console.model.marks import Marks
-from console.model.ordering import Order, in_order
+from console.model.ordering import BENCHMARK, Order, in_order
+from console.model.sorting import Sorting
 from console.model.sweep_board import BoardRow, SweepBoard, sweep_board
 from console.screens import acting, sweep_lines, sweep_matrix, sweep_table
 from console.screens.filtered import FilteredScreen
 from console.screens.merged import MergedScreen
 from console.screens.sweep_lines import View
 from console.session import Remembered
+from console.widgets.heading import Heading, TitleClicked
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
 from console.widgets.prompt import Prompt
@@ -41,12 +43,13 @@ class SweepScreen(FilteredScreen):
         self._marks: Marks[int] = Marks()
         self._as_table = False
         self._cursor_wanted: int | None = None
-        self._order = Order.BENCHMARK
+        self._sorting = BENCHMARK
 
     def body(self) -> Iterable[Widget]:
-        """Header, filter, the runs, and a line on the one under the cursor."""
+        """Header, filter, the names of the table's columns, the runs, and a line on the one under the cursor."""
         yield Painted(id="header")
         yield Painted(id="filter-line")
+        yield Heading(id="columns")
         yield LineList(id="runs")
         yield Painted(id="about")
         yield Prompt(
@@ -63,7 +66,8 @@ class SweepScreen(FilteredScreen):
         run = self._run() if self.is_whole() else None
         return {
             **super().remembered(),
-            "order": self._order.name,
+            "order": self._sorting.by.name,
+            "turned": "yes" if self._sorting.turned else "",
             "view": "table" if self._as_table else "matrix",
             "run": str(run.id) if run is not None else "",
         }
@@ -71,7 +75,8 @@ class SweepScreen(FilteredScreen):
     def recall(self, values: Remembered) -> None:
         """Look at the board as the last time."""
         super().recall(values)
-        self._order = Order.__members__.get(values.get("order", ""), Order.BENCHMARK)
+        order = Order.__members__.get(values.get("order", ""), Order.BENCHMARK)
+        self._sorting = Sorting(order, bool(values.get("turned")))
         self._as_table = values.get("view") == "table"
         if self._cursor_wanted is None and values.get("run", "").isdigit():
             self._cursor_wanted = int(values["run"])
@@ -100,9 +105,24 @@ class SweepScreen(FilteredScreen):
         view = self._view()
         self.query_one("#header", Painted).show(*sweep_lines.header(board, view))
         self.query_one("#filter-line", Painted).show(*sweep_lines.filter_line(board, view))
-        runs.show(sweep_table.lines(board, view) if self._as_table else sweep_matrix.lines(board, view))
+        titles = self.query_one("#columns", Heading)
+        self.set_class(self._as_table, "-table")
+        if self._as_table:
+            titles.show_line(sweep_table.titles(view))
+            runs.show(sweep_table.lines(board, view))
+        else:
+            titles.show()
+            runs.show(sweep_matrix.lines(board, view))
         self._follow_wish(runs)
         self._draw_about()
+
+    def on_title_clicked(self, message: TitleClicked) -> None:
+        """Sort by the column whose name was clicked on; by it already: turn the order round."""
+        runs = self.query_one(LineList)
+        seen_from = runs.scroll_y
+        self._sort(self._sorting.chosen(Order(message.by)))
+        # The name stays under the mouse, for the second click.
+        runs.scroll_to(y=seen_from, animate=False)
 
     def on_line_list_moved(self) -> None:
         """Tell about the run under the cursor."""
@@ -182,12 +202,12 @@ class SweepScreen(FilteredScreen):
         acting.classify(self.app, self._chosen())
 
     def action_order(self) -> None:
-        """Show the competitions and runs in the next order, the cursor staying with its run."""
-        run = self._run()
-        self._order = self._order.next()
-        self._cursor_wanted = run.id if run else None
-        self._arrange()
-        self.app.say(f"order: {self._order}")
+        """Show the competitions and runs in the next order."""
+        self._sort(Sorting(self._sorting.by.next()))
+
+    def action_turn(self) -> None:
+        """Turn the order round."""
+        self._sort(self._sorting.round())
 
     def action_merged_log(self) -> None:
         """Read the logs of the marked runs as one."""
@@ -224,13 +244,28 @@ class SweepScreen(FilteredScreen):
         self._arrange()
 
     def _arrange(self) -> None:
-        self._board = None if self._read is None else in_order(self._read, self._order)
+        self._board = None if self._read is None else in_order(self._read, self._sorting)
         self.redraw()
+
+    def _sort(self, sorting: Sorting[Order]) -> None:
+        """Show everything in an order, the cursor staying with its run."""
+        run = self._run()
+        self._sorting = sorting
+        self._cursor_wanted = run.id if run else None
+        self._arrange()
 
     def _view(self) -> View:
         width = self.query_one(LineList).scrollable_content_region.width or self.size.width
         limit = self._board.sweep.spec.time_limit_seconds if self._board is not None else 0.0
-        return View(width, self.app.now(), limit, self.app.signs, filters.parse(self.words), self._marks.keys)
+        return View(
+            width,
+            self.app.now(),
+            limit,
+            self.app.signs,
+            filters.parse(self.words),
+            self._marks.keys,
+            self._sorting,
+        )
 
     def _mark(self, marks: Marks[int]) -> None:
         self._marks = marks

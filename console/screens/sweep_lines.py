@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from console.model import wording
 from console.model.filters import Filter
+from console.model.ordering import BENCHMARK, Order, told
 from console.model.shown_runs import runs_in_matrix
+from console.model.sorting import Sorting
 from console.model.sweep_board import BoardRow, SweepBoard
 from console.painting import Piece, Pieces, cut, foreign, spread, spread_fitting
 from console.screens.run_cell import state_role
@@ -26,6 +28,7 @@ class View:
     signs: Signs
     filter: Filter
     marked: frozenset[int]
+    sorting: Sorting[Order] = BENCHMARK
 
 
 def header(board: SweepBoard, view: View) -> tuple[Pieces, ...]:
@@ -95,8 +98,8 @@ def counts_pieces(counts: SweepCounts, signs: Signs, words: _Words = _COUNTS[0])
 
 
 def filter_line(board: SweepBoard, view: View) -> tuple[Pieces, ...]:
-    """What the filter says and how much it leaves, how many are marked; nothing if neither."""
-    if not view.filter.text and not view.marked:
+    """What the filter says and how much it leaves, the order, how many are marked; nothing if all are as ever."""
+    if not view.filter.text and not view.marked and view.sorting == BENCHMARK:
         return ()
     total = len(board.runs)
     left = len(runs_in_matrix(board, view.filter))
@@ -106,6 +109,9 @@ def filter_line(board: SweepBoard, view: View) -> tuple[Pieces, ...]:
         pieces += [(f"   {left:,} of {total:,}", "dim")]
     if view.filter.unknown:
         pieces.append((f"   unknown: {foreign(', '.join(view.filter.unknown), 30).rstrip()}", "warn"))
+    if view.sorting != BENCHMARK:
+        gap = "   " if view.filter.text else ""
+        pieces.append((f"{gap}order: {told(view.sorting)}", "dim"))
     marks: Pieces = ((f"{view.signs.marked} {len(view.marked)} marked ", "accent"),) if view.marked else ()
     return (spread(tuple(pieces), marks, view.width),)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from console.model import wording
+from console.model.ordering import Order
 from console.model.shown_runs import runs_of_row
 from console.model.sweep_board import BoardRow, Group, SweepBoard
 from console.painting import Line, Piece, fit, foreign
 from console.screens.run_cell import cell_pieces, draw_run
 from console.screens.sweep_lines import View, cell_text
+from console.screens.titles import Column, titles_line
 from console.signs import Signs
 from state.records import Run
 
@@ -38,7 +40,7 @@ def lines(board: SweepBoard, view: View) -> list[Line]:
             continue
         if made:
             made.append(Line())
-        made.append(_group_heading(group, layout))
+        made.append(_group_heading(group, layout, view))
         made += [_row(row, layout, view) for row in rows]
         made.append(_group_total(group, layout, view.signs))
     return made
@@ -63,15 +65,18 @@ def _cells(layout: _Layout) -> tuple[tuple[int, int], ...]:
     )
 
 
-def _group_heading(group: Group, layout: _Layout) -> Line:
-    title = f"{group.split.upper()}"
-    pieces: list[Piece] = [(" ", "text"), (fit(title, layout.name + 1), "strong")]
+def _group_heading(group: Group, layout: _Layout, view: View) -> Line:
+    columns = [Column("", 1), Column(group.split.upper(), layout.name + 1, Order.NAME, role="strong")]
     for seed in range(1, layout.seeds + 1):
         label = f"seed {seed}" if layout.seed >= 8 else f"s{seed}"
-        pieces.append((fit(label, layout.seed), "dim"))
+        columns.append(Column(label, layout.seed, Order.NEED))
     if layout.more:
-        pieces.append((f"{'medal':>6}{'best':>11}{'bronze':>11}", "dim"))
-    return Line(tuple(pieces))
+        columns += [
+            Column("medal", 6, Order.MEDALS, right=True),
+            Column("best", 11, right=True),
+            Column("bronze", 11, right=True),
+        ]
+    return titles_line(columns, view.sorting, view.signs)
 
 
 def _row(row: BoardRow, layout: _Layout, view: View) -> Line:

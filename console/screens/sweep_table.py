@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 from console.model import wording
+from console.model.ordering import Order
 from console.model.shown_runs import rows_of, runs_in_table
 from console.model.sweep_board import BoardRow, SweepBoard
 from console.painting import Line, Pieces, cut, fit, foreign
 from console.screens.run_cell import draw_run
 from console.screens.sweep_lines import View
+from console.screens.titles import Column, titles_line
 from state.records import Run
 
 # From this width on it tells how long runs took and have been quiet.
 _WITH_TIMES = 140
+# A sign and the longest word, so that all columns but the last find room in 80.
+_STATE = 13
 
 
 def lines(board: SweepBoard, view: View) -> list[Line]:
-    """The runs that the filter leaves, under the names of the columns."""
+    """The runs that the filter leaves."""
     rows = {row.competition_id: row for row in rows_of(board)}
     found = runs_in_table(board, view.filter)
-    return [_heading(view.width), *(_row(run, rows[run.competition_id], view) for run in found)]
+    return [_row(run, rows[run.competition_id], view) for run in found]
 
 
-def _heading(width: int) -> Line:
-    name = f"{'competition':<{_name_width(width)}}"
-    text = (
-        f"  {'run':>6}  {name} {'seed':>4}  {'state':<16} {'score':>10} {'standing':<13}{'attempt':>7}"
-        f"{_times('took', 'quiet', width)}  what"
-    )
-    return Line(((fit(text, width), "dim"),))
+def titles(view: View) -> Line:
+    """The names of the columns."""
+    columns = [
+        Column("", 2),
+        Column("run", 6, Order.BENCHMARK, right=True),
+        Column("", 2),
+        Column("competition", _name_width(view.width) + 1, Order.NAME),
+        Column("seed", 4, right=True),
+        Column("", 2),
+        Column("state", _STATE + 1, Order.NEED),
+        Column("score", 10, right=True),
+        Column("", 1),
+        Column("standing", 13, Order.MEDALS),
+        Column("attempt", 7, right=True),
+    ]
+    if view.width >= _WITH_TIMES:
+        columns += [Column("took", 7, right=True), Column("quiet", 6, Order.QUIET, right=True)]
+    return titles_line([*columns, Column("", 2), Column("what", 4)], view.sorting, view.signs)
 
 
 def _name_width(width: int) -> int:
-    return min(48, max(16, width - (89 if width >= _WITH_TIMES else 76)))
+    return min(48, max(16, width - (86 if width >= _WITH_TIMES else 73)))
 
 
 def _times(took: str, quiet: str, width: int) -> str:
@@ -61,11 +76,11 @@ def _row(run: Run, row: BoardRow, view: View) -> Line:
         (f"{run.id:>6}  ", "dim"),
         (foreign(run.competition_id, _name_width(view.width), ellipsis=view.signs.ellipsis) + " ", "text"),
         (f"{run.seed:>4}  ", "text"),
-        (fit(f"{drawn.sign} {run.state.value}", 16) + " ", drawn.role),
+        (fit(f"{drawn.sign} {run.state.value}", _STATE) + " ", drawn.role),
         (f"{wording.score(run.score, 10) if run.score is not None else '':>10} ", "text"),
         (fit(standing, 13), drawn.standing_role if run.is_live else drawn.role),
         (f"{run.attempts:>7}", "dim"),
         (_times(_took(run, view), _quiet(run, view), view.width) + "  ", "dim"),
-        (foreign(what, max(0, view.width - _name_width(view.width) - 72 - times)), "dim"),
+        (foreign(what, max(0, view.width - _name_width(view.width) - 69 - times)), "dim"),
     )
     return Line(cut(pieces, view.width), key=run.id, selectable=True)

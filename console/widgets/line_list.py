@@ -15,6 +15,7 @@ from textual.strip import Strip
 
 from console.keys import bindings
 from console.painting import Line, overlaid, strip
+from console.widgets.heading import TitleClicked
 
 if TYPE_CHECKING:
     from console.app import ConsoleApp
@@ -137,9 +138,14 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         self._keep_in_view()
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor where was clicked; a second click there opens."""
+        """Put the cursor where was clicked; a second click there opens, one on a column's name sorts."""
         place = event.y + round(self.scroll_y)
-        if place >= len(self._lines) or not self._lines[place].selectable:
+        if place >= len(self._lines):
+            return
+        by = self._lines[place].title_at(event.x)
+        if by:
+            self.post_message(TitleClicked(by))
+        if not self._lines[place].selectable:
             return
         again = place == self._cursor
         for column, (start, end) in enumerate(self._lines[place].cells):

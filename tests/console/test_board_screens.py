@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from console.model.scoreboard import Subject, scoreboard
+from console.model.sorting import Sorting
 from console.painting import cells_of
-from console.screens.board_lines import SORTS, Look, Order, lines, sorted_rows
+from console.screens.board_lines import SORTS, Look, lines, sorted_rows
 from console.screens.run import RunScreen
 from console.signs import UNICODE
 from engine.places import Places
@@ -32,11 +33,25 @@ async def test_the_board_sorts_by_the_column_under_the_cursor_and_turns(opened: 
         await desk.sees("Low ↑")
 
 
+async def test_a_click_on_a_columns_name_sorts_the_board_and_a_second_one_turns_it_round(
+    opened: OpenDesk,
+) -> None:
+    async with opened(worlds.scored, screen="board", size=(160, 48)) as desk:
+        await desk.sees("All ↓")
+        for title in ("agent", "models", "Low", "h", "date", "seeds"):
+            heading = desk.app.screen.query_one("#columns").region
+            x = desk.text().splitlines()[heading.y].index(title)
+            await desk.pilot.click(offset=(x, heading.y))
+            await desk.sees(f"{title} ↓")
+            await desk.pilot.click(offset=(x, heading.y))
+            await desk.sees(f"{title} ↑")
+
+
 @pytest.mark.parametrize("column", SORTS)
 def test_every_column_sorts_and_turning_it_gives_the_other_order(column: str) -> None:
     rows = published_rows()
-    order = sorted_rows(rows, Order(column))
-    turned = sorted_rows(rows, Order(column, turned=True))
+    order = sorted_rows(rows, Sorting(column))
+    turned = sorted_rows(rows, Sorting(column, turned=True))
     assert sorted(map(id, order)) == sorted(map(id, turned)) == sorted(map(id, rows))
     values = {
         "name": lambda row: row.name.lower(), "models": lambda row: row.llms.lower(), "hours": lambda row: row.hours,
@@ -48,7 +63,7 @@ def test_every_column_sorts_and_turning_it_gives_the_other_order(column: str) ->
 def test_the_additional_table_stands_apart_with_its_footnotes() -> None:
     drawn = [
         "".join(text for text, _ in line.pieces)
-        for line in lines(published_rows(), Look(Order(), 140, UNICODE, 30))
+        for line in lines(published_rows(), Look(Sorting("all"), 140, UNICODE, 30))
     ]
     heading = next(place for place, text in enumerate(drawn) if "additional table" in text)
     assert not any("Disarray" in text for text in drawn[:heading])

@@ -26,13 +26,13 @@ async def test_the_sweep_is_found_again_with_filter_order_view_and_cursor(
 ) -> None:
     async with opened(screen="sweep:aide-o3-lite") as desk:
         await desk.sees("LOW")
-        await desk.press("v", "o", "slash", *"state:failed", "enter", "j", "j")
-        await desk.sees("order: by name")
+        await desk.press("v", "o", "O", "slash", *"state:failed", "enter", "j", "j")
+        await desk.sees("order: by name, turned round")
         left = desk.app.screen.remembered()  # type: ignore[attr-defined]  # it is the sweep screen
         await desk.press("q")
     async with opened(as_it_is) as desk:
         await desk.until(lambda: isinstance(desk.app.screen, SweepScreen))
-        await desk.sees("/ state:failed", "aide-o3-lite", "8 of 45")
+        await desk.sees("/ state:failed", "aide-o3-lite", "8 of 45", "competition ↑")
         await desk.until(lambda: desk.app.screen.remembered() == left)  # type: ignore[attr-defined]  # see above
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import pytest
 
+from competitions import registry
 from console.model.ordering import Order, in_order
+from console.model.sorting import Sorting
 from console.model.sweep_board import sweep_board
+from console.widgets.line_list import LineList
 from engine.control import Answer
 from engine.places import Places
 from state.lifecycle import RunState
 from tests.console import worlds
-from tests.console.conftest import OpenDesk
+from tests.console.conftest import Desk, OpenDesk
 
 SWEEP = "sweep:aide-o3-lite"
 
@@ -65,12 +69,12 @@ def test_what_needs_a_person_comes_first_in_that_order(places: Places) -> None:
     world = worlds.busy(places)
     board = sweep_board(world.database, "aide-o3-lite")
     assert board is not None
-    ordered = in_order(board, Order.NEED)
+    ordered = in_order(board, Sorting(Order.NEED))
     states = [run.state for run in ordered.runs]
     failed = states.count(RunState.FAILED)
     assert failed and set(states[:failed]) == {RunState.FAILED}
     assert {run.id for run in ordered.runs} == {run.id for run in board.runs}
-    names = [row.competition_id.lower() for row in in_order(board, Order.NAME).groups[0].rows]
+    names = [row.competition_id.lower() for row in in_order(board, Sorting(Order.NAME)).groups[0].rows]
     assert names == sorted(names)
     world.database.close()
 
@@ -91,3 +95,66 @@ async def test_marked_logs_are_read_as_one(opened: OpenDesk) -> None:
         await desk.sees("3 logs by time", "aerial-cactus-identificat")
         await desk.press("escape")
         await desk.sees("LOW")
+
+
+async def click(desk: Desk, title: str) -> None:
+    """Click on the name of a column, over the table or in the matrix."""
+    table = desk.app.screen.query_one("#columns").region
+    top = table.y if table.height else desk.app.screen.query_one(LineList).region.y
+    line = desk.text().splitlines()[top]
+    await desk.pilot.click(offset=(line.index(title), top))
+    await desk.pilot.pause()
+
+
+async def test_a_click_on_a_columns_name_sorts_the_matrix_and_a_second_one_turns_it_round(
+    opened: OpenDesk,
+) -> None:
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("LOW", "aerial-cactus-identification seed 1")
+        await click(desk, "LOW")
+        await desk.sees("LOW ↓", "order: by name", "aerial-cactus-identification seed 1")
+        await click(desk, "LOW")
+        await desk.sees("LOW ↑", "order: by name, turned round", "aerial-cactus-identification seed 1")
+        names = [key for key in keys_of(desk) if key in registry.splits()["low"]]
+        assert len(names) > 2 and names == sorted(names, reverse=True)
+        await click(desk, "medal")
+        await desk.sees("medal↓", "order: most medals first")
+        await click(desk, "seed 2")
+        await desk.sees("seed 1 ↓", "seed 2 ↓", "order: what needs you first")
+
+
+async def test_a_click_on_a_columns_name_sorts_the_table_of_runs(opened: OpenDesk) -> None:
+    async with opened(screen=SWEEP, size=(160, 40)) as desk:
+        await desk.sees("LOW")
+        await desk.press("v")
+        await desk.sees("run ↓")
+        ids = keys_of(desk)
+        await click(desk, "run ↓")
+        await desk.sees("run ↑", "order: the benchmark's order, turned round")
+        assert keys_of(desk) == ids[::-1]
+        for title, order in (
+            ("competition", "by name"),
+            ("state", "what needs you first"),
+            ("standing", "most medals first"),
+            ("quiet", "longest quiet first"),
+        ):
+            await click(desk, title)
+            await desk.sees(f"order: {order}")
+        await desk.sees("quiet↓")
+        await click(desk, "score")
+        await desk.sees("order: longest quiet first")
+
+
+async def test_the_order_is_turned_round_by_key(opened: OpenDesk) -> None:
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("LOW")
+        await desk.press("o", "O")
+        await desk.sees("LOW ↑", "order: by name, turned round")
+        await desk.press("O")
+        await desk.sees("LOW ↓")
+        await desk.press("o")
+        await desk.sees("order: what needs you first")
+
+
+def keys_of(desk: Desk) -> list[Hashable]:
+    return [line.key for line in desk.app.screen.query_one(LineList).lines if line.selectable]
