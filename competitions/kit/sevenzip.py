@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import lzma
+import os
+import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -80,14 +82,17 @@ def extracted_file(job: Preparation, path: RawPath, name: str) -> Path:
 def pack(job: Preparation, target: Path, files: Mapping[str, Path], *, compressed: bool = True) -> None:
     """Make a 7z of files under the given names; pictures are better stored than compressed again.
 
-    It is compressed lightly: the usual strength takes minutes for what agents unpack once.
+    It is compressed lightly: the usual strength takes minutes for what agents unpack once. Members are put
+    in the order of their names, and files get one time: how they came may tell of which class they are.
     """
     import py7zr
 
     target.parent.mkdir(parents=True, exist_ok=True)
     filters = [{"id": py7zr.FILTER_LZMA2, "preset": 1} if compressed else {"id": py7zr.FILTER_COPY}]
     with py7zr.SevenZipFile(target, "x", filters=filters) as archive:
-        for done, (name, path) in enumerate(files.items(), start=1):
+        now = time.time_ns()
+        for done, (name, path) in enumerate(sorted(files.items()), start=1):
+            os.utime(path, ns=(now, now))
             archive.write(path, name)
             if done % _STEP == 0 or done == len(files):
                 job.progress(target.name, done, len(files))
