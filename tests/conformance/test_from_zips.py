@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from competitions import registry
+from competitions.model import EDITIONS, Edition
 from engine import prepare_competition
 from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Vector, describe
@@ -30,13 +31,21 @@ def zip_of(raw: Path, target: Path) -> Path:
     return target
 
 
-@pytest.mark.parametrize("vector", AVAILABLE, ids=lambda vector: vector.id)
-def test_a_zip_gives_what_a_folder_gives(vector: Vector, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("vector", "edition"),
+    [
+        pytest.param(vector, edition, id=f"{vector.id}-{edition}")
+        for vector in AVAILABLE
+        for edition in EDITIONS
+        if not (edition == "corrected" and registry.get(vector.id).excluded)
+    ],
+)
+def test_a_zip_gives_what_a_folder_gives(vector: Vector, edition: Edition, tmp_path: Path) -> None:
     raw = vector.unpack_raw(tmp_path / "raw")
     path = zip_of(raw, tmp_path / "data" / vector.id / f"{vector.id}.zip")
     folder = prepare_competition(
-        vector.id, data_dir=tmp_path / "data", parameters=vector.parameters, verify=False
+        vector.id, data_dir=tmp_path / "data", parameters=vector.parameters, verify=False, edition=edition
     )
     expected = vector.expected
-    assert describe(folder, expected) == describe(prepared(vector.id), expected)
-    assert {found.name for found in path.parent.iterdir()} <= {path.name, "prepared", ".claim"}
+    assert describe(folder, expected) == describe(prepared(vector.id, edition), expected)
+    assert {found.name for found in path.parent.iterdir()} <= {path.name, folder.name, ".claim"}
