@@ -55,6 +55,8 @@ def test_test_clips_have_their_published_names_in_v1_and_others_in_corrected() -
     assert not set(published) & corrected
     shown = {path.name for path in (prepared(SOUNDS, "corrected") / "public" / "test").iterdir()}
     assert shown == set(unknown)
+    tables = [path.read_text() for path in (prepared(SOUNDS, "corrected") / "public").rglob("*.csv")]
+    assert not [name for name in published if any(name in text for text in tables)]
     # nor can the old names be told from the order
     assert unknown == sorted(unknown) == sample(SOUNDS, "corrected")["fname"].tolist()
 
