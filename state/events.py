@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from state.database import Database
-from state.records import Event
+from state.records import Event, Run
 from state.rows import read_all
 
 
@@ -23,6 +23,19 @@ class Happening:
     attempt_id: int | None = None
     competition_id: str | None = None
     detail: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def to_run(cls, run: Run, at: float, kind: str, text: str, *, attempt_id: int | None = None) -> Happening:
+        """What happened to a run."""
+        return cls(
+            at,
+            kind,
+            text,
+            sweep_id=run.sweep_id,
+            run_id=run.id,
+            attempt_id=attempt_id,
+            competition_id=run.competition_id,
+        )
 
 
 def append(database: Database, happening: Happening) -> int:

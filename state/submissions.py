@@ -93,17 +93,9 @@ def add_grade(database: Database, grade: Grade, *, now: float) -> None:
         if run.standing != grade.standing or run.score != grade.score:
             was = f" (was {run.standing.replace('_', ' ')})" if run.standing else ""
             score = "" if grade.score is None else f" {grade.score:g}"
+            text = f"{grade.standing.replace('_', ' ')}{score}{was}"
             events.append(
-                database,
-                Happening(
-                    now,
-                    "submission.graded",
-                    f"{grade.standing.replace('_', ' ')}{score}{was}",
-                    sweep_id=run.sweep_id,
-                    run_id=run.id,
-                    attempt_id=attempt.id,
-                    competition_id=run.competition_id,
-                ),
+                database, Happening.to_run(run, now, "submission.graded", text, attempt_id=attempt.id)
             )
 
 

@@ -194,15 +194,4 @@ def _write_failure(database: Database, run_id: int, attempt_id: int, failure: Fa
 def _record(
     database: Database, run: Run, kind: str, text: str, now: float, attempt_id: int | None = None
 ) -> None:
-    events.append(
-        database,
-        Happening(
-            now,
-            kind,
-            text,
-            sweep_id=run.sweep_id,
-            run_id=run.id,
-            attempt_id=attempt_id,
-            competition_id=run.competition_id,
-        ),
-    )
+    events.append(database, Happening.to_run(run, now, kind, text, attempt_id=attempt_id))

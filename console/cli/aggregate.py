@@ -114,34 +114,17 @@ def _lines(evidence: Evidence, split: list[str] | None, by: By, *, pad: bool, se
 
 
 def _cells(measures: Mapping[Measure, Cell]) -> tuple[str, ...]:
-    from engine.scoreboard import Measure
+    from engine.scoreboard import MEASURES_BY_INTEREST, Measure
 
     if not measures:
         return ("-",) * 9
     medal = measures[Measure.ANY_MEDAL]
     low, high = medal.interval()
-    shown = (
-        Measure.GOLD,
-        Measure.SILVER,
-        Measure.BRONZE,
-        Measure.ABOVE_MEDIAN,
-        Measure.VALID,
-        Measure.SUBMISSION,
-    )
-    return (str(medal.n), str(medal), f"{low:.2f} to {high:.2f}", *(str(measures[one]) for one in shown))
+    others = (str(measures[one]) for one in MEASURES_BY_INTEREST if one is not Measure.ANY_MEDAL)
+    return (str(medal.n), str(medal), f"{low:.2f} to {high:.2f}", *others)
 
 
 def _document(name: str, covered: str, measures: Mapping[Measure, Cell]) -> dict[str, Any]:
-    return {
-        "name": name,
-        "runs_of": covered,
-        "measures": {
-            measure.value: {
-                "mean": cell.mean,
-                "sem": cell.sem,
-                "seeds": cell.n,
-                "interval_95": list(cell.interval()),
-            }
-            for measure, cell in measures.items()
-        },
-    }
+    from engine.scoreboard.row_text import measures_document
+
+    return {"name": name, "runs_of": covered, "measures": measures_document(measures)}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from console.cli.answering import confirm, say_answer
 from console.cli.invocation import places_of
-from console.cli.output import say, say_json
 from foundation.problems import UsageProblem
 
 if TYPE_CHECKING:
@@ -28,21 +26,16 @@ def retry_runs(context: typer.Context, found: Sequence[Run], *, yes: bool, json:
     if rerolled and not yes:
         _confirm(rerolled)
     answer = ask(places_of(context), "run.relaunch", {"run_ids": [one.id for one in found]})
-    if json:
-        say_json(asdict(answer))
-    else:
-        say(answer.text)
+    say_answer(answer, json=json)
 
 
 def _confirm(rerolled: Sequence[Run]) -> None:
     named = ", ".join(
         f"{run.competition_id} seed {run.seed} ({run.failure_class or run.state})" for run in rerolled
     )
-    if not sys.stdin.isatty():
-        raise UsageProblem(
-            f"{len(rerolled)} of these runs did not fail for the infrastructure",
-            f"{named}; retrying them re-rolls their seeds, which changes the statistics",
-            "Give --yes to do it all the same.",
-        )
-    say(f"Retrying re-rolls {named}: the row's export will say so.")
-    typer.confirm("Retry?", abort=True)
+    unasked = UsageProblem(
+        f"{len(rerolled)} of these runs did not fail for the infrastructure",
+        f"{named}; retrying them re-rolls their seeds, which changes the statistics",
+        "Give --yes to do it all the same.",
+    )
+    confirm("Retry?", f"Retrying re-rolls {named}: the row's export will say so.", unasked)

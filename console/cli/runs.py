@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from console.cli.answering import say_answer
 from console.cli.invocation import Json, places_of, reading_state
 from console.cli.lazy import new_group
 from console.cli.output import moment_text, say, say_json, say_table
@@ -203,7 +204,4 @@ def _ask(context: typer.Context, kind: str, arguments: dict[str, Any], *, json: 
     from engine.control import ask
 
     answer = ask(places_of(context), kind, arguments)
-    if json:
-        say_json(asdict(answer))
-    else:
-        say(answer.text)
+    say_answer(answer, json=json)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
+from console.cli.answering import say_answer
 from console.cli.invocation import Json, places_of, reading_state
 from console.cli.lazy import new_group
 from console.cli.output import say, say_json
@@ -162,7 +162,4 @@ def _steer(context: typer.Context, kind: str, sweep_id: str, *, json: bool, **ar
     with reading_state(context) as database:
         known = sweeps.get(database, sweep_id).id
     answer = ask(places_of(context), kind, {"sweep_id": known, **arguments})
-    if json:
-        say_json(asdict(answer))
-    else:
-        say(answer.text)
+    say_answer(answer, json=json)

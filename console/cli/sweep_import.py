@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from console.cli.answering import say_answer
 from console.cli.editions import EditionFlag, EditionName
 from console.cli.invocation import Json, places_of
-from console.cli.output import say, say_json
 
 
 def import_groups(
@@ -47,7 +47,4 @@ def import_groups(
                 "experiment": experiment,
             },
         )
-    if json:
-        say_json(asdict(answer) | {"runs": [asdict(run) for run in found]})
-    else:
-        say(answer.text)
+    say_answer(answer, json=json, runs=[asdict(run) for run in found])

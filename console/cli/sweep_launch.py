@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from console.cli.answering import say_answer
 from console.cli.editions import EditionName
 from console.cli.invocation import Json, places_of
-from console.cli.output import say, say_json
+from console.cli.output import say_json
 from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
@@ -191,10 +192,7 @@ def launch(
         _dry_run(context, form, json=json)
         return
     answer = ask(places_of(context), "sweep.launch", resolve(form, places_of(context)).to_arguments())
-    if json:
-        say_json(asdict(answer))
-    else:
-        say(answer.text)
+    say_answer(answer, json=json)
 
 
 def _ids(given: list[str] | None) -> tuple[str, ...] | None:

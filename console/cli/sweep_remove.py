@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from console.cli.answering import confirm, say_answer
 from console.cli.invocation import Json, places_of, reading_state
-from console.cli.output import say, say_json
 from foundation.problems import UsageProblem
 
 
@@ -35,17 +34,12 @@ def remove(
         loss = loss_of(database, known.id)
     refuse_removal(loss, with_results=with_results)
     if not yes:
-        if not sys.stdin.isatty():
-            raise UsageProblem(
-                f"sweep {known.id} is not removed unasked",
-                f"what would be lost: {loss.in_words()}",
-                "Give --yes to do it.",
-            )
-        say(f"What is lost: {loss.in_words()}.")
-        typer.confirm(f"Remove sweep {known.id}?", abort=True)
+        unasked = UsageProblem(
+            f"sweep {known.id} is not removed unasked",
+            f"what would be lost: {loss.in_words()}",
+            "Give --yes to do it.",
+        )
+        confirm(f"Remove sweep {known.id}?", f"What is lost: {loss.in_words()}.", unasked)
     asked = {"sweep_id": known.id, "with_results": with_results}
     answer = ask(places_of(context), "sweep.remove", asked)
-    if json:
-        say_json(asdict(answer) | {"lost": asdict(loss)})
-    else:
-        say(answer.text)
+    say_answer(answer, json=json, lost=asdict(loss))

@@ -16,20 +16,9 @@ from console.screens import compare_lines
 from console.screens.base import ConsoleScreen
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
-from engine.scoreboard import Comparison, Measure
+from engine.scoreboard import MEASURES_BY_INTEREST, Comparison, Measure
 from foundation.problems import Problem
 from state.database import Database
-
-# What is asked most comes first.
-_MEASURES = (
-    Measure.ANY_MEDAL,
-    Measure.GOLD,
-    Measure.SILVER,
-    Measure.BRONZE,
-    Measure.ABOVE_MEDIAN,
-    Measure.VALID,
-    Measure.SUBMISSION,
-)
 
 
 class CompareScreen(ConsoleScreen):
@@ -75,7 +64,8 @@ class CompareScreen(ConsoleScreen):
 
     def action_measure(self) -> None:
         """Compare by the next measure."""
-        self._measure = _MEASURES[(_MEASURES.index(self._measure) + 1) % len(_MEASURES)]
+        known = MEASURES_BY_INTEREST
+        self._measure = known[(known.index(self._measure) + 1) % len(known)]
         self.ask_again()
 
     def action_everything(self) -> None:

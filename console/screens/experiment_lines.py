@@ -10,20 +10,11 @@ from console.painting import Line, Piece, Pieces, fit, foreign, heading, joined
 from console.screens.run_cell import OUTCOME_ROLES, outcome_sign
 from console.signs import Signs
 from console.theme import Role
-from engine.scoreboard import COLUMNS, Measure, Standing, Trial
+from engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing, Trial
 from engine.scoreboard.insight import Prices, cost_of, effort_of, pass_at_k, stability_of
 from state.lifecycle import FailureClass, Outcome
 
 _CELL = 12
-_MEASURES = {
-    Measure.ANY_MEDAL: "any medal",
-    Measure.GOLD: "gold",
-    Measure.SILVER: "silver",
-    Measure.BRONZE: "bronze",
-    Measure.ABOVE_MEDIAN: "above median",
-    Measure.VALID: "valid",
-    Measure.SUBMISSION: "submission",
-}
 _OUTCOMES = (
     (Measure.GOLD, Outcome.GOLD),
     (Measure.SILVER, Outcome.SILVER),
@@ -82,8 +73,8 @@ def _measures(found: Behind, width: int, signs: Signs) -> list[Line]:
     standings = [("its own", found.row.own), *((name, found.row.columns[name]) for name in COLUMNS)]
     title = "".join(f"{name.capitalize():>{cell}}" for name, _standing in standings)
     made = [Line(((f"  {'mean over seeds, %':<20}{title}", "dim"),))]
-    for measure, word in _MEASURES.items():
-        pieces: list[Piece] = [(f"  {word:<20}", "text")]
+    for measure in MEASURES_BY_INTEREST:
+        pieces: list[Piece] = [(f"  {measure.words:<20}", "text")]
         pieces += [(_measured(standing, measure, cell, signs), "text") for _name, standing in standings]
         made.append(Line(tuple(pieces)))
     return made

@@ -183,16 +183,8 @@ class Intake:
             del self._trouble[attempt.id]
 
     def _record(self, run: Run, attempt: Attempt, kind: str, text: str) -> None:
-        happening = Happening(
-            self._clock.now(),
-            kind,
-            text,
-            sweep_id=run.sweep_id,
-            run_id=run.id,
-            attempt_id=attempt.id,
-            competition_id=run.competition_id,
-        )
-        events.append(self._database, happening)
+        now = self._clock.now()
+        events.append(self._database, Happening.to_run(run, now, kind, text, attempt_id=attempt.id))
 
 
 def _size(path: Path) -> int:

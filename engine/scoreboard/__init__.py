@@ -9,13 +9,14 @@ from engine.scoreboard.comparison import Comparison, Difference, Duel, Side, com
 from engine.scoreboard.disclosure import Disclosure, disclose
 from engine.scoreboard.evidence import Conditions, Evidence, Trial
 from engine.scoreboard.experiments import find_evidence, own_evidence
-from engine.scoreboard.model import COLUMNS, Cell, Measure, Result, Row, Standing
+from engine.scoreboard.model import COLUMNS, MEASURES_BY_INTEREST, Cell, Measure, Result, Row, Standing
 from engine.scoreboard.published import published_rows
 from engine.scoreboard.row_text import RowFormat, row_text
 from engine.scoreboard.rows import imported_rows, own_rows, row_of
 
 __all__ = [
     "COLUMNS",
+    "MEASURES_BY_INTEREST",
     "Cell",
     "Comparison",
     "Conditions",

@@ -27,6 +27,23 @@ class Measure(StrEnum):
     BRONZE = "bronze"
     ANY_MEDAL = "any_medal"
 
+    @property
+    def words(self) -> str:
+        """Its name for people."""
+        return self.value.replace("_", " ")
+
+
+# What is asked most comes first.
+MEASURES_BY_INTEREST = (
+    Measure.ANY_MEDAL,
+    Measure.GOLD,
+    Measure.SILVER,
+    Measure.BRONZE,
+    Measure.ABOVE_MEDIAN,
+    Measure.VALID,
+    Measure.SUBMISSION,
+)
+
 
 @dataclass(frozen=True)
 class Result:

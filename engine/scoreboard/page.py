@@ -20,22 +20,13 @@ from engine.scoreboard.insight import (
     pass_at_k,
     stability_of,
 )
-from engine.scoreboard.model import COLUMNS, Cell, Measure, Row
+from engine.scoreboard.model import COLUMNS, MEASURES_BY_INTEREST, Cell, Measure, Row
 from engine.scoreboard.plots import plots_of
 from engine.scoreboard.svg import draw
 
 # Where the log of a trial lies; None where there is none.
 FindLog = Callable[[Trial], Path | None]
 
-_SHOWN = (
-    Measure.ANY_MEDAL,
-    Measure.GOLD,
-    Measure.SILVER,
-    Measure.BRONZE,
-    Measure.ABOVE_MEDIAN,
-    Measure.VALID,
-    Measure.SUBMISSION,
-)
 _BAD = frozenset(
     {"invalid", "no submission", "timeout", "memory", "disk", "crash", "unknown", "infrastructure"}
 )
@@ -159,7 +150,7 @@ def _mean(row: Row) -> float:
 
 
 def _groups(groups: Sequence[Group]) -> str:
-    names = [measure.value.replace("_", " ") for measure in _SHOWN]
+    names = [measure.words for measure in MEASURES_BY_INTEREST]
     lines = [
         (
             group.name,
@@ -176,7 +167,7 @@ def _groups(groups: Sequence[Group]) -> str:
 
 
 def _measures(measures: Mapping[Measure, Cell]) -> tuple[str, ...]:
-    return tuple(str(measures[measure]) if measures else "-" for measure in _SHOWN)
+    return tuple(str(measures[measure]) if measures else "-" for measure in MEASURES_BY_INTEREST)
 
 
 def _interval(measures: Mapping[Measure, Cell]) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
+from typing import Any
 
 from engine.scoreboard.disclosure import Disclosure
 from engine.scoreboard.harmless import visible
@@ -169,19 +170,24 @@ def row_document(row: Row, disclosure: Disclosure) -> dict[str, object]:
             name: {
                 "covered": standing.covered,
                 "of": standing.of,
-                "measures": {
-                    measure.value: {
-                        "mean": cell.mean,
-                        "sem": cell.sem,
-                        "seeds": cell.n,
-                        "interval_95": list(cell.interval()),
-                    }
-                    for measure, cell in _measures(standing).items()
-                },
+                "measures": measures_document(_measures(standing)),
             }
             for name, standing in columns.items()
         },
         "disclosure": asdict(disclosure),
+    }
+
+
+def measures_document(measures: Mapping[Measure, Cell]) -> dict[str, Any]:
+    """Percentages as JSON has them, by the measures' names."""
+    return {
+        measure.value: {
+            "mean": cell.mean,
+            "sem": cell.sem,
+            "seeds": cell.n,
+            "interval_95": list(cell.interval()),
+        }
+        for measure, cell in measures.items()
     }
 
 

@@ -167,16 +167,10 @@ class RequestDesk:
         attempt = runs.latest_attempt(self._database, run.id)
         assert attempt is not None  # a live run has one
         launching.ask_to_stop(self._places.state_dir, attempt, Stop(by, now))
-        happening = Happening(
-            now,
-            "run.stop_requested",
-            f"stop requested by {by}",
-            sweep_id=run.sweep_id,
-            run_id=run.id,
-            attempt_id=attempt.id,
-            competition_id=run.competition_id,
+        text = f"stop requested by {by}"
+        events.append(
+            self._database, Happening.to_run(run, now, "run.stop_requested", text, attempt_id=attempt.id)
         )
-        events.append(self._database, happening)
 
     def _classify(self, arguments: Arguments, by: str) -> Answer:
         chosen = arguments.integers("run_ids")
