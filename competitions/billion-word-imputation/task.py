@@ -1,13 +1,14 @@
 """Billion Word Imputation: sentences drawn from a stream, one word taken out of each, scored by edit distance."""
 
 import io
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import IO
 
 import numpy as np
 
-from competitions.kit import archives, checks, placing
+from competitions.kit import archives, checks
 from competitions.kit.metrics.edits import edit_distances
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
@@ -21,7 +22,7 @@ STEP = 1 << 20
 
 def prepare(job: Preparation) -> None:
     """Draw about one line in a hundred for the test part and take a word out of it."""
-    holed = job.scratch / TEST
+    holed = job.private / "sample_submission.csv"
     with ExitStack() as stack:
         train = stack.enter_context(archives.new_member(job.public / f"{TRAIN}.zip", TRAIN))
         test = stack.enter_context(holed.open("wb"))
@@ -29,9 +30,8 @@ def prepare(job: Preparation) -> None:
         test.write(HEADER)
         answers.write(HEADER)
         _divide(job, train, test, answers)
-    placing.copy_file(job, holed, job.private / "sample_submission.csv")
-    with archives.new_member(job.public / f"{TEST}.zip", TEST) as stream:
-        stream.write(holed.read_bytes())
+    with archives.new_member(job.public / f"{TEST}.zip", TEST) as stream, holed.open("rb") as content:
+        shutil.copyfileobj(content, stream)
 
 
 def _divide(job: Preparation, train: IO[bytes], test: IO[bytes], answers: IO[bytes]) -> None:

@@ -1,6 +1,7 @@
 """Denoising Dirty Documents: a split of scanned pages, scored by RMSE over all pixels."""
 
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterable
+from pathlib import PurePosixPath
 
 from competitions.kit import archives, checks, metrics, pngs, splits
 from competitions.task import Grading, Preparation
@@ -15,15 +16,16 @@ def prepare(job: Preparation) -> None:
     split = splits.shuffled(len(names), job.number("test_size"), job.integer("seed"))
     held_out = sorted(PurePosixPath(names[place]).name for place in split.test)
     targets = {f"{DIRTY}/{name}": job.public / "test" / name for name in held_out}
-    answers = {f"{CLEAN}/{name}": job.scratch / "clean" / name for name in held_out}
-    for folder, elsewhere in ((DIRTY, targets), (CLEAN, answers)):
-        archive = job.source(f"{folder}.zip")
-        kept = {name: job.public / archives.safe_path(name) for name in archives.files_in(archive)}
+    cleaned = job.source(f"{CLEAN}.zip")
+    answers = [f"{CLEAN}/{name}" for name in held_out]
+    for archive, elsewhere in ((pages, targets), (cleaned, {})):
+        names = [name for name in archives.files_in(archive) if name not in answers]
+        kept = {name: job.public / archives.safe_path(name) for name in names}
         archives.extract_as(job, archive, kept | elsewhere)
-    _write_pixels(job, list(answers.values()))
+    _write_pixels(job, zip(held_out, archives.read_members(cleaned, answers), strict=True))
 
 
-def _write_pixels(job: Preparation, pages: list[Path]) -> None:
+def _write_pixels(job: Preparation, pages: Iterable[tuple[str, bytes]]) -> None:
     levels = [repr(level / 255) for level in range(256)]  # as few as 256 different values
     targets = [job.private / "answers.csv", job.public / "sampleSubmission.csv"]
     for target in targets:
@@ -31,9 +33,9 @@ def _write_pixels(job: Preparation, pages: list[Path]) -> None:
     with targets[0].open("w", newline="\n") as answers, targets[1].open("w", newline="\n") as sample:
         for stream in (answers, sample):
             stream.write("id,value\n")
-        for page in pages:
-            for row, cells in enumerate(pngs.grey_levels(page).tolist(), start=1):
-                start = f"{page.stem}_{row}_"
+        for name, content in pages:
+            for row, cells in enumerate(pngs.grey_levels(content, name).tolist(), start=1):
+                start = f"{PurePosixPath(name).stem}_{row}_"
                 answers.writelines(
                     [f"{start}{column},{levels[cell]}\n" for column, cell in enumerate(cells, start=1)]
                 )

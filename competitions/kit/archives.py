@@ -6,7 +6,7 @@ import shutil
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -95,30 +95,24 @@ def _by_name(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return {info.filename: info for info in archive.infolist()}
 
 
-def extract(
-    job: Preparation, path: RawPath, target: Path, *, only: Callable[[str], bool] | None = None
-) -> Path:
-    """Take files out of a zip into a folder under their own names, and return the folder."""
-    extract_as(
-        job, path, {name: target / safe_path(name) for name in files_in(path) if only is None or only(name)}
-    )
-    target.mkdir(parents=True, exist_ok=True)
-    return target
-
-
-def extracted_file(job: Preparation, path: RawPath, name: str) -> Path:
-    """Take one file out of a zip into the job's scratch folder; it may lie in a folder of the zip."""
-    target = job.scratch / f"{path.name}.members" / name
-    extract_as(job, path, {_full_name(path, name): target})
-    return target
-
-
 @contextmanager
 def opened_member(path: RawPath, name: str) -> Iterator[IO[bytes]]:
     """Open one file of a zip to be read once from where it lies; it may lie in a folder of the zip."""
     full_name = _full_name(path, name)
     with opened(path) as archive, archive.open(_regular(_by_name(archive), path, full_name)) as stream:
         yield stream
+
+
+def read_members(path: RawPath, names: Iterable[str]) -> Iterator[bytes]:
+    """The bytes of each of the named files of a zip, one after another.
+
+    Raises:
+        DataProblem: a member is missing, is a link, is damaged, or inflates to more than it says.
+    """
+    with opened(path) as archive:
+        members = _by_name(archive)
+        for name in names:
+            yield archive.read(_regular(members, path, name))
 
 
 def member_size(path: RawPath, name: str) -> int:

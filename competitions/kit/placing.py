@@ -8,9 +8,11 @@ import os
 import time
 from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from io import FileIO
 from pathlib import Path
 from typing import cast
 
+from competitions.kit.archives import create_empty
 from competitions.kit.raw_files import is_regular, walk
 from competitions.kit.zip_path import ZipPath
 from competitions.raw import RawPath
@@ -62,6 +64,24 @@ def place(
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def move(job: Preparation, pairs: Iterable[tuple[Path, Path]], what: str = "files") -> None:
+    """Bring each first file, which lies in the scratch folder, to each second path, as `place` does anew.
+
+    Each goes as soon as it is where it belongs. It is not just renamed: the file system would know it still
+    by the number that it got among its old neighbours. Nor may another one get that number.
+    """
+    wanted = sorted(pairs, key=lambda pair: str(pair[1]))
+    for folder in {target.parent for _, target in wanted}:
+        folder.mkdir(parents=True, exist_ok=True)
+    create_empty(target for _, target in wanted)
+    for done, (source, target) in enumerate(wanted, start=1):
+        with source.open("rb", buffering=0) as taken, target.open("wb", buffering=0) as given:
+            _copy(taken, given)
+        source.unlink()
+        if done % _BATCH == 0 or done == len(wanted):
+            job.progress(what, done, len(wanted))
 
 
 def _workers(source: RawPath, *, waited: bool) -> int:
@@ -175,10 +195,14 @@ def _place_file(source: Path, target: Path, may_link: bool) -> None:
         else:
             return
     with source.open("rb", buffering=0) as taken, target.open("xb", buffering=0) as given:
-        try:
-            fcntl.ioctl(given.fileno(), _FICLONE, taken.fileno())
-        except OSError as error:
-            if error.errno not in _NO_CLONE:
-                raise
-            while os.sendfile(given.fileno(), taken.fileno(), None, _MOST_SENT):
-                pass
+        _copy(taken, given)
+
+
+def _copy(taken: FileIO, given: FileIO) -> None:
+    try:
+        fcntl.ioctl(given.fileno(), _FICLONE, taken.fileno())
+    except OSError as error:
+        if error.errno not in _NO_CLONE:
+            raise
+        while os.sendfile(given.fileno(), taken.fileno(), None, _MOST_SENT):
+            pass

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from competitions.raw import RawPath
 from foundation.problems import DataProblem
 
 Levels = npt.NDArray[np.uint8]
@@ -45,18 +44,18 @@ class _Header:
         return max(1, self.samples * self.depth // 8)
 
 
-def grey_levels(path: RawPath) -> Levels:
-    """The picture in 256 levels of grey, one row per row; colours are weighted, transparency is ignored.
+def grey_levels(content: bytes, name: str) -> Levels:
+    """A picture in 256 levels of grey, one row per row; colours are weighted, transparency is ignored.
 
     Raises:
-        DataProblem: the file is damaged, or of a kind that is not read: interlaced, or 16 bits deep.
+        DataProblem: the file of this name is damaged, or of a kind that is not read: interlaced, or 16 bits deep.
     """
     try:
-        header, palette, packed = _chunks(path.read_bytes())
+        header, palette, packed = _chunks(content)
         rows = _unfiltered(header, zlib.decompress(packed))
-    except (OSError, ValueError, KeyError, struct.error, zlib.error) as error:
+    except (ValueError, KeyError, struct.error, zlib.error) as error:
         raise DataProblem(
-            f"{path.name} cannot be read as a PNG picture",
+            f"{name} cannot be read as a PNG picture",
             str(error),
             "Download the competition's data again.",
         ) from error

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import lzma
 import os
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,9 +19,11 @@ from foundation.problems import DataProblem
 
 if TYPE_CHECKING:
     import py7zr
-    from py7zr.io import WriterFactory
+    from _typeshed import ReadableBuffer
 
 _STEP = 1000
+
+Target = io.BufferedIOBase | io.RawIOBase
 
 
 @contextmanager
@@ -56,34 +59,51 @@ def extract_as(job: Preparation, path: RawPath, targets: Mapping[str, Path]) -> 
     Raises:
         DataProblem: the archive is damaged or lacks a member.
     """
-    present = set(files_in(path))
-    missing = [name for name in targets if name not in present]
-    if missing:
-        raise DataProblem(
-            f"{path} is incomplete", f"it holds no {missing[0]}", "Download the competition's data again."
-        )
+    _expect(path, targets)
     for folder in {target.parent for target in targets.values()}:
         folder.mkdir(parents=True, exist_ok=True)
     create_empty(targets.values())
+    left = {safe_path(name).as_posix(): target for name, target in targets.items()}
+    done = 0
+
+    def opened_target(name: str) -> Target:
+        nonlocal done
+        target = left.pop(name).open("wb")
+        done += 1
+        if done % _STEP == 0 or done == len(targets):
+            job.progress(path.name, done, len(targets))
+        return target
+
     if targets:
-        by_name = {safe_path(name).as_posix(): target for name, target in targets.items()}
-        with opened(path) as archive, ExitStack() as stack:
-            archive.extract(targets=list(targets), factory=_writers(job, path, by_name, stack))
+        _take(path, list(targets), opened_target)
 
 
-def extracted_file(job: Preparation, path: RawPath, name: str) -> Path:
-    """Take one file out of a 7z into the job's scratch folder; it may lie in a folder of the 7z."""
+def read(path: RawPath, name: str, *, most: int | None = None) -> bytes:
+    """One file of a 7z; it may lie in a folder there.
+
+    Args:
+        path: the 7z.
+        name: the file.
+        most: keep no more than so many of its first bytes; damage behind them is found even so.
+
+    Raises:
+        DataProblem: the archive is damaged or lacks the file.
+    """
     full_name = next((found for found in files_in(path) if found.rpartition("/")[2] == name), name)
-    target = job.scratch / f"{path.name}.members" / name
-    extract_as(job, path, {full_name: target})
-    return target
+    _expect(path, [full_name])
+    head = _Head(most)
+    _take(path, [full_name], {safe_path(full_name).as_posix(): head}.pop)
+    return bytes(head.content)
 
 
-def pack(job: Preparation, target: Path, files: Mapping[str, Path], *, compressed: bool = True) -> None:
-    """Make a 7z of files under the given names; pictures are better stored than compressed again.
+def pack(
+    job: Preparation, target: Path, files: Mapping[str, Path | bytes], *, compressed: bool = True
+) -> None:
+    """Make a 7z of contents, and of files and folders that lie in the scratch folder, under the given names.
 
-    It is compressed lightly: the usual strength takes minutes for what agents unpack once. Members are put
-    in the order of their names, and files get one time: how they came may tell of which class they are.
+    Files are removed as soon as they are in it. Pictures are better stored than compressed again; other
+    things are compressed lightly: the usual strength takes minutes for what agents unpack once. Members are
+    put in the order of their names, and files get one time: how they came may tell of which class they are.
     """
     import py7zr
 
@@ -91,26 +111,60 @@ def pack(job: Preparation, target: Path, files: Mapping[str, Path], *, compresse
     filters = [{"id": py7zr.FILTER_LZMA2, "preset": 1} if compressed else {"id": py7zr.FILTER_COPY}]
     with py7zr.SevenZipFile(target, "x", filters=filters) as archive:
         now = time.time_ns()
-        for done, (name, path) in enumerate(sorted(files.items()), start=1):
-            os.utime(path, ns=(now, now))
-            archive.write(path, name)
+        for done, (name, content) in enumerate(sorted(files.items()), start=1):
+            if isinstance(content, bytes):
+                archive.writestr(content, name)
+            else:
+                os.utime(content, ns=(now, now))
+                archive.write(content, name)
+                if content.is_file():
+                    content.unlink()
             if done % _STEP == 0 or done == len(files):
                 job.progress(target.name, done, len(files))
 
 
-def _writers(job: Preparation, path: RawPath, targets: Mapping[str, Path], stack: ExitStack) -> WriterFactory:
+class _Head(io.RawIOBase):
+    """Keeps the first bytes of what is written to it."""
+
+    def __init__(self, most: int | None) -> None:
+        super().__init__()
+        self.content = bytearray()
+        self._most = most
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: ReadableBuffer) -> int:
+        with memoryview(content) as view:
+            self.content += view if self._most is None else view[: max(self._most - len(self.content), 0)]
+            return len(view)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        del offset, whence  # py7zr goes back to the start before it closes
+        return 0
+
+
+def _expect(path: RawPath, names: Iterable[str]) -> None:
+    present = set(files_in(path))
+    missing = next((name for name in names if name not in present), None)
+    if missing is not None:
+        raise DataProblem(
+            f"{path} is incomplete", f"it holds no {missing}", "Download the competition's data again."
+        )
+
+
+def _take(path: RawPath, names: list[str], target_of: Callable[[str], Target]) -> None:
+    """Write each named file to what its name stands for, which is closed then; no name stands for two."""
     from py7zr.io import Py7zIO, WriterFactory
 
-    left = dict(targets)
-
     class Writer(Py7zIO):
-        def __init__(self, target: Path) -> None:
-            self._stream = target.open("wb")
+        def __init__(self, target: Target) -> None:
+            self._stream = target
             self._size = 0
 
         def write(self, s: bytes | bytearray) -> int:
             self._size += len(s)
-            return self._stream.write(s)
+            return self._stream.write(s) or 0
 
         def read(self, size: int | None = None) -> bytes:  # noqa: ARG002 py7zr's interface
             raise OSError("what is taken out is written only")
@@ -128,18 +182,13 @@ def _writers(job: Preparation, path: RawPath, targets: Mapping[str, Path], stack
             self._stream.close()
 
     class Writers(WriterFactory):
-        def __init__(self) -> None:
-            self._done = 0
-
         def create(self, filename: str) -> Py7zIO:
             try:
-                writer = Writer(left.pop(filename))
-                stack.callback(writer.close)  # py7zr leaves the one at which it fails open
+                writer = Writer(target_of(filename))
             except KeyError:
                 raise DataProblem(f"{path} was not taken", f"it holds {filename} twice") from None
-            self._done += 1
-            if self._done % _STEP == 0 or self._done == len(targets):
-                job.progress(path.name, self._done, len(targets))
+            stack.callback(writer.close)  # py7zr leaves the one at which it fails open
             return writer
 
-    return Writers()
+    with opened(path) as archive, ExitStack() as stack:
+        archive.extract(targets=names, factory=Writers())

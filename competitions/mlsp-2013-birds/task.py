@@ -1,5 +1,6 @@
 """MLSP 2013 Birds: recordings and what was computed of them, renumbered, scored by pooled ROC AUC."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,6 @@ Lines = list[tuple[int, str]]
 
 def prepare(job: Preparation) -> None:
     """Keep what Kaggle had for training under new numbers, and hold some recordings out."""
-    archives.extract(job, job.source(ARCHIVE), job.scratch, only=lambda name: name.endswith(".txt"))
     folds = _lines(job, FOLDS)
     numbers = {old: new for new, old in enumerate(old for old, fold in folds if int(fold) == 0)}
     test = _held_out(job, len(numbers))
@@ -64,12 +64,12 @@ def _held_out(job: Preparation, recordings: int) -> set[int]:
 
 def _lines(job: Preparation, name: str) -> Lines:
     """The number that each line but the first starts with, and what stands behind its comma."""
-    path = job.scratch / Path(ARCHIVE).stem / name
+    (content,) = archives.read_members(job.source(ARCHIVE), [f"{Path(ARCHIVE).stem}/{name}"])
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")[1:]
+        lines = io.TextIOWrapper(io.BytesIO(content), "utf-8").read().split("\n")[1:]
         rows = [line.partition(",") for line in lines if line.strip()]
         return [(int(number), rest) for number, _, rest in rows]
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise DataProblem(
             f"{job.source(ARCHIVE)}: {name} cannot be read",
             str(error),

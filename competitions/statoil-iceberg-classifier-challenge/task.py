@@ -1,27 +1,28 @@
 """Statoil Iceberg Classifier: a row split of radar patches in JSON, scored by binary log loss."""
 
+import io
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, metrics, records, sevenzip, splits, tables
+from competitions.kit import checks, metrics, sevenzip, splits, tables
 from competitions.kit.splits import Split
+from competitions.raw import RawPath
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
 UNKNOWN = "na"  # what stands for an angle that was not recorded
-HEAD = 1 << 22  # characters, of which a patch takes 150,000
+HEAD = 1 << 22  # bytes, of which a patch takes 150,000
 
 Record = dict[str, Any]
 
 
 def prepare(job: Preparation) -> None:
     """Split the labelled patches; those for test have the fields of Kaggle's own."""
-    patches = _read(sevenzip.extracted_file(job, job.source("train.json.7z"), "train.json"))
-    fields = _fields(sevenzip.extracted_file(job, job.source("test.json.7z"), "test.json"))
+    patches = _read(job.source("train.json.7z"), "train.json")
+    fields = _fields(job.source("test.json.7z"), "test.json")
     if job.corrected:
         split = _by_angle(job, [each["inc_angle"] for each in patches])
     else:
@@ -31,12 +32,15 @@ def prepare(job: Preparation) -> None:
     sample = answers.assign(is_iceberg=0.5)
     tables.write_csv(answers, job.private / "test.csv")
     tables.write_csv(sample, job.private / "sample_submission.csv")
-    made = {name: job.scratch / name for name in ("train.json", "test.json", "sample_submission.csv")}
-    records.write_json(made["train.json"], train)
-    records.write_json(made["test.json"], [{field: each[field] for field in fields} for each in test])
-    tables.write_csv(sample, made["sample_submission.csv"])
-    for name, content in made.items():
-        sevenzip.pack(job, job.public / f"{name}.7z", {name: content})
+    _pack(job, "train.json", json.dumps(train).encode())
+    _pack(job, "test.json", json.dumps([{field: each[field] for field in fields} for each in test]).encode())
+    table = io.BytesIO()
+    tables.write_csv(sample, table)
+    _pack(job, "sample_submission.csv", table.getvalue())
+
+
+def _pack(job: Preparation, name: str, content: bytes) -> None:
+    sevenzip.pack(job, job.public / f"{name}.7z", {name: content})
 
 
 def _by_angle(job: Preparation, angles: list[Any]) -> Split:
@@ -48,25 +52,24 @@ def _by_angle(job: Preparation, angles: list[Any]) -> Split:
     return Split(np.setdiff1d(np.arange(len(angles)), test), test)
 
 
-def _read(path: Path) -> list[Record]:
+def _read(path: RawPath, name: str) -> list[Record]:
     try:
-        patches: list[Record] = records.read_json(path)
+        patches: list[Record] = json.loads(sevenzip.read(path, name).decode())
         if all({"id", "inc_angle", "is_iceberg", "band_1", "band_2"} <= patch.keys() for patch in patches):
             return patches
     except (ValueError, TypeError, AttributeError) as error:
-        raise DataProblem(f"{path.name} cannot be read as JSON", str(error), "Download it again.") from error
-    raise DataProblem(f"{path.name} is not as known", "a patch lacks a field", "Download it again.")
+        raise DataProblem(f"{name} cannot be read as JSON", str(error), "Download it again.") from error
+    raise DataProblem(f"{name} is not as known", "a patch lacks a field", "Download it again.")
 
 
-def _fields(path: Path) -> list[str]:
-    """The fields of the first patch, without reading the gigabyte behind it."""
-    with path.open(encoding="utf-8") as stream:
-        head = stream.read(HEAD)
+def _fields(path: RawPath, name: str) -> list[str]:
+    """The fields of the first patch, without holding the gigabyte behind it."""
     try:
+        head = sevenzip.read(path, name, most=HEAD).decode("utf-8", "ignore")  # its last letter may be cut
         first, _ = json.JSONDecoder().raw_decode(head, head.index("{"))
         return list(first)
     except ValueError as error:
-        raise DataProblem(f"{path.name} cannot be read as JSON", str(error), "Download it again.") from error
+        raise DataProblem(f"{name} cannot be read as JSON", str(error), "Download it again.") from error
 
 
 def grade(case: Grading) -> float:

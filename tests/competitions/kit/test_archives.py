@@ -11,7 +11,7 @@ import pytest
 
 from competitions.kit import archives, zipdirectory
 from competitions.kit.zipwriter import ZipWriter
-from competitions.task import silent
+from competitions.task import Preparation, silent
 from foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 
@@ -23,6 +23,12 @@ def make_zip(path: Path, members: dict[str, bytes], method: int = zipfile.ZIP_DE
         for name, content in members.items():
             archive.writestr(name, content)
     return path
+
+
+def extract_all(job: Preparation, path: Path, target: Path) -> None:
+    """Take out what a zip holds, under its own names."""
+    names = archives.files_in(path)
+    archives.extract_as(job, path, {name: target / archives.safe_path(name) for name in names})
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
@@ -111,13 +117,17 @@ def test_a_missing_member_is_named(make_job: MakeJob, tmp_path: Path) -> None:
     with pytest.raises(DataProblem, match=r"holds no b\.jpg"):
         archives.repack(make_job(), source, tmp_path / "t.zip", ["b.jpg"])
     with pytest.raises(DataProblem, match=r"holds no b\.jpg"):
-        archives.extracted_file(make_job(), source, "b.jpg")
+        archives.member_size(source, "b.jpg")
+    with pytest.raises(DataProblem, match=r"holds no b\.jpg"), archives.opened_member(source, "b.jpg"):
+        pass
+    with pytest.raises(DataProblem, match=r"holds no b\.jpg"):
+        list(archives.read_members(source, ["a", "b.jpg"]))
 
 
 def test_what_is_no_zip_is_named(make_job: MakeJob, tmp_path: Path) -> None:
     (tmp_path / "s.zip").write_bytes(b"<html>log in first</html>")
     with pytest.raises(DataProblem, match=r"s\.zip cannot be read as a zip"):
-        archives.extract(make_job(), tmp_path / "s.zip", tmp_path / "out")
+        extract_all(make_job(), tmp_path / "s.zip", tmp_path / "out")
 
 
 def test_a_damaged_member_is_told(make_job: MakeJob, tmp_path: Path) -> None:
@@ -126,14 +136,14 @@ def test_a_damaged_member_is_told(make_job: MakeJob, tmp_path: Path) -> None:
     content[500] ^= 0xFF
     source.write_bytes(content)
     with pytest.raises(DataProblem, match="cannot be read as a zip"):
-        archives.extract(make_job(), source, tmp_path / "out")
+        extract_all(make_job(), source, tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "..\\x"])
 def test_no_member_leaves_its_folder(make_job: MakeJob, tmp_path: Path, name: str) -> None:
     source = make_zip(tmp_path / "s.zip", {name: b"1"})
     with pytest.raises(DataProblem, match="outside"):
-        archives.extract(make_job(), source, tmp_path / "out")
+        extract_all(make_job(), source, tmp_path / "out")
 
 
 def test_a_link_is_not_taken(make_job: MakeJob, tmp_path: Path) -> None:
@@ -142,7 +152,7 @@ def test_a_link_is_not_taken(make_job: MakeJob, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "s.zip", "w") as archive:
         archive.writestr(link, "/etc/passwd")
     with pytest.raises(DataProblem, match="is a link"):
-        archives.extract(make_job(), tmp_path / "s.zip", tmp_path / "out")
+        extract_all(make_job(), tmp_path / "s.zip", tmp_path / "out")
 
 
 def test_a_member_that_claims_to_inflate_beyond_measure_is_not_taken(
@@ -150,7 +160,7 @@ def test_a_member_that_claims_to_inflate_beyond_measure_is_not_taken(
 ) -> None:
     source = make_zip(tmp_path / "s.zip", {"a": b"0" * 4_000_000}, zipfile.ZIP_BZIP2)
     with pytest.raises(DataProblem, match="beyond all measure"):
-        archives.extract(make_job(), source, tmp_path / "out")
+        extract_all(make_job(), source, tmp_path / "out")
 
 
 def test_many_members_are_extracted_in_parallel(make_job: MakeJob, tmp_path: Path) -> None:
@@ -158,15 +168,24 @@ def test_many_members_are_extracted_in_parallel(make_job: MakeJob, tmp_path: Pat
     source = make_zip(tmp_path / "s.zip", members)
     told: list[tuple[int, int]] = []
     job = make_job(progress=lambda what, done, total: told.append((done, total)))
-    out = archives.extract(job, source, tmp_path / "out", only=lambda name: name != "d0/0.txt")
+    out = tmp_path / "out"
+    archives.extract_as(job, source, {name: out / name for name in members if name != "d0/0.txt"})
     found = {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*.txt")}
     assert found == {name: content for name, content in members.items() if name != "d0/0.txt"}
     assert told[-1] == (1499, 1499)
 
 
-def test_a_file_is_found_in_whatever_folder_of_the_zip_it_lies(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_file_is_found_in_whatever_folder_of_the_zip_it_lies(tmp_path: Path) -> None:
     source = make_zip(tmp_path / "s.zip", {"deep/er/train.csv": b"a\n"})
-    assert archives.extracted_file(make_job(), source, "train.csv").read_bytes() == b"a\n"
+    assert archives.member_size(source, "train.csv") == 2
+    with archives.opened_member(source, "train.csv") as stream:
+        assert stream.read() == b"a\n"
+
+
+def test_members_are_read_one_after_another(tmp_path: Path) -> None:
+    members = {"a": NOISE, "deep/b": b"b", "c": b""}
+    source = make_zip(tmp_path / "s.zip", members)
+    assert list(archives.read_members(source, ["c", "a", "deep/b"])) == [b"", NOISE, b"b"]
 
 
 def test_files_come_into_being_in_the_order_asked_for(

@@ -44,6 +44,24 @@ def test_files_whose_old_neighbours_tell_their_class_are_not_linked(
         assert new.stat().st_nlink == old.stat().st_nlink == 1
 
 
+def test_what_is_moved_comes_into_being_in_the_order_of_its_new_names_and_is_gone_from_its_old_place(
+    make_job: MakeJob, created: list[str]
+) -> None:
+    job = make_job()
+    pairs = [
+        (job.scratch / name, job.public / "deep" / new) for name, new in (("b", "1"), ("a", "3"), ("c", "2"))
+    ]
+    for old, _ in pairs:
+        old.write_text(old.name)
+    before = {old.stat().st_ino for old, _ in pairs}
+    made = len(created)
+    placing.move(job, pairs)
+    assert created[made:] == ["1", "2", "3"]
+    assert before.isdisjoint(new.stat().st_ino for _, new in pairs)
+    assert [new.read_text() for _, new in pairs] == ["b", "a", "c"]
+    assert not list(job.scratch.iterdir())
+
+
 def test_a_missing_file_is_named(make_job: MakeJob) -> None:
     job = make_job()
     with pytest.raises(DataProblem, match=r"77\.jpg is missing"):

@@ -45,8 +45,11 @@ def test_files_come_into_being_in_the_order_asked_for(
     assert created == ["0.wav", "1.wav", "2.wav"]
 
 
-def test_one_file_is_found_in_any_folder(archive: Path, make_job: MakeJob) -> None:
-    assert sevenzip.extracted_file(make_job(), archive, "b.wav").read_bytes() == b"b"
+def test_one_file_is_found_in_any_folder_and_read_as_far_as_it_is_wanted(archive: Path) -> None:
+    assert sevenzip.read(archive, "b.wav") == b"b"
+    assert sevenzip.read(archive, "a.wav") == CONTENT["all/a.wav"]
+    assert sevenzip.read(archive, "all/empty.wav") == b""
+    assert sevenzip.read(archive, "a.wav", most=7) == b"a" * 7
 
 
 @pytest.mark.parametrize("name", ["all/gone.wav", "all/link.wav"])
@@ -55,6 +58,8 @@ def test_what_is_no_file_of_the_archive_is_named(
 ) -> None:
     with pytest.raises(DataProblem, match=f"holds no {name}"):
         sevenzip.extract_as(make_job(), archive, {name: tmp_path / "x"})
+    with pytest.raises(DataProblem, match=f"holds no {name}"):
+        sevenzip.read(archive, name)
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "zip"])
@@ -66,13 +71,18 @@ def test_a_damaged_archive_is_named(damage: str, archive: Path, make_job: MakeJo
     )
     with pytest.raises(DataProblem, match=r"raw\.7z cannot be read as a 7z"):
         sevenzip.extract_as(make_job(), archive, {"all/a.wav": tmp_path / "x"})
+    with pytest.raises(DataProblem, match=r"raw\.7z cannot be read as a 7z"):
+        sevenzip.read(archive, "a.wav", most=7)
 
 
 @pytest.mark.parametrize("compressed", [True, False])
 def test_made_archives_hold_what_they_are_told(compressed: bool, make_job: MakeJob, tmp_path: Path) -> None:
     (tmp_path / "a.jpg").write_bytes(b"a" * 50_000)
     target = tmp_path / "made" / "x.7z"
-    sevenzip.pack(make_job(), target, {"train/1.jpg": tmp_path / "a.jpg"}, compressed=compressed)
-    assert sevenzip.files_in(target) == ["train/1.jpg"]
-    assert sevenzip.extracted_file(make_job(), target, "1.jpg").read_bytes() == b"a" * 50_000
+    contents = {"train/1.jpg": tmp_path / "a.jpg", "0.json": b"{}"}
+    sevenzip.pack(make_job(), target, contents, compressed=compressed)
+    assert sevenzip.files_in(target) == ["0.json", "train/1.jpg"]
+    assert sevenzip.read(target, "1.jpg") == b"a" * 50_000
+    assert sevenzip.read(target, "0.json") == b"{}"
     assert (target.stat().st_size < 50_000) == compressed
+    assert not (tmp_path / "a.jpg").exists()
