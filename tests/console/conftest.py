@@ -15,6 +15,7 @@ from console.app import ConsoleApp
 from console.config import Settings
 from console.model.condition import Health
 from console.theme import DARK, Palette
+from engine.control import Answer
 from engine.control.status import lock_path
 from engine.places import Places
 from foundation.locks import FileLock
@@ -62,6 +63,19 @@ class Desk:
         """What is on the screen, line by line."""
         strips = self.app.screen._compositor.render_strips()
         return "\n".join(strip.text.rstrip() for strip in strips)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    """What the engine was asked for, which it answers at once."""
+    requests: list[tuple[str, dict[str, Any]]] = []
+
+    def ask(places: Places, kind: str, arguments: dict[str, Any]) -> Answer:
+        requests.append((kind, arguments))
+        return Answer("done as you asked")
+
+    monkeypatch.setattr("engine.control.ask", ask)
+    return requests
 
 
 OpenDesk = Callable[..., AbstractAsyncContextManager[Desk]]

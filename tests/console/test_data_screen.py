@@ -5,11 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from competitions import registry
-from engine import control
-from engine.control import Answer
 from engine.datasets.sources import CHECKSUM, DOWNLOAD
 from engine.places import Places
 from state import datasets
@@ -20,19 +16,6 @@ from tests.console.worlds import World
 
 LOW = registry.splits()["low"]
 PREPARED, DOWNLOADING, PREPARING, REFUSED, GONE, FAILED, WAITING, ABSENT = LOW[1], *LOW[2:8], LOW[10]
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
-    """What the console asks of the engine."""
-    requests: list[tuple[str, dict[str, Any]]] = []
-
-    def ask(places: Places, kind: str, arguments: dict[str, Any]) -> Answer:
-        requests.append((kind, arguments))
-        return Answer("done as you asked")
-
-    monkeypatch.setattr(control, "ask", ask)
-    return requests
 
 
 def about(*names: str, edition: str = "v1", **more: object) -> dict[str, object]:

@@ -14,7 +14,7 @@ from console.app import ConsoleApp
 from console.model.composing import Draft, compose
 from console.model.host import host_use
 from console.screens.run import RunScreen
-from engine.control import Answer, EngineStatus
+from engine.control import EngineStatus
 from engine.control.status import publish
 from engine.places import Places
 from engine.sweeps.spans import read_duration
@@ -23,18 +23,6 @@ from tests.console import worlds
 from tests.console.conftest import OpenDesk
 
 RUNNING = EngineStatus(running=True, slots=4.0, gpus=0)
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
-    requests: list[tuple[str, dict[str, Any]]] = []
-
-    def ask(places: Places, kind: str, arguments: dict[str, Any]) -> Answer:
-        requests.append((kind, arguments))
-        return Answer("it is done")
-
-    monkeypatch.setattr("engine.control.ask", ask)
-    return requests
 
 
 async def test_the_host_shows_who_uses_what_and_leads_there(opened: OpenDesk) -> None:

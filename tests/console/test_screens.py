@@ -28,19 +28,6 @@ from tests.console.conftest import Desk, OpenDesk
 SWEEP = "sweep:aide-o3-lite"
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
-    """What the engine was asked for, which it answers at once."""
-    requests: list[tuple[str, dict[str, Any]]] = []
-
-    def ask(places: Places, kind: str, arguments: dict[str, Any]) -> Answer:
-        requests.append((kind, arguments))
-        return Answer("done as you asked")
-
-    monkeypatch.setattr(control, "ask", ask)
-    return requests
-
-
 def cursor_run(desk: Desk) -> str:
     return desk.text().splitlines()[-2]
 

@@ -12,7 +12,6 @@ from console.model.ordering import Order, in_order
 from console.model.sorting import Sorting
 from console.model.sweep_board import sweep_board
 from console.widgets.line_list import LineList
-from engine.control import Answer
 from engine.places import Places
 from state.lifecycle import RunState
 from tests.console import worlds
@@ -37,14 +36,7 @@ async def test_a_range_of_the_table_is_every_line_between(opened: OpenDesk) -> N
         await desk.sees("4 marked")
 
 
-async def test_failures_are_classified_with_a_note(opened: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, dict[str, Any]]] = []
-
-    def ask(places: Places, kind: str, arguments: dict[str, Any]) -> Answer:
-        asked.append((kind, arguments))
-        return Answer("1 run is classified")
-
-    monkeypatch.setattr("engine.control.ask", ask)
+async def test_failures_are_classified_with_a_note(opened: OpenDesk, asked: list[Any]) -> None:
     async with opened(screen=SWEEP) as desk:
         await desk.sees("LOW")
         await desk.press("f", "c")

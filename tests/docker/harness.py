@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import http.server
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from engine.images import connect
@@ -12,6 +16,20 @@ from engine.runs.runner.docker.host import LABEL_STATE, DockerHost
 from foundation import locks
 from state.records import Run
 from tests.engine.harness import Harness, eventually
+
+
+@contextmanager
+def serving(address: str, handler: type[http.server.BaseHTTPRequestHandler]) -> Iterator[int]:
+    """Answer requests at an address of the host; gives the port."""
+    with http.server.ThreadingHTTPServer((address, 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
 
 PROBE = "mlebench-test-probe"
 

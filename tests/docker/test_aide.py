@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.server
 import json
 import shutil
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,7 +17,7 @@ from engine.images import build, connect, recipes_for
 from engine.runs import protocol
 from state.lifecycle import Outcome
 from tests.docker.conftest import SETTINGS
-from tests.docker.harness import DockerHarness
+from tests.docker.harness import DockerHarness, serving
 
 KEY = "sk-a-key-for-the-scripted-model"
 BROKEN = "raise RuntimeError('a first try that fails')"
@@ -55,7 +54,7 @@ class ScriptedModel:
 
 
 @contextmanager
-def serving(model: ScriptedModel, address: str) -> Iterator[int]:
+def scripted(model: ScriptedModel, address: str) -> Iterator[int]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             content = self.rfile.read(int(self.headers["Content-Length"]))
@@ -79,14 +78,8 @@ def serving(model: ScriptedModel, address: str) -> Iterator[int]:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    with http.server.ThreadingHTTPServer((address, 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(address, Handler) as port:
+        yield port
 
 
 @pytest.fixture
@@ -105,7 +98,7 @@ def test_aide_writes_programs_runs_them_and_hands_in_the_best(
     text = (own / "config.yaml").read_text().replace("agent.steps: 500", "agent.steps: 2")
     (own / "config.yaml").write_text(text)
     address, model = docker.gateway(), ScriptedModel()
-    with serving(model, address) as port:
+    with scripted(model, address) as port:
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://{address}:{port}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("MODEL_NAME", "scripted")

@@ -9,7 +9,6 @@ import pytest
 from engine.images import connect
 from engine.runs import protocol
 from engine.runs.runner.docker.host import LABEL_STATE
-from state import database, events
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Run
 from tests.docker.daemon import kill_and_restart_the_daemon
@@ -20,30 +19,18 @@ WORK = f"echo first half; {WAIT_FOR_GO}; {SUBMIT}; echo second half"
 RUNS = 12
 
 
-def assert_ended_once(docker: DockerHarness, run: Run) -> None:
-    assert [attempt.number for attempt in docker.attempts(run)] == [1]
-    assert (docker.folder(run) / protocol.CODE / "starts").read_text() == "start\n"
-    state = database.open_for_reading(docker.places.state_dir)
-    try:
-        told = [event.kind for event in events.newest(state, run_id=run.id)]
-    finally:
-        state.close()
-    assert sum(kind in ("run.finished", "run.failed", "run.stopped") for kind in told) == 1
-    assert told.count("run.starting") == 1
-
-
 def assert_finished_whole(docker: DockerHarness, run: Run) -> None:
     assert run.state is RunState.FINISHED, run.failure_text
     assert run.outcome is Outcome.BELOW_MEDIAN
     assert docker.log(run) == "first half\nsecond half\n"
-    assert_ended_once(docker, run)
+    docker.assert_ended_once(run)
 
 
 def assert_lost(docker: DockerHarness, run: Run) -> None:
     assert run.failure_class is FailureClass.INFRASTRUCTURE
     assert "from outside" in run.failure_text
     assert docker.log(run) == "first half\n"
-    assert_ended_once(docker, run)
+    docker.assert_ended_once(run)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.server
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +17,7 @@ from engine.runs.logtail import last_lines
 from environment.capped_log import CUT_MARK
 from state.lifecycle import FailureClass, Outcome
 from state.records import Run
-from tests.docker.harness import PROBE, DockerHarness
+from tests.docker.harness import PROBE, DockerHarness, serving
 from tests.engine.harness import SUBMIT, WAIT_FOR_GO, eventually
 
 FIND = (
@@ -167,14 +166,8 @@ def web_server(address: str) -> Iterator[int]:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    with http.server.ThreadingHTTPServer((address, 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(address, Handler) as port:
+        yield port
 
 
 def fetch(url: str, name: str, *, through: str = "") -> str:

@@ -18,7 +18,7 @@ from engine.places import Places
 from engine.runs import protocol
 from engine.runs.runner import processes
 from foundation import locks
-from state import database, runs
+from state import database, events, runs
 from state.records import Attempt, Run
 
 PATIENCE = 60.0
@@ -97,6 +97,18 @@ class Harness:
 
     def folder(self, run: Run) -> Path:
         return self.places.state_dir / self.attempts(run)[-1].directory
+
+    def assert_ended_once(self, run: Run) -> None:
+        """What was killed meanwhile has launched nothing twice, and the end is told once."""
+        assert [attempt.number for attempt in self.attempts(run)] == [1]
+        assert (self.folder(run) / protocol.CODE / "starts").read_text() == "start\n"
+        state = database.open_for_reading(self.places.state_dir)
+        try:
+            told = [event.kind for event in events.newest(state, run_id=run.id)]
+        finally:
+            state.close()
+        assert sum(kind in ("run.finished", "run.failed", "run.stopped") for kind in told) == 1
+        assert told.count("run.starting") == 1
 
     def log(self, run: Run) -> str:
         return (self.folder(run) / protocol.LOG).read_text(errors="replace")

@@ -11,7 +11,7 @@ import pytest
 from engine.runs import protocol
 from engine.runs.runner import processes
 from foundation import locks
-from state import database, events, submissions
+from state import database, submissions
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Run
 from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually, kill_holder, lines
@@ -21,19 +21,9 @@ WORK = f"echo first half; {WAIT_FOR_GO}; {SUBMIT}; echo second half"
 
 
 def assert_ended_once(harness: Harness, run: Run) -> None:
-    attempts = harness.attempts(run)
-    assert [attempt.number for attempt in attempts] == [1]
-    folder = harness.folder(run)
-    assert (folder / protocol.CODE / "starts").read_text() == "start\n"
-    state = database.open_for_reading(harness.places.state_dir)
-    try:
-        told = [event.kind for event in events.newest(state, run_id=run.id)]
-    finally:
-        state.close()
-    assert sum(kind in ("run.finished", "run.failed", "run.stopped") for kind in told) == 1
-    assert told.count("run.starting") == 1
+    harness.assert_ended_once(run)
     assert not list(protocol.inbox(harness.places.state_dir).iterdir())
-    assert processes.of_attempt(folder) == []
+    assert processes.of_attempt(harness.folder(run)) == []
 
 
 def assert_finished_whole(harness: Harness, run: Run) -> None:

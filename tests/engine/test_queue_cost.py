@@ -13,8 +13,8 @@ from engine.settings import Settings
 from engine.supervisor.starting import Starter
 from state import database, datasets, runs, sweeps
 from state.records import DatasetState, SweepSpec
+from tests.clocks import HandClock
 from tests.engine.harness import COMPETITION
-from tests.engine.test_retrying import Clock
 
 _STEP = 20
 
@@ -41,10 +41,10 @@ def cost_of_a_step(folder: Path, queued: int) -> tuple[float, int]:
     starter = Starter(
         state,
         places,
-        Clock(),
+        HandClock(),
         lambda _text, error: errors.append(error),
         Redaction(),
-        GpuPool(RecordedReader(()), Clock()),
+        GpuPool(RecordedReader(()), HandClock()),
         Settings(cpus=1000.0, memory_gb=1.0),
     )
     starter.step()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,17 +13,7 @@ from state.database import Database
 from state.lifecycle import FailureClass, RunState
 from state.records import Run, SweepSpec
 from state.transitions import Failure
-
-
-@dataclass
-class Clock:
-    moment: float = 1000.0
-
-    def now(self) -> float:
-        return self.moment
-
-    def monotonic(self) -> float:
-        return self.moment
+from tests.clocks import HandClock
 
 
 @pytest.fixture
@@ -51,14 +40,14 @@ def sweep(state: Database, *, retries: int) -> Run:
     return run
 
 
-def fail(state: Database, run: Run, kind: FailureClass, clock: Clock) -> None:
+def fail(state: Database, run: Run, kind: FailureClass, clock: HandClock) -> None:
     number = runs.get(state, run.id).attempts + 1
     attempt = transitions.launch(state, run.id, directory=f"a{number}", runtime="plain", now=clock.now())
     transitions.failed(state, attempt.id, Failure(kind, "text"), now=clock.now())
 
 
 def test_an_infrastructure_failure_is_retried_later_and_later_and_not_for_ever(state: Database) -> None:
-    clock = Clock()
+    clock = HandClock()
     run = sweep(state, retries=2)
     retrier = Retrier(state, clock)
     for failures in (1, 2):
@@ -78,7 +67,7 @@ def test_an_infrastructure_failure_is_retried_later_and_later_and_not_for_ever(s
 
 @pytest.mark.parametrize("kind", [kind for kind in FailureClass if kind is not FailureClass.INFRASTRUCTURE])
 def test_an_agents_own_failure_is_never_retried(state: Database, kind: FailureClass) -> None:
-    clock = Clock()
+    clock = HandClock()
     run = sweep(state, retries=2)
     fail(state, run, kind, clock)
     clock.moment += 1e6
@@ -87,7 +76,7 @@ def test_an_agents_own_failure_is_never_retried(state: Database, kind: FailureCl
 
 
 def test_a_class_that_an_operator_gave_starts_nothing(state: Database) -> None:
-    clock = Clock()
+    clock = HandClock()
     run = sweep(state, retries=2)
     fail(state, run, FailureClass.CRASH, clock)
     transitions.classified(
@@ -99,7 +88,7 @@ def test_a_class_that_an_operator_gave_starts_nothing(state: Database) -> None:
 
 
 def test_a_wall_clock_that_was_set_back_delays_no_retry(state: Database) -> None:
-    class TwoClocks(Clock):
+    class TwoClocks(HandClock):
         steady = 0.0
 
         def monotonic(self) -> float:

@@ -8,26 +8,7 @@ import pytest
 from engine.places import Places
 from tests.conformance.trees import Vector
 from tests.console.cli.conftest import Cli
-
-# The keys of a report, in MLE-bench's order, which its own readers expect.
-REPORT_KEYS = [
-    "competition_id",
-    "score",
-    "gold_threshold",
-    "silver_threshold",
-    "bronze_threshold",
-    "median_threshold",
-    "any_medal",
-    "gold_medal",
-    "silver_medal",
-    "bronze_medal",
-    "above_median",
-    "submission_exists",
-    "valid_submission",
-    "is_lower_better",
-    "created_at",
-    "submission_path",
-]
+from tests.report_fields import REPORT_FIELDS
 
 
 def submission(vector: Vector, name: str) -> Path:
@@ -55,7 +36,7 @@ def test_a_grade_names_score_and_medal(cli: Cli, prepared: Vector) -> None:
     assert graded.code == 0
     assert "gold" in graded.out
     report = cli("grade-sample", submission(prepared, "noisy.csv"), prepared.id, "--json").document()
-    assert list(report)[: len(REPORT_KEYS)] == REPORT_KEYS
+    assert list(report)[: len(REPORT_FIELDS)] == REPORT_FIELDS
     assert report["score"] == pytest.approx(0.31770)
     assert report["valid_submission"]
 
@@ -111,7 +92,7 @@ def test_many_submissions_become_one_report_and_none_stops_another(
     counts = ("total_runs", "total_runs_with_submissions", "total_valid_submissions", "total_gold_medals")
     assert [report[count] for count in counts] == [4, 3, 1, 1]
     reports = report["competition_reports"]
-    assert all(list(one)[: len(REPORT_KEYS)] == REPORT_KEYS for one in reports)
+    assert all(list(one)[: len(REPORT_FIELDS)] == REPORT_FIELDS for one in reports)
     assert [one["outcome"] for one in reports] == ["scored", "rejected", "no_file", "not_prepared"]
     assert "1 rejected, 1 no file, 1 not prepared" in done.out
 

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from engine.gpus import Gpu, GpuPool, RecordedReader, lease, nvidia_reader
+from tests.clocks import HandClock
 
 GPUS = tuple(Gpu(f"GPU-{letter}", "A10", 24 << 30, None, None) for letter in "ab")
 
 
-@dataclass
-class Clock:
-    moment: float = 0.0
-
-    def now(self) -> float:
-        return self.moment
-
-    def monotonic(self) -> float:
-        return self.moment
-
-
 def test_an_attempt_holds_its_devices_until_it_is_live_no_more() -> None:
-    pool = GpuPool(RecordedReader(GPUS), Clock())
+    pool = GpuPool(RecordedReader(GPUS), HandClock())
     pool.hold(1, ("GPU-a",), 1.0)
     pool.hold(2, ("GPU-b",), 0.5)
     assert pool.free({1, 2}) == {"GPU-a": 0.0, "GPU-b": 0.5}
@@ -30,7 +18,7 @@ def test_an_attempt_holds_its_devices_until_it_is_live_no_more() -> None:
 
 
 def test_a_device_that_the_driver_lost_is_leased_to_nobody() -> None:
-    clock = Clock()
+    clock = HandClock()
     pool = GpuPool(RecordedReader(GPUS[1:]), clock)
     pool.hold(1, ("GPU-a",), 1.0)
     assert pool.free({1}) == {"GPU-b": 1.0}

@@ -14,26 +14,9 @@ from engine import grade_submission, validate_submission
 from engine.grading.report import Report, make_report
 from foundation.problems import DataProblem
 from tests.competitions.prepared import prepared
+from tests.report_fields import REPORT_FIELDS
 
 ID = "spaceship-titanic"
-FIELDS = [
-    "competition_id",
-    "score",
-    "gold_threshold",
-    "silver_threshold",
-    "bronze_threshold",
-    "median_threshold",
-    "any_medal",
-    "gold_medal",
-    "silver_medal",
-    "bronze_medal",
-    "above_median",
-    "submission_exists",
-    "valid_submission",
-    "is_lower_better",
-    "created_at",
-    "submission_path",
-]
 
 
 @pytest.fixture
@@ -49,7 +32,7 @@ def gold(data_dir: Path) -> Path:
 def test_the_fields_stand_in_mle_benchs_order(data_dir: Path, gold: Path) -> None:
     report = grade_submission(gold, ID, data_dir=data_dir)
     values = report.to_dict()
-    assert list(values) == FIELDS
+    assert list(values) == REPORT_FIELDS
     assert json.loads(json.dumps(values)) == values
     assert values["score"] == 1.0 and values["gold_medal"] and values["any_medal"]
     assert not values["silver_medal"] and not values["bronze_medal"]

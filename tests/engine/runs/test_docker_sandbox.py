@@ -18,6 +18,7 @@ from engine.runs.runner.docker.host import LABEL_ATTEMPT, LABEL_ROLE, DockerHost
 from engine.runs.runner.docker.plans import READY
 from engine.runs.runner.docker.sandbox import START_TRIES, DockerSandbox
 from engine.runs.runner.sandbox import Sight, Unreachable
+from tests.engine.runs.orders import order_with
 
 
 def refusal(status: int, text: str) -> APIError:
@@ -89,13 +90,9 @@ def host(tmp_path: Path) -> Iterator[Host]:
 
 
 def order(attempt: Path) -> Order:
-    return Order(
-        version=protocol.VERSION, attempt_id=1, sweep_id="s", competition_id="c", seed=1, attempt=1,
-        agent_id="a", agent_folder="", start="start.sh", arguments=(), variables=(), secret=False,
-        prepared_dir=str(attempt), edition="v1", runtime=protocol.DOCKER, network="none", python_prefix="",
-        time_limit_seconds=10, grace_seconds=1, cpus=1, memory_bytes=None, snapshot_every_seconds=1,
-        image="agent", grader_image="grader",
-    )  # fmt: skip
+    return order_with(
+        prepared_dir=str(attempt), runtime=protocol.DOCKER, image="agent", grader_image="grader"
+    )
 
 
 def tried(sandbox: DockerSandbox) -> str:

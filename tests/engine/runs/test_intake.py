@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,17 +18,7 @@ from state.database import Database
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Attempt, Hardware, Run, SweepSpec
 from state.samples import Samples
-
-
-@dataclass
-class Clock:
-    moment: float = 100.0
-
-    def now(self) -> float:
-        return self.moment
-
-    def monotonic(self) -> float:
-        return self.moment
+from tests.clocks import HandClock
 
 
 class World:
@@ -37,7 +26,7 @@ class World:
 
     def __init__(self, state_dir: Path) -> None:
         self.state_dir = state_dir
-        self.clock = Clock()
+        self.clock = HandClock(100.0)
         self.logged: list[str] = []
         self.state: Database = database.open_for_writing(state_dir)
         self.samples = Samples(state_dir, writable=True)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from engine.runs import protocol
 from engine.runs.classify import Graded, classify
-from engine.runs.protocol import Exit, Order
+from engine.runs.protocol import Exit
 from engine.runs.runner.limits import LimitWatch
 from engine.runs.runner.usage import Measured
 from state.lifecycle import FailureClass
 from state.transitions import Failure
+from tests.engine.runs.orders import order_with
 
 
 def watch(folder: Path, *, idle: float | None = None, disk: int | None = None) -> LimitWatch:
-    order = Order(
-        1, 1, "s", "c", 1, 1, "a", "/nowhere", "start.sh", (), (), False, "/nowhere", "v1", protocol.PLAIN,
-        "none", sys.prefix, 10, 1, 1, None, 1, idle_limit_seconds=idle, disk_limit_bytes=disk,
-    )  # fmt: skip
+    order = order_with(idle_limit_seconds=idle, disk_limit_bytes=disk)
     return LimitWatch(folder, order)
 
 

@@ -21,6 +21,7 @@ from engine.runs.runner.process.sandbox import ProcessSandbox
 from foundation import locks
 from foundation.clock import SystemClock
 from tests.engine.harness import eventually, lines
+from tests.engine.runs.orders import order_with
 
 GPUS = RecordedReader(
     (Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None), Gpu("GPU-b", "Some GPU", None, None, None))
@@ -34,30 +35,7 @@ HOLD = (
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    order = Order(
-        version=protocol.VERSION,
-        attempt_id=1,
-        sweep_id="sweep",
-        competition_id="competition",
-        seed=1,
-        attempt=1,
-        agent_id="agent",
-        agent_folder="/nowhere",
-        start="start.sh",
-        arguments=(),
-        variables=(),
-        secret=False,
-        prepared_dir="/nowhere",
-        edition="v1",
-        runtime=protocol.PLAIN,
-        network="none",
-        python_prefix=sys.prefix,
-        time_limit_seconds=10,
-        grace_seconds=1,
-        cpus=1,
-        memory_bytes=None,
-        snapshot_every_seconds=1,
-    )
+    order = order_with()
     protocol.make_folders(tmp_path)
     protocol.write(tmp_path / protocol.ORDER, order)
     return tmp_path

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from engine.gpus import RecordedReader
 from engine.runs import protocol
 from engine.runs.protocol import Exit, Handed
 from engine.runs.runner.loop import Runner
-
-
-@dataclass
-class Clock:
-    moment: float = 100.0
-
-    def now(self) -> float:
-        return self.moment
-
-    def monotonic(self) -> float:
-        return self.moment
+from tests.clocks import HandClock
 
 
 def hand_over(state_dir: Path, number: int, order: str | None) -> Path:
@@ -34,7 +23,7 @@ def hand_over(state_dir: Path, number: int, order: str | None) -> Path:
 
 
 def test_an_attempt_that_can_not_be_looked_after_is_given_up_in_the_end(tmp_path: Path) -> None:
-    clock, logged = Clock(), list[str]()
+    clock, logged = HandClock(100.0), list[str]()
     folder = hand_over(tmp_path, 1, "{")
     runner = Runner(tmp_path, clock, lambda text, _error: logged.append(text), RecordedReader(()))
     for _ in range(30):
@@ -47,7 +36,7 @@ def test_an_attempt_that_can_not_be_looked_after_is_given_up_in_the_end(tmp_path
 
 
 def test_an_attempt_that_the_engine_has_taken_in_is_forgotten(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = HandClock(100.0)
     folder = hand_over(tmp_path, 1, None)
     protocol.write(folder / protocol.EXIT, Exit("exited", 0, None, None, 1.0))
     runner = Runner(tmp_path, clock, lambda _text, _error: None, RecordedReader(()))

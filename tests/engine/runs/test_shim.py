@@ -16,35 +16,21 @@ from engine.runs.protocol import AgentEnd, Order, Started
 from engine.runs.runner.process.shim import EXIT_CLAIMED
 from environment.capped_log import CUT_MARK
 from tests.engine.harness import COMPETITION
+from tests.engine.runs.orders import order_with
 
 
 @pytest.fixture
 def order(tmp_path: Path, prepared_data: Path) -> Order:
     agent = tmp_path / "agent"
     agent.mkdir()
-    return Order(
-        version=protocol.VERSION,
-        attempt_id=1,
-        sweep_id="sweep",
+    return order_with(
         competition_id=COMPETITION,
-        seed=1,
-        attempt=1,
-        agent_id="agent",
         agent_folder=str(agent),
-        start="start.sh",
         arguments=("--lr", "0.1"),
         variables=(("OWN", "value"),),
-        secret=False,
         prepared_dir=str(prepared_data / COMPETITION / "prepared"),
-        edition="v1",
         runtime=protocol.BUBBLEWRAP,
-        network="none",
-        python_prefix=sys.prefix,
         time_limit_seconds=60,
-        grace_seconds=1,
-        cpus=1,
-        memory_bytes=None,
-        snapshot_every_seconds=1,
     )
 
 
