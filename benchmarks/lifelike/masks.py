@@ -26,7 +26,9 @@ def _ellipse(middle: tuple[float, float], radii: tuple[float, float], line: int)
 def organs(chance: Chance) -> Tables:
     """Three organs in 144 layers on each of 56 days; the model's are shifted by a pixel or three."""
     days, layers, side = 56, 144, 266
-    true, told, ids = [], [], []
+    true: list[str] = []
+    told: list[str] = []
+    ids: list[str] = []
     for day in range(days):
         middles = chance.integers(100, 160, (3, 2))
         for layer in range(layers):
@@ -50,7 +52,8 @@ def organs(chance: Chance) -> Tables:
 def glomeruli(chance: Chance) -> Tables:
     """Three slides of 30,000 by 25,000 pixels with 120 round shapes each."""
     high, wide = 30_000, 25_000
-    true, told = [], []
+    true: list[str] = []
+    told: list[str] = []
     for _ in range(3):
         across = 200 * np.arange(1, 121)
         along = chance.integers(1000, high - 1000, 120)
@@ -69,7 +72,8 @@ def contrails(chance: Chance) -> Tables:
     rows, side = 1_856, 256
     true, told = [], []
     for row in range(rows):
-        middle, radii = chance.integers(90, 160, 2).tolist(), (chance.integers(20, 80), chance.integers(2, 6))
+        middle = chance.integers(90, 160, 2).tolist()
+        radii = int(chance.integers(20, 80)), int(chance.integers(2, 6))
         true.append("-" if row % 2 else _ellipse(tuple(middle), radii, side))
         told.append("-" if row % 2 else _ellipse((middle[0] + 1, middle[1] + 1), radii, side))
     frame = pd.DataFrame({"record_id": 10**18 + 7919 * np.arange(rows)})

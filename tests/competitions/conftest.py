@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,15 @@ from competitions import registry
 from competitions.model import Edition
 from competitions.task import Preparation, merge_parameters
 
-MakeJob = Callable[..., Preparation]
+
+@dataclass(frozen=True)
+class FolderPreparation(Preparation):
+    """A preparation whose raw data lie in a folder, which a test may fill."""
+
+    raw: Path
+
+
+MakeJob = Callable[..., FolderPreparation]
 
 
 @pytest.fixture
@@ -21,13 +30,13 @@ def make_job(tmp_path: Path) -> MakeJob:
 
     def make(
         competition_id: str = "spaceship-titanic", edition: Edition = "v1", **fields: Any
-    ) -> Preparation:
+    ) -> FolderPreparation:
         competition = registry.get(competition_id)
         folders = {name: tmp_path / "job" / name for name in ("raw", "public", "private", "scratch")}
         for folder in folders.values():
             folder.mkdir(parents=True, exist_ok=True)
         parameters = merge_parameters(competition, None)
-        return Preparation(competition, edition, parameters, **(folders | fields))
+        return FolderPreparation(competition, edition, parameters, **(folders | fields))
 
     return make
 

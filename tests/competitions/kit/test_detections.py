@@ -56,7 +56,7 @@ cells = st.lists(st.text('ab12.- \n"', max_size=12), min_size=1, max_size=4)
 def test_the_fast_way_reads_what_the_token_by_token_way_reads(
     texts: list[str], form: detections.Form
 ) -> None:
-    outcomes = []
+    outcomes: list[tuple[list[int], list[str], list[list[float]]] | str] = []
     for fast in (True, False):
         with pytest.MonkeyPatch.context() as patch:
             if not fast:

@@ -95,12 +95,12 @@ def test_cuboids_overlap_as_their_ground_and_their_height(
     common = ground * max(min(tops) - max(bottoms), 0)
     volumes = [r[2] * r[3] * z[1] for r, z in ((first, first_z), (second, second_z))]
     expected = common / (sum(volumes) - common)
-    cuboids = [
+    one, other = (
         np.array([[r[0], r[1], z[0], r[3], r[2], z[1], r[4]]])
         for r, z in ((first, first_z), (second, second_z))
-    ]
+    )
     for above in (0.0, 0.5):
-        found = geometry.cuboid_iou(*cuboids, PAIR, PAIR, above=above)[0]
+        found = geometry.cuboid_iou(one, other, PAIR, PAIR, above=above)[0]
         if abs(expected - above) > 1e-9:
             assert found == pytest.approx(expected if expected > above else 0.0, abs=1e-9)
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from competitions.kit import reordering
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 ROWS = [f'{number},"{"x" * number}\n""{number}"""\n'.encode() for number in range(40)]
 TOTAL = sum(map(len, ROWS))
@@ -22,7 +26,7 @@ class Watched(io.BytesIO):
         self._scratch = scratch
         self.most = 0
 
-    def write(self, content: bytes) -> int:
+    def write(self, content: ReadableBuffer, /) -> int:
         count = super().write(content)
         waiting = sum(path.stat().st_size for path in self._scratch.iterdir())
         self.most = max(self.most, waiting + self.tell())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,13 @@ CELLS = st.sampled_from(
 LINES = st.sampled_from(["\n", "\r\n", "\n\n", "\n \n"])
 
 
+class AsText(TypedDict, total=False):
+    """Which columns are read verbatim, and which as words that may be missing."""
+
+    text: list[str]
+    words: list[str]
+
+
 @pytest.fixture
 def tiny_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_file, "_SMALL", 0)
@@ -45,11 +53,11 @@ def tiny_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reordering, "_PIECE", 16)
 
 
-def opened(path: Path, **columns: list[str]) -> RowFile:
+def opened(path: Path, **columns: Unpack[AsText]) -> RowFile:
     return row_file.opened(lambda: path.open("rb"), path.stat().st_size, **columns)
 
 
-def is_streamed(path: Path, **columns: list[str]) -> bool:
+def is_streamed(path: Path, **columns: Unpack[AsText]) -> bool:
     return isinstance(opened(path, **columns), row_file._StreamedRows)
 
 
@@ -132,7 +140,7 @@ def test_what_can_be_streamed_is_and_what_cannot_is_held(
 
 @pytest.mark.usefixtures("tiny_steps")
 @pytest.mark.parametrize("columns", [{"text": ["k"]}, {"words": ["k"]}])
-def test_columns_of_text_are_read_as_in_a_whole_table(tmp_path: Path, columns: dict[str, list[str]]) -> None:
+def test_columns_of_text_are_read_as_in_a_whole_table(tmp_path: Path, columns: AsText) -> None:
     path = tmp_path / "t.csv"
     path.write_text("k,n\n" + "".join(f"00{n},{n}\nNA,{n}\n" for n in range(9)))
     assert is_streamed(path, **columns)

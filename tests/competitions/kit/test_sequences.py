@@ -22,7 +22,7 @@ BLANKS = st.sampled_from([" ", "  ", "\t", "\n", "\u00a0", " \u2003 "])
 
 def ranks(truth: list[str], given: list[str]) -> tuple[list[int], list[int]]:
     found, sizes = sequences.ranks(
-        *(pd.Series(side, dtype="str") for side in (truth, given)), "order", np.arange(len(truth))
+        pd.Series(truth, dtype="str"), pd.Series(given, dtype="str"), "order", np.arange(len(truth))
     )
     return found.tolist(), sizes.tolist()
 

@@ -21,7 +21,8 @@ def recording(path: Path, frames: int) -> Path:
 def frames(path: Path) -> bytes:
     with wave.open(str(path)) as read:
         assert read.getframerate() == 100
-        return read.readframes(read.getnframes())
+        content: bytes = read.readframes(read.getnframes())
+        return content
 
 
 def test_whole_seconds_are_cut_and_the_rest_is_left_out(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.competitions.conftest import MakeJob
 CONTENT = {f"all/{name}.jpg": name.encode() * 5000 for name in "abc"}
 
 
-def archive(path: Path, mode: str) -> Path:
+def archive(path: Path, mode: Literal["w", "w:gz"]) -> Path:
     with tarfile.open(path, mode) as made:
         for name, content in CONTENT.items():
             member = tarfile.TarInfo(name)
@@ -29,13 +30,18 @@ def archive(path: Path, mode: str) -> Path:
 
 
 def held(path: Path) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
     with tarfile.open(path, "r:") as made:
-        return {member.name: made.extractfile(member).read() for member in made.getmembers()}
+        for member in made.getmembers():
+            content = made.extractfile(member)
+            assert content is not None, f"{member.name} is no file"
+            found[member.name] = content.read()
+    return found
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
 def test_files_get_to_their_archives_under_their_new_names(
-    mode: str, make_job: MakeJob, tmp_path: Path
+    mode: Literal["w", "w:gz"], make_job: MakeJob, tmp_path: Path
 ) -> None:
     one, two = tmp_path / "made" / "one.tar", tmp_path / "made" / "two.tar"
     wanted = {"all/c.jpg": Destination(one, "x/c.jpg"), "all/a.jpg": Destination(two, "a.jpg")}
@@ -77,7 +83,9 @@ def test_what_is_no_file_of_the_archive_is_named(name: str, make_job: MakeJob, t
 
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
 @pytest.mark.parametrize("damage", ["cut", "garbled", "empty"])
-def test_a_damaged_archive_is_named(mode: str, damage: str, make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_damaged_archive_is_named(
+    mode: Literal["w", "w:gz"], damage: str, make_job: MakeJob, tmp_path: Path
+) -> None:
     raw = archive(tmp_path / "raw.tar.gz", mode)
     whole = raw.read_bytes()
     raw.write_bytes(

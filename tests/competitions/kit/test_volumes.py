@@ -29,8 +29,8 @@ def strokes(grids_: list[np.ndarray], cut: int = 0) -> volumes.Solids:
             edges = np.flatnonzero(np.diff(np.concatenate([[0], picture.ravel().astype(int), [0]])))
             runs += [(solid, layer, a, b) for a, b in zip(edges[::2], edges[1::2], strict=True)]
     runs += runs[:cut]
-    columns = np.array(runs, dtype=np.int64).T
-    return volumes.strokes(*columns, np.full(len(runs), SHAPE[2]))
+    solids_, layers, starts, stops = np.array(runs, dtype=np.int64).T
+    return volumes.strokes(solids_, layers, starts, stops, np.full(len(runs), SHAPE[2]))
 
 
 def painted(found: volumes.Solids, count: int) -> np.ndarray:
