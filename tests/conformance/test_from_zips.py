@@ -1,4 +1,4 @@
-"""Read straight from Kaggle's zip, raw data come to the same as from a folder, and nothing is extracted for long."""
+"""Read straight from Kaggle's zip, raw data come to the same as from a folder, and nothing more lies on the disk."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from competitions import registry
+from competitions.kit import reordering, row_file
 from competitions.model import EDITIONS, Edition
 from engine import prepare_competition
 from tests.competitions.prepared import prepared
+from tests.conformance.disk import watched
 from tests.conformance.trees import VECTORS, Vector, describe
 
 AVAILABLE = [
@@ -40,12 +42,24 @@ def zip_of(raw: Path, target: Path) -> Path:
         if not (edition == "corrected" and registry.get(vector.id).excluded)
     ],
 )
-def test_a_zip_gives_what_a_folder_gives(vector: Vector, edition: Edition, tmp_path: Path) -> None:
+def test_a_zip_gives_what_a_folder_gives_and_never_takes_more_room_than_what_comes_of_it(
+    vector: Vector, edition: Edition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from_folder = prepared(vector.id, edition)
+    monkeypatch.setattr(row_file, "_SMALL", 0)  # tables are streamed as large ones are
+    monkeypatch.setattr(reordering, "_PIECE", 1000)
     raw = vector.unpack_raw(tmp_path / "raw")
     path = zip_of(raw, tmp_path / "data" / vector.id / f"{vector.id}.zip")
-    folder = prepare_competition(
-        vector.id, data_dir=tmp_path / "data", parameters=vector.parameters, verify=False, edition=edition
-    )
+    with watched(tmp_path) as disk:
+        folder = prepare_competition(
+            vector.id,
+            data_dir=tmp_path / "data",
+            parameters=vector.parameters,
+            verify=False,
+            edition=edition,
+        )
     expected = vector.expected
-    assert describe(folder, expected) == describe(prepared(vector.id, edition), expected)
+    assert describe(folder, expected) == describe(from_folder, expected)
     assert {found.name for found in path.parent.iterdir()} <= {path.name, folder.name, ".claim"}
+    assert disk.peak <= sum(found.stat().st_size for found in folder.rglob("*") if found.is_file())
+    assert not disk.elsewhere
