@@ -6,10 +6,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from competitions import judging, registry
 from competitions.judging import judge
+from competitions.submissions import Limits, SubmissionFile
 from competitions.task import Grading, InvalidSubmission
 from foundation.problems import UsageProblem
 from tests.competitions.prepared import prepared
@@ -80,10 +82,10 @@ def test_a_parameter_that_must_be_a_number_is_told() -> None:
         SPACESHIP,
         "v1",
         {"test_size": None},
-        submission=None,
+        submission=pd.DataFrame(),
         answers_path=Path(),
         private=Path(),
-        source=None,
-    )  # type: ignore[arg-type]  # the table is not looked at
+        source=SubmissionFile(None, Limits(bytes=0, lines=0, columns=0)),
+    )
     with pytest.raises(UsageProblem, match="must be a number"):
         case.number("test_size")

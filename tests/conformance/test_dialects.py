@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -24,7 +25,7 @@ def _rows(content: bytes) -> list[list[str]]:
     return list(csv.reader(io.StringIO(content.decode(), newline="")))
 
 
-def _written(content: bytes, *, quoting: int, ends: str) -> bytes:
+def _written(content: bytes, *, quoting: Literal[0, 1], ends: str) -> bytes:
     text = io.StringIO(newline="")
     csv.writer(text, quoting=quoting, lineterminator=ends).writerows(_rows(content))
     return text.getvalue().encode()

@@ -38,11 +38,13 @@ class Vector:
     @property
     def parameters(self) -> dict[str, Any]:
         path = self.folder / "parameters.json"
-        return json.loads(path.read_text()) if path.exists() else {}
+        values: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        return values
 
     @property
     def expected(self) -> dict[str, Any]:
-        return json.loads((self.folder / "prepared.json").read_text())
+        values: dict[str, Any] = json.loads((self.folder / "prepared.json").read_text())
+        return values
 
     def unpack_raw(self, target: Path) -> Path:
         target.mkdir(parents=True)
@@ -84,6 +86,12 @@ def _describe_side(folder: Path, expected: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    stream = archive.extractfile(member)
+    assert stream is not None, f"{member.name} is no file"
+    return stream.read()
+
+
 def _describe_file(path: Path, expected: dict[str, Any]) -> dict[str, Any]:
     if "zip" in expected:
         with zipfile.ZipFile(path) as archive:
@@ -94,8 +102,7 @@ def _describe_file(path: Path, expected: dict[str, Any]) -> dict[str, Any]:
             members = [member for member in archive.getmembers() if member.isfile()]
             return {
                 "tar": {
-                    member.name.removeprefix("./"): digest(archive.extractfile(member).read())
-                    for member in members
+                    member.name.removeprefix("./"): digest(_content(archive, member)) for member in members
                 }
             }
     if "7z" in expected:

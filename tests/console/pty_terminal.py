@@ -72,7 +72,7 @@ class PtyTerminal:
 
     def until(self, holds: str | Callable[[], bool]) -> None:
         """Read until a text is seen, or until something holds."""
-        true = (lambda: holds in self.seen) if isinstance(holds, str) else holds
+        true: Callable[[], bool] = (lambda: holds in self.seen) if isinstance(holds, str) else holds
         give_up = time.monotonic() + PATIENCE_SECONDS
         while not true():
             assert time.monotonic() < give_up, f"waited in vain for {holds}\n{self.seen}"

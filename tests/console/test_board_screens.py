@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ from console.screens.board_lines import SORTS, Look, lines, sorted_rows
 from console.screens.run import RunScreen
 from console.signs import UNICODE
 from engine.places import Places
-from engine.scoreboard import published_rows
+from engine.scoreboard import Row, published_rows
 from engine.scoreboard.imports import FOLDER
+from state.lifecycle import Outcome
 from tests.console import worlds
 from tests.console.conftest import OpenDesk
 
@@ -53,10 +55,11 @@ def test_every_column_sorts_and_turning_it_gives_the_other_order(column: str) ->
     order = sorted_rows(rows, Sorting(column))
     turned = sorted_rows(rows, Sorting(column, turned=True))
     assert sorted(map(id, order)) == sorted(map(id, turned)) == sorted(map(id, rows))
-    values = {
+    given: dict[str, Callable[[Row], object]] = {
         "name": lambda row: row.name.lower(), "models": lambda row: row.llms.lower(), "hours": lambda row: row.hours,
         "date": lambda row: row.date, "seeds": lambda row: row.table,
-    }.get(column, lambda row: row.columns[column].cell.mean)  # fmt: skip
+    }  # fmt: skip
+    values = given.get(column, lambda row: row.columns[column].cell.mean)
     assert values(order[0]) == values(turned[-1]) and values(order[0]) != values(turned[0])
 
 
@@ -136,7 +139,7 @@ async def test_what_cannot_be_compared_says_why(opened: OpenDesk, places: Places
         desk.world.sweep("other", worlds.DEMO, agent="dummy", demo=True)
         desk.world.finish(
             desk.world.launch(desk.world.run("other", worlds.DEMO[0], 1), ago=900),
-            worlds.Outcome.GOLD,
+            Outcome.GOLD,
             1.0,
             ago=60,
         )
@@ -151,7 +154,7 @@ async def test_a_row_is_previewed_copied_and_written(
     monkeypatch.chdir(tmp_path)
     async with opened(worlds.scored, screen="board") as desk:
         copied: list[str] = []
-        desk.app.copy_to_clipboard = copied.append  # type: ignore[method-assign]  # what reaches the terminal
+        monkeypatch.setattr(desk.app, "copy_to_clipboard", copied.append)  # what reaches the terminal
         await desk.sees("ours: aide-o3")
         await desk.press("e")
         await desk.sees("Markdown", "| Agent | LLM(s) used |", "complete seeds: 3 of 3")

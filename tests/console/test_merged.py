@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model.logpager import LogPager
+from console.model.logpager import LogPager, Page
 from console.model.merged import MergedLog, Source
 from environment.capped_log import CUT_MARK
 
@@ -121,14 +121,14 @@ def test_a_pager_on_several_logs_has_no_limit(logs: tuple[Growing, Growing]) -> 
     a, b = logs
     for second in range(3000):
         (a if second % 2 else b).prints(float(second), b"line %d\n" % second)
-    pages: queue.SimpleQueue = queue.SimpleQueue()
+    pages: queue.SimpleQueue[Page] = queue.SimpleQueue()
     pager = LogPager(
         Path("merged"), pages.put, height=10, opening=lambda _path: MergedLog([a.source, b.source])
     )
     pager.start()
     page = pages.get(timeout=30)
     assert [line.text for line in page.lines] == [f"line {n}" for n in range(2990, 3000)]
-    assert [label.text for label in page.labels] == ["b", "a"] * 5
+    assert [label and label.text for label in page.labels] == ["b", "a"] * 5
     pager.top()
     page = pages.get(timeout=30)
     assert page.lines[0].text == "line 0"

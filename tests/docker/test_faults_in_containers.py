@@ -58,12 +58,17 @@ def test_containers_are_adopted(docker: DockerHarness, kill: list[Callable[[Dock
     docker.until_clean()
 
 
+def until_containers(docker: DockerHarness, wanted: int) -> None:
+    """Wait until there are at least so many containers."""
+    eventually(lambda: len(docker.containers()) >= wanted)
+
+
 def test_a_runner_killed_while_it_starts_containers_starts_no_agent_twice(docker: DockerHarness) -> None:
     docker.agent("worker", WORK)
     docker.start()
     docker.launch("worker", seeds=4)
     for wanted in (1, 3, 6):
-        eventually(lambda wanted=wanted: len(docker.containers()) >= wanted)
+        until_containers(docker, wanted)
         docker.kill_runner()
         eventually(docker.runner_lives)
     for run in docker.until_started():

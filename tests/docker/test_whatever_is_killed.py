@@ -20,13 +20,12 @@ from engine.demo import DEMO_COMPETITIONS, authors, cactus, conductors, generate
 from engine.images import connect
 from engine.places import Places
 from engine.runs import protocol
-from foundation import locks
 from state.lifecycle import FailureClass, RunState
 from state.records import Run
 from tests.docker.conftest import BASE_IMAGE, having_the_daemon
 from tests.docker.daemon import kill_and_restart_the_daemon
 from tests.docker.harness import DockerHarness
-from tests.engine.harness import eventually
+from tests.engine.harness import eventually, until_released
 
 SEEDS = 3
 PATIENCE = 600.0
@@ -183,7 +182,7 @@ def test_eighteen_runs_are_graded_whatever_is_killed_and_nothing_else_is_left(
     docker.until_clean()
     runner_lock = docker.places.state_dir / protocol.RUNNER / protocol.RUNNER_LOCK
     for lock in (lock_path(docker.places), runner_lock):
-        eventually(lambda lock=lock: not locks.is_held(lock))
+        until_released(lock)
     assert not list(protocol.inbox(docker.places.state_dir).iterdir())
     assert [path for pattern in UNFINISHED for path in tmp_path.rglob(pattern)] == []
     assert set(Path("/tmp").glob("mlebench-build-*")) - in_tmp == set()

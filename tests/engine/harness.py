@@ -40,6 +40,11 @@ def eventually(look: Callable[[], Found], *, patience: float = PATIENCE) -> Foun
         time.sleep(0.05)
 
 
+def until_released(lock: Path) -> None:
+    """Wait until nobody holds a lock."""
+    eventually(lambda: not locks.is_held(lock))
+
+
 class Harness:
     """Starts, kills and asks the engine of one test."""
 
@@ -159,10 +164,10 @@ class Harness:
         """End everything that this test has started, and wait until it is gone."""
         for lock in (lock_path(self.places), *self.places.state_dir.glob("runner/runner.lock")):
             _signal_holder(lock, signal.SIGTERM)
-            eventually(lambda lock=lock: not locks.is_held(lock))
+            until_released(lock)
         for lock in self.places.state_dir.glob("runs/*/*/*/*/shim.lock"):
             _signal_holder(lock, signal.SIGKILL)
-            eventually(lambda lock=lock: not locks.is_held(lock))
+            until_released(lock)
             processes.kill(processes.of_attempt(lock.parent))
 
 
@@ -170,7 +175,7 @@ def kill_holder(lock: Path) -> None:
     """Kill -9 whoever holds a lock, and wait until the kernel has let go of it."""
     assert locks.is_held(lock)
     _signal_holder(lock, signal.SIGKILL)
-    eventually(lambda: not locks.is_held(lock))
+    until_released(lock)
 
 
 def _signal_holder(lock: Path, number: signal.Signals) -> None:

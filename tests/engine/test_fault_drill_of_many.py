@@ -57,14 +57,19 @@ def test_an_engine_that_is_killed_every_few_commits_ends_each_run_once(harness: 
     try:
         for patience in range(2, 14):
             for _ in range(patience):
-                seen = state.data_version()
-                eventually(lambda seen=seen: state.data_version() != seen or all_ended(harness))
+                until_written(state, harness)
             harness.kill_engine()
             harness.start()
     finally:
         state.close()
     for run in harness.ended():
         assert_finished_whole(harness, run)
+
+
+def until_written(state: database.Database, harness: Harness) -> None:
+    """Wait until the engine has written anything, or has nothing to write any more."""
+    seen = state.data_version()
+    eventually(lambda: state.data_version() != seen or all_ended(harness))
 
 
 def all_ended(harness: Harness) -> bool:

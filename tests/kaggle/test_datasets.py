@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import TypedDict
 
 import pytest
 
@@ -33,6 +34,13 @@ def exact(prepared: Path) -> bool:
     }
 
 
+class Keeping(TypedDict, total=False):
+    """What `prepare` is told to keep of the download."""
+
+    keep_raw: bool
+    discard_zip: bool
+
+
 def names(data_dir: Path) -> set[str]:
     return {path.name for path in (data_dir / ID).iterdir()}
 
@@ -42,12 +50,13 @@ def test_a_zip_is_kept_unless_it_is_discarded_and_raw_goes_unless_it_is_kept(
 ) -> None:
     loopback.add(ID)
     zip_files = {f"{ID}.zip", f".{ID}.zip.md5.json"}
-    for options, left in (
+    cases: list[tuple[Keeping, set[str]]] = [
         ({}, zip_files),
         ({"keep_raw": True}, {"raw", *zip_files}),
         ({"discard_zip": True}, set()),
         ({"discard_zip": True, "keep_raw": True}, {"raw"}),
-    ):
+    ]
+    for options, left in cases:
         data = tmp_path / "-".join(["data", *options])
         assert exact(prepare(ID, data_dir=data, verify=False, **options))
         assert names(data) == {"prepared", *left}

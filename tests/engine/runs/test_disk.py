@@ -52,7 +52,7 @@ def test_a_measurement_waits_for_nobody_and_is_taken_once(tmp_path: Path, worker
 
 
 def test_what_can_not_be_reached_leaves_no_half_figure(tmp_path: Path, worker: ThreadPoolExecutor) -> None:
-    answers = [Unreachable("no", "daemon"), 5]
+    answers: list[Unreachable | int] = [Unreachable("no", "daemon"), 5]
 
     def elsewhere() -> int:
         answer = answers.pop(0)

@@ -15,9 +15,10 @@ from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
 
 
 def by_enumeration(values: list[Fraction]) -> float:
-    observed = abs(sum(values))
+    nothing = Fraction(0)
+    observed = abs(sum(values, nothing))
     sums = [
-        abs(sum(sign * value for sign, value in zip(signs, values, strict=True)))
+        abs(sum((sign * value for sign, value in zip(signs, values, strict=True)), nothing))
         for signs in itertools.product((1, -1), repeat=len(values))
     ]
     return sum(total >= observed for total in sums) / len(sums)
