@@ -160,6 +160,22 @@ def _table(archive: zipfile.ZipFile, count: int = 1_000_000) -> None:
     archive.writestr("GCP-Coupons-Instructions.rtf", b"{\\rtf1}")
 
 
+def _questions(archive: zipfile.ZipFile, count: int = 80_000) -> None:
+    """A table in a zip, large enough to be streamed."""
+    random = np.random.default_rng(0)
+    words = np.array([f"word{number}" for number in range(2_000)], dtype=object)
+    texts = [" ".join(random.choice(words, 500)) for _ in range(200)]
+    rows = (
+        f'"{number}","{texts[number % 200][:60]}","<p>{number} {texts[number % 199]}</p>\n","python c#"\n'
+        for number in range(count)
+    )
+    with (
+        archive.open("Train.zip", "w") as stream,
+        zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as inner,
+    ):
+        inner.writestr("Train.csv", '"Id","Title","Body","Tags"\n' + "".join(rows))
+
+
 def _archive(archive: zipfile.ZipFile, count: int = 17_500, size: int = 8_000) -> None:
     names = [f"{number:032x}.jpg" for number in range(count)]
     archive.writestr("train.csv", "id,has_cactus\n" + "".join(f"{name},1\n" for name in names))
@@ -173,5 +189,6 @@ _SHAPES = (
     _Shape(_IMAGES, "8,000 images", _images, is_timed=True),
     _Shape(_IMAGES, "8,000 images", _images, discard_zip=True),
     _Shape("new-york-city-taxi-fare-prediction", "1,000,000 rides", _table),
+    _Shape("facebook-recruiting-iii-keyword-extraction", "80,000 questions in a zip", _questions),
     _Shape("aerial-cactus-identification", "17,500 in a zip", _archive),
 )
