@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,6 +14,9 @@ from competitions import registry
 from competitions.judging import Judgement, judge
 from competitions.model import EDITIONS, Edition
 from tests.competitions.prepared import prepared
+
+Cell = str | float | None
+Column = Cell | pd.Series | np.ndarray
 
 
 def mends(competition_id: str, *defect_ids: str) -> pytest.MarkDecorator:
@@ -25,7 +29,7 @@ def mends(competition_id: str, *defect_ids: str) -> pytest.MarkDecorator:
     return pytest.mark.mends(competition_id, *defect_ids)
 
 
-def each_cell(cells: Iterable[tuple[str, str, str, Sequence[object]]]) -> pytest.MarkDecorator:
+def each_cell(cells: Iterable[tuple[str, str, str, Sequence[Cell]]]) -> pytest.MarkDecorator:
     """Run a test for each cell of (competition, defect, column, cells), marked as showing that defect."""
     return pytest.mark.parametrize(
         ("competition_id", "column", "cell"),
@@ -56,7 +60,7 @@ def answers(competition_id: str, edition: Edition) -> pd.DataFrame:
 
 
 def from_answers(
-    competition_id: str, column: str, change: Callable[[pd.DataFrame], object]
+    competition_id: str, column: str, change: Callable[[pd.DataFrame], Column]
 ) -> Callable[[Edition], pd.DataFrame]:
     """Submissions that are the answers with one column made anew."""
 
@@ -70,7 +74,7 @@ def from_answers(
 def with_cell(
     competition_id: str,
     column: str,
-    value: object,
+    value: Cell,
     *,
     row: int = 0,
     base: Callable[[str, Edition], pd.DataFrame] = sample,

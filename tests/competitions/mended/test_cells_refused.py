@@ -10,6 +10,7 @@ import pytest
 
 from competitions.model import Edition
 from tests.competitions.mended.editions import (
+    Cell,
     answers,
     each_cell,
     grade_in_both,
@@ -43,7 +44,7 @@ TAXI = "new-york-city-taxi-fare-prediction"
 VOLCANO = "predict-volcanic-eruptions-ingv-oe"
 XRAY = "vinbigdata-chest-xray-abnormalities-detection"
 
-CELLS: list[tuple[str, str, str, list[object]]] = [
+CELLS: list[tuple[str, str, str, list[Cell]]] = [
     (ARENA, "text-cells-crash", "winner_tie", ["maybe"]),
     (BRAIN, "shares-out-of-form-crash", "lpd_vote", ["some", -1, 2]),
     (CONTACTS, "contacts-out-of-form-crash", "contact", [None, "yes", 0.5]),
@@ -74,7 +75,7 @@ CELLS: list[tuple[str, str, str, list[object]]] = [
 
 @each_cell(CELLS)
 def test_cells_that_made_a_grader_fail_are_refused_by_row(
-    competition_id: str, column: str, cell: object, tmp_path: Path
+    competition_id: str, column: str, cell: Cell, tmp_path: Path
 ) -> None:
     for message in refusals(competition_id, with_cell(competition_id, column, cell, row=1), tmp_path):
         assert message.startswith(f"Row 2: {column}")
@@ -83,7 +84,7 @@ def test_cells_that_made_a_grader_fail_are_refused_by_row(
 @mends(BREATHS, "cells-without-a-number-crash")
 @pytest.mark.parametrize("value", [None, "high"])
 def test_scored_pressures_without_a_number_are_refused_by_row_and_unscored_ones_ignored(
-    value: object, tmp_path: Path
+    value: str | None, tmp_path: Path
 ) -> None:
     breathing_in = (answers(BREATHS, "v1")["u_out"] == 0).to_numpy()
     scored, unscored = int(np.argmax(breathing_in)), int(np.argmin(breathing_in))

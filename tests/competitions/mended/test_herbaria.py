@@ -84,7 +84,8 @@ def species_by_the_recipe(competition_id: str, metadata: str, edition: Edition) 
     ],
 )
 def test_the_order_of_test_plants_cannot_be_reckoned(competition_id: str, metadata: str) -> None:
-    for edition, follows in (("v1", True), ("corrected", False)):
+    can_be_reckoned: dict[Edition, bool] = {"v1": True, "corrected": False}
+    for edition, follows in can_be_reckoned.items():
         reckoned = species_by_the_recipe(competition_id, metadata, edition)
         assert (reckoned == answers(competition_id, edition)["Predicted"].tolist()) == follows
 

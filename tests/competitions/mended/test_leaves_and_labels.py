@@ -31,7 +31,8 @@ PADDY = "paddy-disease-classification"
 
 @mends(CASSAVA, "labels-in-the-test-records")
 def test_test_records_do_not_tell_their_labels() -> None:
-    for edition, told in (("v1", True), ("corrected", False)):
+    tells: dict[Edition, bool] = {"v1": True, "corrected": False}
+    for edition, told in tells.items():
         public = prepared(CASSAVA, edition) / "public"
         test = sorted((public / "test_tfrecords").iterdir())
         assert test
@@ -113,7 +114,7 @@ def test_labels_that_no_test_image_has_count_as_wrong(
 ) -> None:
     surplus = from_answers(competition_id, column, lambda truth: truth[column].map(str) + " nothing")
     v1, corrected = grade_in_both(competition_id, surplus, tmp_path)
-    sizes = answers(competition_id, "corrected")[column].map(str).str.split().str.len()
+    sizes = answers(competition_id, "corrected")[column].map(str).str.split().map(len)
     assert v1.score == 1
     assert corrected.score == pytest.approx(hits_of(sizes))
 
@@ -129,14 +130,14 @@ def test_one_attribute_per_picture_can_be_submitted(tmp_path: Path) -> None:
     v1, corrected = grade_in_both(IMET, first_attributes, tmp_path)
     assert v1.outcome == "rejected"
     assert "attribute_ids reads as a column of plain numbers" in v1.message
-    sizes = answers(IMET, "corrected")["attribute_ids"].str.split().str.len()
+    sizes = answers(IMET, "corrected")["attribute_ids"].str.split().map(len)
     assert corrected.score == pytest.approx(2 * len(sizes) / (len(sizes) + sizes.sum()))
 
 
 def test_the_advice_to_repeat_an_attribute_helps(tmp_path: Path) -> None:
     def make(edition: Edition) -> pd.DataFrame:
         submission = first_attributes(edition)
-        first = submission.loc[0, "attribute_ids"]
+        first = str(submission.loc[0, "attribute_ids"])
         submission.loc[0, "attribute_ids"] = f"{first} {first}"
         return submission
 

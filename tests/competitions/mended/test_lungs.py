@@ -32,7 +32,7 @@ def last_visit(edition: Edition) -> str:
     """A visit that is scored: the last one of all."""
     rows = answers(LUNGS, edition)
     visited = rows[rows["FVC"].notna()]
-    return str(visited["Patient_Week"].loc[visited["Weeks"].idxmax()])
+    return str(visited["Patient_Week"].iloc[visited["Weeks"].argmax()])
 
 
 @mends(LUNGS, "rows-may-be-left-out")

@@ -32,6 +32,7 @@ def test_empty_cells_cost_the_length_of_what_they_should_be(tmp_path: Path) -> N
     )
     assert corrected.score == pytest.approx(answers(MOLECULES, "corrected")["InChI"].str.len().mean())
     assert v1.score is not None
+    assert corrected.score is not None
     assert v1.score < corrected.score
 
 

@@ -111,13 +111,13 @@ def test_patients_with_several_lesions_stay_on_one_side(tmp_path: Path) -> None:
 @mends(MELANOMA, "labels-in-the-test-records")
 def test_melanoma_records_that_tell_labels_are_left_out() -> None:
     held_out = answers(MELANOMA, "v1").set_index("image_name")["target"]
-    told = {}
+    told: set[str] = set()
     for name in ("test00-2071.tfrec", "test01-2071.tfrec"):
         path = prepared(MELANOMA, "v1") / "public" / "tfrecords" / name
         for content in tfrecords.records(path):
             assert b"target" in content
-        told |= dict.fromkeys(tfrecords.texts(path, "image_name"))
-    assert told.keys() == set(held_out.index)
+        told |= set(tfrecords.texts(path, "image_name"))
+    assert told == set(held_out.index)
     public = prepared(MELANOMA, "corrected") / "public"
     assert not [path for path in public.rglob("*") if "tfrec" in path.name]
     assert not {"target", "diagnosis", "benign_malignant"} & set(pd.read_csv(public / "test.csv").columns)
@@ -201,7 +201,8 @@ def test_headers_of_test_spines_do_not_tell_the_number_that_ends_their_old_name(
     studies = table(SPINE, "v1", "public/test.csv")["StudyInstanceUID"]
     studies = pd.concat([studies, table(SPINE, "v1", "public/train.csv")["StudyInstanceUID"]])
     known = [patient(study.rpartition(".")[2]) for study in studies.unique()]
-    for edition, told in (("v1", True), ("corrected", False)):
+    tells: dict[Edition, bool] = {"v1": True, "corrected": False}
+    for edition, told in tells.items():
         public = prepared_after(add_patients, SPINE, edition, tmp_path) / "public"
         scans = [scan.read_bytes() for scan in (public / "test_images").rglob("*.dcm")]
         assert {any(content.endswith(header) for header in known) for content in scans} == {told}

@@ -10,6 +10,7 @@ import pytest
 
 from competitions.model import EDITIONS, Edition
 from tests.competitions.mended.editions import (
+    Cell,
     answers,
     each_cell,
     from_answers,
@@ -59,7 +60,7 @@ TISSUE = "histopathologic-cancer-detection"
 TUMOUR = "rsna-miccai-brain-tumor-radiogenomic-classification"
 WHALE_CALLS = "the-icml-2013-whale-challenge-right-whale-redux"
 
-CELLS: list[tuple[str, str, str, list[object]]] = [
+CELLS: list[tuple[str, str, str, list[Cell]]] = [
     (ALASKA, "infinite-scores-crash", "Label", [np.inf, -np.inf]),
     (APTOS, "odd-submissions-crash", "diagnosis", [None, 2.5, "severe"]),
     (BIRDS, "missing-predictions-crash", "Probability", [None]),
@@ -101,7 +102,7 @@ CELLS: list[tuple[str, str, str, list[object]]] = [
 
 @each_cell(CELLS)
 def test_cells_that_made_a_grader_fail_are_refused_by_row(
-    competition_id: str, column: str, cell: object, tmp_path: Path
+    competition_id: str, column: str, cell: Cell, tmp_path: Path
 ) -> None:
     for message in refusals(competition_id, with_cell(competition_id, column, cell, row=1), tmp_path):
         assert message.startswith(f"Row 2: {column}")
@@ -224,7 +225,7 @@ def test_only_negative_cancer_probabilities_are_refused(tmp_path: Path) -> None:
 def test_cells_that_don_t_belong_to_a_notebook_are_refused_by_row(change: str, tmp_path: Path) -> None:
     def make(edition: Edition) -> pd.DataFrame:
         submission = answers(NOTEBOOKS, edition)
-        cells = submission.loc[4, "cell_order"].split()
+        cells = str(submission.loc[4, "cell_order"]).split()
         cells[-1] = "ffffffff" if change == "unknown" else cells[0]
         submission.loc[4, "cell_order"] = " ".join(cells)
         return submission

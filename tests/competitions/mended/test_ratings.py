@@ -69,7 +69,7 @@ def test_the_sample_of_similarities_has_a_score_and_a_constant_none(tmp_path: Pa
 
 @mends(PATENTS, "missing-and-infinite-give-nan")
 @pytest.mark.parametrize(("value", "why"), [(None, "is missing"), (np.inf, "inf is not finite")])
-def test_missing_and_infinite_similarities_are_refused(value: object, why: str, tmp_path: Path) -> None:
+def test_missing_and_infinite_similarities_are_refused(value: float | None, why: str, tmp_path: Path) -> None:
     v1, corrected = grade_in_both(PATENTS, with_cell(PATENTS, "score", value, base=answers), tmp_path)
     assert v1.score is not None and math.isnan(v1.score)
     assert corrected.message.startswith(f"Row 1: score {why}")

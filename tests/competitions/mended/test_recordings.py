@@ -80,7 +80,7 @@ def test_renamed_clips_keep_their_sounds_and_labels() -> None:
     def by_sound(edition: Edition) -> dict[bytes, list[int]]:
         folder = prepared(SOUNDS, edition) / "public" / "test"
         rows = answers(SOUNDS, edition).set_index("fname")
-        return {(folder / name).read_bytes(): row.tolist() for name, row in rows.iterrows()}
+        return {(folder / str(name)).read_bytes(): row.tolist() for name, row in rows.iterrows()}
 
     assert by_sound("v1") == by_sound("corrected")
 
@@ -157,7 +157,7 @@ def test_missing_shares_beat_the_perfect_answer_in_v1_and_are_refused_in_correct
 @mends(BRAIN, "shares-out-of-form-crash")
 @pytest.mark.parametrize("value", ["words", 0.5])
 def test_a_further_column_that_is_not_zero_is_refused_in_v1_and_not_looked_at_in_corrected(
-    value: object, tmp_path: Path
+    value: str | float, tmp_path: Path
 ) -> None:
     v1, corrected = grade_in_both(BRAIN, lambda edition: gold(edition).assign(further=value), tmp_path)
     assert v1.outcome == "rejected"
