@@ -6,6 +6,7 @@ import os
 import stat
 import zipfile
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_members_written_as_a_stream_are_repacked(make_job: MakeJob, tmp_path: P
     with source.open("wb") as stream:
         # a writer that cannot seek puts the sizes behind the data
         pipe = _Unseekable(stream)
-        with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:  # type: ignore[arg-type]  # duck-typed
+        with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("a", NOISE)
             archive.writestr("b", b"later")
     archives.repack(make_job(), source, tmp_path / "t.zip", ["b", "a"])
@@ -83,14 +84,17 @@ def test_members_written_as_a_stream_are_repacked(make_job: MakeJob, tmp_path: P
 
 
 class _Unseekable:
-    def __init__(self, stream: object) -> None:
+    def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
 
     def write(self, content: bytes) -> int:
-        return self._stream.write(content)  # type: ignore[attr-defined]  # a binary file
+        return self._stream.write(content)
 
     def flush(self) -> None:
-        self._stream.flush()  # type: ignore[attr-defined]  # a binary file
+        self._stream.flush()
+
+    def close(self) -> None:
+        self._stream.close()
 
 
 def test_more_members_than_a_plain_zip_can_count_are_written(make_job: MakeJob, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_what_is_no_file_of_the_archive_is_named(
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "zip"])
 def test_a_damaged_archive_is_named(damage: str, archive: Path, make_job: MakeJob, tmp_path: Path) -> None:
-    whole = bytearray(archive.read_bytes())
+    whole = archive.read_bytes()
     flipped = whole[:40] + bytes([whole[40] ^ 0xFF]) + whole[41:]
     archive.write_bytes(
         {"cut": whole[:-30], "flipped": flipped, "empty": b"", "zip": b"PK\3\4" + whole}[damage]
@@ -79,7 +79,7 @@ def test_a_damaged_archive_is_named(damage: str, archive: Path, make_job: MakeJo
 def test_made_archives_hold_what_they_are_told(compressed: bool, make_job: MakeJob, tmp_path: Path) -> None:
     (tmp_path / "a.jpg").write_bytes(b"a" * 50_000)
     target = tmp_path / "made" / "x.7z"
-    contents = {"train/1.jpg": tmp_path / "a.jpg", "0.json": b"{}"}
+    contents: dict[str, Path | bytes] = {"train/1.jpg": tmp_path / "a.jpg", "0.json": b"{}"}
     sevenzip.pack(make_job(), target, contents, compressed=compressed)
     assert sevenzip.files_in(target) == ["0.json", "train/1.jpg"]
     assert sevenzip.read(target, "1.jpg") == b"a" * 50_000
