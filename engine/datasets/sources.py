@@ -94,7 +94,12 @@ def fetch(competition: Competition, folder: DatasetFolder, *, keep_free: int = 0
     target = folder.zip(competition)
     with Kaggle(wait=_telling_wait(tell, lambda: place)) as kaggle:
         found = download(kaggle, competition.id, target, keep_free=keep_free, tell=told)
-    sums.note_md5(target, found.md5)
+        sums.note_zip(target, found.md5)
+        if (
+            found.md5 != competition.checksums.zip
+        ):  # what is not known may not inflate beyond what Kaggle lists
+            listed = sum(file.bytes for file in kaggle.files(competition.id))
+            sums.note_zip(target, found.md5, listed)
 
 
 def _telling_wait(tell: TellStep, place: Callable[[], tuple[str, int, int]]) -> Callable[[float, str], None]:
@@ -159,7 +164,9 @@ def opened(
         tell(VERIFY, "", 0, 0)  # a sum that is known since the download is not read again, and may yet differ
         sums.expect_zip(competition, path, _step(tell, VERIFY))
     tell(EXTRACT, "", 0, 0)
-    known = None if competition.size_gb is None else int(competition.size_gb * 1e9)
+    known = sums.inflated_bytes(path)
+    if known is None and competition.size_gb is not None:
+        known = int(competition.size_gb * 1e9)
     if not (keep_raw or discard_zip or consuming):
         tree = stack.enter_context(zip_tree.opened(path, known_bytes=known))
         require_space(folder.root, tree.size, keep_free=keep_free)  # or hours pass until it is found out
@@ -177,7 +184,7 @@ def opened(
     partial.rename(folder.whole_raw)
     sync_directory(folder.root)
     path.unlink()
-    sums.forget_md5(path)
+    sums.forget_zip(path)
     folder.consuming.unlink()
     return Raw(folder.whole_raw, folder.whole_raw)
 

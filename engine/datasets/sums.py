@@ -19,11 +19,12 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class _Note:
-    """A zip's sum, and by what to see that it is still the same file."""
+    """What is known of a zip since its download, and by what to see that it is still the same file."""
 
     md5: str
     size: int
     changed: int
+    inflated: int | None = None
 
 
 def md5_of(path: Path, tell: Tell | None = None) -> str:
@@ -39,23 +40,35 @@ def md5_of(path: Path, tell: Tell | None = None) -> str:
     return digest.hexdigest()
 
 
-def note_md5(path: Path, md5: str) -> None:
-    """Keep the sum of a zip that was taken while it was downloaded."""
+def note_zip(path: Path, md5: str, inflated: int | None = None) -> None:
+    """Keep the sum of a zip that was taken while it was downloaded, and what Kaggle says that it inflates to."""
     found = path.stat()
-    write_json(_note_of(path), asdict(_Note(md5, found.st_size, found.st_mtime_ns)), durable=False)
+    note = _Note(md5, found.st_size, found.st_mtime_ns, inflated)
+    write_json(_note_of(path), asdict(note), durable=False)
 
 
 def zip_md5(path: Path, tell: Tell | None = None) -> str:
     """The MD5 of a zip, read only if it is not known since the download."""
+    note = _noted(path)
+    return md5_of(path, tell) if note is None else note.md5
+
+
+def inflated_bytes(path: Path) -> int | None:
+    """What Kaggle said at the download that a zip inflates to, if it was asked."""
+    note = _noted(path)
+    return None if note is None else note.inflated
+
+
+def _noted(path: Path) -> _Note | None:
     found = path.stat()
     try:
         note = _Note(**json.loads(_note_of(path).read_bytes()))
     except (FileNotFoundError, ValueError, TypeError):
-        return md5_of(path, tell)
-    return note.md5 if (note.size, note.changed) == (found.st_size, found.st_mtime_ns) else md5_of(path, tell)
+        return None
+    return note if (note.size, note.changed) == (found.st_size, found.st_mtime_ns) else None
 
 
-def forget_md5(path: Path) -> None:
+def forget_zip(path: Path) -> None:
     """Remove the note of a zip that is gone."""
     _note_of(path).unlink(missing_ok=True)
 

@@ -63,6 +63,7 @@ class Shelf:
     call_faults: deque[Fault] = field(default_factory=deque)
     direct: bool = False
     hashes: bool = True
+    listed_bytes: int | None = None
 
     @property
     def etag(self) -> str:
@@ -201,7 +202,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _ListDataFiles(self, name: str, shelf: Shelf, asked: dict[str, Any]) -> None:
         with zipfile.ZipFile(io.BytesIO(shelf.archive)) as archive:
-            files = [{"name": one.filename, "totalBytes": one.file_size} for one in archive.infolist()]
+            sizes = {one.filename: shelf.listed_bytes or one.file_size for one in archive.infolist()}
+        files = [{"name": found, "totalBytes": size} for found, size in sizes.items()]
         start, size = int(asked.get("pageToken") or 0), int(asked.get("pageSize") or 20)
         left = start + size < len(files)
         token = {"nextPageToken": str(start + size)} if left else {}

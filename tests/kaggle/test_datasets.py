@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
+import random
 import signal
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import TypedDict
 
 import pytest
 
 from competitions import registry
+from competitions.kit import zip_tree
 from competitions.model import Checksums
 from engine import preparing
 from engine.datasets import pruning
@@ -111,6 +115,31 @@ def test_the_known_checksums_decide_about_zip_and_tables(
     assert verify(competition, folder).differs == "changed since it was prepared: private/test.csv"
     folder.marker.unlink()
     assert verify(competition, folder).differs == "not as known: private/test.csv"
+
+
+def test_a_zip_that_is_not_known_may_not_inflate_beyond_what_kaggle_lists(
+    loopback: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zip_tree, "_HARMLESS_BYTES", 1000)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("train.csv", bytes(100_000))
+        archive.writestr("noise", random.Random(0).randbytes(2000))
+    loopback.add(ID, archive=packed.getvalue(), listed_bytes=1000)
+    for _ in ("when it has just come", "when it lies there"):
+        with pytest.raises(DataProblem, match="to inflate to 102,000 bytes, about 2,000 are known"):
+            prepare(ID, data_dir=tmp_path, verify=False)
+    assert loopback.count("ListDataFiles") == 1
+
+
+def test_kaggle_is_not_asked_what_a_known_zip_inflates_to(
+    loopback: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = Checksums(hashlib.md5(loopback.add(ID).archive).hexdigest(), {}, {})
+    competition = dataclasses.replace(registry.get(ID), checksums=known)
+    monkeypatch.setattr(preparing, "get", lambda competition_id: competition)
+    assert exact(prepare(ID, data_dir=tmp_path))
+    assert loopback.count("ListDataFiles") == 0
 
 
 def test_kaggles_own_description_is_put_beside_the_data_on_demand(loopback: Loopback, tmp_path: Path) -> None:
