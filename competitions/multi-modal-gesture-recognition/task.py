@@ -43,11 +43,12 @@ def prepare(job: Preparation) -> None:
     tables.write_csv(table[held_out], job.private / "test.csv")
     tables.write_csv(pd.DataFrame({ID: ids}), job.public / "test.csv")
     tables.write_csv(_guesses(ids), job.public / "randomPredictions.csv")
-    placing.place(job, [(job.source(name), job.public / name) for name in PUBLISHED], "archives")
     if job.corrected:
         _write_without_labels(job, source, job.public / "test.tar.gz")
     else:
         placing.copy_file(job, source, job.public / "test.tar.gz")
+    # last, because they are large and nothing is needed for a while to place them
+    placing.place(job, [(job.source(name), job.public / name) for name in PUBLISHED], "archives")
 
 
 def _is_recording(name: str) -> bool:

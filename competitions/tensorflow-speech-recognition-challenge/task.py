@@ -72,7 +72,6 @@ def _place_with_answers(job: Preparation, held_out: dict[PurePosixPath, Path]) -
         word = clip.parent.name
         if word == NOISE:
             found += [(piece, "silence") for piece in sounds.cut(path, job.scratch / "seconds")]
-            path.unlink()
         else:
             found.append((path, word if word in COMMANDS else "unknown"))
     order = duplicates.ordered_by_content(job, [path for path, _ in found])

@@ -29,6 +29,7 @@ def test_whole_seconds_are_cut_and_the_rest_is_left_out(tmp_path: Path) -> None:
     pieces = sounds.cut(recording(tmp_path / "x.wav", 350), tmp_path / "made")
     assert [path.name for path in pieces] == ["x_0000.wav", "x_0001.wav", "x_0002.wav"]
     assert {frames(path) for path in pieces} == {bytes(range(200))}
+    assert not (tmp_path / "x.wav").exists()
 
 
 def test_a_shorter_recording_stays_whole(tmp_path: Path) -> None:
