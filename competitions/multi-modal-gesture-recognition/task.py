@@ -28,6 +28,7 @@ ID_LETTERS = 4
 def prepare(job: Preparation) -> None:
     """Hold out the last archive; edition corrected takes the labels out of its recordings."""
     source = job.source(HELD_OUT)
+    published = [(job.source(name), job.public / name) for name in PUBLISHED]  # found missing at once
     names = [member.name for member, _ in tarballs.files(source)]
     ids = sorted(PurePosixPath(name).stem[-ID_LETTERS:] for name in names if _is_recording(name))
     table = labelled_table.read(job, "training.csv", needs=[ID, TARGET], text=())
@@ -48,7 +49,7 @@ def prepare(job: Preparation) -> None:
     else:
         placing.copy_file(job, source, job.public / "test.tar.gz")
     # last, because they are large and nothing is needed for a while to place them
-    placing.place(job, [(job.source(name), job.public / name) for name in PUBLISHED], "archives")
+    placing.place(job, published, "archives")
 
 
 def _is_recording(name: str) -> bool:
