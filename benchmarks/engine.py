@@ -26,8 +26,9 @@ from engine.supervisor.starting import Starter
 from foundation import locks
 from foundation.clock import SystemClock
 from state import database, datasets, runs, sweeps
+from state.dataset_records import DatasetState
 from state.lifecycle import RunState
-from state.records import DatasetState, SweepSpec
+from state.records import SweepSpec
 
 _COMPETITION = "spaceship-titanic"
 _LIVE = 200

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from console.keys import SHOWN, TABLE, Key, KeyTable
+from console.key_table import TABLE, Key
+from console.keys import SHOWN, KeyTable
 from foundation.problems import UsageProblem
 
 # Screens on which a log is read; the others show lists.

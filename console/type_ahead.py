@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from console.app import ConsoleApp
-    from console.keys import Key
+    from console.key_table import Key
 
 # A field that is not there by then will not come; what follows is a key like any other.
 _PATIENCE_SECONDS = 5.0

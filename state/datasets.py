@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from state import events
 from state.database import Database
+from state.dataset_records import Dataset, DatasetState, DatasetStep, StepState
 from state.events import Happening
-from state.records import Dataset, DatasetState, DatasetStep, StepState
 from state.rows import read_all, read_as
 
 

@@ -19,7 +19,7 @@ from engine.control.status import lock_path
 from engine.places import Places
 from foundation.locks import FileLock
 from tests.console import worlds
-from tests.console.worlds import FrozenClock, World
+from tests.console.world import FrozenClock, World
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 PATIENCE_SECONDS = 60.0

@@ -3,182 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from console.cli.competitions import Split
+from console.cli.datasets_chosen import Ids, chosen_ids
+from console.cli.datasets_listing import known_datasets, list_datasets, show
+from console.cli.datasets_verify import verify
 from console.cli.editions import EditionFlag, EditionName
 from console.cli.invocation import DataDir, Json, data_dir_of, places_of, reading_state
 from console.cli.lazy import new_group
-from console.cli.output import bytes_text, complain, say, say_json, say_table
+from console.cli.output import bytes_text, say, say_json, say_table
 from console.cli.pruning import confirmed, list_parts, needed, remove
 from foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from engine.datasets.access import AccessState
-    from state.records import Dataset
+    pass
 
 app = new_group("List, check, verify, stop and prune datasets.")
 
-Ids = Annotated[
-    list[str] | None,
-    typer.Option("--competition-id", "-c", metavar="ID", help="A competition; repeatable."),
-]
 _DAY = 86_400.0
 
-
-@app.command("list")
-def list_(
-    context: typer.Context,
-    split: Split = "",
-    data_dir: DataDir = None,
-    edition: EditionFlag = EditionName.V1,
-    json: Json = False,
-) -> None:
-    """List the datasets: what lies in the data directory, and what the engine is doing about the rest."""
-    from competitions import registry
-    from engine.datasets.access import AccessState
-    from engine.layout import dataset_folder, is_prepared
-
-    base = data_dir_of(context, data_dir)
-    known = _known(context, edition) if base == places_of(context).data_dir else {}
-    access = _access(context, known.values())
-    found: list[dict[str, Any]] = []
-    for competition_id in registry.read_split(split) if split else registry.all_ids():
-        competition = registry.get(competition_id)
-        folder = dataset_folder(competition, base, edition.edition)
-        engine = known.get(competition_id)
-        prepared = is_prepared(competition, folder)
-        found.append(
-            {
-                "competition_id": competition_id,
-                "edition": edition.value,
-                "state": _state(prepared, engine),
-                "access": access.get(competition_id, AccessState.UNKNOWN).value,
-                "problem": engine.problem if engine else "",
-                "raw": folder.raw.is_dir() or bool(folder.zips()),
-                "size_gb": competition.size_gb,
-                "bytes_on_disk": engine.bytes_on_disk if engine and prepared else None,
-                "folder": str(folder.root),
-            }
-        )
-    if json:
-        say_json(found)
-        return
-    say_table(
-        ("competition", "state", "access", "raw data", "on disk", "of Kaggle's", "problem"),
-        [
-            (
-                one["competition_id"],
-                one["state"],
-                "-" if one["access"] == AccessState.UNKNOWN else one["access"],
-                "yes" if one["raw"] else "no",
-                bytes_text(one["bytes_on_disk"]),
-                "-" if one["size_gb"] is None else bytes_text(int(one["size_gb"] * 1e9)),
-                one["problem"],
-            )
-            for one in found
-        ],
-        right=("on disk", "of Kaggle's"),
-        limits={"problem": 120},
-    )
-    say(f"{sum(one['state'] == 'prepared' for one in found)} of {len(found)} prepared in {base}")
-
-
-@app.command()
-def show(
-    context: typer.Context,
-    competition_id: Annotated[str, typer.Argument(metavar="ID", help="Which competition.")],
-    data_dir: DataDir = None,
-    edition: EditionFlag = EditionName.V1,
-    json: Json = False,
-) -> None:
-    """Show one dataset: its steps, what it takes on the disk part by part, and where."""
-    from competitions import registry
-    from engine.datasets.pruning import parts_of
-    from engine.layout import dataset_folder, is_prepared, prepared_with
-
-    competition = registry.get(competition_id)
-    base = data_dir_of(context, data_dir)
-    folder = dataset_folder(competition, base, edition.edition)
-    parts = parts_of(competition, base)
-    known = _known(context, edition).get(competition_id) if base == places_of(context).data_dir else None
-    steps = _steps(context, competition_id, edition) if known else []
-    prepared = is_prepared(competition, folder)
-    state = _state(prepared, known)
-    if json:
-        say_json(
-            {
-                "competition_id": competition_id,
-                "edition": edition.value,
-                "state": state,
-                "problem": known.problem if known else "",
-                "folder": str(folder.root),
-                "rules_url": competition.rules_url,
-                "marker": prepared_with(folder),
-                "steps": [asdict(step) for step in steps],
-                "parts": [{"name": part.name, "bytes": part.bytes} for part in parts],
-            }
-        )
-        return
-    say(f"{competition_id}: {state}, edition {edition.value}")
-    if known and known.problem:
-        say(known.problem)
-    say(f"folder      {folder.root}")
-    say(f"rules       {competition.rules_url}")
-    marker = prepared_with(folder)
-    if prepared:
-        verified = "by MLE-bench" if marker is None else str(marker.get("prepared_at"))
-        checked = "" if marker is None else ", verified" if marker.get("verified") else ", not verified"
-        say(f"prepared    {verified}{checked}")
-    for part in parts:
-        say(f"{part.name:<18}  {bytes_text(part.bytes)}")
-    for step in steps:
-        amount = f"  {bytes_text(step.done)}" if step.unit == "bytes" and step.done else ""
-        say(f"step        {step.name}: {step.state}{amount}{f'  {step.note}' if step.note else ''}")
-
-
-@app.command()
-def verify(
-    context: typer.Context,
-    competition_id: Ids = None,
-    split: Split = "",
-    data_dir: DataDir = None,
-    edition: EditionFlag = EditionName.V1,
-    json: Json = False,
-) -> None:
-    """Compare prepared datasets with the known checksums and with what they were; nothing is changed."""
-    from competitions import registry
-    from engine.datasets.verifying import verify as verify_one
-    from engine.layout import dataset_folder, is_prepared
-
-    base = data_dir_of(context, data_dir)
-    chosen = _chosen(competition_id, split)
-    outcomes: list[dict[str, Any]] = []
-    for competition in map(registry.get, chosen):
-        folder = dataset_folder(competition, base, edition.edition)
-        if not competition_id and not is_prepared(competition, folder):
-            continue
-        found = verify_one(competition, folder)
-        known = sum(one.known is not None for one in found.sums)
-        outcomes.append(
-            {
-                "competition_id": competition.id,
-                "differs": found.differs,
-                "known": known,
-                "sums": [asdict(one) for one in found.sums],
-            }
-        )
-        if not json:
-            told = found.differs or f"as it should be: {len(found.sums)} tables, {known} with known sums"
-            (complain if found.differs else say)(f"{competition.id}: {told}")
-    if json:
-        say_json(outcomes)
-    if any(outcome["differs"] for outcome in outcomes):
-        raise typer.Exit(DataProblem.exit_code)
+app.command("list")(list_datasets)
+app.command()(show)
+app.command()(verify)
 
 
 @app.command()
@@ -190,7 +40,7 @@ def rules(competition_id: Ids = None, split: Split = "", json: Json = False) -> 
     from engine.kaggle.client import Kaggle
 
     chosen = [
-        registry.get(one) for one in _chosen(competition_id, split or ("" if competition_id else "all"))
+        registry.get(one) for one in chosen_ids(competition_id, split or ("" if competition_id else "all"))
     ]
     Kaggle()  # without credentials there is one thing to say, not one for every competition
     found = ask_access(chosen)
@@ -228,13 +78,13 @@ def stop(
 ) -> None:
     """Stop preparing datasets; what is downloaded stays and is gone on with another time."""
     from engine.control import ask
-    from state.records import DatasetState
+    from state.dataset_records import DatasetState
 
     if bool(competition_id) == all_:
         raise UsageProblem("what to stop is not clear", "", "Give one of -c ID, --all.")
     busy = (DatasetState.WAITING, DatasetState.WORKING)
     chosen = competition_id or [
-        name for name, dataset in _known(context, edition).items() if dataset.state in busy
+        name for name, dataset in known_datasets(context, edition).items() if dataset.state in busy
     ]
     if not chosen:
         say("nothing is being prepared")
@@ -264,7 +114,7 @@ def prune(
     from engine.datasets import pruning
 
     base = data_dir_of(context, data_dir)
-    chosen = _of_sweep(context, sweep) if sweep else _chosen(competition_id, split)
+    chosen = _of_sweep(context, sweep) if sweep else chosen_ids(competition_id, split)
     names = pruning.PARTS if everything else (pruning.ZIP, pruning.RAW, pruning.PARTIAL)
     still_needed = needed(context, chosen) if everything else {}
     parts = [
@@ -298,60 +148,8 @@ def _tell_engine(context: typer.Context) -> None:
         ask(places, "dataset.refresh", {})
 
 
-def _known(context: typer.Context, edition: EditionName) -> dict[str, Dataset]:
-    from state import database, datasets
-
-    if not database.exists(places_of(context).state_dir):
-        return {}
-    with reading_state(context) as opened:
-        return {
-            one.competition_id: one for one in datasets.all_datasets(opened) if one.edition == edition.value
-        }
-
-
-def _access(context: typer.Context, known: Iterable[Dataset]) -> dict[str, AccessState]:
-    """What Kaggle said of each dataset the last time that the engine asked."""
-    from engine.datasets.access import access_of
-    from state import datasets
-
-    wanted = list(known)
-    if not wanted:
-        return {}
-    with reading_state(context) as opened:
-        steps = {one: datasets.steps(opened, one.competition_id, one.edition) for one in wanted}
-    return {one.competition_id: access_of(one.state, found) for one, found in steps.items()}
-
-
-def _state(prepared: bool, known: Dataset | None) -> str:
-    """How far a dataset is: the disk knows better than the state whether it is prepared."""
-    from state.records import DatasetState
-
-    if prepared:
-        return DatasetState.PREPARED.value
-    if known is None or known.state is DatasetState.PREPARED:
-        return DatasetState.ABSENT.value
-    return known.state.value
-
-
-def _steps(context: typer.Context, competition_id: str, edition: EditionName) -> list[Any]:
-    from state import datasets
-
-    with reading_state(context) as opened:
-        return list(datasets.steps(opened, competition_id, edition.value))
-
-
 def _of_sweep(context: typer.Context, sweep_id: str) -> tuple[str, ...]:
     from state import sweeps
 
     with reading_state(context) as opened:
         return sweeps.get(opened, sweep_id).spec.competitions
-
-
-def _chosen(named: list[str] | None, split: str) -> tuple[str, ...]:
-    from competitions import registry
-
-    if named and split:
-        raise UsageProblem("which competitions is not clear", "", "Give one of -c ID, --split.")
-    if named:
-        return tuple(registry.get(name).id for name in dict.fromkeys(named))
-    return registry.read_split(split) if split else registry.all_ids()

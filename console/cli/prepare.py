@@ -176,12 +176,13 @@ def _with_engine(
     from console.cli.engine_for import engine_for
     from console.cli.preparing import Display, prepare_and_watch
     from console.cli.preparing_display import Bars, PlainLines, Silent
+    from console.cli.progress_rows import ProgressRows
 
     with ExitStack() as stack:
         used = stack.enter_context(engine_for(places, base))
         display: Display = Silent() if json else PlainLines()
         if not json and sys.stdout.isatty():
-            display = stack.enter_context(Bars())
+            display = Bars(stack.enter_context(ProgressRows()))
         try:
             return prepare_and_watch(used, missing, edition.value, wanted, display)
         except KeyboardInterrupt:

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from console.cli.output import bytes_text, complain, duration_text, say
+from console.cli.output import bytes_text, complain, say
 from console.cli.preparing import Seen
-from console.model.rates import Pace, Rates
-from state.records import DatasetState, DatasetStep, StepState
+from console.cli.progress_rows import Progress, ProgressRows
+from state.dataset_records import DatasetState, DatasetStep, StepState
 
-if TYPE_CHECKING:
-    from rich.live import Live
-    from rich.table import Table
-
-_BAR_CELLS = 16
 _MOST_ROWS = 12
 _NOT_TO_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
 _ENDED = (DatasetState.PREPARED, DatasetState.ABSENT, *_NOT_TO_BE_HAD)
@@ -74,47 +67,21 @@ class PlainLines:
 class Bars:
     """A live table of what is going on, with what is done with as lines above it."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: ProgressRows) -> None:
         self._lines = PlainLines()
-        self._rates = Rates()
-        self._live: Live | None = None
+        self._rows = rows
         self._ended: set[str] = set()
-
-    def __enter__(self) -> Bars:
-        """Begin to draw."""
-        from rich.console import Console
-        from rich.live import Live
-
-        console = Console(highlight=False, markup=False, emoji=False)
-        self._live = Live(console=console, refresh_per_second=4, transient=True)
-        self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Leave the terminal as it was."""
-        if self._live is not None:
-            self._live.stop()
 
     def show(self, seen: Sequence[Seen]) -> None:
         """Draw how far all is now."""
-        assert self._live is not None
         ended = [one for one in seen if one.dataset.state in _ENDED]
         self._lines.show([one for one in ended if one.dataset.competition_id not in self._ended])
         self._ended |= {one.dataset.competition_id for one in ended}
-        self._live.update(self._table(seen))
-
-    def _table(self, seen: Sequence[Seen]) -> Table:
-        from rich.table import Table
-
-        table = Table.grid(padding=(0, 2))
         going = [one for one in seen if one.dataset.state is DatasetState.WORKING]
         waiting = [one for one in seen if one.dataset.state is DatasetState.WAITING]
         held = [one for one in waiting if one.dataset.problem]
-        for one in [*going, *held][:_MOST_ROWS]:
-            table.add_row(*self._row(one))
         counts = f"{len(self._ended)} of {len(seen)} done with, {len(waiting)} waiting"
-        table.add_row(counts)
-        return table
+        self._rows.draw([*map(self._row, [*going, *held][:_MOST_ROWS]), (counts,)])
 
     def _row(self, one: Seen) -> tuple[str, ...]:
         from console.sanitize import plain
@@ -125,31 +92,9 @@ class Bars:
         step = _current(one)
         if step is None:
             return (name, "starting")
-        pace = self._rates.see((name, step.name), step.done, step.total, time.monotonic())
-        return (name, step.name, _bar(step), _amount(step), _pace(step, pace), plain(step.note, limit=40))
+        told = Progress(one.dataset.competition_id, step.name, step.done, step.total, step.unit, step.note)
+        return self._rows.row(told)
 
 
 def _current(one: Seen) -> DatasetStep | None:
     return next((step for step in one.steps if step.state is StepState.WORKING), None)
-
-
-def _bar(step: DatasetStep) -> str:
-    if not step.total:
-        return " " * _BAR_CELLS
-    full = min(_BAR_CELLS, step.done * _BAR_CELLS // step.total)
-    return "█" * full + "·" * (_BAR_CELLS - full)
-
-
-def _amount(step: DatasetStep) -> str:
-    if not step.total:
-        return ""
-    if step.unit == "bytes":
-        return f"{bytes_text(step.done)} of {bytes_text(step.total)}"
-    return f"{step.done:,} of {step.total:,}"
-
-
-def _pace(step: DatasetStep, pace: Pace) -> str:
-    if not pace.rate:
-        return ""
-    rate = f"{bytes_text(int(pace.rate))}/s" if step.unit == "bytes" else f"{pace.rate:,.0f}/s"
-    return f"{rate}, {duration_text(pace.eta)} left" if pace.eta is not None else rate

@@ -10,7 +10,8 @@ from console.model.splits import competition
 from engine.runs import protocol
 from state import datasets, events, runs, submissions, sweeps
 from state.database import Database
-from state.records import Attempt, Dataset, Event, Run, Submission, Sweep
+from state.dataset_records import Dataset
+from state.records import Attempt, Event, Run, Submission, Sweep
 
 _EVENTS_SHOWN = 500
 

@@ -13,8 +13,9 @@ from engine.scoreboard.experiments import result_of
 from engine.scoreboard.model import Cell
 from state import datasets, runs, sweeps
 from state.database import Database
+from state.dataset_records import Dataset, DatasetState
 from state.lifecycle import MEDALS
-from state.records import Dataset, DatasetState, Run, Sweep, SweepCounts
+from state.records import Run, Sweep, SweepCounts
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
-from console.keys import Context
+from console.key_table import Context
 from console.model import wording
 from console.painting import Pieces
 from console.screens import frame

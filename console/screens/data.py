@@ -24,7 +24,7 @@ from console.widgets.prompt import Prompt
 from engine.datasets.sources import DOWNLOAD
 from engine.runs.launching import edition_named
 from state.database import Database
-from state.records import StepState
+from state.dataset_records import StepState
 
 _ROOM_FOR_DETAIL = 28
 _SUMS, _FILES, _EVENTS, _TEXT_LINES = 3, 3, 3, 2

@@ -15,7 +15,7 @@ from console.screens.confirm import ConfirmScreen
 from engine.datasets.access import AccessState
 from engine.datasets.pruning import CORRECTED, PARTIAL, PREPARED, RAW, ZIP, Part, parts_of
 from engine.runs.launching import edition_named
-from state.records import DatasetState
+from state.dataset_records import DatasetState
 
 if TYPE_CHECKING:
     from console.app import ConsoleApp

@@ -17,7 +17,8 @@ from console.screens.data_lines import pace_words
 from console.signs import Signs
 from console.theme import Role
 from engine.datasets.access import AccessState
-from state.records import DatasetStep, Event, StepState
+from state.dataset_records import DatasetStep, StepState
+from state.records import Event
 
 _BAR = 16
 _NAME = 14

@@ -13,7 +13,7 @@ from console.painting import Line, Piece, Pieces, bar, cut, fit, fitting, foreig
 from console.signs import Signs
 from console.theme import Role
 from engine.datasets.access import AccessState
-from state.records import DatasetState, DatasetStep, StepState
+from state.dataset_records import DatasetState, DatasetStep, StepState
 
 STATE_ROLES: dict[DatasetState, Role] = {
     DatasetState.ABSENT: "dim",

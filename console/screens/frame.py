@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console.keys import Context, Key, KeyTable, shown
+from console.key_table import Context, Key
+from console.keys import KeyTable, shown
 from console.model import wording
 from console.model.condition import Condition, Health
 from console.painting import Pieces, cut, foreign, spread, spread_fitting, width_of

@@ -9,7 +9,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 
-from console.keys import Context, shown
+from console.key_table import Context
+from console.keys import shown
 from console.painting import Pieces
 from console.widgets.painted import Painted
 

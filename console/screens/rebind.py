@@ -9,7 +9,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from console.keys import TABLE, shown
+from console.key_table import TABLE
+from console.keys import shown
 from console.painting import Pieces
 from console.rebinding import rebound, shadowed
 from console.widgets.painted import Painted

@@ -10,7 +10,8 @@ from typing import Any
 from textual.containers import Container
 from textual.widget import Widget
 
-from console.keys import Context, bindings
+from console.key_table import Context
+from console.keys import bindings
 from console.model import run_details
 from console.model.files import MOST_ENTRIES
 from console.model.run_details import Listing, Usage

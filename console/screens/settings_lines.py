@@ -8,7 +8,8 @@ from pathlib import Path
 
 from console.config import REFRESH_CHOICES, Settings
 from console.config_edit import Value
-from console.keys import TABLE, shown
+from console.key_table import TABLE
+from console.keys import shown
 from console.model.filters import words_accept
 from console.painting import Line, Piece, Pieces, fit, foreign, heading
 from console.screens.help import TITLES

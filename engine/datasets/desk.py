@@ -32,7 +32,7 @@ from engine.workers import (
 from foundation.clock import Clock
 from state import datasets
 from state.database import Database
-from state.records import Dataset, DatasetState
+from state.dataset_records import Dataset, DatasetState
 
 _IN_HAND = (DatasetState.WAITING, DatasetState.WORKING)
 _BLAMELESS_TRIES = 3

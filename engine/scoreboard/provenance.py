@@ -11,7 +11,8 @@ from engine.scoreboard.evidence import Evidence, Trial
 from engine.scoreboard.model import Row
 from state import datasets, runs, submissions
 from state.database import Database
-from state.records import Attempt, DatasetState
+from state.dataset_records import DatasetState
+from state.records import Attempt
 
 
 @dataclass(frozen=True)

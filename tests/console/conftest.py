@@ -20,7 +20,7 @@ from engine.control.status import lock_path
 from engine.places import Places
 from foundation.locks import FileLock
 from tests.console import worlds
-from tests.console.worlds import FrozenClock, World
+from tests.console.world import FrozenClock, World
 
 PATIENCE_SECONDS = 30.0
 

@@ -16,6 +16,7 @@ from state.lifecycle import SweepState
 from tests.console import worlds
 from tests.console.conftest import OpenDesk
 from tests.console.pty_terminal import PtyTerminal
+from tests.console.world import HOUR, NOW
 
 # A sign before a number that is an age, a share or what is left.
 NEGATIVE = re.compile(r"(?<![\w.-])-\d+(?:[hms:%.]|\s)")
@@ -56,7 +57,7 @@ async def test_an_older_state_under_an_open_console_is_told_calmly_until_an_engi
         assert "Traceback" not in desk.text()
         engine = open_for_writing(places.state_dir)
         await desk.misses("schema version")
-        sweeps.set_state(engine, "dummy-1", SweepState.ACTIVE, now=worlds.NOW)
+        sweeps.set_state(engine, "dummy-1", SweepState.ACTIVE, now=NOW)
         await desk.misses("paused")
         engine.close()
 
@@ -65,9 +66,9 @@ async def test_an_older_state_under_an_open_console_is_told_calmly_until_an_engi
 async def test_a_clock_that_jumps_makes_no_age_negative(opened: OpenDesk, screen: str) -> None:
     async with opened(worlds.demo, screen=screen) as desk:
         await desk.sees("engine ok")
-        for moved in (-worlds.HOUR, 3 * worlds.HOUR, -400 * worlds.HOUR, 0.0):
-            desk.clock.at = worlds.NOW + moved
-            clock = "02:14" if moved == -worlds.HOUR else "06:14" if moved > 0 else ""
+        for moved in (-HOUR, 3 * HOUR, -400 * HOUR, 0.0):
+            desk.clock.at = NOW + moved
+            clock = "02:14" if moved == -HOUR else "06:14" if moved > 0 else ""
             await desk.sees(clock)
             desk.app.drawing.everything()
             await desk.pilot.pause()
@@ -81,8 +82,8 @@ async def test_a_clock_that_jumps_under_a_run_makes_no_age_negative(opened: Open
         live = runs.live(desk.world.database)
         desk.app.ways.to_run(live[0].id)
         await desk.sees("Timeline")
-        for moved in (-worlds.HOUR, 3 * worlds.HOUR, -400 * worlds.HOUR, 0.0):
-            desk.clock.at = worlds.NOW + moved
+        for moved in (-HOUR, 3 * HOUR, -400 * HOUR, 0.0):
+            desk.clock.at = NOW + moved
             for _pane in range(6):
                 await desk.press("tab")
                 desk.app.drawing.everything()

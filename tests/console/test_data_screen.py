@@ -9,10 +9,10 @@ from competitions import registry
 from engine.datasets.sources import CHECKSUM, DOWNLOAD
 from engine.places import Places
 from state import datasets
-from state.records import DatasetState, StepState
+from state.dataset_records import DatasetState, StepState
 from tests.console import worlds
 from tests.console.conftest import Desk, OpenDesk
-from tests.console.worlds import World
+from tests.console.world import NOW, World
 
 LOW = registry.splits()["low"]
 PREPARED, DOWNLOADING, PREPARING, REFUSED, GONE, FAILED, WAITING, ABSENT = LOW[1], *LOW[2:8], LOW[10]
@@ -139,7 +139,7 @@ async def test_everything_about_a_dataset_has_a_screen_of_its_own(
     def make(places: Places) -> World:
         world = worlds.preparing(places)
         told = "not as known \x1b[2J\u202e" + "far " * 60 + "end of the text"
-        datasets.set_state(world.database, FAILED, "v1", DatasetState.FAILED, now=worlds.NOW, problem=told)
+        datasets.set_state(world.database, FAILED, "v1", DatasetState.FAILED, now=NOW, problem=told)
         return world
 
     async with opened(make, screen="data", size=(100, 60)) as desk:
@@ -160,9 +160,9 @@ async def test_verifying_is_seen_and_can_be_stopped(opened: OpenDesk, asked: lis
     def verifying(places: Places) -> World:
         world = worlds.preparing(places)
         half = datasets.Progress(StepState.WORKING, 5_000_000, 10_000_000, "bytes", "train.csv")
-        datasets.set_step(world.database, PREPARED, "v1", CHECKSUM, half, now=worlds.NOW)
+        datasets.set_step(world.database, PREPARED, "v1", CHECKSUM, half, now=NOW)
         waits = datasets.Progress(StepState.WAITING, note="to be verified")
-        datasets.set_step(world.database, LOW[0], "v1", CHECKSUM, waits, now=worlds.NOW)
+        datasets.set_step(world.database, LOW[0], "v1", CHECKSUM, waits, now=NOW)
         return world
 
     async with opened(verifying, screen="data", size=(160, 40)) as desk:
@@ -170,3 +170,21 @@ async def test_verifying_is_seen_and_can_be_stopped(opened: OpenDesk, asked: lis
         await only(desk, PREPARED)
         await desk.press("s")
         await desk.until(lambda: asked == [("dataset.stop", about(PREPARED))])
+
+
+async def test_a_dataset_is_asked_for_by_key(opened: OpenDesk, asked: list[Any]) -> None:
+    async with opened(screen="data") as desk:
+        await desk.sees("aerial-cactus")
+        await desk.press("slash", *"pizza", "enter")
+        await desk.misses("aerial-cactus")
+        await desk.press("p")
+        await desk.sees("done as you asked")
+        assert asked == [("dataset.prepare", {"competition_ids": ["random-acts-of-pizza"], "edition": "v1"})]
+        await desk.press("escape")
+        await desk.sees("aerial-cactus")
+
+
+async def test_a_dataset_on_its_way_shows_how_far_it_is(opened: OpenDesk) -> None:
+    async with opened(screen="data") as desk:
+        await desk.press("slash", *"working", "enter")
+        await desk.sees("1/4 download", "43%")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,34 @@ from engine.grading.child import GradeRequest
 from engine.grading.report import Report
 from engine.places import Places
 from tests.console.conftest import OpenDesk
-from tests.console.test_screens import report
 
 SPOOKY = "spooky-author-identification"
+
+
+def report(**values: Any) -> Report:
+    facts: dict[str, Any] = {
+        "competition_id": "spooky-author-identification", "score": 0.28411, "gold_threshold": 0.16506,
+        "silver_threshold": 0.26996, "bronze_threshold": 0.29381, "median_threshold": 0.418785, "any_medal": True,
+        "gold_medal": False, "silver_medal": False, "bronze_medal": True, "above_median": True,
+        "submission_exists": True, "valid_submission": True, "is_lower_better": True, "created_at": "",
+        "submission_path": "/s.csv",
+    }  # fmt: skip
+    return Report(**(facts | values))
+
+
+@pytest.fixture
+def graded(monkeypatch: pytest.MonkeyPatch) -> Callable[[Report], list[GradeRequest]]:
+    def answer(with_report: Report) -> list[GradeRequest]:
+        requests: list[GradeRequest] = []
+
+        def grade_in_child(request: GradeRequest) -> Report:
+            requests.append(request)
+            return with_report
+
+        monkeypatch.setattr("console.model.grading.grade_in_child", grade_in_child)
+        return requests
+
+    return answer
 
 
 @pytest.fixture
@@ -153,3 +179,55 @@ def test_history_is_kept_beside_a_state_only(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
     keep_past(tmp_path, past * 500)
     assert len(read_past(tmp_path)) == 200 and json.loads((tmp_path / NOTE_NAME).read_text())
+
+
+async def test_grading_shows_where_the_score_falls(
+    opened: OpenDesk,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    graded: Callable[[Report], list[GradeRequest]],
+) -> None:
+    requests = graded(report())
+    (tmp_path / "sub.csv").write_text("id\n")
+    monkeypatch.chdir(tmp_path)
+    async with opened(screen="grade") as desk:
+        await desk.press(*"spook", "enter")
+        await desk.sees("multi-class log loss, lower is better")
+        await desk.press("s", "u")
+        await desk.until(lambda: desk.app.screen.query_one("#path")._suggestion != "")
+        await desk.press("tab", "enter")
+        await desk.sees("0.28411", "B  bronze", "0.0097 better than bronze needs", "better ◄")
+        assert requests[0].competition_id == "spooky-author-identification"
+        await desk.press("escape", "1")
+        await desk.sees("needs you")
+
+
+async def test_an_invalid_file_says_why(
+    opened: OpenDesk, tmp_path: Path, graded: Callable[[Report], list[GradeRequest]]
+) -> None:
+    graded(report(score=None, valid_submission=False, outcome="rejected", message="Column 'MWS' is missing."))
+    (tmp_path / "sub.csv").write_text("id\n")
+    async with opened(screen="grade") as desk:
+        desk.app.ways.to_grade("spooky-author-identification", str(tmp_path / "sub.csv"))
+        await desk.sees("refused by the competition's rules", "Column 'MWS' is missing.")
+
+
+async def test_a_form_that_is_left_half_filled_says_how_to_go_on(opened: OpenDesk) -> None:
+    async with opened(screen="grade") as desk:
+        await desk.sees("submission")
+        await desk.press("escape")
+        await desk.misses("goes back")
+        await desk.press("tab", *"spook", "enter")
+        await desk.misses("goes back")
+        await desk.press("escape")
+        await desk.sees("no file is named yet: tab goes back to the fields, digits switch screens")
+        await desk.press("tab")
+        await desk.misses("goes back")
+
+
+async def test_what_cannot_be_graded_is_told_on_the_spot(opened: OpenDesk, tmp_path: Path) -> None:
+    async with opened(screen="grade") as desk:
+        await desk.press("tab", "enter")
+        await desk.sees("a competition and a file are needed")
+        desk.app.ways.to_grade("spooky-author-identification", str(tmp_path / "none.csv"))
+        await desk.sees("there is no file")

@@ -9,7 +9,8 @@ from textual.dom import DOMNode
 
 from console.app import ConsoleApp
 from console.config import read_settings
-from console.keys import TABLE, Key, KeyTable, shown
+from console.key_table import TABLE, Key
+from console.keys import KeyTable, shown
 from console.rebinding import rebound
 from console.screens.board import BoardScreen
 from console.screens.classify import ClassifyScreen

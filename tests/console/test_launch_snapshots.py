@@ -21,7 +21,7 @@ from engine.sweeps.launch import Launch
 from state.records import SweepSpec
 from tests.console.stillness import stillness
 from tests.console.test_snapshots import LARGE, SMALL
-from tests.console.worlds import FrozenClock
+from tests.console.world import FrozenClock
 
 LITE = registry.splits()["lite"]
 LAUNCH = Launch(SweepSpec("aide", "", LITE, 3, 86_400.0, runtime="docker", gpus=1), concurrency=8)

@@ -15,8 +15,8 @@ from console.screens.run_config import without_secrets
 from engine.places import Places
 from engine.runs import protocol
 from foundation.problems import UsageProblem
-from tests.console import worlds
 from tests.console.conftest import OpenDesk
+from tests.console.world import NOW
 
 
 def log_of(places: Places) -> Path:
@@ -28,7 +28,7 @@ def write_log(places: Places, *, lines: int = 400) -> Path:
     texts = [f"epoch {n}" if n % 7 else f"Error {n}" for n in range(1, lines + 1)]
     starts = [sum(len(text) + 1 for text in texts[:place]) for place in range(lines)]
     log.write_text("".join(f"{text}\n" for text in texts))
-    times = [f"{start} {worlds.NOW - 3600 + place}\n" for place, start in enumerate(starts)]
+    times = [f"{start} {NOW - 3600 + place}\n" for place, start in enumerate(starts)]
     log.with_suffix(".times").write_text("".join(times))
     return log
 
@@ -124,20 +124,20 @@ def test_counting_in_slices_counts_everything_once(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize(
     ("text", "moment"),
-    [("+0:30", worlds.NOW - 5400), ("+90", worlds.NOW - 1800), ("03:10", worlds.NOW - 240)],
+    [("+0:30", NOW - 5400), ("+90", NOW - 1800), ("03:10", NOW - 240)],
 )
 def test_moments_are_read(text: str, moment: float) -> None:
-    assert read_moment(text, Stretch(worlds.NOW - 7200, worlds.NOW)) == moment
+    assert read_moment(text, Stretch(NOW - 7200, NOW)) == moment
 
 
 def test_a_time_of_day_after_the_end_means_the_day_before() -> None:
-    assert read_moment("03:20", Stretch(worlds.NOW - 90_000, worlds.NOW)) == worlds.NOW + 360 - 86400
+    assert read_moment("03:20", Stretch(NOW - 90_000, NOW)) == NOW + 360 - 86400
 
 
 @pytest.mark.parametrize("text", ["", "25:00", "noon", "+", "3:7"])
 def test_what_is_no_moment_is_refused(text: str) -> None:
     with pytest.raises(UsageProblem):
-        read_moment(text, Stretch(0.0, worlds.NOW))
+        read_moment(text, Stretch(0.0, NOW))
 
 
 def test_secrets_among_arguments_are_hidden() -> None:

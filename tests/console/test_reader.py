@@ -22,6 +22,7 @@ from state import sweeps
 from state.database import DATABASE_NAME, Database
 from state.lifecycle import SweepState
 from tests.console import worlds
+from tests.console.world import NOW
 
 PATIENCE = 30.0
 
@@ -74,7 +75,7 @@ def test_a_change_is_delivered_and_silence_is_not(places: Places, watched: Watch
     watched.watch(names_and_states)
     watched.condition(Health.GOOD)
     watched.answer([("dummy-1", "paused")])
-    sweeps.set_state(world.database, "dummy-1", SweepState.ACTIVE, now=worlds.NOW)
+    sweeps.set_state(world.database, "dummy-1", SweepState.ACTIVE, now=NOW)
     watched.answer([("dummy-1", "active")])
     with pytest.raises(queue.Empty):
         watched.answers.get(timeout=0.3)

@@ -13,7 +13,7 @@ from console.session import NOTE_NAME, Session, read_session, write_session
 from engine.places import Places
 from tests.console import worlds
 from tests.console.conftest import OpenDesk
-from tests.console.worlds import World
+from tests.console.world import World
 
 
 def as_it_is(places: Places) -> World:

@@ -18,7 +18,7 @@ from engine.places import Places
 from foundation.locks import FileLock
 from tests.console import worlds
 from tests.console.stillness import stillness
-from tests.console.worlds import FrozenClock, World
+from tests.console.world import FrozenClock, World
 
 Make = Callable[[Places], World]
 SMALL, LARGE = (80, 24), (160, 48)

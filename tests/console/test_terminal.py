@@ -13,6 +13,7 @@ from state import sweeps
 from state.lifecycle import SweepState
 from tests.console import worlds
 from tests.console.pty_terminal import PATIENCE_SECONDS, PtyTerminal
+from tests.console.world import NOW, World
 
 CRASH = """
 from console.screens.overview import OverviewScreen
@@ -38,13 +39,13 @@ def open_terminal(places: Places) -> Iterator[Open]:
 
 
 @pytest.fixture
-def state(places: Places) -> Iterator[worlds.World]:
+def state(places: Places) -> Iterator[World]:
     world = worlds.paused(places)
     yield world
     world.database.close()
 
 
-def test_q_restores_the_terminal(state: worlds.World, open_terminal: Open) -> None:
+def test_q_restores_the_terminal(state: World, open_terminal: Open) -> None:
     terminal = open_terminal()
     terminal.until("dummy-1")
     terminal.type("q")
@@ -53,9 +54,7 @@ def test_q_restores_the_terminal(state: worlds.World, open_terminal: Open) -> No
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_restores_the_terminal(
-    number: signal.Signals, state: worlds.World, open_terminal: Open
-) -> None:
+def test_a_signal_restores_the_terminal(number: signal.Signals, state: World, open_terminal: Open) -> None:
     terminal = open_terminal()
     terminal.until("dummy-1")
     terminal.process.send_signal(number)
@@ -65,7 +64,7 @@ def test_a_signal_restores_the_terminal(
 
 
 def test_a_bug_is_told_in_two_lines_and_its_traceback_is_in_the_log(
-    state: worlds.World, open_terminal: Open, places: Places
+    state: World, open_terminal: Open, places: Places
 ) -> None:
     terminal = open_terminal(before=CRASH)
     assert terminal.wait() == 1
@@ -78,7 +77,7 @@ def test_a_bug_is_told_in_two_lines_and_its_traceback_is_in_the_log(
 
 
 def test_a_terminal_that_stops_reading_holds_nothing_up_and_is_drawn_anew(
-    state: worlds.World, open_terminal: Open
+    state: World, open_terminal: Open
 ) -> None:
     terminal = open_terminal()
     terminal.until("dummy-1")
@@ -86,11 +85,11 @@ def test_a_terminal_that_stops_reading_holds_nothing_up_and_is_drawn_anew(
     for number in range(400):
         terminal.resize(100 + number % 20, 40)
         sweeps.set_state(
-            state.database, "dummy-1", (SweepState.ACTIVE, SweepState.PAUSED)[number % 2], now=worlds.NOW
+            state.database, "dummy-1", (SweepState.ACTIVE, SweepState.PAUSED)[number % 2], now=NOW
         )
         time.sleep(0.005)
     terminal.resize(120, 40)
-    sweeps.set_concurrency(state.database, "dummy-1", 7, now=worlds.NOW)
+    sweeps.set_concurrency(state.database, "dummy-1", 7, now=NOW)
     terminal.type("2")
     terminal.until("seed 1")
     terminal.type("q")
@@ -98,9 +97,7 @@ def test_a_terminal_that_stops_reading_holds_nothing_up_and_is_drawn_anew(
     assert terminal.is_as_before
 
 
-def test_a_signal_ends_a_console_whose_terminal_does_not_read(
-    state: worlds.World, open_terminal: Open
-) -> None:
+def test_a_signal_ends_a_console_whose_terminal_does_not_read(state: World, open_terminal: Open) -> None:
     terminal = open_terminal()
     terminal.until("dummy-1")
     for number in range(400):
@@ -111,7 +108,7 @@ def test_a_signal_ends_a_console_whose_terminal_does_not_read(
     assert terminal.settings_are_as_before
 
 
-def test_a_console_ends_with_its_terminal(state: worlds.World, open_terminal: Open) -> None:
+def test_a_console_ends_with_its_terminal(state: World, open_terminal: Open) -> None:
     """As behind nohup: the hang-up itself is not seen."""
     terminal = open_terminal(before="import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)")
     terminal.until("dummy-1")
@@ -120,7 +117,7 @@ def test_a_console_ends_with_its_terminal(state: worlds.World, open_terminal: Op
 
 
 def test_what_is_typed_in_one_burst_goes_into_the_field_that_its_first_key_opens(
-    state: worlds.World, open_terminal: Open
+    state: World, open_terminal: Open
 ) -> None:
     """Otherwise `:run 1` would relaunch something and open the overview."""
     terminal = open_terminal()

@@ -13,7 +13,7 @@ from engine.places import Places
 from state.lifecycle import FailureClass
 from tests.console import worlds
 from tests.console.conftest import OpenDesk
-from tests.console.worlds import World
+from tests.console.world import World
 
 WIDE = "日本語の夜間スイープ"
 COMBINED = unicodedata.normalize("NFD", "Ünïçödé-é́́-agent")

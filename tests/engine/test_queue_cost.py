@@ -12,7 +12,8 @@ from engine.runs.redaction import Redaction
 from engine.settings import Settings
 from engine.supervisor.starting import Starter
 from state import database, datasets, runs, sweeps
-from state.records import DatasetState, SweepSpec
+from state.dataset_records import DatasetState
+from state.records import SweepSpec
 from tests.clocks import HandClock
 from tests.engine.harness import COMPETITION
 

@@ -1,8 +1,16 @@
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import suppress
 from pathlib import Path
 
+import pyte
 import pytest
 
 from engine.places import Places
@@ -123,3 +131,31 @@ def test_a_line_with_an_unknown_competition_is_refused_before_any_work(cli: Cli,
     assert done.code == 2
     assert "Did you mean leaf-classification" in done.err
     assert not (tmp_path / "out").exists()
+
+
+def test_verifying_draws_a_bar_in_a_terminal_and_leaves_only_the_verdicts(
+    cli: Cli, prepared: Vector, places: Places
+) -> None:
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 300, 0, 0))
+    flags = [f"--state-dir={places.state_dir}", f"--data-dir={places.data_dir}"]
+    verifying = subprocess.Popen(
+        [sys.executable, "-m", "console", *flags, "datasets", "verify"],
+        stdout=theirs,
+        stderr=theirs,
+        env=os.environ | {"TERM": "xterm-256color"},
+    )
+    os.close(theirs)
+    sent = b""
+    with suppress(OSError):  # so ends a terminal of which nobody holds the other side
+        while part := os.read(ours, 65536):
+            sent += part
+    os.close(ours)
+    assert verifying.wait() == 3  # generated data are not the real ones
+    assert "█".encode() in sent and b"0 of 1 verified" in sent
+    screen = pyte.Screen(300, 30)
+    pyte.ByteStream(screen).feed(sent)
+    (left,) = (line.rstrip() for line in screen.display if line.strip())
+    assert left.startswith(f"{prepared.id}: not as known: public/")
+    piped = cli("datasets", "verify")
+    assert (piped.out, piped.err) == ("", f"{left}\n")

@@ -18,8 +18,9 @@ from engine.workers import WorkerPool
 from foundation.clock import SystemClock
 from state import datasets, sweeps
 from state.database import Database, open_for_writing
+from state.dataset_records import DatasetState, StepState
 from state.datasets import Progress
-from state.records import DatasetState, StepState, SweepSpec
+from state.records import SweepSpec
 
 SMALL, MIDDLE, LARGE, UNKNOWN = (
     "spooky-author-identification",

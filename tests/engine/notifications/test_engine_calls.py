@@ -13,6 +13,7 @@ from state import runs
 from state.database import open_for_writing
 from state.lifecycle import FailureClass
 from tests.console import worlds
+from tests.console.world import World
 
 PATIENCE = 60.0
 
@@ -32,7 +33,7 @@ def test_an_engine_calls_when_a_run_fails(places: Places, receiver: tuple[str, l
     )  # fmt: skip
     try:
         _until((places.state_dir / NOTE_NAME).exists)
-        again = worlds.World(places, open_for_writing(places.state_dir))
+        again = World(places, open_for_writing(places.state_dir))
         run = runs.of_sweep(again.database, "dummy-1")[0]
         again.fail(again.launch(run.id, ago=100), FailureClass.CRASH, "boom in the night", ago=5)
         again.database.close()

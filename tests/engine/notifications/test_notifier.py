@@ -20,7 +20,7 @@ from foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from state import events
 from state.lifecycle import FailureClass, Outcome
 from tests.console import worlds
-from tests.console.worlds import NOW, World
+from tests.console.world import NOW, World
 
 PATIENCE = 30.0
 EVERYTHING = (

@@ -18,8 +18,9 @@ from foundation.problems import DataProblem, UsageProblem
 from state import database as state_database
 from state import datasets, runs
 from state.database import Database
+from state.dataset_records import DatasetState
 from state.lifecycle import FailureClass, Outcome
-from state.records import DatasetState, Hardware
+from state.records import Hardware
 from tests.engine.scoreboard.independent import read_row
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, sweep
 

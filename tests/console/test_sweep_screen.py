@@ -1,0 +1,167 @@
+"""The sweep screen on a night of two sweeps: what its keys do, and what the operator sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from console.screens.confirm import ConfirmScreen
+from console.screens.run import RunScreen
+from engine import control
+from engine.control import Answer
+from engine.places import Places
+from foundation.problems import EnvironmentProblem
+from state import transitions
+from state.lifecycle import Outcome
+from tests.console import worlds
+from tests.console.conftest import Desk, OpenDesk
+
+SWEEP = "sweep:aide-o3-lite"
+
+
+def cursor_run(desk: Desk) -> str:
+    return desk.text().splitlines()[-2]
+
+
+async def test_a_running_cell_shows_what_it_would_get(opened: OpenDesk) -> None:
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("▶ 16:02 [S]", "G 0.93051", "! i infra", "x invalid", "0 none")
+
+
+async def test_a_change_in_the_state_shows_by_itself(opened: OpenDesk) -> None:
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("▶ 4 running")
+        assert desk.world is not None
+        run = desk.world.run("aide-o3-lite", "leaf-classification", 3)
+        attempt = transitions.runs.latest_attempt(desk.world.database, run)
+        assert attempt is not None
+        desk.world.finish(attempt.id, Outcome.GOLD, 0.0, ago=1)
+        await desk.sees("▶ 3 running", "G 0.00000")
+
+
+async def test_the_filter_narrows_while_typing_and_escape_clears_it(opened: OpenDesk) -> None:
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("LOW")
+        await desk.press("slash", *["colon" if letter == ":" else letter for letter in "class:infra"])
+        await desk.sees("3 of 45")
+        await desk.misses("G 0.93051")
+        await desk.press("enter", "escape")
+        await desk.sees("G 0.93051")
+
+
+async def test_a_filter_that_is_left_is_as_before(opened: OpenDesk) -> None:
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("LOW")
+        await desk.press("slash", "z", "z")
+        await desk.misses("aptos")
+        await desk.press("escape")
+        await desk.sees("aptos")
+
+
+async def test_marks_are_counted_and_relaunch_tells_infrastructure_from_the_agents_own(
+    opened: OpenDesk, asked: list[Any]
+) -> None:
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("LOW")
+        await desk.press("a")
+        await desk.sees("8 marked")
+        await desk.press("r")
+        await desk.sees(
+            "3 runs lost to infrastructure", "5 runs ended by the agent's own doing", "count as re-rolled"
+        )
+        await desk.press("enter")
+        await desk.misses("re-rolled")
+        assert asked == [], "Enter must mean no"
+        await desk.press("r", "tab", "enter")
+        await desk.sees("done as you asked")
+        assert asked[0][0] == "run.relaunch" and len(asked[0][1]["run_ids"]) == 8
+
+
+@pytest.mark.parametrize("key", ["escape", "n", "q"])
+async def test_every_way_out_of_a_question_means_no(opened: OpenDesk, asked: list[Any], key: str) -> None:
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("LOW")
+        await desk.press("a", "s", "r", key)
+        await desk.until(lambda: not isinstance(desk.app.screen, ConfirmScreen))
+        assert asked == []
+
+
+async def test_stopping_names_what_it_stops(opened: OpenDesk, asked: list[Any]) -> None:
+    async with opened(screen="sweep:openhands-1") as desk:
+        await desk.sees("44 queued")
+        await desk.press("j", "m", "s")
+        await desk.sees("Stop 3 runs?", "aptos2019-blindness-detection", "seed 3")
+        await desk.press("y")
+        await desk.sees("done as you asked")
+        assert asked[0][0] == "run.stop" and len(asked[0][1]["run_ids"]) == 3
+
+
+async def test_the_table_keeps_the_cursor_on_its_run(opened: OpenDesk) -> None:
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("LOW")
+        await desk.press("j", "right")
+        before = cursor_run(desk)
+        assert "aptos2019-blindness-detection seed 2" in before
+        await desk.press("v")
+        await desk.sees("attempt  what")
+        assert cursor_run(desk) == before
+        await desk.press("v", "f")
+        await desk.sees("aptos2019")
+        assert "infrastructure" in cursor_run(desk) or "crash" in cursor_run(desk)
+
+
+async def test_brackets_go_from_sweep_to_sweep(opened: OpenDesk) -> None:
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("sweep 1 of 2")
+        await desk.press("right_square_bracket")
+        await desk.sees("sweep 2 of 2")
+        await desk.press("left_square_bracket")
+        await desk.sees("sweep 1 of 2")
+
+
+async def test_pausing_asks_the_engine(opened: OpenDesk, asked: list[Any]) -> None:
+    async with opened(worlds.paused, with_engine=False, screen="sweep") as desk:
+        await desk.sees("paused")
+        await desk.press("p")
+        await desk.sees("done as you asked")
+        assert asked == [("sweep.resume", {"sweep_id": "dummy-1"})]
+
+
+async def test_a_refusal_of_the_engine_is_told(opened: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(places: Places, kind: str, arguments: dict[str, Any]) -> Answer:
+        raise EnvironmentProblem("the engine is not running", "nothing was changed", "Start it: :engine")
+
+    monkeypatch.setattr(control, "ask", refuse)
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("LOW")
+        await desk.press("p")
+        await desk.sees("nothing was changed", "Start it")
+
+
+async def test_a_read_only_console_changes_nothing(opened: OpenDesk, asked: list[Any]) -> None:
+    async with opened(screen=SWEEP, readonly=True) as desk:
+        await desk.sees("read-only", "LOW")
+        assert "relaunch" not in desk.text().splitlines()[-1]
+        await desk.press("a", "r", "y")
+        await desk.sees("this console is read-only")
+        assert asked == []
+
+
+async def test_all_of_the_benchmark_three_times_scrolls_from_end_to_end(opened: OpenDesk) -> None:
+    async with opened(worlds.large, screen="sweep", size=(80, 24)) as desk:
+        await desk.sees("64 running")
+        await desk.press("G")
+        await desk.sees("HIGH")
+        await desk.press("g", "pagedown", "ctrl+u")
+        await desk.sees("LOW")
+
+
+async def test_the_mouse_chooses_and_opens(opened: OpenDesk) -> None:
+    async with opened(screen=SWEEP) as desk:
+        await desk.sees("aptos2019")
+        y = next(y for y, line in enumerate(desk.text().splitlines()) if "aptos2019" in line)
+        await desk.pilot.click(offset=(60, y))
+        assert "aptos2019-blindness-detection" in cursor_run(desk)
+        await desk.pilot.click(offset=(60, y))
+        await desk.until(lambda: isinstance(desk.app.screen, RunScreen))

@@ -1,0 +1,227 @@
+"""A state being built by hand, as engine and runners would have left it, at a moment that stands still."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from engine.control.status import EngineStatus, publish
+from engine.places import Places
+from engine.runs import protocol
+from state import datasets, runs, submissions, sweeps, transitions
+from state.database import Database
+from state.dataset_records import DatasetState, StepState
+from state.lifecycle import FailureClass, Outcome
+from state.records import Grade, SweepSpec, UsageSample
+from state.samples import Samples
+from state.transitions import Exit, Failure
+
+# 2026-03-14 03:14:00 UTC
+NOW = 1_773_458_040.0
+HOUR = 3600.0
+
+
+class FrozenClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, at: float = NOW) -> None:
+        self.at = at
+
+    def now(self) -> float:
+        return self.at
+
+    def monotonic(self) -> float:
+        return self.at
+
+
+@dataclass
+class World:
+    """A state being built, and where it lies."""
+
+    places: Places
+    database: Database
+
+    def sweep(
+        self,
+        sweep_id: str,
+        competitions: tuple[str, ...],
+        *,
+        seeds: int = 3,
+        agent: str = "aide-o3",
+        limit: float = 24 * HOUR,
+        began: float = 22 * HOUR,
+        concurrency: int = 8,
+        demo: bool = False,
+        gpus: int = 0,
+    ) -> None:
+        spec = SweepSpec(
+            agent_id=agent,
+            agents_dir="/agents",
+            competitions=competitions,
+            seeds=seeds,
+            time_limit_seconds=limit,
+            demo=demo,
+            gpus=gpus,
+        )
+        sweeps.create(
+            self.database,
+            sweep_id=sweep_id,
+            name=sweep_id,
+            spec=spec,
+            agent_folder=f"/agents/{agent}",
+            agent_version="4f1c22d90aa1",
+            concurrency=concurrency,
+            now=NOW - began,
+        )
+
+    def run(self, sweep_id: str, competition: str, seed: int) -> int:
+        found = runs.of_sweep(self.database, sweep_id)
+        return next(r.id for r in found if r.competition_id == competition and r.seed == seed)
+
+    def launch(self, run_id: int, *, ago: float, log: bytes = b"") -> int:
+        """A run's next attempt, running since `ago` seconds."""
+        run = runs.get(self.database, run_id)
+        directory = (
+            self.places.runs_dir
+            / _slug(run.sweep_id)
+            / _slug(run.competition_id)
+            / f"seed-{run.seed}"
+            / f"attempt-{run.attempts + 1}"
+        )
+        (directory / "submission").mkdir(parents=True)
+        printed = directory / protocol.LOG
+        printed.parent.mkdir(exist_ok=True)
+        printed.write_bytes(log or _log(run.competition_id))
+        attempt = transitions.launch(
+            self.database,
+            run_id,
+            directory=str(directory.relative_to(self.places.state_dir)),
+            runtime="bubblewrap",
+            now=NOW - ago,
+        )
+        transitions.started(self.database, attempt.id, isolated=True, at=NOW - ago, now=NOW - ago)
+        return attempt.id
+
+    def snapshot(
+        self,
+        attempt_id: int,
+        sequence: int,
+        score: float | None,
+        standing: Outcome,
+        *,
+        ago: float,
+        message: str = "",
+    ) -> None:
+        attempt = runs.attempt(self.database, attempt_id)
+        submissions.add(
+            self.database,
+            attempt_id,
+            submissions.Snapshot(
+                sequence,
+                NOW - ago,
+                NOW - ago - (attempt.started_at or NOW),
+                "ab" * 32,
+                84_213,
+                "/s.csv",
+                False,
+            ),
+        )
+        snapshot = submissions.of_attempt(self.database, attempt_id)[-1]
+        valid = score is not None
+        grade = Grade(snapshot.id, NOW - ago + 2, "v1", score, valid, standing, message, {})
+        submissions.add_grade(self.database, grade, now=NOW - ago + 2)
+
+    def end(self, attempt_id: int, *, ago: float, code: int = 0, reason: str = "exited") -> None:
+        transitions.agent_ended(
+            self.database, attempt_id, Exit(code, None, reason), at=NOW - ago, now=NOW - ago
+        )
+
+    def finish(self, attempt_id: int, outcome: Outcome, score: float | None, *, ago: float) -> None:
+        self.snapshot(attempt_id, 1, score, outcome, ago=ago + 60)
+        self.end(attempt_id, ago=ago + 30)
+        transitions.collected(self.database, attempt_id, now=NOW - ago - 10)
+        transitions.finished(self.database, attempt_id, outcome, now=NOW - ago)
+
+    def fail(self, attempt_id: int, kind: FailureClass, text: str, *, ago: float, evidence: str = "") -> None:
+        self.end(attempt_id, ago=ago + 5, code=1)
+        transitions.failed(self.database, attempt_id, Failure(kind, text, evidence), now=NOW - ago)
+
+    def prepared(self, competition: str, *, size: int = 61_000_000) -> None:
+        datasets.set_state(
+            self.database, competition, "v1", DatasetState.PREPARED, now=NOW - 30 * HOUR, bytes_on_disk=size
+        )
+
+    def step(self, competition: str, step: str, progress: datasets.Progress, *, took: float) -> None:
+        """A step of a dataset that took so long and has just ended."""
+        began = datasets.Progress(StepState.WORKING)
+        datasets.set_step(self.database, competition, "v1", step, began, now=NOW - took)
+        datasets.set_step(self.database, competition, "v1", step, progress, now=NOW)
+
+    def working(self, competition: str, step: str, progress: datasets.Progress) -> None:
+        """A step of a dataset that is being worked on."""
+        datasets.set_state(self.database, competition, "v1", DatasetState.WORKING, now=NOW - 90)
+        datasets.set_step(self.database, competition, "v1", step, progress, now=NOW - 90)
+
+    def usage(self, sweep_id: str, *, gpus: bool = False) -> None:
+        """What the live runs of a sweep have used, every quarter of an hour, if asked also of GPUs."""
+        samples = Samples(self.places.state_dir, writable=True)
+        for run in runs.of_sweep(self.database, sweep_id):
+            attempt = runs.latest_attempt(self.database, run.id)
+            if attempt is None or not run.is_live or attempt.started_at is None:
+                continue
+            count = int((NOW - attempt.started_at) / 900)
+            samples.add(
+                [
+                    UsageSample(
+                        attempt.id,
+                        attempt.started_at + 900 * step,
+                        80.0 + 60 * math.sin(step / 4),
+                        int(2e9 + 1.5e8 * step + 4e8 * (step % 7 == 0)),
+                        int(5e8 + 6e7 * step),
+                        12 + step % 3,
+                        *(
+                            (55.0 + 40 * math.sin(step / 3), int(1.8e10 + 1e8 * step))
+                            if gpus
+                            else (None, None)
+                        ),
+                        int(4e7 * step * (2 + math.sin(step / 5))),
+                    )
+                    for step in range(count)
+                ]
+            )
+        samples.close()
+
+    def engine(self, *, live: int = 0, queued: int = 0, data_free: int | None = None) -> None:
+        publish(
+            self.places,
+            EngineStatus(
+                pid=4242,
+                host="gpu-box-3",
+                heartbeat_at=NOW - 1,
+                live=live,
+                queued=queued,
+                state_disk_free=1_712_000_000_000,
+                state_disk_total=3_600_000_000_000,
+                data_disk_free=data_free,
+            ),
+        )
+
+
+def _slug(name: str) -> str:
+    return "".join(
+        letter if (letter.isascii() and letter.isalnum()) or letter == "-" else "_" for letter in name
+    )
+
+
+def _log(competition: str) -> bytes:
+    lines = [
+        f"21:01:07  reading /home/data/train.csv of {competition}",
+        "21:01:09  step 186  \x1b[32mval 0.0840\x1b[0m (best 0.0812)",
+        "21:01:31  step 187  val 0.0831 (best 0.0812)",
+        "epoch 1:  10%|#         |\repoch 1:  60%|######    |\repoch 1: 100%|##########|",
+        "21:01:44  \x1b[1;31mTraceback (most recent call last):\x1b[0m",
+        '21:01:44    File "/home/code/train.py", line 88, in <module>',
+        "21:01:44  \x1b[31mValueError\x1b[0m: shapes (128, 99) and (128, 98) do not match",
+        "21:01:52  fixed the label encoder, going on",
+    ]
+    return ("\n".join(lines * 12) + "\n").encode()
