@@ -30,13 +30,14 @@ def report(
 ) -> None:
     """Write one self-contained HTML page of an experiment: tables, plots, every run."""
     from engine.scoreboard import published_rows, row_of
-    from engine.scoreboard.insight import curves_of
+    from engine.scoreboard.insight import curves_of, read_prices
     from engine.scoreboard.page import page_of
 
     evidence = evidence_for(context, [source], experiment_id)
     row = row_of(evidence, pad_missing=pad)
     disclosure = disclosure_for(context, evidence, row)
-    published = published_rows(places_of(context).state_dir)
+    places = places_of(context)
+    published, prices = published_rows(places.state_dir), read_prices(places.config_file)
     if evidence.table == "own":
         with reading_state(context) as database:
             page = page_of(
@@ -46,9 +47,10 @@ def report(
                 curves=curves_of(database, evidence),
                 published=published,
                 find_log=lambda trial: _log_of(database, trial),
+                prices=prices,
             )
     else:
-        page = page_of(evidence, row, disclosure, published=published)
+        page = page_of(evidence, row, disclosure, published=published, prices=prices)
     write_file(output, page)
 
 

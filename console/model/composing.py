@@ -21,6 +21,8 @@ from foundation.problems import Problem, UsageProblem
 Taken = TypeVar("Taken")
 
 _AGENTS_NAMED = 6
+# What tells agents the task without the competition's name.
+OBFUSCATED = "obfuscated"
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Draft:
     network: str = "none"
     allow: str = ""
     edition: str = "v1"
+    descriptions: str = ""
     cpus: str = "1"
     memory_gb: str = ""
     gpus: str = "0"
@@ -137,6 +140,7 @@ def _form(draft: Draft, wrong: list[Check]) -> LaunchForm:
         idle_minutes=None if idle is None else idle / 60,
         disk_gb=number(draft.disk_gb, "GB of disk"),
         edition=draft.edition.strip() or None,
+        obfuscated=_taken(wrong, lambda: _obfuscated(draft.descriptions)),
         prepare=draft.prepare,
         name=draft.name.strip() or None,
         experiment=draft.experiment.strip() or None,
@@ -157,6 +161,14 @@ def _competitions(text: str) -> tuple[str, ...]:
     if not names:
         raise UsageProblem("choose competitions", "", "a split such as low, or names")
     return registry.choose(names)
+
+
+def _obfuscated(text: str) -> bool | None:
+    if text.strip() not in ("", OBFUSCATED):
+        raise UsageProblem(
+            f"'{text}' are no descriptions", "", f"{OBFUSCATED}, or nothing: as the data were prepared"
+        )
+    return True if text.strip() else None
 
 
 def _whole(text: str, what: str, least: int | None) -> int:

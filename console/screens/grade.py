@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from competitions import registry
 from competitions.model import Edition
-from console.keys import bindings
+from console.keys import bindings, shown_key
 from console.model import fuzzy, paths
 from console.model.graded import Past, keep_past, past_of, read_past
 from console.model.grading import Graded, grade_file, signature
@@ -176,7 +176,7 @@ class GradeScreen(ConsoleScreen):
             )
         )
         watched: Pieces = ((" watching: it is graded again when it changes", "running"),)
-        told = self._verdict(width)
+        told = (*self._left(width), *self._verdict(width))
         self.query_one("#verdict", Painted).show(*((watched, ()) if self._watched is not None else ()), *told)
         shown = self.query_one("#history", LineList)
         room = shown.scrollable_content_region.width or width
@@ -187,6 +187,18 @@ class GradeScreen(ConsoleScreen):
             (name, "strong" if not place else "dim"),
             (f"  {self.app.signs.enter} takes it" if not place else "", "faint"),
         )
+
+    def on_descendant_focus(self) -> None:
+        """A form that is gone on with needs no hint."""
+        self.draw()
+
+    def _left(self, width: int) -> tuple[Pieces, ...]:
+        """What to do about a form that was left half filled."""
+        typed, path = (self.query_one(name, Input).value.strip() for name in ("#competition", "#path"))
+        if self.focused is not None or bool(typed) == bool(path):
+            return ()
+        missing = "no file is named yet" if typed else "no competition is named yet"
+        return (grade_lines.left(missing, shown_key(self.app.settings.keys)("grade.next"), width),)
 
     def _verdict(self, width: int) -> tuple[Pieces, ...]:
         if self._busy:

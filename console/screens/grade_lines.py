@@ -9,7 +9,7 @@ from console.model import wording
 from console.model.graded import Past
 from console.model.grading import Graded
 from console.model.offending import Row
-from console.painting import Line, Piece, Pieces, foreign, heading, width_of
+from console.painting import Line, Piece, Pieces, fitting, foreign, heading, width_of
 from console.screens.ruler import medal_role, ruler
 from console.signs import Signs
 from console.theme import Role
@@ -40,6 +40,17 @@ def about(competition: Competition, edition: Edition, signs: Signs, width: int) 
     )
     text = f" {signs.dot} ".join(parts)
     return _row("metric", ((foreign(text, width - _LABEL - 2).rstrip(), "dim"),))
+
+
+def left(missing: str, key: str, width: int) -> Pieces:
+    """What to do about a form that was left half filled."""
+    return fitting(
+        [
+            ((f" {missing}: {key} goes back to the fields, digits switch screens", "accent"),),
+            ((f" {missing}: {key} goes back", "accent"),),
+        ],
+        width,
+    )
 
 
 def verdict(graded: Graded, width: int, signs: Signs) -> tuple[Pieces, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from textual.containers import Horizontal, Vertical
 from textual.suggester import SuggestFromList
@@ -14,7 +15,7 @@ from textual.widgets import Input
 from competitions import registry
 from console.keys import bindings
 from console.model import wording
-from console.model.composing import Composed, Draft, agents_known, compose
+from console.model.composing import OBFUSCATED, Composed, Draft, agents_known, compose
 from console.model.mending import build_images
 from console.painting import Pieces
 from console.screens import launch_lines
@@ -47,6 +48,7 @@ class LaunchScreen(ConsoleScreen):
         self._dry_run = False
         self._building = ""
         self._number = 0
+        self._launched = Draft()
 
     def body(self) -> Iterable[Widget]:
         """The fields in two columns, then what they come to."""
@@ -97,9 +99,13 @@ class LaunchScreen(ConsoleScreen):
         place = self.query_one("#composed", Painted)
         room = self.size.height - place.region.y - 1
         lines: list[Pieces] = []
+        if self._is_left():
+            can_launch = composed is not None and composed.can_launch
+            lines.append(launch_lines.left(width, self.app.settings.keys, can_launch=can_launch))
+            room -= 1
         if not self._dry_run or composed is None:
             keys = self.app.settings.keys
-            lines = launch_lines.summary(composed, width, room, signs, keys, building=self._building)
+            lines += launch_lines.summary(composed, width, room, signs, keys, building=self._building)
         if self._dry_run or room - len(lines) >= _ROOM_FOR_BOTH:
             lines += launch_lines.order(composed, width, room - len(lines), signs)
         place.show(*lines)
@@ -114,8 +120,12 @@ class LaunchScreen(ConsoleScreen):
         title = f"Launch {wording.plural(composed.launch.run_count, 'run')}?"
         lines = tuple(launch_lines.what(composed, self.size.width - _QUESTION_MARGIN))
         self.app.confirm(
-            ConfirmScreen(title, lines, "yes, launch"), lambda: self.app.errands.ask("sweep.launch", request)
+            ConfirmScreen(title, lines, "yes, launch"), partial(self._launch, self._draft, request)
         )
+
+    def _launch(self, draft: Draft, request: dict[str, Any]) -> None:
+        self._launched = draft
+        self.app.errands.ask("sweep.launch", request)
 
     def action_dry_run(self) -> None:
         """Show in which order and when runs would start, or what is there and missing."""
@@ -158,12 +168,21 @@ class LaunchScreen(ConsoleScreen):
         self.set_focus(None)
         self.draw()
 
+    def on_descendant_focus(self) -> None:
+        """A form that is gone on with needs no hint."""
+        self.draw()
+
+    def _is_left(self) -> bool:
+        """Whether something is typed, but neither launched nor gone on with."""
+        return self.focused is None and self._draft not in (Draft(), self._launched)
+
     def _suggest(self, agents: list[str]) -> None:
         for name, known in (
             ("agent", agents),
             ("competitions", [*registry.splits(), *registry.all_ids()]),
             ("network", list(runtime.NETWORKS)),
             ("edition", ["v1", "corrected"]),
+            ("descriptions", [OBFUSCATED]),
             ("runtime", list(runtime.RUNTIMES)),
         ):
             self.query_one(f"#{name}", Field).suggester = SuggestFromList(known, case_sensitive=True)

@@ -32,6 +32,7 @@ _WHERE = (
     FormField("network", "network", "none, models or open"),
     FormField("allow", "hosts", "that models may reach"),
     FormField("edition", "edition", "v1 or corrected"),
+    FormField("descriptions", "descriptions", "obfuscated or as usual"),
     FormField("cpus", "CPUs", "that a run counts as"),
     FormField("memory_gb", "memory GB", "no limit if empty"),
     FormField("gpus", "GPUs", "of a run; -1 is all"),

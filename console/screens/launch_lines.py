@@ -34,6 +34,21 @@ def summary(
     return lines[: max(1, room)]
 
 
+def left(width: int, keys: KeyTable, *, can_launch: bool) -> Pieces:
+    """What to do about a form that was left before it was launched."""
+    launch = shown(keys.named("launch.launch").keys[0])
+    state = (
+        f"not launched yet: {launch} launches it" if can_launch else "not launched: something is missing yet"
+    )
+    return fitting(
+        [
+            ((f"  {state}, tab goes back to the fields, digits switch screens", "accent"),),
+            ((f"  {state}, tab goes back to the fields", "accent"),),
+        ],
+        width,
+    )
+
+
 def what(composed: Composed, width: int) -> list[Pieces]:
     """How many runs of what, how many at once, and how long."""
     launch, forecast = composed.launch, composed.forecast

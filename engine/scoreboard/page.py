@@ -14,6 +14,8 @@ from engine.scoreboard.harmless import visible
 from engine.scoreboard.insight import (
     Curve,
     Flag,
+    Prices,
+    cost_of,
     effort_of,
     ending_of,
     flags_of,
@@ -44,6 +46,7 @@ def page_of(
     curves: Sequence[Curve] = (),
     published: Sequence[Row] = (),
     find_log: FindLog | None = None,
+    prices: Prices | None = None,
 ) -> str:
     """Write the page.
 
@@ -54,6 +57,7 @@ def page_of(
         curves: graded submissions over time, where they are known.
         published: rows to show beside it.
         find_log: where the logs of its runs lie; they are linked, not copied.
+        prices: what an hour costs, where that is known.
     """
     title = escape(visible(row.name))
     style = files("engine.scoreboard").joinpath("page.css").read_text(encoding="utf-8")
@@ -66,7 +70,7 @@ def page_of(
         _section("By split", _groups(by_split(evidence, pad_missing=row.padded))),
         _plots(evidence, curves, row),
         _section("By category", _groups(by_category(evidence, pad_missing=row.padded))),
-        _section("Beyond the row", _beyond(evidence)),
+        _section("Beyond the row", _beyond(evidence, prices or Prices())),
         _section("Every run", _runs(evidence, find_log)),
         _section("To be read with care", _flags(flags_of([evidence]))),
     )
@@ -184,7 +188,7 @@ def _plots(evidence: Evidence, curves: Sequence[Curve], row: Row) -> str:
     return f"<h2>Plots</h2><div class='plots'>{''.join(drawn)}</div>\n" if drawn else ""
 
 
-def _beyond(evidence: Evidence) -> str:
+def _beyond(evidence: Evidence, prices: Prices) -> str:
     effort, stability = effort_of(evidence), stability_of(evidence)
     facts = [
         (f"at least one medal in {one.k} seeds", f"{one.percent:.1f} % of {one.competitions} competitions")
@@ -208,6 +212,9 @@ def _beyond(evidence: Evidence) -> str:
     ):
         if hours:
             facts.append((name, f"{hours:.2f}"))
+    cost = cost_of(effort, prices)
+    if cost is not None:
+        facts.append(("cost of these hours, without what models cost", visible(str(cost))))
     return _table((), facts)
 
 

@@ -21,6 +21,7 @@ from engine.sweeps.spans import read_duration
 from foundation.problems import UsageProblem
 from tests.console import worlds
 from tests.console.conftest import OpenDesk
+from tests.console.world import NOW
 
 RUNNING = EngineStatus(running=True, slots=4.0, gpus=0)
 
@@ -38,14 +39,14 @@ async def test_the_host_shows_who_uses_what_and_leads_there(opened: OpenDesk) ->
 async def test_a_full_disk_stands_first_on_the_overview(opened: OpenDesk, places: Places) -> None:
     async with opened() as desk:
         await desk.sees("needs you")
-        publish(places, EngineStatus(pid=1, state_disk_free=1, state_disk_total=100, heartbeat_at=worlds.NOW))
+        publish(places, EngineStatus(pid=1, state_disk_free=1, state_disk_total=100, heartbeat_at=NOW))
         desk.app.reader.look_now()
         await desk.sees("the disk with the state is 99 % full")
 
 
 def test_what_runs_use_together_has_no_gaps_between_their_samples(places: Places) -> None:
     world = worlds.busy(places)
-    curve = host_use(world.database, worlds.NOW).memory_bytes
+    curve = host_use(world.database, NOW).memory_bytes
     world.database.close()
     changes = [abs(after - before) / before for (_, before), (_, after) in pairwise(curve[6:-6])]
     assert len(curve) > 50 and max(changes) < 0.2
@@ -88,6 +89,27 @@ async def test_a_sweep_is_composed_and_launched(
         assert arguments["time_limit_seconds"] == 24 * 3600 and len(arguments["competitions"]) == 22
 
 
+async def test_a_launch_form_that_is_left_says_how_to_go_on(opened: OpenDesk, asked: list[Any]) -> None:
+    async with opened(screen="launch") as desk:
+        await desk.sees("choose an agent")
+        await desk.press("escape")
+        await desk.misses("tab goes back")
+        await desk.press("tab", *"dummy")
+        await desk.sees("22 of 22 datasets are not prepared")
+        await desk.misses("tab goes back")
+        await desk.press("escape")
+        await desk.sees("not launched: something is missing yet, tab goes back to the fields")
+        await desk.press("ctrl+r")
+        desk.app.engine = RUNNING
+        desk.app.screen.beat()  # type: ignore[attr-defined]  # it is the launch screen
+        await desk.sees(
+            "not launched yet: ^l launches it, tab goes back to the fields, digits switch screens"
+        )
+        await desk.press("ctrl+l", "y")
+        await desk.until(lambda: asked)
+        await desk.misses("tab goes back")
+
+
 async def test_nothing_is_launched_while_something_is_missing(opened: OpenDesk, asked: list[Any]) -> None:
     async with opened(screen="launch") as desk:
         await desk.press(*"dummy")
@@ -109,6 +131,7 @@ def test_a_draft_tells_everything_that_is_wrong_with_it(places: Places) -> None:
         gpus="2",
         network="air",
         edition="v9",
+        descriptions="short",
         cpus="many",
         memory_gb="-1",
     )
@@ -122,6 +145,7 @@ def test_a_draft_tells_everything_that_is_wrong_with_it(places: Places) -> None:
         "'x'",
         "'air'",
         "'v9'",
+        "'short' are no descriptions obfuscated, or nothing",
         "'many'",
         "'-1'",
         "2 GPUs",
@@ -143,6 +167,7 @@ def test_a_draft_says_what_flags_say(places: Places) -> None:
         gpus="-1",
         idle_limit="1h",
         disk_gb="20",
+        descriptions="obfuscated",
         prepare=True,
     )
     composed = compose(draft, places, RUNNING)
@@ -152,6 +177,7 @@ def test_a_draft_says_what_flags_say(places: Places) -> None:
     assert spec.allowed_hosts == ("api.example.org", "b.org:8443")
     assert (spec.memory_bytes, spec.gpus) == (1_500_000_000, -1)
     assert (spec.idle_limit_seconds, spec.disk_limit_bytes, spec.retries) == (3600, 20 * 10**9, 2)
+    assert spec.obfuscated
     assert not composed.can_launch, "processes can't be given GPUs"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from engine.scoreboard import Evidence, disclose, published_rows, row_of
 from engine.scoreboard.harmless import visible
+from engine.scoreboard.insight import Prices
 from engine.scoreboard.page import page_of
 from engine.scoreboard.sources import find_source
 from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
@@ -22,9 +23,16 @@ HOSTILE = (
 )
 
 
-def page(found: Evidence, *, pad: bool = False, log: Path | None = None) -> str:
+def page(found: Evidence, *, pad: bool = False, log: Path | None = None, prices: Prices | None = None) -> str:
     row = row_of(found, pad_missing=pad)
-    return page_of(found, row, disclose(found, row), published=published_rows(), find_log=lambda _trial: log)
+    return page_of(
+        found,
+        row,
+        disclose(found, row),
+        published=published_rows(),
+        find_log=lambda _trial: log,
+        prices=prices,
+    )
 
 
 class Strict(HTMLParser):
@@ -64,6 +72,14 @@ def test_the_page_holds_row_tables_plots_and_every_run() -> None:
     assert text.count("<svg") == 4
     assert len(re.findall(r"<tr><td>[a-z0-9A-Z-]+</td><td><b class=", text)) == 53
     assert parsed(text).links == []
+
+
+def test_the_page_tells_the_cost_where_prices_are_known() -> None:
+    found = evidence("e", {LEAF: "++", SPOOKY: "--"}, seconds=7200)
+    prices = Prices(run_hour=0.5, currency="<b>EUR")
+    assert "4.00 &lt;b&gt;EUR, 2.00 for a medal" in page(found, prices=prices)
+    assert "cost of these hours" not in page(found)
+    assert "cost of these hours" not in page(found, prices=Prices(gpu_hour=2.0)), "GPUs are not known"
 
 
 def test_what_is_no_result_says_so() -> None:
