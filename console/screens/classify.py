@@ -14,6 +14,7 @@ from console.keys import bindings
 from console.model import wording
 from console.painting import Pieces
 from console.widgets.painted import Painted
+from console.widgets.typing_line import TypingLine
 from state.lifecycle import FailureClass
 
 if TYPE_CHECKING:
@@ -55,9 +56,7 @@ class ClassifyScreen(ModalScreen[Verdict | None]):
             box.border_title = self._title
             box.border_subtitle = "up and down choose, Enter takes, Esc leaves it"
             yield Painted(id="question")
-            field = Input(placeholder="why (kept with the attempt)", id="note")
-            field.cursor_blink = False
-            yield field
+            yield TypingLine(placeholder="why (kept with the attempt)", id="note")
 
     def on_mount(self) -> None:
         """Ask."""

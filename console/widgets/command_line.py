@@ -13,6 +13,7 @@ from textual.widgets import Input
 from competitions import registry
 from console.commands import completions, execute
 from console.widgets.painted import Painted
+from console.widgets.typing_line import TypingLine
 
 if TYPE_CHECKING:
     from console.app import ConsoleApp
@@ -38,11 +39,8 @@ class CommandLine(Widget):
         """The sign and the field."""
         yield Painted(classes="prompt-sign")
         known = completions(self.app.known_sweeps, registry.all_ids())
-        field = Input(
-            self._text, suggester=SuggestFromList(known, case_sensitive=False), select_on_focus=False
-        )
-        field.cursor_blink = False
-        yield field
+        suggester = SuggestFromList(known, case_sensitive=False)
+        yield TypingLine(self._text, suggester=suggester, select_on_focus=False)
 
     def on_mount(self) -> None:
         """Take what is typed."""

@@ -7,12 +7,12 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
-from textual.widgets import Input
 
 from console.widgets.painted import Painted
+from console.widgets.typing_line import TypingLine
 
 
-class Field(Input):
+class Field(TypingLine):
     """A line to type into; Tab completes before it goes on."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -20,10 +20,6 @@ class Field(Input):
         Binding("down", "app.focus_next", "next", show=False),
         Binding("up", "app.focus_previous", "previous", show=False),
     ]
-
-    def on_mount(self) -> None:
-        """Keep the cursor still: a blinking one costs bytes on every beat."""
-        self.cursor_blink = False
 
     def action_complete_or_next(self) -> None:
         """Take the suggestion if there is one, otherwise go to the next field."""

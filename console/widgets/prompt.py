@@ -12,6 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from console.widgets.painted import Painted
+from console.widgets.typing_line import TypingLine
 
 if TYPE_CHECKING:
     from console.app import ConsoleApp
@@ -52,9 +53,7 @@ class Prompt(Widget):
     def compose(self) -> ComposeResult:
         """The sign and the field."""
         yield Painted(classes="prompt-sign")
-        field = Input(placeholder=self._placeholder, select_on_focus=False)
-        field.cursor_blink = False
-        yield field
+        yield TypingLine(placeholder=self._placeholder, select_on_focus=False)
 
     def on_mount(self) -> None:
         """Draw the sign."""

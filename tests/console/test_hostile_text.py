@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -25,10 +25,14 @@ def assert_harmless(desk: Desk) -> None:
 
 async def test_no_screen_lets_a_control_character_through(opened: OpenDesk) -> None:
     async with opened(worlds.hostile) as desk:
-        for key in ("1", "2", "3", "5"):
+        for key in ("1", "2", "3", "5", "8"):
             await desk.press(key, "G")
             await desk.sees("evil")
             assert_harmless(desk)
+        await desk.press("4")
+        await desk.sees("graded before", "evil")
+        assert_harmless(desk)
+        await desk.press("escape")
         await desk.press("2", "right", "v")
         assert_harmless(desk)
         await desk.press("v", "a", "r")
@@ -44,16 +48,57 @@ async def test_no_screen_lets_a_control_character_through(opened: OpenDesk) -> N
         assert_harmless(desk)
 
 
+Open = Callable[[str], PtyTerminal]
+
+
 @pytest.fixture
-def terminal(places: Places) -> Iterator[PtyTerminal]:
+def open_terminal(places: Places) -> Iterator[Open]:
     worlds.hostile(places).database.close()
-    made = PtyTerminal(places.state_dir.parent, "run:2")
-    yield made
-    made.close()
+    made: list[PtyTerminal] = []
+
+    def open_at(screen: str) -> PtyTerminal:
+        made.append(PtyTerminal(places.state_dir.parent, screen))
+        return made[-1]
+
+    yield open_at
+    for each in made:
+        each.close()
 
 
-def test_a_real_terminal_gets_only_our_own_sequences(terminal: PtyTerminal) -> None:
-    terminal.until("evil^[[2J")
+# Where a console opens, what is pressed there one by one, and what is seen after each.
+WAYS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
+    "log": ("run:2", (("", "evil^[[2J"), ("#", "1 "), ("w", "evil"), ("/evil\r", "evil"), ("n", "evil"))),
+    "run": (
+        "run:2",
+        (
+            ("", "evil^[[2J"),
+            ("\t", "run.failed"),
+            ("\t", "invalid submission"),
+            ("\t", "nothing has been measured"),
+            ("\t", "x<OSC><9B>2J.csv"),
+            ("\t", "agentevil^[[2J"),
+        ),
+    ),
+    "merged logs": (
+        "sweep",
+        (("", "evil^[[2J"), ("m", "3 marked"), ("L", "1 log by time"), ("G", "evil^[[2J")),
+    ),
+    "grade": ("grade", (("", "graded before"), ("\t", "/work/evil?[2J"))),
+    "data": ("data", (("", "1 failed"), ("G", "evil^[[2J"), ("\r", "Kaggle: unknown"))),
+    "board": ("board", (("", "ours: exp"), ("\r", "evil"), ("\x1b", "agent"), ("e", "evil"))),
+    "overview, events and launch": ("overview", (("", "evil^[[2J"), ("8", "evil^[[2J"), ("7", "agent"))),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_real_terminal_gets_only_our_own_sequences(way: str, open_terminal: Open) -> None:
+    screen, steps = WAYS[way]
+    terminal = open_terminal(screen)
+    for keys, seen in steps:
+        terminal.type(keys)
+        terminal.until(seen)
+    terminal.type("\x11")
+    assert terminal.wait() == 0
     assert b"\x1b]52" not in terminal.sent and b"\x1b]0;" not in terminal.sent
     assert b"\x1b[2J\x1b]" not in terminal.sent and b"\x1bP1$r" not in terminal.sent
     assert "\x9b".encode() not in terminal.sent and "\u202e".encode() not in terminal.sent
