@@ -15,7 +15,7 @@ from console.model.offending import rows_behind
 from engine.grading.child import GradeRequest
 from engine.grading.report import Report
 from engine.places import Places
-from tests.console.conftest import OpenDesk
+from tests.console.conftest import Desk, OpenDesk
 
 SPOOKY = "spooky-author-identification"
 
@@ -62,6 +62,11 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[GradeRequest]:
     return taken
 
 
+async def until_asked(desk: Desk, requests: list[GradeRequest], name: str) -> None:
+    """Wait until the file of that name was the last that was asked to be graded."""
+    await desk.until(lambda: str(requests[-1].submission_path).endswith(name))
+
+
 async def test_what_was_graded_is_found_again(
     opened: OpenDesk, tmp_path: Path, places: Places, requests: list[GradeRequest]
 ) -> None:
@@ -71,13 +76,13 @@ async def test_what_was_graded_is_found_again(
         for name in ("one.csv", "two.csv", "two.csv"):
             desk.app.ways.to_grade(SPOOKY, str(tmp_path / name))
             await desk.sees("graded in")
-            await desk.until(lambda name=name: requests[-1].submission_path.endswith(name))
+            await until_asked(desk, requests, name)
         await desk.sees("graded before", "one.csv", "two.csv")
         await desk.until(lambda: len(read_past(places.state_dir)) == 2)
         screen = desk.app.screen
         screen.query_one("#history").focus()
         await desk.press("G", "enter")
-        await desk.until(lambda: requests[-1].submission_path.endswith("one.csv"))
+        await until_asked(desk, requests, "one.csv")
 
 
 async def test_the_fields_begin_with_what_was_graded_last(opened: OpenDesk, places: Places) -> None:
@@ -194,7 +199,7 @@ async def test_grading_shows_where_the_score_falls(
         await desk.press(*"spook", "enter")
         await desk.sees("multi-class log loss, lower is better")
         await desk.press("s", "u")
-        await desk.until(lambda: desk.app.screen.query_one("#path")._suggestion != "")
+        await desk.until(lambda: desk.app.screen.query_one("#path", Input)._suggestion != "")
         await desk.press("tab", "enter")
         await desk.sees("0.28411", "B  bronze", "0.0097 better than bronze needs", "better ◄")
         assert requests[0].competition_id == "spooky-author-identification"

@@ -12,7 +12,7 @@ from engine import control
 from engine.control import Answer
 from engine.places import Places
 from foundation.problems import EnvironmentProblem
-from state import transitions
+from state import runs
 from state.lifecycle import Outcome
 from tests.console import worlds
 from tests.console.conftest import Desk, OpenDesk
@@ -34,7 +34,7 @@ async def test_a_change_in_the_state_shows_by_itself(opened: OpenDesk) -> None:
         await desk.sees("▶ 4 running")
         assert desk.world is not None
         run = desk.world.run("aide-o3-lite", "leaf-classification", 3)
-        attempt = transitions.runs.latest_attempt(desk.world.database, run)
+        attempt = runs.latest_attempt(desk.world.database, run)
         assert attempt is not None
         desk.world.finish(attempt.id, Outcome.GOLD, 0.0, ago=1)
         await desk.sees("▶ 3 running", "G 0.00000")

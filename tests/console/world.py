@@ -179,12 +179,9 @@ class World:
                         int(2e9 + 1.5e8 * step + 4e8 * (step % 7 == 0)),
                         int(5e8 + 6e7 * step),
                         12 + step % 3,
-                        *(
-                            (55.0 + 40 * math.sin(step / 3), int(1.8e10 + 1e8 * step))
-                            if gpus
-                            else (None, None)
-                        ),
-                        int(4e7 * step * (2 + math.sin(step / 5))),
+                        gpu_percent=55.0 + 40 * math.sin(step / 3) if gpus else None,
+                        gpu_memory_bytes=int(1.8e10 + 1e8 * step) if gpus else None,
+                        network_bytes=int(4e7 * step * (2 + math.sin(step / 5))),
                     )
                     for step in range(count)
                 ]
