@@ -12,7 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from console.model.logfile import Label, LogFile, Stretch
+from console.model.logbytes import Stretch
+from console.model.logfile import Label, LogFile
 from engine.runs import protocol
 from environment.runlog import LogTimes
 from state import runs

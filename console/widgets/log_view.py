@@ -17,7 +17,8 @@ from textual.widget import Widget
 from console.keys import bindings
 from console.log_drawing import WIDEST, LogDrawing
 from console.model import wording
-from console.model.logfile import LogFile, one_part
+from console.model.logbytes import one_part
+from console.model.logfile import LogFile
 from console.model.logpager import ERRORS, LogPager, Page
 from console.model.merged import MergedLog, Source
 from console.painting import Piece, Pieces, foreign, spread

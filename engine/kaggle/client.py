@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from engine.kaggle.credentials import NO_CREDENTIALS_STEP, Credentials, find_credentials
-from engine.kaggle.patience import Patience, Wait, insist, seconds_of, sleep
-from engine.kaggle.problems import (
-    BadCredentials,
-    KaggleTrouble,
-    NoCredentials,
-    NotAvailable,
-    Passing,
-    RulesNotAccepted,
-)
-from foundation.problems import Problem
+from engine.kaggle.delivery import Delivery
+from engine.kaggle.patience import Patience, Wait, insist, sleep
+from engine.kaggle.problems import NoCredentials
+from engine.kaggle.timeouts import limit_silence
+from engine.kaggle.understanding import in_our_words
 
-if TYPE_CHECKING:
-    import requests
-
-_CONNECT_SECONDS = 30.0
-_SILENCE_SECONDS = 60.0
 _FILES_A_PAGE = _ROWS_A_PAGE = 200
-_BLOCK = 1 << 17  # requests gives nothing before a block is full, and a slow line is to be seen moving
-_MOST_SAID = 200
-_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 Result = TypeVar("Result")
 
@@ -58,79 +43,6 @@ class Team:
     id: int
     name: str
     score: str
-
-
-class Delivery:
-    """A file on its way: what is known of it, and its bytes."""
-
-    def __init__(self, response: requests.Response, competition_id: str) -> None:
-        self._response = response
-        self._competition_id = competition_id
-
-    @property
-    def size(self) -> int | None:
-        """How many bytes the whole file has."""
-        length = self._response.headers.get("Content-Length")
-        return int(length) if length and length.isdigit() else None
-
-    @property
-    def identity(self) -> str | None:
-        """What changes when the file does; None when the server does not say."""
-        headers = self._response.headers
-        return headers.get("ETag") or headers.get("Last-Modified")
-
-    @property
-    def md5(self) -> str | None:
-        """The file's MD5 as the storage tells it."""
-        for part in self._response.headers.get("x-goog-hash", "").split(","):
-            name, _, value = part.strip().partition("=")
-            if name == "md5":
-                try:
-                    return base64.b64decode(value, validate=True).hex()
-                except binascii.Error:
-                    return None
-        return None
-
-    def chunks(self, start: int) -> Iterator[tuple[int, bytes]]:
-        """The file's bytes from `start` on, each piece with its place; from 0 if the server can't do parts.
-
-        Raises:
-            Passing: the connection was cut or fell silent.
-        """
-        import requests
-
-        response = self._response
-        at = 0
-        try:
-            if start:
-                response = self._part(start)
-                at = start if response.status_code == requests.codes.partial_content else 0
-            for chunk in response.iter_content(_BLOCK):
-                yield at, chunk
-                at += len(chunk)
-        except requests.RequestException as error:
-            raise _understood(error, self._competition_id) from None
-        finally:
-            response.close()
-
-    def _part(self, start: int) -> requests.Response:
-        """Ask for the rest, at the address and with the rights with which the whole was offered."""
-        import requests
-
-        prepared = self._response.request.copy()
-        prepared.headers["Range"] = f"bytes={start}-"
-        if self.identity is not None:
-            prepared.headers["If-Range"] = self.identity
-        self._response.close()
-        with requests.Session() as session:
-            settings = session.merge_environment_settings(str(prepared.url), {}, True, None, None)
-            response = session.send(prepared, timeout=(_CONNECT_SECONDS, _SILENCE_SECONDS), **settings)
-        response.raise_for_status()
-        return response
-
-    def close(self) -> None:
-        """Let go of the connection."""
-        self._response.close()
 
 
 class Kaggle:
@@ -169,13 +81,13 @@ class Kaggle:
         found = self._credentials
         self._client = KaggleClient(username=found.username, password=found.key, api_token=found.token)
         self._client.__enter__()
-        _limit_silence(self._client)
+        limit_silence(self._client)
         if found.oauth:
             token = self._insist(lambda: _oauth_token(self._client), "the login")
             self._client.__exit__(None, None, None)
             self._client = KaggleClient(api_token=token)
             self._client.__enter__()
-            _limit_silence(self._client)
+            limit_silence(self._client)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -223,7 +135,7 @@ class Kaggle:
         request = ApiDownloadDataFilesRequest()
         request.competition_name = competition_id
         delivery = Delivery(
-            _call(lambda: self._api.download_data_files(request), competition_id), competition_id
+            in_our_words(lambda: self._api.download_data_files(request), competition_id), competition_id
         )
         try:
             yield delivery
@@ -279,7 +191,10 @@ class Kaggle:
 
     def _insist(self, call: Callable[[], Result], competition_id: str) -> Result:
         return insist(
-            lambda: _call(call, competition_id), self.patience, wait=self.wait, progressed=lambda: False
+            lambda: in_our_words(call, competition_id),
+            self.patience,
+            wait=self.wait,
+            progressed=lambda: False,
         )
 
 
@@ -288,82 +203,3 @@ def _oauth_token(client: Any) -> str:
 
     token: str = KaggleCredentials.load(client).get_access_token()
     return token
-
-
-def _limit_silence(client: Any) -> None:
-    """Give every request of Kaggle's client a timeout; it has none, and would wait for ever."""
-    from requests.adapters import HTTPAdapter
-
-    class Patient(HTTPAdapter):
-        def send(self, request: Any, *arguments: Any, **settings: Any) -> Any:
-            settings["timeout"] = (_CONNECT_SECONDS, _SILENCE_SECONDS)
-            return super().send(request, *arguments, **settings)
-
-    session = client.http_client()._session
-    for scheme in ("https://", "http://"):
-        session.mount(scheme, Patient())
-
-
-def _call(call: Callable[[], Result], competition_id: str) -> Result:
-    import requests
-
-    try:
-        return call()
-    except requests.RequestException as error:
-        # `from None`: the original names the address, whose signature is a secret.
-        raise _understood(error, competition_id) from None
-
-
-def _understood(error: requests.RequestException, competition_id: str) -> Problem | Passing:
-    response = error.response
-    if response is None:
-        return Passing(_reason(error))
-    status = response.status_code
-    if status in _PASSING:
-        return Passing(f"Kaggle answered {status}", seconds_of(response.headers.get("Retry-After")))
-    if response.request.method == "GET":
-        # Only the storage is asked in this way; another try gets a new address with a new signature.
-        return Passing(f"Kaggle's storage answered {status}")
-    url = f"https://www.kaggle.com/c/{competition_id}"
-    if status == 401:
-        return BadCredentials(
-            "Kaggle does not accept the credentials",
-            "it answered 401",
-            "Make a new token on kaggle.com (Settings, API).",
-        )
-    if status == 403:
-        return RulesNotAccepted(
-            f"{competition_id}: Kaggle refuses the download",
-            _said(response) or "it answered 403",
-            f"Accept the rules at {url}/rules (on closed competitions through the tab Data), then try again.",
-        )
-    if status in (404, 410):
-        return NotAvailable(
-            f"{competition_id}: no longer available on Kaggle",
-            f"it answered {status}",
-            f"See {url}; with a copy of its data, put {competition_id}.zip into the dataset's folder.",
-        )
-    return KaggleTrouble(f"{competition_id}: Kaggle answered {status}", _said(response), "Try again later.")
-
-
-def _said(response: requests.Response) -> str:
-    """What Kaggle says in its answer, on one line; not the exception's text, which names the address."""
-    try:
-        message = response.json().get("message", "")
-    except (ValueError, AttributeError):
-        return ""
-    return " ".join(str(message).split())[:_MOST_SAID].rstrip(".")
-
-
-def _reason(error: BaseException) -> str:
-    import requests
-
-    if isinstance(error, requests.Timeout):
-        return "it has fallen silent"
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, OSError) and cause.strerror:
-            return cause.strerror
-        reason = getattr(cause, "reason", None) or (cause.args[0] if cause.args else None)
-        cause = cause.__cause__ or (reason if isinstance(reason, BaseException) else None)
-    return "the connection was cut"

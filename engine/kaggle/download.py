@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from io import FileIO
 from pathlib import Path
 
-from engine.kaggle.client import Delivery, Kaggle
+from engine.kaggle.client import Kaggle
+from engine.kaggle.delivery import Delivery
 from engine.kaggle.patience import insist
 from engine.kaggle.problems import KaggleTrouble, Passing
 from engine.space import require_space, telling_full_disks

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.kaggle import client
+from engine.kaggle import client, timeouts
 from engine.kaggle.client import Kaggle
 from engine.kaggle.download import Downloaded, download
 from engine.kaggle.patience import Patience
@@ -148,7 +148,7 @@ def test_wrong_content_is_fetched_again_and_told_in_the_end(
 def test_a_silent_server_is_left_and_asked_again(
     loopback: Loopback, target: Path, waits: Waits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "_SILENCE_SECONDS", 0.3)
+    monkeypatch.setattr(timeouts, "TIMEOUTS", (30.0, 0.3))
     loopback.add(ID, archive=BODY, faults=[Fault(stall=True)])
     fetch(target, waits)
     assert target.read_bytes() == BODY
