@@ -15,10 +15,9 @@ from competitions.model import Edition, Parameter
 from competitions.registry import get, load_task
 from competitions.task import Preparation, merge_parameters, refuse_excluded
 from engine.claims import claimed_folder
-from engine.datasets import sources
+from engine.datasets import sources, sums
 from engine.datasets.descriptions import OURS, check_choice, chosen_description
 from engine.datasets.sources import Raw
-from engine.datasets.sums import checksums_of, compare_checksums
 from engine.datasets.telling import TellStep, quiet
 from engine.layout import MARKER, DatasetFolder, dataset_folder
 from foundation.files import PARTIAL_SUFFIX, sync_directory, sync_file_system, write_json
@@ -49,7 +48,7 @@ def prepare(
         parameters: replaces numbers that the competition fixes.
         verify: compare with the known checksums.
         keep_raw: leave what was extracted in `raw/`.
-        discard_zip: give the zip's space back while it is extracted.
+        discard_zip: the zip is not needed any more: its space is given back while it is extracted, or at the end.
         descriptions: whose text the agent finds beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
         keep_free: bytes that are to stay free on the disk.
         tell: told how far each step is; what it raises cancels the preparation.
@@ -121,9 +120,9 @@ def _run(job: Preparation) -> None:
 def _seal(job: Preparation, prepared: Path, verify: bool, descriptions: str, text: str | None) -> None:
     """Add what is not the task's business, the marker last."""
     competition = job.competition
-    found = checksums_of(prepared)
+    found = sums.checksums_of(prepared)
     if verify and job.edition == "v1":  # the known sums are those of what MLE-bench makes
-        compare_checksums(competition, found)
+        sums.compare_checksums(competition, found)
     if text is not None:
         (job.public / "description.md").write_text(text, encoding="utf-8")
     _give_one_time(job.public)
@@ -152,7 +151,10 @@ def _give_one_time(folder: Path) -> None:
 
 
 def _let_go(source: Raw, folder: DatasetFolder, keep_raw: bool) -> None:
-    """Remove what was extracted for this preparation, or leave it where MLE-bench does."""
+    """Remove what was extracted for this preparation, or leave it where MLE-bench does; and a zip that is spent."""
+    if source.spent is not None:
+        source.spent.unlink()
+        sums.forget_zip(source.spent)
     if source.extracted is None:
         return
     if keep_raw:

@@ -18,7 +18,7 @@ class Options:
         source: `demo`, an extracted Kaggle folder, or empty for what lies in the data directory or on Kaggle.
         verify: compare with the known checksums; None: where they hold, which is for Kaggle's own zip.
         keep_raw: leave what was extracted in `raw/`.
-        discard_zip: give the zip's space back while it is extracted.
+        discard_zip: the zip is not needed any more: its space is given back while it is extracted, or at the end.
         descriptions: whose text the agent finds beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
     """
 

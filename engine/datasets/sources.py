@@ -35,10 +35,12 @@ class Raw:
         files: the folder that Kaggle's files lie in, or the zip as if it were one.
         extracted: the folder if it is nobody else's, so that outputs may share its blocks and it is removed
             or kept at the end.
+        spent: the zip if it is to go when the data have been read.
     """
 
     files: RawPath
     extracted: Path | None = None
+    spent: Path | None = None
 
 
 def given_folder(path: Path) -> Raw:
@@ -167,11 +169,12 @@ def opened(
     known = sums.inflated_bytes(path)
     if known is None and competition.size_gb is not None:
         known = int(competition.size_gb * 1e9)
-    if not (keep_raw or discard_zip or consuming):
+    consuming = consuming or (discard_zip and (keep_raw or unpacking.is_best_consumed(path)))
+    if not (keep_raw or consuming):
         tree = stack.enter_context(zip_tree.opened(path, known_bytes=known))
         require_space(folder.root, tree.size, keep_free=keep_free)  # or hours pass until it is found out
-        return Raw(ZipPath(tree))
-    if not (discard_zip or consuming):
+        return Raw(ZipPath(tree), spent=path if discard_zip else None)
+    if not consuming:
         unpacking.unpack(
             path, work / "raw", known_bytes=known, keep_free=keep_free, tell=_step(tell, EXTRACT)
         )

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from competitions.kit import zip_tree
 from competitions.kit.member_streams import Member
@@ -25,6 +25,7 @@ _WORKERS = 4
 _BATCH_FILES = 256
 _BATCH_BYTES = 64 << 20
 _LOCAL_HEADER_BYTES = 30
+_TABLES = frozenset({".csv", ".tsv", ".json", ".jsonl", ".txt", ".bson"})
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # linux/falloc.h
 
 
@@ -52,6 +53,19 @@ def read_contents(path: Path) -> Contents:
 
 def _contents(tree: ZipTree) -> Contents:
     return Contents({place: tree.member(place).size for place in tree.files})
+
+
+def is_best_consumed(path: Path) -> bool:
+    """Whether a zip that is not needed any more is better extracted, giving its space back, than read as it lies.
+
+    It is where most of it is only linked to afterwards, and not where tables would lie beside what is made of them.
+    """
+    tables = sum(
+        size
+        for place, size in read_contents(path).sizes.items()
+        if PurePosixPath(place).suffix.lower() in _TABLES
+    )
+    return tables <= path.stat().st_size
 
 
 def is_unpacked(contents: Contents, target: Path) -> bool:

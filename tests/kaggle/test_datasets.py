@@ -18,6 +18,7 @@ import pytest
 from competitions import registry
 from competitions.kit import zip_tree
 from competitions.model import Checksums
+from competitions.task import Preparation
 from engine import preparing
 from engine.datasets import pruning
 from engine.datasets.estimating import ask_access, estimate, peak_bytes
@@ -84,6 +85,32 @@ def test_a_kill_after_the_zip_is_gone_needs_no_second_download(loopback: Loopbac
     assert exact(prepare(ID, data_dir=tmp_path, verify=False))
     assert loopback.count("storage") == asked
     assert names(tmp_path) == {"prepared"}
+
+
+@pytest.mark.parametrize(
+    ("competition_id", "extracted"), [("dog-breed-identification", True), ("spaceship-titanic", False)]
+)
+def test_a_zip_of_tables_is_discarded_when_it_has_been_read_and_one_of_images_while_it_is_extracted(
+    loopback: Loopback,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    competition_id: str,
+    extracted: bool,
+) -> None:
+    loopback.add(competition_id)
+    folder = dataset_folder(registry.get(competition_id), tmp_path)
+    run, seen = preparing._run, []
+
+    def looked_at(job: Preparation) -> None:
+        seen.append((folder.whole_raw.exists(), bool(folder.zips())))
+        run(job)
+
+    monkeypatch.setattr(preparing, "_run", looked_at)
+    prepared = prepare(competition_id, data_dir=tmp_path, verify=False, discard_zip=True)
+    assert seen == [(extracted, not extracted)]
+    expected = Vector(VECTORS / competition_id).expected
+    assert describe(prepared, expected) == {side: expected[side] for side in ("public", "private")}
+    assert {path.name for path in folder.root.iterdir()} == {"prepared"}
 
 
 def test_half_a_raw_folder_is_not_taken_for_whole(loopback: Loopback, tmp_path: Path) -> None:

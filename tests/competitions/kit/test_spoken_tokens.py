@@ -7,6 +7,7 @@ import io
 import random
 import zipfile
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 import pytest
@@ -30,7 +31,9 @@ def tiny_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reordering, "_PIECE", 200)
 
 
-def put(raw: Path, rows: list[list[object]], end: str = "\n", *, quoting: int = csv.QUOTE_NONNUMERIC) -> str:
+def put(
+    raw: Path, rows: list[list[object]], end: str = "\n", *, quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC
+) -> str:
     """Lay raw data down, and return the table's text."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, quoting=quoting, lineterminator=end)
@@ -55,7 +58,7 @@ def written(table: pd.DataFrame) -> bytes:
 @pytest.mark.parametrize("quoting", [csv.QUOTE_NONNUMERIC, csv.QUOTE_MINIMAL])
 @pytest.mark.parametrize("seed", range(4))
 def test_odd_cells_are_written_as_pandas_writes_them(
-    make_job: MakeJob, end: str, quoting: int, seed: int
+    make_job: MakeJob, end: str, quoting: Literal[0, 2], seed: int
 ) -> None:
     job = make_job(ID)
     draw = random.Random(seed)
