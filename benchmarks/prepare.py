@@ -189,6 +189,7 @@ _SHAPES = (
     _Shape(_IMAGES, "8,000 images", _images, is_timed=True),
     _Shape(_IMAGES, "8,000 images", _images, discard_zip=True),
     _Shape("new-york-city-taxi-fare-prediction", "1,000,000 rides", _table),
+    _Shape("new-york-city-taxi-fare-prediction", "1,000,000 rides", _table, discard_zip=True),
     _Shape("facebook-recruiting-iii-keyword-extraction", "80,000 questions in a zip", _questions),
     _Shape("aerial-cactus-identification", "17,500 in a zip", _archive),
 )
