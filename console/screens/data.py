@@ -11,13 +11,12 @@ from console.keys import bindings, shown_key
 from console.model.dataset_board import DatasetBoard, DatasetRow, dataset_board
 from console.model.dataset_detail import DatasetDetail, dataset_detail
 from console.model.dataset_totals import needs, totals
-from console.model.marks import Marks
 from console.model.rates import Pace, Rates
 from console.painting import foreign, heading
 from console.screens import data_acting, data_lines
 from console.screens.data_detail import Room, detail_lines
 from console.screens.data_lines import View
-from console.screens.filtered import FilteredScreen
+from console.screens.marked import MarkedScreen
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
 from console.widgets.prompt import Prompt
@@ -32,7 +31,7 @@ _SUMS, _FILES, _EVENTS, _TEXT_LINES = 3, 3, 3, 2
 RowKey = tuple[str, str]
 
 
-class DataScreen(FilteredScreen):
+class DataScreen(MarkedScreen[RowKey]):
     """A list of every competition's data with marks, and beside it, or instead of it, one of them in detail."""
 
     CONTEXTS = ("data", "list")
@@ -43,7 +42,6 @@ class DataScreen(FilteredScreen):
     def __init__(self) -> None:
         super().__init__()
         self._board = DatasetBoard()
-        self._marks: Marks[RowKey] = Marks()
         self._about: RowKey | None = None
         self._detail: DatasetDetail | None = None
         self._rates = Rates()
@@ -83,7 +81,7 @@ class DataScreen(FilteredScreen):
         header = data_lines.header(self._board.rows, found, self.app.signs, self.size.width)
         self.query_one("#header", Painted).show(*header)
         shown = self._shown()
-        needed = needs(self._chosen(), free) if self._marks else None
+        needed = needs(self._chosen(), free) if self.marks else None
         line = data_lines.filter_line(view, len(shown), len(self._board.rows), needed)
         self.query_one("#filter-line", Painted).show(*line)
         rows.show(data_lines.lines(shown, view))
@@ -107,31 +105,24 @@ class DataScreen(FilteredScreen):
         if row is not None:
             self.app.push_screen(DatasetScreen(row.competition_id, edition_named(row.edition)))
 
-    def action_back(self) -> None:
-        """Take the marks away, then the filter."""
-        if self._marks:
-            self._mark(Marks())
-        else:
-            super().action_back()
-
     def action_mark(self) -> None:
         """Mark the dataset under the cursor, or take the mark away."""
         row = self._row()
         if row is not None:
-            self._mark(self._marks.turned(row.key))
+            self.mark(self.marks.turned(row.key))
 
     def action_mark_range(self) -> None:
         """Mark everything between the dataset that was marked last and the one under the cursor."""
-        row, keys, anchor = self._row(), [each.key for each in self._shown()], self._marks.anchor
+        row, keys, anchor = self._row(), [each.key for each in self._shown()], self.marks.anchor
         if row is None or anchor not in keys:
-            self.app.say("mark one end of the range first")
+            self.mark_more(None)
             return
         first, last = sorted((keys.index(anchor), keys.index(row.key)))
-        self._mark(self._marks.adding(keys[first : last + 1]))
+        self.mark_more(keys[first : last + 1])
 
     def action_mark_all(self) -> None:
         """Mark everything that is shown, or take those marks away."""
-        self._mark(self._marks.all_turned(row.key for row in self._shown()))
+        self.mark(self.marks.all_turned(row.key for row in self._shown()))
 
     def action_act(self, what: str) -> None:
         """Do something with the marked datasets, or with the one under the cursor."""
@@ -143,7 +134,7 @@ class DataScreen(FilteredScreen):
             self.app.copy_path(self._detail.folder)
 
     def _view(self, width: int) -> View:
-        return View(width, self.app.signs, self.words, self._marks.keys, self._paces)
+        return View(width, self.app.signs, self.words, self.marks.keys, self._paces)
 
     def _free(self) -> int | None:
         """What is free on the data's disk: the engine looks now and then, the question when something changes."""
@@ -158,14 +149,10 @@ class DataScreen(FilteredScreen):
         return next((row for row in self._board.rows if row.key == key), None)
 
     def _chosen(self) -> list[DatasetRow]:
-        if self._marks:
-            return [row for row in self._board.rows if row.key in self._marks]
+        if self.marks:
+            return [row for row in self._board.rows if row.key in self.marks]
         row = self._row()
         return [] if row is None else [row]
-
-    def _mark(self, marks: Marks[RowKey]) -> None:
-        self._marks = marks
-        self.redraw()
 
     def _draw_detail(self) -> None:
         row, width = self._row(), self.size.width
@@ -201,7 +188,7 @@ class DataScreen(FilteredScreen):
 
     def _take(self, board: DatasetBoard) -> None:
         self._board = board
-        self._marks = self._marks.among(row.key for row in board.rows)
+        self.marks = self.marks.among(row.key for row in board.rows)
         self._measure()
         self.redraw()
 

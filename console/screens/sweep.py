@@ -14,7 +14,7 @@ from console.model.ordering import BENCHMARK, Order, in_order
 from console.model.sorting import Sorting
 from console.model.sweep_board import BoardRow, SweepBoard, sweep_board
 from console.screens import acting, sweep_lines, sweep_matrix, sweep_table
-from console.screens.filtered import FilteredScreen
+from console.screens.marked import MarkedScreen
 from console.screens.merged import MergedScreen
 from console.screens.sweep_lines import View
 from console.session import Remembered
@@ -27,7 +27,7 @@ from state.lifecycle import RunState, SweepState
 from state.records import Run
 
 
-class SweepScreen(FilteredScreen):
+class SweepScreen(MarkedScreen[int]):
     """A matrix (or a table) of runs with a cursor, marks and a filter."""
 
     CONTEXTS = ("sweep", "list", "matrix")
@@ -40,7 +40,6 @@ class SweepScreen(FilteredScreen):
         self._read: SweepBoard | None = None
         self._board: SweepBoard | None = None
         self._asked_for: str | None = None
-        self._marks: Marks[int] = Marks()
         self._as_table = False
         self._cursor_wanted: int | None = None
         self._sorting = BENCHMARK
@@ -85,7 +84,7 @@ class SweepScreen(FilteredScreen):
         """Show another sweep, the cursor on a run of it."""
         self._cursor_wanted = run_id
         if sweep_id != self._asked_for:
-            self._read, self._board, self._marks = None, None, Marks()
+            self._read, self._board, self.marks = None, None, Marks()
         self.app.sweep_id = self._asked_for = sweep_id
         if self.is_current:
             self.ask_again()
@@ -151,30 +150,30 @@ class SweepScreen(FilteredScreen):
         """Mark the run under the cursor, or take the mark away."""
         run = self._run()
         if run is not None:
-            self._mark(self._marks.turned(run.id))
+            self.mark(self.marks.turned(run.id))
 
     def action_mark_range(self) -> None:
         """Mark everything between the run that was marked last and the one under the cursor."""
         run = self._run()
-        anchor = next((each for each in self._shown() if each.id == self._marks.anchor), None)
+        anchor = next((each for each in self._shown() if each.id == self.marks.anchor), None)
         if run is None or anchor is None or self._board is None:
-            self.app.say("mark one end of the range first")
+            self.mark_more(None)
             return
         between = shown_runs.stretch if self._as_table else shown_runs.rectangle
         found = between(self._board, filters.parse(self.words), anchor, run)
-        self._mark(self._marks.adding(each.id for each in found))
+        self.mark_more(each.id for each in found)
 
     def action_mark_row(self) -> None:
         """Mark all shown runs of the competition, or take the marks away."""
         row = self._row()
         if row is not None:
             found = shown_runs.runs_of_row(row, filters.parse(self.words))
-            self._mark(self._marks.all_turned(run.id for run in found))
+            self.mark(self.marks.all_turned(run.id for run in found))
 
     def action_mark_failed(self) -> None:
         """Mark every shown run that failed."""
         failed = (run.id for run in self._shown() if run.state is RunState.FAILED)
-        self._mark(self._marks.adding(failed))
+        self.mark(self.marks.adding(failed))
 
     def action_next_failed(self) -> None:
         """Put the cursor on the next failed run."""
@@ -226,21 +225,14 @@ class SweepScreen(FilteredScreen):
             known = self._board.all_sweeps
             self.show_sweep(known[(known.index(self._board.sweep.id) + step) % len(known)])
 
-    def action_back(self) -> None:
-        """Take the marks away, then the filter."""
-        if self._marks:
-            self._mark(Marks())
-        else:
-            super().action_back()
-
     def _take(self, board: SweepBoard | None) -> None:
         if board is not None and self._board is not None and board.sweep.id != self._board.sweep.id:
-            self._marks = Marks()
+            self.marks = Marks()
         self._read = board
         if board is not None:
             self.app.known_sweeps = board.all_sweeps
             self.app.sweep_id = self._asked_for = board.sweep.id
-            self._marks = self._marks.among(run.id for run in board.runs)
+            self.marks = self.marks.among(run.id for run in board.runs)
         self._arrange()
 
     def _arrange(self) -> None:
@@ -263,13 +255,9 @@ class SweepScreen(FilteredScreen):
             limit,
             self.app.signs,
             filters.parse(self.words),
-            self._marks.keys,
+            self.marks.keys,
             self._sorting,
         )
-
-    def _mark(self, marks: Marks[int]) -> None:
-        self._marks = marks
-        self.redraw()
 
     def _draw_about(self) -> None:
         if self._board is not None:
@@ -301,8 +289,8 @@ class SweepScreen(FilteredScreen):
         return shown_runs.runs_in_matrix(self._board, filters.parse(self.words)) if self._board else []
 
     def _chosen(self) -> list[Run]:
-        if self._marks and self._board is not None:
-            return [run for run in self._board.runs if run.id in self._marks]
+        if self.marks and self._board is not None:
+            return [run for run in self._board.runs if run.id in self.marks]
         run = self._run()
         return [run] if run is not None else []
 

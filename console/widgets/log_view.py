@@ -16,12 +16,12 @@ from textual.widget import Widget
 
 from console.keys import bindings
 from console.log_drawing import WIDEST, LogDrawing
-from console.model import wording
+from console.log_status import log_status
 from console.model.logbytes import one_part
 from console.model.logfile import LogFile
 from console.model.logpager import ERRORS, LogPager, Page
 from console.model.merged import MergedLog, Source
-from console.painting import Piece, Pieces, foreign, spread
+from console.painting import Pieces
 from console.syntax import Highlighter
 
 if TYPE_CHECKING:
@@ -143,35 +143,8 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
     def status(self, width: int) -> Pieces:
         """Where the view is, and whether it follows."""
-        page = self._page
-        if self._path is None or (not page.exists and not page.note):
-            return ((" nothing has been printed yet", "dim"),)
-        left: list[Piece] = [(" ", "text")]
-        if page.note:
-            left.append((foreign(page.note, max(10, width - 50)).rstrip() + "  ", "warn"))
-        if page.hits is not None:
-            left.append((self._hits(page), "accent"))
-        right: list[Piece] = []
-        if page.filtered:
-            right.append(("only lines with a hit  ", "accent"))
-        if self._left:
-            right.append((f"from column {self._left + 1}  ", "dim"))
-        if self._wrap:
-            right.append(("wrap  ", "dim"))
-        right.append((f"{wording.size(page.size)}  ", "dim"))
-        if page.following:
-            right.append(("following ", "good"))
-        else:
-            new = f", +{wording.plural(page.behind, 'line')}" if page.behind else ""
-            right += [(f"{page.share:.0%}  ", "dim"), (f"paused{new} {self.app.signs.down} ", "warn")]
-        return spread(tuple(left), tuple(right), width)
-
-    @staticmethod
-    def _hits(page: Page) -> str:
-        total = f"{page.hits:,}{'+' if page.counting else ''}"
-        if page.hit_number is None:
-            return wording.plural(page.hits or 0, "hit") if not page.counting else f"{total} hits"
-        return f"hit {page.hit_number:,} of {total}"
+        page = self._page if self._path is not None else Page()
+        return log_status(page, self._left, width, self.app.signs, wrap=self._wrap)
 
     def on_unmount(self) -> None:
         """Let go of the log."""
