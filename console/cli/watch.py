@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,6 +22,22 @@ app = new_app()
 
 # More lines than this nobody reads, and a reader aloud would never end.
 _MOST_CONCERNS = 10
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How everything was at one look; what could not be read is missing, and why is in `problem`."""
+
+    now: float
+    engine: EngineStatus | None
+    found: Overview | None
+    needed: tuple[Concern, ...]
+    problem: str
+
+    @property
+    def sweeps(self) -> tuple[SweepLine, ...]:
+        """The sweeps, as far as they are known."""
+        return () if self.found is None else self.found.sweeps
 
 
 @app.command()
@@ -67,36 +83,26 @@ def _summary(places: Places, *, json: bool) -> None:
     except Problem as told:
         problem = " ".join(str(told).splitlines())
     needed = concerns(found, now) if found is not None else ()
-    if json:
-        _say_json(now, engine, found, needed, problem)
-    else:
-        _say(now, engine, found, needed, problem)
+    (_say_json if json else _say)(Seen(now, engine, found, needed, problem))
     # A pipe is read as it is written.
     sys.stdout.flush()
 
 
-def _say(
-    now: float,
-    engine: EngineStatus | None,
-    found: Overview | None,
-    needed: tuple[Concern, ...],
-    problem: str,
-) -> None:
-    say(f"{moment_text(now)}  {_engine(engine)}")
-    if problem:
-        say(f"  problem: {problem}")
-    for line in found.sweeps if found is not None else ():
+def _say(seen: Seen) -> None:
+    say(f"{moment_text(seen.now)}  {_engine(seen.engine)}")
+    if seen.problem:
+        say(f"  problem: {seen.problem}")
+    for line in seen.sweeps:
         say(f"  {_sweep(line)}")
-    for concern in needed[:_MOST_CONCERNS]:
+    for concern in seen.needed[:_MOST_CONCERNS]:
         run = concern.run
-        since = duration_text(abs(now - concern.at))
+        since = duration_text(abs(seen.now - concern.at))
         when = f"{since} left" if concern.kind == "late" else f"{since} ago"
         text = f"{run.competition_id}, seed {run.seed}, run {run.id}: {concern.why} ({when})"
         say(f"  needs you: {run.sweep_id} {text}")
-    if len(needed) > _MOST_CONCERNS:
-        say(
-            f"  needs you: {len(needed) - _MOST_CONCERNS} more, see 'mlebench-console runs list --state failed'"
-        )
+    more = len(seen.needed) - _MOST_CONCERNS
+    if more > 0:
+        say(f"  needs you: {more} more, see 'mlebench-console runs list --state failed'")
 
 
 def _engine(engine: EngineStatus | None) -> str:
@@ -126,20 +132,14 @@ def _sweep(line: SweepLine) -> str:
     return ", ".join(parts)
 
 
-def _say_json(
-    now: float,
-    engine: EngineStatus | None,
-    found: Overview | None,
-    needed: tuple[Concern, ...],
-    problem: str,
-) -> None:
+def _say_json(seen: Seen) -> None:
     import json
     import sys
 
     document = {
-        "at": now,
-        "engine": None if engine is None else asdict(engine),
-        "problem": problem,
+        "at": seen.now,
+        "engine": None if seen.engine is None else asdict(seen.engine),
+        "problem": seen.problem,
         "sweeps": [
             {
                 "id": line.sweep.id,
@@ -148,12 +148,12 @@ def _say_json(
                 "any_medal": None if line.any_medal is None else asdict(line.any_medal),
                 "seconds_left": line.seconds_left,
             }
-            for line in (found.sweeps if found is not None else ())
+            for line in seen.sweeps
         ],
         "needs_you": [
             {"run": concern.run.id, "sweep": concern.run.sweep_id, "competition": concern.run.competition_id}
             | {"seed": concern.run.seed, "kind": concern.kind, "why": concern.why, "at": concern.at}
-            for concern in needed
+            for concern in seen.needed
         ],
     }
     sys.stdout.write(json.dumps(document) + "\n")

@@ -11,6 +11,7 @@ from engine import prepare_competition
 from engine.demo import generate
 from engine.places import Places
 from state import database
+from state.database import Database
 from tests.engine.harness import COMPETITION, Harness
 
 
@@ -30,6 +31,14 @@ def empty_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("empty")
     database.open_for_writing(folder).close()
     return folder / database.DATABASE_NAME
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[Database]:
+    """An empty state, open for writing."""
+    opened = database.open_for_writing(tmp_path)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

@@ -11,11 +11,12 @@ from engine.places import Places
 from engine.runs.redaction import Redaction
 from engine.settings import Settings
 from engine.supervisor.starting import Starter
-from state import database, datasets, runs, sweeps
+from state import database, datasets, runs
 from state.dataset_records import DatasetState
 from state.records import SweepSpec
 from tests.clocks import HandClock
 from tests.engine.harness import COMPETITION
+from tests.engine.states import new_sweep
 
 _STEP = 20
 
@@ -27,16 +28,7 @@ def cost_of_a_step(folder: Path, queued: int) -> tuple[float, int]:
     errors: list[BaseException | None] = []
     spec = SweepSpec("dummy", "", (COMPETITION,), queued, 60.0, runtime="plain", cpus=0.001)
     for name, members in (("s", spec), ("other", spec)):
-        sweeps.create(
-            state,
-            sweep_id=name,
-            name=name,
-            spec=members,
-            agent_folder="",
-            agent_version="",
-            concurrency=queued,
-            now=1.0,
-        )
+        new_sweep(state, members, name=name, concurrency=queued)
     datasets.set_state(state, COMPETITION, "v1", DatasetState.PREPARED, now=1.0)
     places = Places(folder / "config.toml", folder / "data", folder)
     starter = Starter(

@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from engine.supervisor.retrying import Retrier, wait_seconds
-from state import database, runs, sweeps, transitions
+from state import runs, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, RunState
 from state.records import Run, SweepSpec
 from state.transitions import Failure
 from tests.clocks import HandClock
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Iterator[Database]:
-    opened = database.open_for_writing(tmp_path)
-    yield opened
-    opened.close()
+from tests.engine.states import new_sweep
 
 
 def sweep(state: Database, *, retries: int) -> Run:
-    sweeps.create(
-        state,
-        sweep_id="s",
-        name="s",
-        spec=SweepSpec("agent", "", ("leaf-classification",), 1, 10.0, retries=retries),
-        agent_folder="",
-        agent_version="",
-        concurrency=1,
-        priority=0,
-        note="",
-        now=1.0,
-    )
+    new_sweep(state, SweepSpec("agent", "", ("leaf-classification",), 1, 10.0, retries=retries))
     (run,) = runs.of_sweep(state, "s")
     return run
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-
-import pytest
 
 from engine.supervisor.ramp import StartRamp
-from state import database, runs, sweeps, transitions
+from state import runs, transitions
 from state.database import Database
 from state.records import Sweep, SweepSpec
+from tests.engine.states import new_sweep
 
 
 @dataclass
@@ -30,24 +27,9 @@ class Clocks:
         self.steady += seconds
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> Iterator[Database]:
-    opened = database.open_for_writing(tmp_path)
-    yield opened
-    opened.close()
-
-
 def ramped(state: Database, seconds: float) -> Sweep:
-    return sweeps.create(
-        state,
-        sweep_id="s",
-        name="s",
-        spec=SweepSpec("agent", "", ("leaf-classification",), 9, 10.0, start_ramp_seconds=seconds),
-        agent_folder="",
-        agent_version="",
-        concurrency=9,
-        now=1.0,
-    )
+    spec = SweepSpec("agent", "", ("leaf-classification",), 9, 10.0, start_ramp_seconds=seconds)
+    return new_sweep(state, spec, concurrency=9)
 
 
 def launch(state: Database, ramp: StartRamp, clocks: Clocks) -> None:

@@ -16,11 +16,12 @@ from engine.datasets.throughput import Throughput, measured
 from engine.layout import dataset_folder
 from engine.workers import WorkerPool
 from foundation.clock import SystemClock
-from state import datasets, sweeps
+from state import datasets
 from state.database import Database, open_for_writing
 from state.dataset_records import DatasetState, StepState
 from state.datasets import Progress
 from state.records import SweepSpec
+from tests.engine.states import new_sweep
 
 SMALL, MIDDLE, LARGE, UNKNOWN = (
     "spooky-author-identification",
@@ -59,16 +60,7 @@ def test_small_datasets_come_first_by_what_kaggle_told_or_else_the_facts(databas
 def test_what_runs_wait_for_comes_before_what_is_small(database: Database) -> None:
     request(database, LARGE, SMALL)
     spec = SweepSpec("dummy", "/agents", (LARGE,), seeds=1, time_limit_seconds=60)
-    sweeps.create(
-        database,
-        sweep_id="one",
-        name="one",
-        spec=spec,
-        agent_folder="/agents/dummy",
-        agent_version="1",
-        concurrency=1,
-        now=0,
-    )
+    new_sweep(database, spec)
     assert order(database) == [LARGE, SMALL]
 
 

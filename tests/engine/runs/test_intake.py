@@ -13,12 +13,13 @@ from engine.runs.launching import inbox_file
 from engine.runs.protocol import Exit, Handed
 from engine.runs.redaction import Redaction
 from engine.runs.reports import AgentEnded, AgentStarted, Collected, SubmissionTaken
-from state import database, runs, submissions, sweeps, transitions
+from state import database, runs, submissions, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Attempt, Hardware, Run, SweepSpec
 from state.samples import Samples
 from tests.clocks import HandClock
+from tests.engine.states import new_sweep
 
 
 class World:
@@ -31,16 +32,7 @@ class World:
         self.state: Database = database.open_for_writing(state_dir)
         self.samples = Samples(state_dir, writable=True)
         spec = SweepSpec("agent", "", ("one", "two"), 1, 60.0)
-        sweeps.create(
-            self.state,
-            sweep_id="s",
-            name="s",
-            spec=spec,
-            agent_folder="",
-            agent_version="",
-            concurrency=2,
-            now=1,
-        )
+        new_sweep(self.state, spec, concurrency=2)
         self.attempts = [self._launch(run) for run in runs.of_sweep(self.state, "s")]
         self.intake = self.fresh_intake()
 

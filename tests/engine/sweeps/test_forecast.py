@@ -21,6 +21,7 @@ from state.records import SweepSpec, UsageSample
 from state.samples import Samples
 from state.transitions import Exit
 from tests.engine.harness import COMPETITION
+from tests.engine.states import new_sweep
 
 TWO = ("leaf-classification", "spaceship-titanic")
 SPEC = SweepSpec("dummy", "", TWO, 2, 100.0)
@@ -101,16 +102,7 @@ def test_secrets_are_looked_for_by_name(ready: tuple[Places, Database], tmp_path
 def test_earlier_runs_tell_how_long_it_takes_and_what_it_holds(ready: tuple[Places, Database]) -> None:
     places, state = ready
     spec = replace(launch(places).spec, seeds=1)
-    sweeps.create(
-        state,
-        sweep_id="old",
-        name="old",
-        spec=spec,
-        agent_folder="",
-        agent_version="1",
-        concurrency=1,
-        now=1.0,
-    )
+    new_sweep(state, spec, name="old")
     (run,) = runs.of_sweep(state, "old")
     attempt = transitions.launch(state, run.id, directory="a", runtime="plain", now=1.0)
     transitions.started(state, attempt.id, isolated=False, at=10.0, now=10.0)

@@ -1,0 +1,22 @@
+"""Sweeps in a state that no engine runs on, of which a test says only what matters to it."""
+
+from __future__ import annotations
+
+from state import sweeps
+from state.database import Database
+from state.records import Sweep, SweepSpec
+
+
+def new_sweep(
+    state: Database, spec: SweepSpec, *, name: str = "s", concurrency: int = 1, now: float = 1.0
+) -> Sweep:
+    return sweeps.create(
+        state,
+        sweep_id=name,
+        name=name,
+        spec=spec,
+        agent_folder="",
+        agent_version="1",
+        concurrency=concurrency,
+        now=now,
+    )
