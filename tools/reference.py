@@ -115,6 +115,8 @@ def keys_text() -> str:
         MADE,
         "The same table is behind `?` in the console. The names in the last column rebind a key in config.toml:\n",
         '```toml\n[keys]\n"sweep.relaunch" = "R"\n```\n',
+        "With a mouse: a click chooses a line or a cell and a second one opens it; a click on a column's name sorts\n"
+        "by it and a second one turns the order round, on the sweep screen and on the scoreboard.\n",
     ]
     for context in dict.fromkeys(key.context for key in TABLE):
         parts += [f"## {context}\n", "| Keys | What they do | Name |", "| --- | --- | --- |"]
