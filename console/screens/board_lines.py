@@ -20,6 +20,8 @@ SORTS = ("name", "models", *COLUMNS, "hours", "date", "seeds")
 _TITLES = {"name": "agent", "models": "models", "hours": "h", "date": "date", "seeds": "seeds"}
 _MARGIN = 3
 _LEAST_MODELS = 12
+# Narrower cells hold a number, with nothing of how sure it is.
+_ROOM_FOR_WORDS = 11
 # Footnotes that hold for a whole table or kind of row, beside the notes of single rows.
 _PADDED = "padded: incomplete seeds count as failing"
 _NOTE_ADDITIONAL = (
@@ -214,10 +216,13 @@ def _hours(hours: float | None) -> str:
 
 def _cell(standing: Standing, width: int, *, ours: bool, signs: Signs) -> Piece:
     if standing.cell is None:
-        text = f"{standing.covered} of {standing.of}" if ours and standing.covered else wording.UNKNOWN
+        between = " of " if width >= _ROOM_FOR_WORDS else "/"
+        text = f"{standing.covered}{between}{standing.of}" if ours and standing.covered else wording.UNKNOWN
         return fit(text, width, right=True), "dim"
     precise = f"{standing.cell.mean:.1f} {signs.plus_minus}{standing.cell.sem:.1f}"
-    return fit(precise if width >= 11 else f"{standing.cell.mean:.1f}", width, right=True), "text"
+    return fit(
+        precise if width >= _ROOM_FOR_WORDS else f"{standing.cell.mean:.1f}", width, right=True
+    ), "text"
 
 
 def _seeds(row: Row, words: int, marks: str) -> Pieces:

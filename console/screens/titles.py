@@ -38,7 +38,7 @@ def titles_line(columns: Iterable[Column], sorting: Sorting[By], signs: Signs) -
         text, role = column.text, column.role if column.text else "text"
         if column.by and column.by == sorting.by:
             spaced = f"{text} {arrow}"
-            text, role = spaced if cell_len(spaced) <= column.width else text + arrow, "accent"
+            text, role = spaced if cell_len(spaced) < column.width else text + arrow, "accent"
         pieces.append((fit(text, column.width, right=column.right), role))
         if column.by:
             titles.append(Title(begin, begin + column.width, column.by))
