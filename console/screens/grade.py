@@ -7,14 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from textual.containers import Vertical
-from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input
 
 from competitions import registry
 from competitions.model import Edition
 from console.keys import bindings, shown_key
-from console.model import fuzzy, paths
+from console.model import fuzzy
 from console.model.graded import Past, keep_past, past_of, read_past
 from console.model.grading import Graded, grade_file, signature
 from console.model.splits import competition
@@ -24,31 +23,12 @@ from console.screens.base import ConsoleScreen
 from console.widgets.form import Field, Row
 from console.widgets.line_list import LineList
 from console.widgets.painted import Painted
+from console.widgets.suggesting import CompetitionNames, FilePaths
 from foundation.problems import Problem
 
 Signature = tuple[int, ...] | None
 
 _LOOK_SECONDS = 1.0
-
-
-class _Names(Suggester):
-    def __init__(self) -> None:
-        super().__init__(use_cache=False, case_sensitive=True)
-
-    async def get_suggestion(self, value: str) -> str | None:
-        found = [name for name in registry.all_ids() if name.lower().startswith(value.lower())]
-        return found[0] if found and value else None
-
-
-class _Files(Suggester):
-    def __init__(self) -> None:
-        super().__init__(use_cache=False, case_sensitive=True)
-
-    async def get_suggestion(self, value: str) -> str | None:
-        # In a thread of asyncio's: looking a name up may wait for a slow disk.
-        import asyncio
-
-        return await asyncio.to_thread(paths.complete, value) if value else None
 
 
 class GradeScreen(ConsoleScreen):
@@ -78,10 +58,11 @@ class GradeScreen(ConsoleScreen):
         """The fields, what fits what is typed, and the verdict."""
         yield Vertical(
             Row(
-                "competition", Field(suggester=_Names(), placeholder="some of its letters", id="competition")
+                "competition",
+                Field(suggester=CompetitionNames(), placeholder="some of its letters", id="competition"),
             ),
             Painted(id="choices"),
-            Row("submission", Field(suggester=_Files(), placeholder="path of a CSV file", id="path")),
+            Row("submission", Field(suggester=FilePaths(), placeholder="path of a CSV file", id="path")),
             id="form",
         )
         yield Painted(id="metric")

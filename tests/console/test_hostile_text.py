@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from textual.widgets import Input
 
 from engine.places import Places
 from tests.console import worlds
@@ -45,6 +47,23 @@ async def test_no_screen_lets_a_control_character_through(opened: OpenDesk) -> N
             assert_harmless(desk)
         desk.app.say("evil\x1b[2J\x9b31m")
         await desk.sees("evil^[[2J<9B>31m")
+        assert_harmless(desk)
+
+
+async def test_no_field_offers_a_name_that_nobody_could_type(opened: OpenDesk, tmp_path: Path) -> None:
+    for folder, name in (("bad", "sub\x1b]0;title\x07.csv"), ("good", "submission.csv")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_text("id\n")
+    async with opened(screen="grade") as desk:
+        field = desk.app.screen.query_one("#path", Input)
+        for folder, offered in (("good", "good/submission.csv"), ("bad", "")):
+            field.value = f"{tmp_path}/{folder}/su"
+            await desk.pilot.pause()
+            await desk.app.workers.wait_for_complete()
+            await desk.pilot.pause()
+            assert field._suggestion.endswith(offered) and bool(field._suggestion) is bool(offered)
+        field.value = f"{tmp_path}/bad/sub\x1b]0;title\x07.csv"
+        await desk.sees("bad/sub?]0;title?.csv")
         assert_harmless(desk)
 
 
