@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from console.config import Settings, read_settings
 from console.config_edit import Value, write_value
-from console.theme import PALETTE_NAMES, THEME_NAMES
+from console.palettes import PALETTE_NAMES, THEME_NAMES
 from foundation.problems import UsageProblem
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from console.keys import bindings
 from console.messages import ConditionChanged, EngineSeen
 from console.model.condition import Condition, Health
 from console.model.reader import Reader
+from console.palettes import DARK, LIGHT, PALETTES
 from console.redrawing import Redrawing
 from console.remembering import Memory
 from console.sanitize import plain_lines
@@ -24,7 +25,7 @@ from console.screens.frame import Situation
 from console.screens.opening import OpeningScreen
 from console.signs import ASCII, UNICODE, Signs
 from console.terminal_app import TerminalApp
-from console.theme import DARK, LIGHT, PALETTES, Palette
+from console.theme import Palette
 from console.type_ahead import TypeAhead
 from console.ways import MODES, Ways, import_the_rest
 from engine.notifications.troubles import troubles

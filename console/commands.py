@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console.theme import THEME_NAMES
+from console.palettes import THEME_NAMES
 from foundation.problems import Problem, UsageProblem
 
 if TYPE_CHECKING:

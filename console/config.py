@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from console.keys import KeyTable
+from console.palettes import DARK, MONOCHROME, PALETTE_NAMES, THEME_NAMES
 from console.rebinding import rebound
-from console.theme import DARK, MONOCHROME, PALETTE_NAMES, THEME_NAMES, Palette
+from console.theme import Palette
 from engine.notifications.calls import TABLE as NOTIFICATIONS
 from engine.notifications.calls import Calls, calls_of
 from foundation.problems import UsageProblem

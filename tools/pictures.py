@@ -14,7 +14,7 @@ from pathlib import Path
 
 from console.app import ConsoleApp
 from console.config import Settings
-from console.theme import PALETTE_NAMES
+from console.palettes import PALETTE_NAMES
 from engine.control.status import lock_path
 from engine.places import Places
 from foundation.locks import FileLock

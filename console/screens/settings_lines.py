@@ -12,9 +12,9 @@ from console.key_table import TABLE
 from console.keys import shown
 from console.model.filters import words_accept
 from console.painting import Line, Piece, Pieces, fit, foreign, heading
+from console.palettes import PALETTE_NAMES, THEME_NAMES
 from console.screens.help import TITLES
 from console.signs import Signs
-from console.theme import PALETTE_NAMES, THEME_NAMES
 from engine.notifications.calls import TABLE as NOTIFICATIONS
 from engine.notifications.news import Kind
 

@@ -14,7 +14,8 @@ from textual.pilot import Pilot
 from console.app import ConsoleApp
 from console.config import Settings
 from console.model.condition import Health
-from console.theme import DARK, Palette
+from console.palettes import DARK
+from console.theme import Palette
 from engine.control import Answer
 from engine.control.status import lock_path
 from engine.places import Places

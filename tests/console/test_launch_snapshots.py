@@ -13,7 +13,8 @@ from competitions import registry
 from console.app import ConsoleApp
 from console.config import Settings
 from console.model.composing import Composed
-from console.theme import DARK, MONOCHROME, Palette
+from console.palettes import DARK, MONOCHROME
+from console.theme import Palette
 from engine.places import Places
 from engine.sweeps.checks import Check, Mend
 from engine.sweeps.forecast import Experience, Forecast, plan

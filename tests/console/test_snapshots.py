@@ -12,7 +12,8 @@ from textual.pilot import Pilot
 from console.app import ConsoleApp
 from console.config import Settings
 from console.model.condition import Health
-from console.theme import ANSI, CONTRAST, DARK, LIGHT, MONOCHROME, Palette
+from console.palettes import ANSI, CONTRAST, DARK, LIGHT, MONOCHROME
+from console.theme import Palette
 from engine.control.status import lock_path
 from engine.places import Places
 from foundation.locks import FileLock
