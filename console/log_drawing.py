@@ -11,7 +11,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from console.model import wording
-from console.model.logplace import Page
+from console.model.logpage import Page
 from console.painting import fit, span_segments
 from console.sanitize import plain, spans
 from console.signs import Signs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from console.model import wording
-from console.model.logplace import Page
+from console.model.logpage import Page
 from console.painting import Piece, Pieces, foreign, spread
 from console.signs import Signs
 

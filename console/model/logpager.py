@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from console.model.logfile import LogFile
-from console.model.logplace import LogPlace, Page
+from console.model.logpage import Page
+from console.model.logplace import LogPlace
 
 log = logging.getLogger(__name__)
 

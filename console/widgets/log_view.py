@@ -19,7 +19,8 @@ from console.log_drawing import WIDEST, LogDrawing
 from console.log_status import log_status
 from console.model.logbytes import one_part
 from console.model.logfile import LogFile
-from console.model.logpager import ERRORS, LogPager, Page
+from console.model.logpage import Page
+from console.model.logpager import ERRORS, LogPager
 from console.model.merged import MergedLog, Source
 from console.painting import Pieces
 from console.syntax import Highlighter

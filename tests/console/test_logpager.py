@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from console.model.logfile import LogFile, LogLine
-from console.model.logpager import ERRORS, LogPager, Page, _pause_after
+from console.model.logpage import Page
+from console.model.logpager import ERRORS, LogPager, _pause_after
 
 HEIGHT = 10
 
