@@ -86,6 +86,12 @@ def hand_over(
         protocol.write(inbox_file(state_dir, attempt.id), Handed(attempt.id, attempt.directory))
 
 
+def clear_inbox(state_dir: Path) -> None:
+    """Remove what an engine that was killed has left half written; for the engine alone, which alone writes there."""
+    for left in protocol.inbox(state_dir).glob(f".*{files.PARTIAL_SUFFIX}"):
+        left.unlink()
+
+
 def make_order(
     spec: SweepSpec, run: Run, attempt: Attempt, agent: Agent, gpu_uuids: tuple[str, ...] = ()
 ) -> Order:

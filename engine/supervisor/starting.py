@@ -52,6 +52,7 @@ class Starter:
 
     def recover(self) -> None:
         """After a start: what was recorded but never handed over is handed over now."""
+        launching.clear_inbox(self._places.state_dir)
         waiting: list[tuple[Sweep, Run, Attempt]] = []
         for attempt in runs.live_attempts(self._database):
             run = runs.get(self._database, attempt.run_id)

@@ -97,6 +97,16 @@ def test_killed_workers_are_replaced_and_their_grading_is_done_again(harness: Ha
         assert_ended_once(harness, run)
 
 
+def test_what_a_killed_engine_left_half_handed_over_is_gone_with_the_next(harness: Harness) -> None:
+    inbox = protocol.inbox(harness.places.state_dir)
+    harness.start()
+    harness.kill_engine()
+    inbox.mkdir(parents=True, exist_ok=True)
+    (inbox / ".7.json.5bbd6c3c.partial").write_text("{")
+    harness.start()
+    eventually(lambda: not list(inbox.iterdir()))
+
+
 def test_a_deadline_holds_with_engine_and_runner_dead(harness: Harness) -> None:
     harness.agent("stubborn", "trap '' TERM; echo here; while :; do sleep 1; done")
     harness.start()
