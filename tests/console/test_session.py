@@ -10,6 +10,7 @@ import pytest
 from console.screens.board import BoardScreen
 from console.screens.sweep import SweepScreen
 from console.session import NOTE_NAME, Session, read_session, write_session
+from console.widgets.line_list import LineList
 from engine.places import Places
 from tests.console import worlds
 from tests.console.conftest import OpenDesk
@@ -41,12 +42,12 @@ async def test_the_board_is_found_again_with_its_column_and_filter(opened: OpenD
         await desk.sees("ours: aide-o3")
         await desk.press("right", "s", "s", "slash", *"agent", "enter", "j", "j", "j")
         await desk.sees("models ↑")
-        chosen = desk.app.screen.query_one("#rows").key  # type: ignore[attr-defined]  # it is a list
+        chosen = desk.app.screen.query_one("#rows", LineList).key
         await desk.press("q")
     async with opened(as_it_is) as desk:
         await desk.until(lambda: isinstance(desk.app.screen, BoardScreen))
         await desk.sees("models ↑", "/ agent")
-        await desk.until(lambda: desk.app.screen.query_one("#rows").key == chosen)  # type: ignore[attr-defined]
+        await desk.until(lambda: desk.app.screen.query_one("#rows", LineList).key == chosen)
 
 
 async def test_what_is_asked_for_wins_over_what_is_remembered(opened: OpenDesk, places: Places) -> None:
