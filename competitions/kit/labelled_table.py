@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy.typing as npt
 import pandas as pd
@@ -70,14 +71,18 @@ def open_rows(
 ) -> RowFile:
     """The rows of a raw file that may be too large to be held in memory; otherwise as `read`."""
     path = job.source(name)
+
+    def opened() -> AbstractContextManager[IO[bytes]]:
+        return path.open("rb") if member is None else archives.opened_member(path, member)
+
+    def unreadable(why: ValueError) -> DataProblem:
+        return _unreadable(path, why)
+
     try:
-        if member is None:
-            rows = row_file.opened(lambda: path.open("rb"), path.stat().st_size, text=text, words=words)
-        else:
-            size = archives.member_size(path, member)
-            rows = row_file.opened(lambda: archives.opened_member(path, member), size, text=text, words=words)
+        size = path.stat().st_size if member is None else archives.member_size(path, member)
+        rows = row_file.opened(opened, size, unreadable=unreadable, text=text, words=words)
     except ValueError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(error) from error
     _expect_columns(path, rows.columns, needs)
     return rows
 

@@ -7,14 +7,16 @@ take more than what comes of them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from competitions.kit.in_turn import in_turn
 from competitions.kit.splits import Positions
 
 _PIECE = 64 << 20  # bytes, about, of which one is held in memory
@@ -22,13 +24,18 @@ _MOST_PIECES = 256  # files open at a time
 _QUOTE, _NEWLINE = 34, 10
 
 Places = npt.NDArray[np.integer[Any]]
-Add = Callable[[bytes, Places], object]
-"""Takes rows, and the place of each among all that are written."""
+Add = Callable[[int, bytes, Places], object]
+"""Takes some rows: the least of their numbers, their text by their places, and these places among all that are written.
+
+From call to call the numbers go up.
+"""
 
 
 @contextmanager
 def writer(order: Positions, size: int, target: IO[bytes], scratch: Path) -> Iterator[Add]:
     """Take rows that come by number and write them in an order of their own, at the latest in the end.
+
+    If it does not come to that end, nothing is written unless the order is that in which they come.
 
     Args:
         order: the numbers of the rows in the order in which they are written.
@@ -36,38 +43,63 @@ def writer(order: Positions, size: int, target: IO[bytes], scratch: Path) -> Ite
         target: an open file.
         scratch: a folder for the pieces.
     """
-    if (order[1:] > order[:-1]).all():
-        yield lambda rows, _: target.write(rows)
+    if keeps(order):
+        yield lambda _, rows, __: target.write(rows)
         return
     count = min(max(size // _PIECE, 1), _MOST_PIECES)
     share = -(-len(order) // count)
     paths = [scratch / f"rows-{number}" for number in range(-(-len(order) // share))]
-    with ExitStack() as stack:
-        files = [stack.enter_context(path.open("xb")) for path in paths]
-        yield lambda rows, places: _spread(rows, places // share, files)
-    for number, path in enumerate(paths):
-        rows = _separated(path.read_bytes())
-        path.unlink()
-        came = order[number * share : (number + 1) * share]
-        ranks = np.argsort(np.argsort(came))  # in its piece a row stands where it stood among those that came
-        target.write(b"".join(map(rows.__getitem__, ranks.tolist())))
+    firsts: list[int] = []
+    try:
+        with ExitStack() as stack:
+            files = [stack.enter_context(path.open("xb")) for path in paths]
+
+            def add(first: int, rows: bytes, places: Places) -> None:
+                firsts.append(first)
+                for file, part in zip(files, _parts(rows, places, share, len(files)), strict=True):
+                    file.write(part)
+
+            yield add
+        came = (order[number * share : (number + 1) * share] for number in range(len(paths)))
+        jobs = (partial(_taken, *piece, np.array(firsts)) for piece in zip(paths, came, strict=True))
+        for path, text in zip(paths, in_turn(jobs), strict=True):
+            path.unlink()
+            target.write(text)
+    finally:
+        for path in paths:
+            path.unlink(missing_ok=True)
 
 
-def _spread(text: bytes, pieces: Places, files: Sequence[IO[bytes]]) -> None:
-    rows = _separated(text)
-    order = np.argsort(pieces, kind="stable")
-    edges = np.searchsorted(pieces[order], np.arange(len(files) + 1)).tolist()
-    numbers = order.tolist()
-    for file, (first, end) in zip(files, itertools.pairwise(edges), strict=True):
-        file.write(b"".join(map(rows.__getitem__, numbers[first:end])))
+def keeps(order: Positions) -> bool:
+    """Whether it is the order in which the rows come."""
+    return bool((order[1:] > order[:-1]).all())
 
 
-def _separated(text: bytes) -> list[bytes]:
-    """The rows one by one; a line that ends within quotes is not the end of its row."""
+def _parts(text: bytes, places: Places, share: int, count: int) -> Iterator[memoryview]:
+    """The rows of each piece, which follow one another."""
+    firsts = np.searchsorted(places, np.arange(count + 1) * share)
+    edges = np.append(0, _ends(text))[firsts].tolist()
+    view = memoryview(text)
+    return (view[first:end] for first, end in itertools.pairwise(edges))
+
+
+def _taken(path: Path, numbers: Positions, firsts: Positions) -> bytes:
+    """The rows of a piece in the order of these numbers."""
+    text = path.read_bytes()
+    # in the piece they stand call by call, and in each call by their places, as the numbers do here
+    came = np.argsort(np.searchsorted(firsts, numbers, side="right"), kind="stable")
+    ends = _ends(text)
+    starts = np.append(0, ends[:-1])
+    edges = np.empty((2, len(came)), dtype=np.intp)
+    edges[:, came] = starts, ends
+    return b"".join([text[start:end] for start, end in zip(*edges.tolist(), strict=True)])
+
+
+def _ends(text: bytes) -> Positions:
+    """Where each row ends; a line that ends within quotes is not the end of its row."""
     letters = np.frombuffer(text, dtype=np.uint8)
-    ends = np.flatnonzero(letters == _NEWLINE)
+    ends = np.flatnonzero(letters == _NEWLINE) + 1
     if b'"' in text:
         quotes = np.flatnonzero(letters == _QUOTE)
         ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
-    edges = [0, *(ends + 1).tolist()]
-    return [text[first:end] for first, end in itertools.pairwise(edges)]
+    return ends

@@ -56,7 +56,7 @@ def read_csv(
         as_words = [*large, *(words if text is None else ())]
         try:
             options = _columns(source, text, as_words, columns, separator)
-            with _mixed_types_allowed():
+            with mixed_types_allowed():
                 table: pd.DataFrame = pd.read_csv(_by_name(source), **options)
         except pd.errors.EmptyDataError:
             return pd.DataFrame()
@@ -91,16 +91,30 @@ def read_blocks(
         columns: read only these.
         types: the known types of columns, by pandas' names.
     """
-    options = _columns(source, text, words if text is None else (), columns, ",")
-    if types:
-        options["dtype"] = {**types, **options["dtype"]}
+    options = _columns(source, text, words if text is None else (), columns, ",", types)
     with pd.read_csv(source, chunksize=rows, **options) as blocks:
         while True:
-            with _mixed_types_allowed():
+            with mixed_types_allowed():
                 block = next(blocks, None)
             if block is None:
                 return
             yield block
+
+
+def read_block(
+    content: bytes,
+    *,
+    text: Sequence[str] | None = None,
+    words: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    types: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """Read one such block, a header and some rows; several threads may do so within `mixed_types_allowed`."""
+    source = io.BytesIO(content)
+    block: pd.DataFrame = pd.read_csv(
+        source, **_columns(source, text, words if text is None else (), columns, ",", types)
+    )
+    return block
 
 
 def _columns(
@@ -109,24 +123,25 @@ def _columns(
     words: Sequence[str],
     columns: Sequence[str] | None,
     separator: str,
+    types: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """What pandas is told of a table's columns."""
     common: dict[str, Any] = {"sep": separator, "usecols": None if columns is None else list(columns)}
     if text is None:
-        return common | {"dtype": dict.fromkeys(words, str)}
+        return common | {"dtype": {**(types or {}), **dict.fromkeys(words, str)}}
     if not text:
         return common | {"dtype": str, "keep_default_na": False}
     names = pd.read_csv(_by_name(source), sep=separator, nrows=0).columns
     source.seek(0)  # what was read by name has not moved it
     return common | {
-        "dtype": dict.fromkeys([*words, *text], str),
+        "dtype": {**(types or {}), **dict.fromkeys([*words, *text], str)},
         "keep_default_na": False,
         "na_values": {name: list(NA_WORDS) for name in names if name not in text},
     }
 
 
 @contextmanager
-def _mixed_types_allowed() -> Iterator[None]:
+def mixed_types_allowed() -> Iterator[None]:
     """Types are found piece by piece, as MLE-bench did it, and a mixed column is not worth a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pd.errors.DtypeWarning)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from competitions import registry
-from competitions.kit import reordering, row_file
+from competitions.kit import plain_rows, reordering, row_file
 from competitions.model import Edition
 from engine import prepare_competition
 from tests.competitions.prepared import prepared
@@ -38,6 +38,7 @@ def test_a_streamed_table_gives_what_a_held_one_gives(
 ) -> None:
     monkeypatch.setattr(row_file, "_SMALL", 0)
     monkeypatch.setattr(row_file, "_BLOCK", 7)
+    monkeypatch.setattr(plain_rows, "PIECE", 500)
     monkeypatch.setattr(reordering, "_PIECE", 1000)
     vector = Vector(VECTORS / competition_id)
     raw = vector.unpack_raw(tmp_path / "raw")

@@ -50,7 +50,8 @@ def test_rows_are_written_in_order_within_the_room_of_the_output(
         for start in range(0, len(ROWS), 9):
             coming = np.arange(start, min(start + 9, len(ROWS)))
             coming = coming[places[coming] >= 0]
-            add(b"".join(ROWS[number] for number in coming), places[coming])
+            coming = coming[np.argsort(places[coming])]
+            add(start, b"".join(ROWS[number] for number in coming), places[coming])
     written = b"".join(ROWS[number] for number in chosen)
     assert target.getvalue() == written
     assert target.most == len(written)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from competitions.kit import reordering, row_file, tables
+from competitions.kit import plain_rows, reordering, row_file, tables
 from competitions.kit.row_file import RowFile
 from competitions.kit.splits import Split
 
@@ -50,15 +50,21 @@ class AsText(TypedDict, total=False):
 def tiny_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_file, "_SMALL", 0)
     monkeypatch.setattr(row_file, "_BLOCK", 3)
+    monkeypatch.setattr(plain_rows, "PIECE", 24)
     monkeypatch.setattr(reordering, "_PIECE", 16)
 
 
 def opened(path: Path, **columns: Unpack[AsText]) -> RowFile:
-    return row_file.opened(lambda: path.open("rb"), path.stat().st_size, **columns)
+    return row_file.opened(
+        lambda: path.open("rb"), path.stat().st_size, unreadable=lambda why: why, **columns
+    )
 
 
 def is_streamed(path: Path, **columns: Unpack[AsText]) -> bool:
-    return isinstance(opened(path, **columns), row_file._StreamedRows)
+    rows = opened(path, **columns)
+    if isinstance(rows, row_file._PresumedRows):
+        rows = rows.known()
+    return isinstance(rows, row_file._StreamedRows)
 
 
 def text_of(table: pd.DataFrame, *, quote_text: bool = False) -> bytes:
