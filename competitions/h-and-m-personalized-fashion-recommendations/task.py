@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pandas as pd
 
 from competitions.kit import checks, labelled_table, metrics, placing, row_file, tables
-from competitions.kit.row_file import RowFile
+from competitions.kit.rows import RowFile
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import archives, row_file, splits, tables, written
-from competitions.kit.row_file import RowFile
+from competitions.kit.rows import NotApartError, RowFile
 from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
@@ -125,11 +125,27 @@ def divided(
 
 
 def divided_rows(
-    job: Preparation, rows: RowFile, groups: pd.Series | None = None, *, train_name: str = "train.csv"
+    job: Preparation,
+    rows: RowFile,
+    groups: pd.Series | None = None,
+    *,
+    train_name: str = "train.csv",
+    apart: str | None = None,
 ) -> pd.DataFrame:
-    """As `divided`, but only the test rows are returned; the train rows are written."""
+    """As `divided`, but only the test rows are returned; the train rows are written.
+
+    Raises:
+        DataProblem: a cell of the column `apart` stands in both parts.
+    """
     with written.created(job.public / train_name) as stream:
-        return rows.divide(_split(job, len(rows), groups), stream, job.scratch)
+        try:
+            return rows.divide(_split(job, len(rows), groups), stream, job.scratch, apart=apart)
+        except NotApartError:
+            raise DataProblem(
+                f"{job.competition.id}: the raw table is not as known",
+                f"a {apart} of a test row stands there twice",
+                "Download the competition's data again.",
+            ) from None
 
 
 def _split(

@@ -21,6 +21,8 @@ from competitions.kit.splits import Positions
 
 _PIECE = 64 << 20  # bytes, about, of which one is held in memory
 _MOST_PIECES = 256  # files open at a time
+_MOST_FILLING = 2  # times the text that may be taken for it
+_ROWS = 1 << 14  # at a time
 _QUOTE, _NEWLINE = 34, 10
 
 Places = npt.NDArray[np.integer[Any]]
@@ -92,7 +94,26 @@ def _taken(path: Path, numbers: Positions, firsts: Positions) -> bytes:
     starts = np.append(0, ends[:-1])
     edges = np.empty((2, len(came)), dtype=np.intp)
     edges[:, came] = starts, ends
-    return b"".join([text[start:end] for start, end in zip(*edges.tolist(), strict=True)])
+    return _joined(text, *edges)
+
+
+def _joined(text: bytes, starts: Positions, ends: Positions) -> bytes:
+    """Stretches of a text one behind the other."""
+    lengths = ends - starts
+    width = int(lengths.max(initial=1))
+    if width * len(lengths) > _MOST_FILLING * len(text):
+        return b"".join([text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)])
+    # Where they are about equally long, numpy takes them as if all were as long as the longest and leaves out what
+    # is too much: it is twice as fast, and four times in two threads, as it leaves the interpreter free.
+    letters = np.frombuffer(text + bytes(width), dtype=np.uint8)
+    from_each_place = np.ndarray(len(text) + 1, dtype=f"V{width}", buffer=letters, strides=(1,))
+    places = np.arange(width)
+    found = []
+    for first in range(0, len(lengths), _ROWS):
+        rows = slice(first, first + _ROWS)
+        wide = from_each_place[starts[rows]].view(np.uint8).reshape(-1, width)
+        found.append(wide[places < lengths[rows, None]].tobytes())
+    return b"".join(found)
 
 
 def _ends(text: bytes) -> Positions:

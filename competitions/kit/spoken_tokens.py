@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import archives, checks, labelled_table, row_file, splits, tables
-from competitions.kit.row_file import RowFile
+from competitions.kit.rows import RowFile
 from competitions.task import Grading, Preparation
 
 _COLUMNS = ["sentence_id", "token_id", "class", "before", "after"]

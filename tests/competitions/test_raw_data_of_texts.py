@@ -66,7 +66,7 @@ def _table(name: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callabl
         (
             "new-york-city-taxi-fare-prediction",
             _table("train.csv", lambda rows: rows.assign(key="same")),
-            "a key of a test ride stands there twice",
+            "a key of a test row stands there twice",
         ),
         (
             "playground-series-s3e18",

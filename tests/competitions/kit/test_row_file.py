@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from competitions.kit import plain_rows, reordering, row_file, tables
-from competitions.kit.row_file import RowFile
+from competitions.kit.rows import NotApartError, RowFile
 from competitions.kit.splits import Split
+from competitions.kit.streamed_rows import PresumedRows, StreamedRows
 
 # Numbers beyond 64 bits are left out: beside them pandas 3.1 takes "NA" for text, depending on the first row.
 CELLS = st.sampled_from(
@@ -62,9 +63,9 @@ def opened(path: Path, **columns: Unpack[AsText]) -> RowFile:
 
 def is_streamed(path: Path, **columns: Unpack[AsText]) -> bool:
     rows = opened(path, **columns)
-    if isinstance(rows, row_file._PresumedRows):
+    if isinstance(rows, PresumedRows):
         rows = rows.known()
-    return isinstance(rows, row_file._StreamedRows)
+    return isinstance(rows, StreamedRows)
 
 
 def text_of(table: pd.DataFrame, *, quote_text: bool = False) -> bytes:
@@ -190,3 +191,25 @@ def test_rows_with_equal_texts_share_a_number(tmp_path: Path) -> None:
     path.write_text("k,n,x\na,b,1\na,c,2\nb,a,3\na,b,4\n,ab,5\nab,,6\na,c,7\n")
     rows = opened(path, text=["k", "n", "x"])
     assert row_file.groups_of(rows, ["k", "n"]).tolist() == [0, 1, 2, 0, 3, 4, 1]
+
+
+@pytest.mark.parametrize("small", [0, 1 << 30])
+@pytest.mark.parametrize("numbers", [True, False])
+def test_a_cell_that_must_not_stand_in_both_parts_is_told(
+    small: int, numbers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_file, "_SMALL", small)
+    monkeypatch.setattr(plain_rows, "PIECE", 24)
+    path = tmp_path / "t.csv"
+    keys = [str(row) if numbers else f"key {row}" for row in (0, 1, 2, 3, 4, 2, 6, 7, 8, 9)]
+    path.write_text("k,n\n" + "".join(f"{key},{row}\n" for row, key in enumerate(keys)))
+    for test, apart in (([9, 0], True), ([5, 2], True), ([0, 2], False), ([5], False)):
+        split = Split(
+            np.array([row for row in (3, 8, 1, 7, 4, 6, 5, 2, 9, 0) if row not in test]), np.array(test)
+        )
+        if apart:
+            found = opened(path).divide(split, io.BytesIO(), tmp_path, apart="k")
+            assert found["n"].tolist() == test
+            continue
+        with pytest.raises(NotApartError):
+            opened(path).divide(split, io.BytesIO(), tmp_path, apart="k")
