@@ -19,7 +19,7 @@ import numpy.typing as npt
 from competitions.kit.in_turn import in_turn
 from competitions.kit.splits import Positions
 
-_PIECE = 64 << 20  # bytes, about, of which one is held in memory
+_PIECE = 16 << 20  # bytes, about, of which a few are held in memory
 _MOST_PIECES = 256  # files open at a time
 _MOST_FILLING = 2  # times the text that may be taken for it
 _ROWS = 1 << 14  # at a time
