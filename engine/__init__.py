@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from competitions.model import Edition, Parameter
     from engine.grading.report import Report, Verdict
-    from engine.scoreboard import Cell, Measure, Row
+    from engine.scoreboard import Cell, Row
 
 __all__ = [
     "aggregate",
@@ -120,8 +120,8 @@ def aggregate(
     seeds: int = -1,
     experiment_id: str | None = None,
     state_dir: Path | str | None = None,
-) -> Mapping[Measure, Cell]:
-    """Aggregate runs or reports over a split by MLE-bench's rules: every measure as mean and SEM over seeds.
+) -> Mapping[str, Cell]:
+    """Aggregate runs or reports over a split by MLE-bench's rules: every measure, by name, as mean and SEM over seeds.
 
     Args:
         sources: grading reports, a table of outcomes, a runs folder, a bundle, or the name of an experiment.
@@ -140,7 +140,8 @@ def aggregate(
 
     members = read_split(split) if isinstance(split, str | Path) else tuple(get(name).id for name in split)
     evidence = find_source(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id)
-    return measures_on(evidence, members, pad_missing=pad_missing, seeds=seeds)
+    measures = measures_on(evidence, members, pad_missing=pad_missing, seeds=seeds)
+    return {str(measure): cell for measure, cell in measures.items()}
 
 
 def leaderboard_row(

@@ -71,7 +71,7 @@ def prepare(
     keep_raw: Annotated[bool, typer.Option("--keep-raw", help="Leave what was extracted in raw/.")] = False,
     discard_zip: Annotated[
         bool,
-        typer.Option("--discard-zip", help="Give the zip's space back while it is extracted."),
+        typer.Option("--discard-zip", help="Give the zip's space back, as it is read or in the end."),
     ] = False,
     skip_verification: Annotated[
         bool, typer.Option("--skip-verification", help="Don't compare with the known checksums.")

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from engine import aggregate, leaderboard_row, results_frame
-from engine.scoreboard import Measure
 from foundation.problems import DataProblem, UsageProblem
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +39,7 @@ def test_a_split_may_be_a_name_a_file_or_ids(tmp_path: Path) -> None:
     listed = tmp_path / "mine.txt"
     listed.write_text("\n".join(ids))
     assert aggregate(OPERAND, split=ids) == aggregate(OPERAND, split=listed)
-    assert aggregate(OPERAND, split=ids)[Measure.ANY_MEDAL].mean == 50.0
+    assert aggregate(OPERAND, split=ids)["any_medal"].mean == 50.0
     with pytest.raises(UsageProblem, match="not known"):
         aggregate(OPERAND, split=("titanic",))
     with pytest.raises(DataProblem):
