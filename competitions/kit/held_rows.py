@@ -13,8 +13,7 @@ from competitions.kit import tables
 from competitions.kit.in_turn import ahead
 from competitions.kit.row_blocks import Opened
 from competitions.kit.row_parts import expect_apart
-from competitions.kit.rows import Changed, RowFile, unchanged
-from competitions.kit.splits import Split
+from competitions.kit.rows import Division, RowFile
 
 _ROWS = 100_000  # written at a time
 
@@ -43,23 +42,14 @@ class HeldRows:
         """All rows in their order, as `RowFile` has it."""
         yield self.table if columns is None else self.table[list(columns)]
 
-    def divide(
-        self,
-        split: Split,
-        target: IO[bytes],
-        scratch: Path,
-        *,
-        changed: Changed = unchanged,
-        quote_text: bool = False,
-        apart: str | None = None,
-    ) -> pd.DataFrame:
+    def divide(self, division: Division, target: IO[bytes], scratch: Path) -> pd.DataFrame:
         """Write the train rows and return the test rows, as `RowFile` has it."""
         del scratch
-        starts = range(0, max(len(split.train), 1), _ROWS)
-        rows = (changed(self.table.iloc[split.train[start : start + _ROWS]]) for start in starts)
+        train = division.split.train
+        starts = range(0, max(len(train), 1), _ROWS)
+        rows = (division.changed(self.table.iloc[train[start : start + _ROWS]]) for start in starts)
         for number, block in enumerate(ahead(rows)):
-            tables.write_csv(block, target, header=number == 0, quote_text=quote_text)
-        test = self.table.iloc[split.test]
-        if apart is not None:
-            expect_apart(self, split, test, apart)
+            tables.write_csv(block, target, header=number == 0, quote_text=division.quote_text)
+        test = self.table.iloc[division.split.test]
+        expect_apart(self, division, test)
         return test

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import archives, row_file, splits, tables, written
-from competitions.kit.rows import NotApartError, RowFile
+from competitions.kit.rows import Division, NotApartError, RowFile
 from competitions.raw import RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
@@ -137,9 +137,10 @@ def divided_rows(
     Raises:
         DataProblem: a cell of the column `apart` stands in both parts.
     """
+    split = _split(job, len(rows), groups)
     with written.created(job.public / train_name) as stream:
         try:
-            return rows.divide(_split(job, len(rows), groups), stream, job.scratch, apart=apart)
+            return rows.divide(Division(split, apart=apart), stream, job.scratch)
         except NotApartError:
             raise DataProblem(
                 f"{job.competition.id}: the raw table is not as known",

@@ -14,8 +14,7 @@ import pandas as pd
 from competitions.kit import tables
 from competitions.kit.column_kinds import kind_of
 from competitions.kit.reordering import Places
-from competitions.kit.rows import Changed, NotApartError, RowFile
-from competitions.kit.splits import Split
+from competitions.kit.rows import Division, NotApartError, RowFile
 
 _HASH_KEY = "0123456789123456"
 
@@ -46,13 +45,9 @@ class Block:
 class Parts:
     """The two parts that rows are divided into."""
 
-    def __init__(
-        self, split: Split, count: int, changed: Changed, quote_text: bool, apart: str | None
-    ) -> None:
-        self.split = split
-        self._apart = apart
-        self._changed = changed
-        self._quote_text = quote_text
+    def __init__(self, division: Division, count: int) -> None:
+        self._division = division
+        split = division.split
         self._places: Places = np.full(count, -1, dtype=np.int64 if count >> 31 else np.int32)
         self._places[split.train] = np.arange(len(split.train))
         self._is_test = np.zeros(count, dtype=np.bool_)
@@ -65,7 +60,7 @@ class Parts:
         places = self._places[here]
         chosen = np.flatnonzero(places >= 0)
         chosen = chosen[np.argsort(places[chosen])]
-        rows = self._changed(block.iloc[chosen])
+        rows = self._division.changed(block.iloc[chosen])
         return Block(
             first=first,
             kinds=tuple(kind_of(block.iloc[:, place]) for place in range(block.shape[1])),
@@ -73,24 +68,28 @@ class Parts:
             header=self._text(rows.iloc[:0], header=True),
             text=self._text(rows, header=False),
             places=places[chosen],
-            marks=np.zeros(0, dtype=np.uint64) if self._apart is None else _marks(block[self._apart]),
+            marks=np.zeros(0, dtype=np.uint64)
+            if self._division.apart is None
+            else _marks(block[self._division.apart]),
         )
 
     def _text(self, rows: pd.DataFrame, *, header: bool) -> bytes:
         text = BytesIO()
-        tables.write_csv(rows, text, header=header, quote_text=self._quote_text)
+        tables.write_csv(rows, text, header=header, quote_text=self._division.quote_text)
         return text.getvalue()
 
     def test_of(self, blocks: Sequence[Block], rows: RowFile) -> pd.DataFrame:
         """The test rows of all blocks in their order."""
-        test = pd.concat([block.test for block in blocks]).iloc[np.argsort(np.argsort(self.split.test))]
-        if self._apart is not None:
+        test = pd.concat([block.test for block in blocks]).iloc[
+            np.argsort(np.argsort(self._division.split.test))
+        ]
+        if self._division.apart is not None:
             marks = np.concatenate([block.marks for block in blocks])
             some = np.sort(marks[self._is_test])
             others = marks[self._places >= 0]
             nearest = np.minimum(np.searchsorted(some, others), len(some) - 1)
             if len(some) and (some[nearest] == others).any():
-                expect_apart(rows, self.split, test, self._apart)
+                expect_apart(rows, self._division, test)
         return test
 
 
@@ -98,15 +97,18 @@ def _marks(column: pd.Series[Any]) -> npt.NDArray[np.uint64]:
     return pd.util.hash_array(column.to_numpy(), hash_key=_HASH_KEY, categorize=False)
 
 
-def expect_apart(rows: RowFile, split: Split, test: pd.DataFrame, column: str) -> None:
-    """No cell of this column stands in both parts.
+def expect_apart(rows: RowFile, division: Division, test: pd.DataFrame) -> None:
+    """No cell of the column that is to be apart stands in both parts.
 
     Raises:
         NotApartError: one does.
     """
+    column = division.apart
+    if column is None:
+        return
     wanted = set(test[column].tolist())
     is_train = np.zeros(len(rows), dtype=np.bool_)
-    is_train[split.train] = True
+    is_train[division.split.train] = True
     for block in rows.blocks([column]):
         cells = block[column][is_train[block.index]]
         if not wanted.isdisjoint(cells.tolist()):

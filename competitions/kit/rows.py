@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -16,6 +17,23 @@ Changed = Callable[[pd.DataFrame], pd.DataFrame]
 def unchanged(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows that are to be written as they are."""
     return rows
+
+
+@dataclass(frozen=True)
+class Division:
+    """How rows are divided into train and test rows.
+
+    Attributes:
+        split: the positions.
+        changed: makes of train rows what is written of them; several threads call it.
+        quote_text: as for `tables.write_csv`.
+        apart: a column of which no cell may stand in both parts.
+    """
+
+    split: Split
+    changed: Changed = unchanged
+    quote_text: bool = False
+    apart: str | None = None
 
 
 class NotApartError(Exception):
@@ -35,26 +53,14 @@ class RowFile(Protocol):
     def blocks(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
         """All rows in their order, some at a time; all of their columns, or some."""
 
-    def divide(
-        self,
-        split: Split,
-        target: IO[bytes],
-        scratch: Path,
-        *,
-        changed: Changed = unchanged,
-        quote_text: bool = False,
-        apart: str | None = None,
-    ) -> pd.DataFrame:
+    def divide(self, division: Division, target: IO[bytes], scratch: Path) -> pd.DataFrame:
         """Write the train rows as a table in their order, and return the test rows in theirs.
 
         Args:
-            split: the positions.
+            division: which rows are which.
             target: an open file.
             scratch: a folder for rows that are not yet to be written.
-            changed: makes of rows what is written of them; several threads call it.
-            quote_text: as for `tables.write_csv`.
-            apart: a column of which no cell may stand in both parts.
 
         Raises:
-            NotApartError: one does.
+            NotApartError: the parts share what they must not.
         """

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import archives, checks, labelled_table, row_file, splits, tables
-from competitions.kit.rows import RowFile
+from competitions.kit.rows import Division, RowFile
 from competitions.task import Grading, Preparation
 
 _COLUMNS = ["sentence_id", "token_id", "class", "before", "after"]
@@ -44,7 +44,7 @@ def prepare(job: Preparation, language: str) -> None:
         return rows[_COLUMNS].assign(sentence_id=numbers[rows.index])
 
     with _new_member(job, train_name) as stream:
-        test = tokens.divide(split, stream, job.scratch, changed=numbered, quote_text=True)
+        test = tokens.divide(Division(split, numbered, quote_text=True), stream, job.scratch)
     test = numbered(test)
     ids = test["sentence_id"].map(str) + "_" + test["token_id"].map(str)
     answers = pd.DataFrame({"id": ids, "after": test["after"]})

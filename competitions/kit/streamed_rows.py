@@ -14,8 +14,7 @@ from competitions.kit.column_kinds import PLAIN, common, kind_of
 from competitions.kit.held_rows import held
 from competitions.kit.row_blocks import NotAsPresumedError, RowBlocks
 from competitions.kit.row_parts import Block, Parts
-from competitions.kit.rows import Changed, RowFile, unchanged
-from competitions.kit.splits import Split
+from competitions.kit.rows import Division, RowFile, unchanged
 
 Unreadable = Callable[[ValueError], Exception]
 
@@ -37,20 +36,11 @@ class StreamedRows:
         """All rows in their order, as `RowFile` has it."""
         return self.rows.each(unchanged, types=self.types, columns=columns)
 
-    def divide(
-        self,
-        split: Split,
-        target: IO[bytes],
-        scratch: Path,
-        *,
-        changed: Changed = unchanged,
-        quote_text: bool = False,
-        apart: str | None = None,
-    ) -> pd.DataFrame:
+    def divide(self, division: Division, target: IO[bytes], scratch: Path) -> pd.DataFrame:
         """Write the train rows and return the test rows, as `RowFile` has it."""
-        parts = Parts(split, self.count, changed, quote_text, apart)
+        parts = Parts(division, self.count)
         blocks: list[Block] = []
-        with reordering.writer(split.train, self.size, target, scratch) as add:
+        with reordering.writer(division.split.train, self.size, target, scratch) as add:
             for block in self.rows.each(parts.of, types=self.types):
                 if not blocks:
                     target.write(block.header)
@@ -76,33 +66,22 @@ class PresumedRows:
         """All rows in their order, as `RowFile` has it."""
         return self.known().blocks(columns)
 
-    def divide(
-        self,
-        split: Split,
-        target: IO[bytes],
-        scratch: Path,
-        *,
-        changed: Changed = unchanged,
-        quote_text: bool = False,
-        apart: str | None = None,
-    ) -> pd.DataFrame:
+    def divide(self, division: Division, target: IO[bytes], scratch: Path) -> pd.DataFrame:
         """Write the train rows and return the test rows, as `RowFile` has it."""
         # where rows are written as they come it would be too late to find other types
-        if self._known is None and not reordering.keeps(split.train):
-            parts = Parts(split, len(self), changed, quote_text, apart)
+        if self._known is None and not reordering.keeps(division.split.train):
             try:
-                return self._divided(parts, target, scratch)
+                return self._divided(division, target, scratch)
             except NotAsPresumedError:
                 pass  # nothing is written yet
-        return self.known().divide(
-            split, target, scratch, changed=changed, quote_text=quote_text, apart=apart
-        )
+        return self.known().divide(division, target, scratch)
 
-    def _divided(self, parts: Parts, target: IO[bytes], scratch: Path) -> pd.DataFrame:
+    def _divided(self, division: Division, target: IO[bytes], scratch: Path) -> pd.DataFrame:
+        parts = Parts(division, len(self))
         blocks: list[Block] = []
         with (
             tables.mixed_types_allowed(),
-            reordering.writer(parts.split.train, self._size, target, scratch) as add,
+            reordering.writer(division.split.train, self._size, target, scratch) as add,
         ):
             for block in self._rows.each(parts.of):
                 add(block.first, block.text, block.places)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from competitions.kit import plain_rows, reordering, row_file, tables
-from competitions.kit.rows import NotApartError, RowFile
+from competitions.kit.rows import Division, NotApartError, RowFile
 from competitions.kit.splits import Split
 from competitions.kit.streamed_rows import PresumedRows, StreamedRows
 
@@ -79,7 +79,7 @@ def check(path: Path, order: np.ndarray, *, quote_text: bool = False) -> None:
     split = Split(train=order[len(order) // 3 :], test=order[: len(order) // 3])
     whole = tables.read_csv(path)
     train = io.BytesIO()
-    test = opened(path).divide(split, train, path.parent, quote_text=quote_text)
+    test = opened(path).divide(Division(split, quote_text=quote_text), train, path.parent)
     assert train.getvalue() == text_of(whole.iloc[split.train], quote_text=quote_text)
     assert text_of(test) == text_of(whole.iloc[split.test])
     assert test.index.tolist() == split.test.tolist()
@@ -169,9 +169,8 @@ def test_rows_may_be_changed_by_their_positions_before_they_are_written(
     path.write_text("k\n" + "".join(f"{letter}\n" for letter in "abcdefgh"))
     train = io.BytesIO()
     split = Split(train=np.array([7, 0, 5, 2, 6]), test=np.array([4, 1]))
-    test = opened(path).divide(
-        split, train, tmp_path, changed=lambda rows: rows.assign(place=rows.index), quote_text=True
-    )
+    division = Division(split, changed=lambda rows: rows.assign(place=rows.index), quote_text=True)
+    test = opened(path).divide(division, train, tmp_path)
     assert train.getvalue() == b'"k","place"\n"h",7\n"a",0\n"f",5\n"c",2\n"g",6\n'
     assert test["k"].tolist() == ["e", "b"]
 
@@ -208,8 +207,8 @@ def test_a_cell_that_must_not_stand_in_both_parts_is_told(
             np.array([row for row in (3, 8, 1, 7, 4, 6, 5, 2, 9, 0) if row not in test]), np.array(test)
         )
         if apart:
-            found = opened(path).divide(split, io.BytesIO(), tmp_path, apart="k")
+            found = opened(path).divide(Division(split, apart="k"), io.BytesIO(), tmp_path)
             assert found["n"].tolist() == test
             continue
         with pytest.raises(NotApartError):
-            opened(path).divide(split, io.BytesIO(), tmp_path, apart="k")
+            opened(path).divide(Division(split, apart="k"), io.BytesIO(), tmp_path)

@@ -13,6 +13,7 @@ import re, sys
 from pathlib import Path
 import numpy as np
 from competitions.kit import plain_rows, reordering, row_file, tables
+from competitions.kit.rows import Division
 from competitions.kit.splits import Split
 def most():  # what the system counts otherwise begins with what the parent had
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
@@ -30,7 +31,7 @@ rows = row_file.opened(lambda: path.open("rb"), path.stat().st_size, unreadable=
 order = np.random.RandomState(0).permutation(len(rows))
 split = Split(order[1000:], order[:1000])
 with (folder / f"written-{sys.argv[2]}.csv").open("xb") as stream:
-    rows.divide(split, stream, folder)
+    rows.divide(Division(split), stream, folder)
 print(most() - before)
 """
 SPOKEN = """
