@@ -13,6 +13,7 @@ from console import commands
 from console.app import ConsoleApp
 from console.model.composing import Draft, compose
 from console.model.host import host_use
+from console.screens.base import ConsoleScreen
 from console.screens.run import RunScreen
 from engine.control import EngineStatus
 from engine.control.status import publish
@@ -20,10 +21,18 @@ from engine.places import Places
 from engine.sweeps.spans import read_duration
 from foundation.problems import UsageProblem
 from tests.console import worlds
-from tests.console.conftest import OpenDesk
+from tests.console.conftest import Desk, OpenDesk
 from tests.console.world import NOW
 
 RUNNING = EngineStatus(running=True, slots=4.0, gpus=0)
+
+
+def see_running_engine(desk: Desk) -> None:
+    """Let the console find that an engine runs, and the screen look at it."""
+    desk.app.engine = RUNNING
+    screen = desk.app.screen
+    assert isinstance(screen, ConsoleScreen)
+    screen.beat()
 
 
 async def test_the_host_shows_who_uses_what_and_leads_there(opened: OpenDesk) -> None:
@@ -77,8 +86,7 @@ async def test_a_sweep_is_composed_and_launched(
         await desk.press("ctrl+t")
         await desk.sees("dry run: in this order", "after 2d", "seed 1", " more")
         await desk.press("ctrl+t")
-        desk.app.engine = RUNNING
-        desk.app.screen.beat()  # type: ignore[attr-defined]  # it is the launch screen
+        see_running_engine(desk)
         await desk.sees("the engine runs with 4 slots")
         await desk.press("ctrl+l")
         await desk.sees("Launch 66 runs?")
@@ -100,8 +108,7 @@ async def test_a_launch_form_that_is_left_says_how_to_go_on(opened: OpenDesk, as
         await desk.press("escape")
         await desk.sees("not launched: something is missing yet, tab goes back to the fields")
         await desk.press("ctrl+r")
-        desk.app.engine = RUNNING
-        desk.app.screen.beat()  # type: ignore[attr-defined]  # it is the launch screen
+        see_running_engine(desk)
         await desk.sees(
             "not launched yet: ^l launches it, tab goes back to the fields, digits switch screens"
         )
