@@ -136,6 +136,7 @@ def test_probabilities_are_rescaled_as_on_kaggle(competition_id: str, tmp_path: 
     assert v1.outcome == "rejected"
     assert v1.message.startswith("Row 1")
     untouched = grade_in(competition_id, "corrected", sample(competition_id, "corrected"), tmp_path)
+    assert corrected.outcome == untouched.outcome == "scored"
     assert corrected.score == pytest.approx(untouched.score)
 
 
