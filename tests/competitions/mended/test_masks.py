@@ -114,10 +114,18 @@ def test_odd_masks_and_pixels_beyond_the_picture_are_read_somehow_in_v1_and_refu
     pixels = {CONTRAILS: "height width", KIDNEY: "width_pixels height_pixels"}.get(competition_id)
     sides = answers(competition_id, "v1").loc[0, pixels.split()] if pixels else [101, 101]
     meant = like.format(rest=int(np.prod(sides)) - 1) or empty
-    v1, corrected = grade_in_both(competition_id, with_mask(competition_id, cell, 0), tmp_path)
-    as_meant, _ = grade_in_both(competition_id, with_mask(competition_id, meant, 0), tmp_path)
-    assert v1.outcome == "scored"
-    assert v1.score == as_meant.score
+    truth = answers(competition_id, "v1").astype(object)
+    other = str(truth.loc[0, "encoding"]) if competition_id == KIDNEY else "5 3"  # earns another score
+    if competition_id == SALT:  # wrong masks all earn nothing there: the meant one is made the true one
+        truth.loc[0, "rle_mask"] = meant
+
+    def in_v1(mask: str) -> float | None:
+        submission = with_mask(competition_id, mask, 0)("v1")
+        return judged_against(truth, submission, competition_id, tmp_path)[0].score
+
+    _, corrected = grade_in_both(competition_id, with_mask(competition_id, cell, 0), tmp_path)
+    assert in_v1(cell) is not None
+    assert in_v1(cell) == in_v1(meant) != in_v1(other)
     assert corrected.outcome == "rejected"
     assert corrected.message.startswith(f"Row 1: {COLUMNS[competition_id]} ")
 
