@@ -22,8 +22,11 @@ from tests.console.world import HOUR, NOW
 NEGATIVE = re.compile(r"(?<![\w.-])-\d+(?:[hms:%.]|\s)")
 PAGER = """#!/bin/sh
 printf '%s\\n' "$@" > "$0.asked"
+shift
 cat "$@" > "$0.read"
 """
+# How far the clock is from where it was, and what it then shows.
+JUMPS = ((-HOUR, "02:14"), (3 * HOUR, "06:14"), (-400 * HOUR, "11:14"), (0.0, "03:14"))
 
 
 def of_the_first_version(places: Places, folder: Path) -> Path:
@@ -66,14 +69,13 @@ async def test_an_older_state_under_an_open_console_is_told_calmly_until_an_engi
 async def test_a_clock_that_jumps_makes_no_age_negative(opened: OpenDesk, screen: str) -> None:
     async with opened(worlds.demo, screen=screen) as desk:
         await desk.sees("engine ok")
-        for moved in (-HOUR, 3 * HOUR, -400 * HOUR, 0.0):
+        for moved, clock in JUMPS:
             desk.clock.at = NOW + moved
-            clock = "02:14" if moved == -HOUR else "06:14" if moved > 0 else ""
             await desk.sees(clock)
             desk.app.drawing.everything()
             await desk.pilot.pause()
             assert not NEGATIVE.search(desk.text()), f"moved by {moved}\n{desk.text()}"
-        await desk.sees("03:14", "engine ok")
+        await desk.sees("engine ok")
 
 
 async def test_a_clock_that_jumps_under_a_run_makes_no_age_negative(opened: OpenDesk) -> None:
@@ -82,14 +84,14 @@ async def test_a_clock_that_jumps_under_a_run_makes_no_age_negative(opened: Open
         live = runs.live(desk.world.database)
         desk.app.ways.to_run(live[0].id)
         await desk.sees("Timeline")
-        for moved in (-HOUR, 3 * HOUR, -400 * HOUR, 0.0):
+        for moved, clock in JUMPS:
             desk.clock.at = NOW + moved
+            await desk.sees(clock)
             for _pane in range(6):
                 await desk.press("tab")
                 desk.app.drawing.everything()
                 await desk.pilot.pause()
                 assert not NEGATIVE.search(desk.text()), f"moved by {moved}\n{desk.text()}"
-        await desk.sees("03:14")
 
 
 async def test_a_size_that_changes_under_another_screen_is_that_of_the_screen_below_too(
@@ -120,7 +122,6 @@ def test_o_leaves_the_terminal_to_the_operators_pager_and_comes_back(
     pager.write_text(PAGER)
     pager.chmod(0o755)
     monkeypatch.setenv("PAGER", f"{pager} -N")
-    pager.with_name("pager").write_text(PAGER.replace('cat "$@"', 'shift; cat "$@"'))
     terminal = PtyTerminal(tmp_path, f"run:{run}")
     try:
         terminal.until("fixed the label encoder")
