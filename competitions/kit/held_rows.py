@@ -21,7 +21,8 @@ _ROWS = 100_000  # written at a time
 def held(source: Opened, text: Sequence[str], words: Sequence[str]) -> RowFile:
     """The rows of a file that is read as a whole."""
     with source() as stream:
-        return HeldRows(tables.read_csv(stream, text=text or None, words=words))
+        table = tables.read_csv(stream, text=text or None, words=words)
+    return HeldRows(table.reset_index(drop=True))  # surplus cells in every row would be its index
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -75,9 +76,7 @@ def open_rows(
     def opened() -> AbstractContextManager[IO[bytes]]:
         return path.open("rb") if member is None else archives.opened_member(path, member)
 
-    def unreadable(why: ValueError) -> DataProblem:
-        return _unreadable(path, why)
-
+    unreadable = partial(_unreadable, path)
     try:
         size = path.stat().st_size if member is None else archives.member_size(path, member)
         rows = row_file.opened(opened, size, unreadable=unreadable, text=text, words=words)

@@ -16,8 +16,6 @@ from competitions.kit.column_kinds import kind_of
 from competitions.kit.reordering import Places
 from competitions.kit.rows import Division, NotApartError, RowFile
 
-_HASH_KEY = "0123456789123456"
-
 
 @dataclass(frozen=True)
 class Block:
@@ -27,7 +25,6 @@ class Block:
         first: the number of the first one.
         kinds: those of their columns.
         test: the test rows.
-        header: of the table that is written.
         text: the train rows as they are written, by their places.
         places: these places.
         marks: of all rows' cells in a column, equal for equal ones and hardly ever for others.
@@ -36,7 +33,6 @@ class Block:
     first: int
     kinds: tuple[str, ...]
     test: pd.DataFrame
-    header: bytes
     text: bytes
     places: Places
     marks: npt.NDArray[np.uint64]
@@ -65,13 +61,16 @@ class Parts:
             first=first,
             kinds=tuple(kind_of(block.iloc[:, place]) for place in range(block.shape[1])),
             test=block[self._is_test[here]],
-            header=self._text(rows.iloc[:0], header=True),
             text=self._text(rows, header=False),
             places=places[chosen],
             marks=np.zeros(0, dtype=np.uint64)
             if self._division.apart is None
             else _marks(block[self._division.apart]),
         )
+
+    def header(self, block: Block) -> bytes:
+        """The header of the table that is written."""
+        return self._text(self._division.changed(block.test.iloc[:0]), header=True)
 
     def _text(self, rows: pd.DataFrame, *, header: bool) -> bytes:
         text = BytesIO()
@@ -94,7 +93,7 @@ class Parts:
 
 
 def _marks(column: pd.Series[Any]) -> npt.NDArray[np.uint64]:
-    return pd.util.hash_array(column.to_numpy(), hash_key=_HASH_KEY, categorize=False)
+    return pd.util.hash_array(column.to_numpy(), categorize=False)
 
 
 def expect_apart(rows: RowFile, division: Division, test: pd.DataFrame) -> None:

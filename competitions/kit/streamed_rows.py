@@ -43,9 +43,8 @@ class StreamedRows:
         with reordering.writer(division.split.train, self.size, target, scratch) as add:
             for block in self.rows.each(parts.of, types=self.types):
                 if not blocks:
-                    target.write(block.header)
-                add(block.first, block.text, block.places)
-                blocks.append(replace(block, text=b""))
+                    target.write(parts.header(block))
+                blocks.append(_added(block, add))
         return parts.test_of(blocks, self)
 
 
@@ -84,12 +83,11 @@ class PresumedRows:
             reordering.writer(division.split.train, self._size, target, scratch) as add,
         ):
             for block in self._rows.each(parts.of):
-                add(block.first, block.text, block.places)
-                blocks.append(replace(block, text=b""))
+                blocks.append(_added(block, add))
             kinds = {block.kinds for block in blocks}
             if len(kinds) != 1 or not {*blocks[0].kinds} <= PLAIN:
                 raise NotAsPresumedError
-            target.write(blocks[0].header)
+            target.write(parts.header(blocks[0]))
         types = dict(zip(self.columns, blocks[0].kinds, strict=True))
         self._known = StreamedRows(self._rows, self._size, self.columns, len(self), types)
         return parts.test_of(blocks, self._known)
@@ -105,6 +103,12 @@ class PresumedRows:
             except ValueError as error:
                 raise self._unreadable(error) from error
         return self._known
+
+
+def _added(block: Block, add: reordering.Add) -> Block:
+    """The block without its text, which is on its way."""
+    add(block.first, block.text, block.places)
+    return replace(block, text=b"")
 
 
 def typed(rows: RowBlocks, size: int) -> RowFile:

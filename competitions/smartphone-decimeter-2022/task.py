@@ -13,7 +13,8 @@ from foundation.problems import DataProblem
 TIME = "UnixTimeMillis"
 PLACE = ["LatitudeDegrees", "LongitudeDegrees"]
 COLUMNS = ["tripId", TIME, *PLACE]
-TRUTH, TRACK_LOG = "ground_truth.csv", ".nmea"  # the reference receiver's is span_log.nmea
+TRUTH = "ground_truth.csv"
+TRACK_SUFFIX = ".nmea"
 EARTH = 6_371_000.0
 
 
@@ -46,7 +47,7 @@ def prepare(job: Preparation) -> None:
 def _track_logs(source: RawPath, drives: list[str]) -> set[str]:
     """Names of files that hold a receiver's track, as the reference receiver's log does."""
     files = (name for drive in drives for _, names in walk(source / drive) for name in names)
-    return {name for name in files if name.lower().endswith(TRACK_LOG)}
+    return {name for name in files if name.lower().endswith(TRACK_SUFFIX)}
 
 
 def _date(drive: str) -> str:
