@@ -62,27 +62,32 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[GradeRequest]:
     return taken
 
 
-async def until_asked(desk: Desk, requests: list[GradeRequest], name: str) -> None:
-    """Wait until the file of that name was the last that was asked to be graded."""
-    await desk.until(lambda: str(requests[-1].submission_path).endswith(name))
+async def until_asked(desk: Desk, requests: list[GradeRequest], count: int, name: str) -> None:
+    """Wait until so many files were asked to be graded, the last of them of that name."""
+    await desk.until(lambda: len(requests) == count and str(requests[-1].submission_path).endswith(name))
+
+
+async def until_kept(desk: Desk, places: Places, scores: list[float]) -> None:
+    """Wait until just these scores are kept, the newest first."""
+    await desk.until(lambda: [past.score for past in read_past(places.state_dir)] == scores)
 
 
 async def test_what_was_graded_is_found_again(
     opened: OpenDesk, tmp_path: Path, places: Places, requests: list[GradeRequest]
 ) -> None:
-    (tmp_path / "one.csv").write_text("1")
-    (tmp_path / "two.csv").write_text("22")
+    graded = (("one.csv", "1", [1.0]), ("two.csv", "22", [2.0, 1.0]), ("two.csv", "333", [3.0, 1.0]))
     async with opened(screen="grade") as desk:
-        for name in ("one.csv", "two.csv", "two.csv"):
+        for count, (name, content, scores) in enumerate(graded, start=1):
+            (tmp_path / name).write_text(content)
             desk.app.ways.to_grade(SPOOKY, str(tmp_path / name))
-            await desk.sees("graded in")
-            await until_asked(desk, requests, name)
-        await desk.sees("graded before", "one.csv", "two.csv")
-        await desk.until(lambda: len(read_past(places.state_dir)) == 2)
+            await until_asked(desk, requests, count, name)
+            await until_kept(desk, places, scores)
+        await desk.sees("graded before", "one.csv", "two.csv", "3.00000")
+        assert "2.00000" not in desk.text()
         screen = desk.app.screen
         screen.query_one("#history").focus()
         await desk.press("G", "enter")
-        await until_asked(desk, requests, "one.csv")
+        await until_asked(desk, requests, 4, "one.csv")
 
 
 async def test_the_fields_begin_with_what_was_graded_last(opened: OpenDesk, places: Places) -> None:
