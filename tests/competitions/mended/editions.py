@@ -150,3 +150,10 @@ def held_in_common(parts: Callable[[Edition], tuple[set[Any], set[Any]]]) -> tup
         assert test
         found.append(train & test)
     return found[0], found[1]
+
+
+def assert_kept_together(parts: Callable[[Edition], tuple[set[Any], set[Any]]]) -> None:
+    """Something is on both sides of the split in v1, and nothing is in corrected."""
+    v1, corrected = held_in_common(parts)
+    assert v1
+    assert not corrected

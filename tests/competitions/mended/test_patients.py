@@ -14,9 +14,9 @@ from competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     answers,
+    assert_kept_together,
     from_answers,
     grade_in_both,
-    held_in_common,
     mends,
     sample,
     scores_against,
@@ -86,9 +86,7 @@ def test_equal_pictures_stay_on_one_side(
         )
         return train, test
 
-    v1, corrected = held_in_common(pictures)
-    assert v1
-    assert not corrected
+    assert_kept_together(pictures)
 
 
 @mends(MELANOMA, "patients-and-duplicates-apart")
@@ -103,9 +101,7 @@ def test_patients_with_several_lesions_stay_on_one_side(tmp_path: Path) -> None:
         train, test = (set(pd.read_csv(public / f"{part}.csv")["patient_id"]) for part in ("train", "test"))
         return train, test
 
-    v1, corrected = held_in_common(patients)
-    assert v1
-    assert not corrected
+    assert_kept_together(patients)
 
 
 @mends(MELANOMA, "labels-in-the-test-records")
@@ -131,9 +127,7 @@ def test_x_rayed_patients_stay_on_one_side() -> None:
         return set(train["PatientID"]), set(test["PatientID"])
 
     rows: list[int] = []
-    v1, corrected = held_in_common(patients)
-    assert v1
-    assert not corrected
+    assert_kept_together(patients)
     assert rows[0] == rows[1]
 
 

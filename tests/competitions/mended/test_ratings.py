@@ -13,9 +13,9 @@ from competitions.model import Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     answers,
+    assert_kept_together,
     from_answers,
     grade_in_both,
-    held_in_common,
     mends,
     sample,
     scores_against,
@@ -122,6 +122,4 @@ def test_answers_to_one_question_stay_together(tmp_path: Path) -> None:
             test["question_title"] + test["question_body"]
         )
 
-    v1, corrected = held_in_common(parts)
-    assert v1
-    assert not corrected
+    assert_kept_together(parts)

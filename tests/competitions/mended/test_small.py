@@ -15,9 +15,9 @@ from competitions.registry import get
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     answers,
+    assert_kept_together,
     grade_in,
     grade_in_both,
-    held_in_common,
     mends,
     sample,
     table,
@@ -39,9 +39,7 @@ def test_travel_groups_stay_together() -> None:
         return set(train["PassengerId"].str[:4]), set(test["PassengerId"].str[:4])
 
     rows: list[int] = []
-    v1, corrected = held_in_common(groups)
-    assert v1
-    assert not corrected
+    assert_kept_together(groups)
     assert rows[0] == rows[1]
 
 

@@ -11,7 +11,7 @@ import py7zr
 
 from competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
-from tests.competitions.mended.editions import answers, held_in_common, mends, table
+from tests.competitions.mended.editions import answers, assert_kept_together, mends, table
 from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Vector, digest
 
@@ -60,9 +60,7 @@ def test_no_speaker_is_in_both_parts(tmp_path: Path) -> None:
         )
         return train, test
 
-    v1, corrected = held_in_common(speakers)
-    assert v1
-    assert not corrected
+    assert_kept_together(speakers)
 
 
 @mends(SPEECH, "long-noise-as-test-clips")

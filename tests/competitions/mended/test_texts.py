@@ -13,8 +13,8 @@ import pytest
 from competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
+    assert_kept_together,
     grade_in_both,
-    held_in_common,
     judged_against,
     mends,
     sample,
@@ -53,9 +53,7 @@ def test_phrases_of_a_sentence_stay_together() -> None:
         assert list(test.columns) == ["PhraseId", "SentenceId", "Phrase"]
         return set(train["SentenceId"]), set(test["SentenceId"])
 
-    v1, corrected = held_in_common(parts)
-    assert v1
-    assert not corrected
+    assert_kept_together(parts)
 
 
 @pytest.mark.parametrize(
@@ -165,9 +163,7 @@ def test_equal_questions_stay_together() -> None:
         train, test = (table(TAGS, edition, f"public/{part}.csv") for part in ("train", "test"))
         return set(train["Title"] + train["Body"]), set(test["Title"] + test["Body"])
 
-    v1, corrected = held_in_common(parts)
-    assert v1
-    assert not corrected
+    assert_kept_together(parts)
 
 
 @mends(TAGS, "texts-in-the-sample")
@@ -223,6 +219,4 @@ def test_equal_sentences_stay_together(tmp_path: Path) -> None:
         )
         return train, test
 
-    v1, corrected = held_in_common(parts)
-    assert v1
-    assert not corrected
+    assert_kept_together(parts)
