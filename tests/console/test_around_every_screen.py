@@ -13,13 +13,9 @@ from engine.control.status import EngineStatus
 from engine.places import Places
 from foundation.problems import EnvironmentProblem
 from tests.console import worlds
-from tests.console.conftest import Desk, OpenDesk
+from tests.console.conftest import OpenDesk
 
 SWEEP = "sweep:aide-o3-lite"
-
-
-def cursor_run(desk: Desk) -> str:
-    return desk.text().splitlines()[-2]
 
 
 async def test_digits_switch_screens(opened: OpenDesk) -> None:

@@ -7,13 +7,9 @@ from typing import Any
 from console.screens.run import RunScreen
 from engine.places import Places
 from engine.runs import protocol
-from tests.console.conftest import Desk, OpenDesk
+from tests.console.conftest import OpenDesk
 
 SWEEP = "sweep:aide-o3-lite"
-
-
-def cursor_run(desk: Desk) -> str:
-    return desk.text().splitlines()[-2]
 
 
 async def test_the_log_follows_pauses_and_searches(opened: OpenDesk, places: Places) -> None:

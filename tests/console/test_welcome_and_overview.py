@@ -6,13 +6,9 @@ from typing import Any
 
 from engine.places import Places
 from tests.console import worlds
-from tests.console.conftest import Desk, OpenDesk
+from tests.console.conftest import OpenDesk
 
 SWEEP = "sweep:aide-o3-lite"
-
-
-def cursor_run(desk: Desk) -> str:
-    return desk.text().splitlines()[-2]
 
 
 async def test_without_a_state_it_says_what_to_do_next(opened: OpenDesk) -> None:
