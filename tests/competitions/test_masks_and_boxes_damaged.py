@@ -1,4 +1,7 @@
-"""Raw data of segmentation and detection that are damaged or incomplete are refused by name, and nothing is left."""
+"""Raw data and answers of segmentation and detection that are damaged.
+
+Raw data that are damaged or incomplete are refused by name, and nothing is left; for answers no submission is blamed.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.competitions.changed_raw import refused
+from tests.competitions.mended.editions import answers, judged_against, sample
 from tests.conformance.trees import VECTORS, Vector
 
 CONTRAILS = "google-research-identify-contrails-reduce-global-warming"
@@ -129,3 +133,27 @@ def test_tables_that_refer_to_what_is_not_there_are_refused(tmp_path: Path) -> N
     path = raw / "train_data/ego_pose.json"
     path.write_text(json.dumps(json.loads(path.read_text())[:1]))
     assert "ego_pose.json is incomplete" in refused(DRIVING, raw, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("competition_id", "column"),
+    [
+        (CONTRAILS, "encoded_pixels"),
+        (COVID, "PredictionString"),
+        (DRIVING, "PredictionString"),
+        (KIDNEY, "encoding"),
+        (KUZUSHIJI, "labels"),
+        (SALT, "rle_mask"),
+        (SCANS, "predicted"),
+    ],
+)
+def test_no_submission_is_blamed_for_damaged_answers(
+    competition_id: str, column: str, tmp_path: Path
+) -> None:
+    damaged = answers(competition_id, "v1")
+    assert column in damaged
+    for judgement in judged_against(
+        damaged.assign(**{column: "12 secret"}), sample(competition_id, "v1"), competition_id, tmp_path
+    ):
+        assert judgement.outcome == "grader_error"
+        assert "secret" not in judgement.message
