@@ -20,7 +20,7 @@ from benchmarks.console_world import PLAYED, places_in
 from benchmarks.measuring import Comparison, Reading, compare, until_drawn
 from benchmarks.terminal import Terminal
 from competitions import registry
-from engine.runs import protocol
+from environment.runner import protocol
 
 _SMALLEST = """
 from textual.app import App

@@ -13,8 +13,8 @@ from pathlib import Path
 from competitions import registry
 from engine.control.status import EngineStatus, lock_path, publish
 from engine.places import Places
-from engine.runs import protocol
-from engine.runs.runner.loop import USAGE_SECONDS_PER_ATTEMPT
+from environment.runner import protocol
+from environment.runner.loop import USAGE_SECONDS_PER_ATTEMPT
 from foundation.locks import FileLock
 from state import runs, submissions, sweeps, transitions
 from state.database import Database, open_for_reading, open_for_writing

@@ -16,13 +16,12 @@ from benchmarks.measuring import Comparison
 from engine import control, prepare_competition
 from engine.control.status import lock_path
 from engine.demo import generate
-from engine.gpus import GpuPool, RecordedReader
 from engine.places import Places
-from engine.runs import protocol
 from engine.runs.redaction import Redaction
-from engine.runs.runner import processes
 from engine.settings import Settings
 from engine.supervisor.starting import Starter
+from environment.runner import processes, protocol
+from environment.runner.gpus import GpuPool, RecordedReader
 from foundation import locks
 from foundation.clock import SystemClock
 from state import database, datasets, runs, sweeps

@@ -1,7 +1,7 @@
 """The one door for foreign text: what comes out holds no control character and no markup, only styled text.
 
 Terminal programs pass escape sequences through, so whatever an agent, a file name or a competition says goes
-through here before it is shown. It knows nothing of Textual; `console.painting` gives the spans their styles.
+through here before it is shown. It knows nothing of Textual; `console.tui.painting` gives the spans their styles.
 """
 
 from __future__ import annotations

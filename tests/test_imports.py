@@ -95,7 +95,7 @@ def test_opening_the_console_needs_no_validation_library() -> None:
 
 def test_the_first_frame_needs_no_state_and_no_engine() -> None:
     loaded = subprocess.run(
-        [sys.executable, "-c", "import console.running, sys; sys.stdout.write(' '.join(sys.modules))"],
+        [sys.executable, "-c", "import console.tui.running, sys; sys.stdout.write(' '.join(sys.modules))"],
         capture_output=True,
         text=True,
         check=True,

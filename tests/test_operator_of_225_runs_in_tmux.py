@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import console_world
 from engine.places import Places
-from engine.runs import protocol
+from environment.runner import protocol
 from state import requests, runs, transitions
 from state.database import open_for_reading, open_for_writing
 from state.lifecycle import FailureClass

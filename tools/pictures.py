@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from console.app import ConsoleApp
-from console.config import Settings
-from console.palettes import PALETTE_NAMES
+from console.tui.app import ConsoleApp
+from console.tui.config import Settings
+from console.tui.palettes import PALETTE_NAMES
 from engine.control.status import lock_path
 from engine.places import Places
 from foundation.locks import FileLock

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from console.cli.outermost import PROGRAM, root_command
-from console.key_table import TABLE
+from console.tui.key_table import TABLE
 from engine.control import Answer, EngineStatus
 from engine.grading.batch import SubmissionLine
 from engine.grading.report import Report

@@ -96,7 +96,7 @@ def check_disk(name: str, path: Path, *, needs: int, wants: int) -> Check:
 
 def check_bubblewrap() -> Check:
     """Whether agents that run as processes can be isolated."""
-    from engine.runs.runner.process.bubblewrap import why_unavailable
+    from environment.runner.process.bubblewrap import why_unavailable
 
     reason = why_unavailable()
     if not reason:

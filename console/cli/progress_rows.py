@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.cli.output import bytes_text, duration_text
-from console.model.rates import Pace, Rates
+from console.views.rates import Pace, Rates
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -55,8 +55,8 @@ def report(
 
 
 def _log_of(database: Database, trial: Trial) -> Path | None:
-    from engine.runs import protocol
     from engine.scoreboard.provenance import files_of
+    from environment.runner import protocol
 
     found = files_of(database, trial)
     log = None if found is None else found[0] / protocol.LOG

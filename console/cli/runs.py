@@ -111,8 +111,8 @@ def logs(
 ) -> None:
     """Print the end of what a run's latest attempt has printed."""
     from console.cli.following import follow, print_last_lines
-    from engine.runs import protocol
     from environment.runlog import log_parts
+    from environment.runner import protocol
     from state import runs
 
     with reading_state(context) as database:

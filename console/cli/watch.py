@@ -14,7 +14,7 @@ from console.cli.output import bytes_text, duration_text, moment_text, say
 from foundation.problems import Problem
 
 if TYPE_CHECKING:
-    from console.model.overview import Concern, Overview, SweepLine
+    from console.views.overview import Concern, Overview, SweepLine
     from engine.control import EngineStatus
     from engine.places import Places
 
@@ -66,7 +66,7 @@ def _summary(places: Places, *, json: bool) -> None:
     """One look; a state that can't be read is told and looked at again the next time."""
     import sys
 
-    from console.model.overview import concerns, overview
+    from console.views.overview import concerns, overview
     from engine import control
     from state import database
 

@@ -13,15 +13,15 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
-from console.key_table import Context
-from console.model import wording
-from console.painting import Pieces
 from console.screens import frame
-from console.session import Remembered
-from console.widgets.painted import Painted
+from console.tui.key_table import Context
+from console.tui.painting import Pieces
+from console.tui.session import Remembered
+from console.tui.widgets.painted import Painted
+from console.views import wording
 
 if TYPE_CHECKING:
-    from console.app import ConsoleApp
+    from console.tui.app import ConsoleApp
     from state.database import Database
 
 SMALLEST = (40, 10)
@@ -80,7 +80,7 @@ class ConsoleScreen(Screen[None]):
 
     def whereabouts(self) -> Remembered:
         """Everything that is to be found again: the screen's own, and the cursor's place."""
-        from console.widgets.line_list import LineList
+        from console.tui.widgets.line_list import LineList
 
         shown = next(iter(self.query(LineList)), None)
         place = {} if shown is None else {"cursor": str(shown.place)}
@@ -116,7 +116,7 @@ class ConsoleScreen(Screen[None]):
         values = self.app.memory.session.of(self.REMEMBERED_AS) if self.REMEMBERED_AS else {}
         self.recall(values)
         if values.get("cursor", "").isdigit():
-            from console.widgets.line_list import LineList
+            from console.tui.widgets.line_list import LineList
 
             for shown in self.query(LineList):
                 shown.begin_at(int(values["cursor"]))

@@ -7,18 +7,23 @@ from typing import Any
 
 from textual.widget import Widget
 
-from console.keys import bindings
-from console.model.scoreboard import Scoreboard, Subject, scoreboard, subject_of
-from console.model.sorting import Sorting
-from console.painting import Pieces, foreign
 from console.screens import board_lines
 from console.screens.board_lines import Look
 from console.screens.filtered import FilteredScreen
-from console.session import Remembered
-from console.widgets.heading import Heading, TitleClicked
-from console.widgets.line_list import LineList
-from console.widgets.painted import Painted
-from console.widgets.prompt import Prompt
+from console.tui.keys import bindings
+from console.tui.painting import Pieces, foreign
+from console.tui.session import Remembered
+from console.tui.widgets.heading import Heading, TitleClicked
+from console.tui.widgets.line_list import LineList
+from console.tui.widgets.painted import Painted
+from console.tui.widgets.prompt import Prompt
+from console.views.scoreboard import (
+    Scoreboard,
+    Subject,
+    scoreboard,
+    subject_of,
+)
+from console.views.sorting import Sorting
 from engine.scoreboard import COLUMNS, Row, published_rows
 from state.database import Database
 

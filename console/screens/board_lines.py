@@ -7,13 +7,23 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from console.model import wording
-from console.model.filters import words_accept
-from console.model.scoreboard import Subject, subject_of
-from console.model.sorting import Sorting
-from console.painting import Line, Piece, Pieces, cut, fit, fitting, foreign, heading, width_of
 from console.screens.titles import Column, titles_line
-from console.signs import Signs
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    cut,
+    fit,
+    fitting,
+    foreign,
+    heading,
+    width_of,
+)
+from console.tui.signs import Signs
+from console.views import wording
+from console.views.filters import words_accept
+from console.views.scoreboard import Subject, subject_of
+from console.views.sorting import Sorting
 from engine.scoreboard import COLUMNS, Row, Standing
 
 SORTS = ("name", "models", *COLUMNS, "hours", "date", "seeds")

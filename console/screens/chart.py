@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from console.braille import Canvas
-from console.model import wording
-from console.painting import Piece, Pieces
-from console.signs import Signs
-from console.theme import Role
+from console.tui.braille import Canvas
+from console.tui.painting import Piece, Pieces
+from console.tui.signs import Signs
+from console.tui.theme import Role
+from console.views import wording
 
 _SCALE = 11
 

@@ -10,15 +10,15 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from console.keys import bindings
-from console.model import wording
-from console.painting import Pieces
-from console.widgets.painted import Painted
-from console.widgets.typing_line import TypingLine
+from console.tui.keys import bindings
+from console.tui.painting import Pieces
+from console.tui.widgets.painted import Painted
+from console.tui.widgets.typing_line import TypingLine
+from console.views import wording
 from state.lifecycle import FailureClass
 
 if TYPE_CHECKING:
-    from console.app import ConsoleApp
+    from console.tui.app import ConsoleApp
 
 _MEANS = {
     FailureClass.INFRASTRUCTURE: "not the agent's fault; relaunching is free",

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from console.model import wording
-from console.painting import Line, Piece, Pieces, bar, cut, fit, foreign, heading
-from console.signs import Signs
-from console.theme import Role
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    bar,
+    cut,
+    fit,
+    foreign,
+    heading,
+)
+from console.tui.signs import Signs
+from console.tui.theme import Role
+from console.views import wording
 from engine.scoreboard import Comparison, Difference, Duel, Side
 
 _HALF = 8

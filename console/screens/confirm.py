@@ -8,12 +8,12 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from console.keys import bindings, shown
-from console.painting import Piece, Pieces
-from console.widgets.painted import Painted
+from console.tui.keys import bindings, shown
+from console.tui.painting import Piece, Pieces
+from console.tui.widgets.painted import Painted
 
 if TYPE_CHECKING:
-    from console.app import ConsoleApp
+    from console.tui.app import ConsoleApp
 
 
 class ConfirmScreen(ModalScreen[bool]):

@@ -7,19 +7,20 @@ from typing import Any
 
 from textual.widget import Widget
 
-from console.keys import bindings, shown_key
-from console.model.dataset_board import DatasetBoard, DatasetRow, dataset_board
-from console.model.dataset_detail import DatasetDetail, dataset_detail
-from console.model.dataset_totals import needs, totals
-from console.model.rates import Pace, Rates
-from console.painting import foreign, heading
-from console.screens import data_acting, data_lines
+from console.actions import datasets
+from console.screens import data_lines
 from console.screens.data_detail import Room, detail_lines
 from console.screens.data_lines import View
 from console.screens.marked import MarkedScreen
-from console.widgets.line_list import LineList
-from console.widgets.painted import Painted
-from console.widgets.prompt import Prompt
+from console.tui.keys import bindings, shown_key
+from console.tui.painting import foreign, heading
+from console.tui.widgets.line_list import LineList
+from console.tui.widgets.painted import Painted
+from console.tui.widgets.prompt import Prompt
+from console.views.dataset_board import DatasetBoard, DatasetRow, dataset_board
+from console.views.dataset_detail import DatasetDetail, dataset_detail
+from console.views.dataset_totals import needs, totals
+from console.views.rates import Pace, Rates
 from engine.datasets.sources import DOWNLOAD
 from engine.runs.launching import edition_named
 from state.database import Database
@@ -126,7 +127,7 @@ class DataScreen(MarkedScreen[RowKey]):
 
     def action_act(self, what: str) -> None:
         """Do something with the marked datasets, or with the one under the cursor."""
-        data_acting.ACTIONS[what](self.app, self._chosen())
+        datasets.ACTIONS[what](self.app, self._chosen())
 
     def action_copy_folder(self) -> None:
         """Copy where the dataset under the cursor lies."""

@@ -7,15 +7,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from console.model import wording
-from console.model.dataset_board import DatasetRow
-from console.model.dataset_detail import DatasetDetail, KnownSum
-from console.model.rates import Pace
-from console.painting import Piece, Pieces, bar, cut, fit, foreign
 from console.sanitize import plain
 from console.screens.data_lines import pace_words
-from console.signs import Signs
-from console.theme import Role
+from console.tui.painting import (
+    Piece,
+    Pieces,
+    bar,
+    cut,
+    fit,
+    foreign,
+)
+from console.tui.signs import Signs
+from console.tui.theme import Role
+from console.views import wording
+from console.views.dataset_board import DatasetRow
+from console.views.dataset_detail import DatasetDetail, KnownSum
+from console.views.rates import Pace
 from engine.datasets.access import AccessState
 from state.dataset_records import DatasetStep, StepState
 from state.records import Event

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from console.model import filters, wording
-from console.model.dataset_board import DatasetRow
-from console.model.dataset_totals import Needs, Totals
-from console.model.rates import Pace
-from console.painting import Line, Piece, Pieces, bar, cut, fit, fitting, foreign, joined
-from console.signs import Signs
-from console.theme import Role
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    bar,
+    cut,
+    fit,
+    fitting,
+    foreign,
+    joined,
+)
+from console.tui.signs import Signs
+from console.tui.theme import Role
+from console.views import filters, wording
+from console.views.dataset_board import DatasetRow
+from console.views.dataset_totals import Needs, Totals
+from console.views.rates import Pace
 from engine.datasets.access import AccessState
 from state.dataset_records import DatasetState, DatasetStep, StepState
 

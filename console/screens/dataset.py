@@ -8,17 +8,22 @@ from typing import Any
 from textual.widget import Widget
 
 from competitions.model import Edition
-from console.keys import bindings, shown_key
-from console.model.dataset_board import DatasetBoard, DatasetRow, dataset_board
-from console.model.dataset_detail import DatasetDetail, dataset_detail
-from console.model.rates import Pace, Rates
-from console.painting import Line, Pieces, cut, foreign
-from console.screens import data_acting
+from console.actions import datasets
 from console.screens.base import ConsoleScreen
 from console.screens.data_detail import Room, detail_lines
 from console.screens.data_lines import ACCESS_ROLES, STATE_ROLES, size_text, state_sign
-from console.widgets.line_list import LineList
-from console.widgets.painted import Painted
+from console.tui.keys import bindings, shown_key
+from console.tui.painting import (
+    Line,
+    Pieces,
+    cut,
+    foreign,
+)
+from console.tui.widgets.line_list import LineList
+from console.tui.widgets.painted import Painted
+from console.views.dataset_board import DatasetBoard, DatasetRow, dataset_board
+from console.views.dataset_detail import DatasetDetail, dataset_detail
+from console.views.rates import Pace, Rates
 from state.database import Database
 
 _ALL, _TEXT_LINES = 1000, 10
@@ -71,7 +76,7 @@ class DatasetScreen(ConsoleScreen):
 
     def action_act(self, what: str) -> None:
         """Do something with this dataset."""
-        data_acting.ACTIONS[what](self.app, [self._row] if self._row is not None else [])
+        datasets.ACTIONS[what](self.app, [self._row] if self._row is not None else [])
 
     def action_copy_folder(self) -> None:
         """Copy where it lies."""

@@ -7,15 +7,20 @@ from typing import Any
 
 from textual.widget import Widget
 
-from console.keys import bindings
-from console.model import wording
-from console.model.filters import words_accept
-from console.painting import Line, Pieces, cut, foreign
 from console.screens.filtered import FilteredScreen
-from console.theme import Role
-from console.widgets.line_list import LineList
-from console.widgets.painted import Painted
-from console.widgets.prompt import Prompt
+from console.tui.keys import bindings
+from console.tui.painting import (
+    Line,
+    Pieces,
+    cut,
+    foreign,
+)
+from console.tui.theme import Role
+from console.tui.widgets.line_list import LineList
+from console.tui.widgets.painted import Painted
+from console.tui.widgets.prompt import Prompt
+from console.views import wording
+from console.views.filters import words_accept
 from state import events
 from state.database import Database
 from state.records import Event

@@ -8,14 +8,14 @@ from typing import Any
 
 from textual.widget import Widget
 
-from console.keys import bindings
-from console.model import scoreboard
-from console.model.scoreboard import Behind, Subject
-from console.painting import Line, foreign
 from console.screens import experiment_lines, plot_lines
 from console.screens.base import ConsoleScreen
-from console.widgets.line_list import LineList
-from console.widgets.painted import Painted
+from console.tui.keys import bindings
+from console.tui.painting import Line, foreign
+from console.tui.widgets.line_list import LineList
+from console.tui.widgets.painted import Painted
+from console.views import scoreboard
+from console.views.scoreboard import Behind, Subject
 from engine.scoreboard import COLUMNS
 from foundation.problems import Problem
 from state.database import Database

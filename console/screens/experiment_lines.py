@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from competitions import registry
-from console.model import wording
-from console.model.scoreboard import Behind
-from console.model.splits import ORDER, split_of
-from console.painting import Line, Piece, Pieces, fit, foreign, heading, joined
 from console.screens.run_cell import OUTCOME_ROLES, outcome_sign
-from console.signs import Signs
-from console.theme import Role
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    fit,
+    foreign,
+    heading,
+    joined,
+)
+from console.tui.signs import Signs
+from console.tui.theme import Role
+from console.views import wording
+from console.views.scoreboard import Behind
+from console.views.splits import ORDER, split_of
 from engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing, Trial
 from engine.scoreboard.insight import Prices, cost_of, effort_of, pass_at_k, stability_of
 from state.lifecycle import FailureClass, Outcome

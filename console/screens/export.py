@@ -9,17 +9,24 @@ from pathlib import Path
 
 from textual.widget import Widget
 
-from console.keys import bindings
-from console.model import handing
-from console.model.handing import Handout, Wish
-from console.model.scoreboard import Subject
-from console.painting import Line, Piece, Pieces, cells_of, cut, foreign
 from console.sanitize import plain_lines
 from console.screens.base import ConsoleScreen
-from console.widgets.line_list import LineList
-from console.widgets.log_pane import MOST_COPIED
-from console.widgets.painted import Painted
-from console.widgets.prompt import Prompt
+from console.tui.keys import bindings
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    cells_of,
+    cut,
+    foreign,
+)
+from console.tui.widgets.line_list import LineList
+from console.tui.widgets.log_pane import MOST_COPIED
+from console.tui.widgets.painted import Painted
+from console.tui.widgets.prompt import Prompt
+from console.views import handing
+from console.views.handing import Handout, Wish
+from console.views.scoreboard import Subject
 from engine.scoreboard import RowFormat
 
 _NAMES = {

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from textual.widget import Widget
 
-from console.keys import bindings
-from console.painting import foreign
 from console.screens.base import ConsoleScreen
-from console.syntax import highlighter_for
-from console.widgets.log_pane import LogPane
-from console.widgets.painted import Painted
+from console.tui.keys import bindings
+from console.tui.painting import foreign
+from console.tui.syntax import highlighter_for
+from console.tui.widgets.log_pane import LogPane
+from console.tui.widgets.painted import Painted
 
 
 class FileScreen(ConsoleScreen):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from console.screens.base import ConsoleScreen
-from console.session import Remembered
-from console.widgets.line_list import LineList
-from console.widgets.prompt import Prompt
+from console.tui.session import Remembered
+from console.tui.widgets.line_list import LineList
+from console.tui.widgets.prompt import Prompt
 
 
 class FilteredScreen(ConsoleScreen):

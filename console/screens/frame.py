@@ -5,14 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console.key_table import Context, Key
-from console.keys import KeyTable, shown
-from console.model import wording
-from console.model.condition import Condition, Health
-from console.painting import Pieces, cut, foreign, spread, spread_fitting, width_of
 from console.sanitize import plain
-from console.signs import Signs
-from console.theme import Role
+from console.tui.key_table import Context, Key
+from console.tui.keys import KeyTable, shown
+from console.tui.painting import (
+    Pieces,
+    cut,
+    foreign,
+    spread,
+    spread_fitting,
+    width_of,
+)
+from console.tui.signs import Signs
+from console.tui.theme import Role
+from console.views import wording
+from console.views.condition import Condition, Health
 from engine.notifications.troubles import LOW_DISK_SHARE
 
 if TYPE_CHECKING:

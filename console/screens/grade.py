@@ -12,18 +12,23 @@ from textual.widgets import Input
 
 from competitions import registry
 from competitions.model import Edition
-from console.keys import bindings, shown_key
-from console.model import fuzzy
-from console.model.graded import Past, keep_past, past_of, read_past
-from console.model.grading import Graded, grade_file, signature
-from console.model.splits import competition
-from console.painting import Pieces, foreign
 from console.screens import grade_lines
 from console.screens.base import ConsoleScreen
-from console.widgets.form import Field, Row
-from console.widgets.line_list import LineList
-from console.widgets.painted import Painted
-from console.widgets.suggesting import CompetitionNames, FilePaths
+from console.tui.keys import bindings, shown_key
+from console.tui.painting import Pieces, foreign
+from console.tui.widgets.form import Field, Row
+from console.tui.widgets.line_list import LineList
+from console.tui.widgets.painted import Painted
+from console.tui.widgets.suggesting import CompetitionNames, FilePaths
+from console.views import fuzzy
+from console.views.graded import (
+    Past,
+    keep_past,
+    past_of,
+    read_past,
+)
+from console.views.grading import Graded, grade_file, signature
+from console.views.splits import competition
 from foundation.problems import Problem
 
 Signature = tuple[int, ...] | None

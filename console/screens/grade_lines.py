@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from competitions.model import Competition, Edition
-from console.model import wording
-from console.model.graded import Past
-from console.model.grading import Graded
-from console.model.offending import Row
-from console.painting import Line, Piece, Pieces, fitting, foreign, heading, width_of
 from console.screens.ruler import medal_role, ruler
-from console.signs import Signs
-from console.theme import Role
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    fitting,
+    foreign,
+    heading,
+    width_of,
+)
+from console.tui.signs import Signs
+from console.tui.theme import Role
+from console.views import wording
+from console.views.graded import Past
+from console.views.grading import Graded
+from console.views.offending import Row
 
 _LABEL = 14
 _LETTERS: dict[str, tuple[str, Role]] = {

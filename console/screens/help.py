@@ -9,13 +9,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 
-from console.key_table import Context
-from console.keys import shown
-from console.painting import Pieces
-from console.widgets.painted import Painted
+from console.tui.key_table import Context
+from console.tui.keys import shown
+from console.tui.painting import Pieces
+from console.tui.widgets.painted import Painted
 
 if TYPE_CHECKING:
-    from console.app import ConsoleApp
+    from console.tui.app import ConsoleApp
 
 TITLES: dict[str, str] = {
     "app": "Everywhere",

@@ -7,12 +7,12 @@ from typing import Any
 
 from textual.widget import Widget
 
-from console.keys import bindings
-from console.model.host import HostUse, host_use
 from console.screens import host_lines
 from console.screens.base import ConsoleScreen
-from console.widgets.line_list import LineList
-from console.widgets.painted import Painted
+from console.tui.keys import bindings
+from console.tui.widgets.line_list import LineList
+from console.tui.widgets.painted import Painted
+from console.views.host import HostUse, host_use
 from state.database import Database
 
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from console.model import wording
-from console.model.host import HISTORY_SECONDS, HostUse, User
-from console.painting import Line, Piece, Pieces, bar, cut, foreign, heading, joined
 from console.screens.chart import Curve, chart
-from console.signs import Signs
-from console.theme import Role
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    bar,
+    cut,
+    foreign,
+    heading,
+    joined,
+)
+from console.tui.signs import Signs
+from console.tui.theme import Role
+from console.views import wording
+from console.views.host import HISTORY_SECONDS, HostUse, User
 from engine.control import EngineStatus
 from engine.notifications.troubles import LOW_DISK_SHARE
 
@@ -26,7 +35,12 @@ def facts(engine: EngineStatus | None, now: float, width: int, signs: Signs) -> 
             ((f" {foreign(engine.host, 40).rstrip()}", "strong"),),
             (*state, (f", process {engine.pid}{up}", "dim")),
             ((f"isolation {foreign(engine.isolation or wording.UNKNOWN, 60).rstrip()}", "dim"),),
-            ((f"GPUs {engine.gpus}" if engine.gpus is not None else "GPUs unknown", "dim"),),
+            (
+                (
+                    f"GPUs {engine.gpus}" if engine.gpus is not None else "GPUs unknown",
+                    "dim",
+                ),
+            ),
             ((f"version {foreign(engine.version or wording.UNKNOWN, 20).rstrip()}", "dim"),),
         ],
         dot,

@@ -13,19 +13,25 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from competitions import registry
-from console.keys import bindings
-from console.model import wording
-from console.model.composing import OBFUSCATED, Composed, Draft, agents_known, compose
-from console.model.mending import build_images
-from console.painting import Pieces
 from console.screens import launch_lines
 from console.screens.base import ConsoleScreen
 from console.screens.confirm import ConfirmScreen
 from console.screens.launch_fields import COLUMNS, FIELDS
-from console.widgets.form import Field, Row
-from console.widgets.painted import Painted
-from engine.runs import runtime
+from console.tui.keys import bindings
+from console.tui.painting import Pieces
+from console.tui.widgets.form import Field, Row
+from console.tui.widgets.painted import Painted
+from console.views import wording
+from console.views.composing import (
+    OBFUSCATED,
+    Composed,
+    Draft,
+    agents_known,
+    compose,
+)
+from console.views.mending import build_images
 from engine.sweeps.checks import Mend
+from environment.runner import runtime
 
 # Lines below what a draft comes to in which the dry run is worth its place without being asked for.
 _ROOM_FOR_BOTH = 8

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from console.keys import KeyTable, shown
-from console.model import wording
-from console.model.composing import Composed
-from console.painting import Pieces, fit, fitting, foreign, heading
-from console.signs import Signs
+from console.tui.keys import KeyTable, shown
+from console.tui.painting import (
+    Pieces,
+    fit,
+    fitting,
+    foreign,
+    heading,
+)
+from console.tui.signs import Signs
+from console.views import wording
+from console.views.composing import Composed
 from engine.sweeps.checks import Check, Mend
 
 _KEYS = {

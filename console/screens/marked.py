@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Generic
 
-from console.model.marks import Key, Marks
 from console.screens.filtered import FilteredScreen
+from console.views.marks import Key, Marks
 
 
 class MarkedScreen(FilteredScreen, Generic[Key]):

@@ -7,12 +7,13 @@ from typing import Any
 
 from textual.widget import Widget
 
-from console.keys import bindings
-from console.model.overview import Overview, concerns, overview
-from console.screens import acting, overview_lines
+from console.actions import runs
+from console.screens import overview_lines
 from console.screens.base import ConsoleScreen
 from console.screens.overview_lines import Target
-from console.widgets.line_list import LineList
+from console.tui.keys import bindings
+from console.tui.widgets.line_list import LineList
+from console.views.overview import Overview, concerns, overview
 from engine.notifications.troubles import troubles
 from state.database import Database
 from state.records import Run
@@ -75,7 +76,7 @@ class OverviewScreen(ConsoleScreen):
         """Relaunch the failed run of the line."""
         run = self._run()
         if run is not None:
-            acting.relaunch(self.app, [run])
+            runs.relaunch(self.app, [run])
 
     def _take(self, found: Overview) -> None:
         self._found = found

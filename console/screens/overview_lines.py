@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from console.model import wording
-from console.model.overview import Concern, Overview, SweepLine
-from console.painting import Line, Piece, Pieces, bar, cut, fit, foreign, heading, width_of
 from console.screens.run_cell import draw_run, outcome_role
-from console.signs import Signs
-from console.theme import Role
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    bar,
+    cut,
+    fit,
+    foreign,
+    heading,
+    width_of,
+)
+from console.tui.signs import Signs
+from console.tui.theme import Role
+from console.views import wording
+from console.views.overview import Concern, Overview, SweepLine
 from state.lifecycle import FailureClass, Outcome, SweepState
 from state.records import Event, Run
 

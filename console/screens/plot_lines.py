@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.painting import Line, Pieces, bar, cut, fit, heading
-from console.signs import Signs
-from console.theme import Role
+from console.tui.painting import (
+    Line,
+    Pieces,
+    bar,
+    cut,
+    fit,
+    heading,
+)
+from console.tui.signs import Signs
+from console.tui.theme import Role
 from engine.scoreboard.plots import Plot, Series
 
 _LABEL = 26

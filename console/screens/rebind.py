@@ -9,15 +9,15 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from console.key_table import TABLE
-from console.keys import shown
-from console.painting import Pieces
-from console.rebinding import rebound, shadowed
-from console.widgets.painted import Painted
+from console.tui.key_table import TABLE
+from console.tui.keys import shown
+from console.tui.painting import Pieces
+from console.tui.rebinding import rebound, shadowed
+from console.tui.widgets.painted import Painted
 from foundation.problems import Problem
 
 if TYPE_CHECKING:
-    from console.app import ConsoleApp
+    from console.tui.app import ConsoleApp
 
 _LEAVES = "escape"
 

@@ -6,10 +6,10 @@ import math
 from itertools import pairwise
 
 from competitions.model import Thresholds
-from console.model import wording
-from console.painting import Piece, Pieces
-from console.signs import Signs
-from console.theme import Role
+from console.tui.painting import Piece, Pieces
+from console.tui.signs import Signs
+from console.tui.theme import Role
+from console.views import wording
 
 _NAMES: tuple[tuple[str, str, Role], ...] = (
     ("gold", "G", "gold"),

@@ -10,20 +10,21 @@ from typing import Any
 from textual.containers import Container
 from textual.widget import Widget
 
-from console.key_table import Context
-from console.keys import bindings
-from console.model import run_details
-from console.model.files import MOST_ENTRIES
-from console.model.run_details import Listing, Usage
-from console.model.run_facts import RunFacts, run_facts
-from console.painting import Line
-from console.screens import acting, run_config, run_curves, run_lines
+from console.actions import runs
+from console.screens import run_config, run_curves, run_lines
 from console.screens.base import ConsoleScreen
 from console.screens.file import FileScreen
-from console.widgets.line_list import LineList
-from console.widgets.log_pane import LogPane
-from console.widgets.painted import Painted
-from engine.runs.protocol import Order
+from console.tui.key_table import Context
+from console.tui.keys import bindings
+from console.tui.painting import Line
+from console.tui.widgets.line_list import LineList
+from console.tui.widgets.log_pane import LogPane
+from console.tui.widgets.painted import Painted
+from console.views import run_details
+from console.views.files import MOST_ENTRIES
+from console.views.run_details import Listing, Usage
+from console.views.run_facts import RunFacts, run_facts
+from environment.runner.protocol import Order
 from state.database import Database
 
 
@@ -123,17 +124,17 @@ class RunScreen(ConsoleScreen):
     def action_relaunch(self) -> None:
         """Relaunch this run."""
         if self._facts is not None:
-            acting.relaunch(self.app, [self._facts.run])
+            runs.relaunch(self.app, [self._facts.run])
 
     def action_stop(self) -> None:
         """Stop this run."""
         if self._facts is not None:
-            acting.stop(self.app, [self._facts.run])
+            runs.stop(self.app, [self._facts.run])
 
     def action_classify(self) -> None:
         """Correct the class of this run's failure."""
         if self._facts is not None:
-            acting.classify(self.app, [self._facts.run])
+            runs.classify(self.app, [self._facts.run])
 
     def action_copy(self) -> None:
         """Copy the path of the run's directory to the terminal's clipboard."""

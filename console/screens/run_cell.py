@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from console.model import wording
-from console.signs import Signs
-from console.theme import Role
+from console.tui.signs import Signs
+from console.tui.theme import Role
+from console.views import wording
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Run
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from console.model import wording
-from console.model.run_facts import RunFacts
-from console.painting import Line, foreign
-from engine.runs.protocol import Order
+from console.tui.painting import Line, foreign
+from console.views import wording
+from console.views.run_facts import RunFacts
+from environment.runner.protocol import Order
 
 # Values under such names are kept off the screen even where a config file holds them in the open.
 _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential|auth")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.model import wording
-from console.model.files import Entry
-from console.model.run_facts import RunFacts
-from console.painting import (
+from console.screens.ruler import ruler
+from console.screens.run_cell import draw_run, outcome_role, outcome_sign, state_role
+from console.tui.painting import (
     Line,
     Piece,
     Pieces,
@@ -19,9 +18,10 @@ from console.painting import (
     spread_fitting,
     width_of,
 )
-from console.screens.ruler import ruler
-from console.screens.run_cell import draw_run, outcome_role, outcome_sign, state_role
-from console.signs import Signs
+from console.tui.signs import Signs
+from console.views import wording
+from console.views.files import Entry
+from console.views.run_facts import RunFacts
 from state.lifecycle import Outcome
 from state.records import Attempt, Submission
 

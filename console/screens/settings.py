@@ -6,16 +6,16 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from console import adjusting
-from console.config_edit import Value
-from console.keys import bindings
 from console.screens import settings_lines
 from console.screens.filtered import FilteredScreen
 from console.screens.rebind import RebindScreen
 from console.screens.settings_lines import Setting
-from console.widgets.line_list import LineList
-from console.widgets.painted import Painted
-from console.widgets.prompt import Prompt
+from console.tui import adjusting
+from console.tui.config_edit import Value
+from console.tui.keys import bindings
+from console.tui.widgets.line_list import LineList
+from console.tui.widgets.painted import Painted
+from console.tui.widgets.prompt import Prompt
 from foundation.problems import Problem
 
 

@@ -6,15 +6,22 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from console.config import REFRESH_CHOICES, Settings
-from console.config_edit import Value
-from console.key_table import TABLE
-from console.keys import shown
-from console.model.filters import words_accept
-from console.painting import Line, Piece, Pieces, fit, foreign, heading
-from console.palettes import PALETTE_NAMES, THEME_NAMES
 from console.screens.help import TITLES
-from console.signs import Signs
+from console.tui.config import REFRESH_CHOICES, Settings
+from console.tui.config_edit import Value
+from console.tui.key_table import TABLE
+from console.tui.keys import shown
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    fit,
+    foreign,
+    heading,
+)
+from console.tui.palettes import PALETTE_NAMES, THEME_NAMES
+from console.tui.signs import Signs
+from console.views.filters import words_accept
 from engine.notifications.calls import TABLE as NOTIFICATIONS
 from engine.notifications.news import Kind
 

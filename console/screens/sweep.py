@@ -7,21 +7,22 @@ from typing import Any
 
 from textual.widget import Widget
 
-from console.keys import bindings
-from console.model import filters, shown_runs
-from console.model.marks import Marks
-from console.model.ordering import BENCHMARK, Order, in_order
-from console.model.sorting import Sorting
-from console.model.sweep_board import BoardRow, SweepBoard, sweep_board
-from console.screens import acting, sweep_lines, sweep_matrix, sweep_table
+from console.actions import runs
+from console.screens import sweep_lines, sweep_matrix, sweep_table
 from console.screens.marked import MarkedScreen
 from console.screens.merged import MergedScreen
 from console.screens.sweep_lines import View
-from console.session import Remembered
-from console.widgets.heading import Heading, TitleClicked
-from console.widgets.line_list import LineList
-from console.widgets.painted import Painted
-from console.widgets.prompt import Prompt
+from console.tui.keys import bindings
+from console.tui.session import Remembered
+from console.tui.widgets.heading import Heading, TitleClicked
+from console.tui.widgets.line_list import LineList
+from console.tui.widgets.painted import Painted
+from console.tui.widgets.prompt import Prompt
+from console.views import filters, shown_runs
+from console.views.marks import Marks
+from console.views.ordering import BENCHMARK, Order, in_order
+from console.views.sorting import Sorting
+from console.views.sweep_board import BoardRow, SweepBoard, sweep_board
 from state.database import Database
 from state.lifecycle import RunState, SweepState
 from state.records import Run
@@ -190,15 +191,15 @@ class SweepScreen(MarkedScreen[int]):
 
     def action_relaunch(self) -> None:
         """Relaunch the marked runs, or the one under the cursor."""
-        acting.relaunch(self.app, self._chosen())
+        runs.relaunch(self.app, self._chosen())
 
     def action_stop(self) -> None:
         """Stop the marked runs, or the one under the cursor."""
-        acting.stop(self.app, self._chosen())
+        runs.stop(self.app, self._chosen())
 
     def action_classify(self) -> None:
         """Correct the class of the marked failures, or of the one under the cursor."""
-        acting.classify(self.app, self._chosen())
+        runs.classify(self.app, self._chosen())
 
     def action_order(self) -> None:
         """Show the competitions and runs in the next order."""

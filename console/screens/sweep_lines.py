@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from console.model import wording
-from console.model.filters import Filter
-from console.model.ordering import BENCHMARK, Order, told
-from console.model.shown_runs import runs_in_matrix
-from console.model.sorting import Sorting
-from console.model.sweep_board import BoardRow, SweepBoard
-from console.painting import Piece, Pieces, cut, foreign, spread, spread_fitting
 from console.screens.run_cell import state_role
-from console.signs import Signs
+from console.tui.painting import (
+    Piece,
+    Pieces,
+    cut,
+    foreign,
+    spread,
+    spread_fitting,
+)
+from console.tui.signs import Signs
+from console.views import wording
+from console.views.filters import Filter
+from console.views.ordering import BENCHMARK, Order, told
+from console.views.shown_runs import runs_in_matrix
+from console.views.sorting import Sorting
+from console.views.sweep_board import BoardRow, SweepBoard
 from engine.scoreboard import Cell
 from state.lifecycle import SweepState
 from state.records import Run, SweepCounts

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from console.model import wording
-from console.model.ordering import Order
-from console.model.shown_runs import runs_of_row
-from console.model.sweep_board import BoardRow, Group, SweepBoard
-from console.painting import Line, Piece, fit, foreign
 from console.screens.run_cell import cell_pieces, draw_run
 from console.screens.sweep_lines import View, cell_text
 from console.screens.titles import Column, titles_line
-from console.signs import Signs
+from console.tui.painting import (
+    Line,
+    Piece,
+    fit,
+    foreign,
+)
+from console.tui.signs import Signs
+from console.views import wording
+from console.views.ordering import Order
+from console.views.shown_runs import runs_of_row
+from console.views.sweep_board import BoardRow, Group, SweepBoard
 from state.records import Run
 
 _MARGIN = 2

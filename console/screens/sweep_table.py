@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from console.model import wording
-from console.model.ordering import Order
-from console.model.shown_runs import rows_of, runs_in_table
-from console.model.sweep_board import BoardRow, SweepBoard
-from console.painting import Line, Pieces, cut, fit, foreign
 from console.screens.run_cell import draw_run
 from console.screens.sweep_lines import View
 from console.screens.titles import Column, titles_line
+from console.tui.painting import (
+    Line,
+    Pieces,
+    cut,
+    fit,
+    foreign,
+)
+from console.views import wording
+from console.views.ordering import Order
+from console.views.shown_runs import rows_of, runs_in_table
+from console.views.sweep_board import BoardRow, SweepBoard
 from state.records import Run
 
 # From this width on it tells how long runs took and have been quiet.

@@ -7,10 +7,15 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from console.model.sorting import By, Sorting
-from console.painting import Line, Piece, Title, fit
-from console.signs import Signs
-from console.theme import Role
+from console.tui.painting import (
+    Line,
+    Piece,
+    Title,
+    fit,
+)
+from console.tui.signs import Signs
+from console.tui.theme import Role
+from console.views.sorting import By, Sorting
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from console.keys import bindings, shown
-from console.painting import Pieces, foreign
 from console.screens.base import ConsoleScreen
-from console.widgets.painted import Painted
+from console.tui.keys import bindings, shown
+from console.tui.painting import Pieces, foreign
+from console.tui.widgets.painted import Painted
 
 _COMMANDS = (
     "mlebench-console prepare -c spaceship-titanic",

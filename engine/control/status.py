@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from engine.places import Places
-from engine.runs import protocol
+from environment.runner import protocol
 from foundation import files, locks
 from foundation.problems import StateProblem
 

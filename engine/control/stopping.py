@@ -10,7 +10,7 @@ from contextlib import suppress
 from engine.control.client import ask
 from engine.control.status import status
 from engine.places import Places
-from engine.runs import protocol
+from environment.runner import protocol
 from foundation import locks
 from foundation.problems import EnvironmentProblem
 from state import database, runs, sweeps

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.images.daemon import find_host, is_podman
 from engine.images.listing import Image, require_image
 from engine.images.recipes import LABEL, Recipe
+from environment.runner.docker.daemon import find_host, is_podman
 from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from engine.images.daemon import telling
 from engine.images.listing import require_image
 from engine.images.recipes import GRADER_IMAGE
-from engine.runs import protocol
-from engine.runs.protocol import AgentEnd, Order
-from engine.runs.runner.docker import creating
-from engine.runs.runner.docker.plans import Plan, Role, plans
+from environment.runner import protocol
+from environment.runner.docker import creating
+from environment.runner.docker.daemon import telling
+from environment.runner.docker.plans import Plan, Role, plans
+from environment.runner.protocol import AgentEnd, Order
 from foundation import files
 
 if TYPE_CHECKING:

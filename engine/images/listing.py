@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from engine.images.daemon import telling
 from engine.images.recipes import LABEL
+from environment.runner.docker.daemon import telling
 from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.rungroups.groups import METADATA
-from engine.runs import protocol
+from environment.runner import protocol
 from foundation.clock import run_group_stamp
 from foundation.files import reading_untrusted, write_json
 from foundation.problems import DataProblem

@@ -6,7 +6,7 @@ import re
 import signal
 from dataclasses import dataclass
 
-from engine.runs.protocol import Exit
+from environment.runner.protocol import Exit
 from state.lifecycle import FailureClass
 from state.transitions import Failure
 

@@ -7,12 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.runs import jsonlines, launching, protocol, reports
+from engine.runs import launching
 from engine.runs.classify import Graded, NoSubmission, Stopped, classify
 from engine.runs.logtail import last_lines
-from engine.runs.protocol import Exit, Handed, Stop
 from engine.runs.redaction import Redaction
-from engine.runs.reports import AgentEnded, AgentStarted, RunReport, SubmissionRefused, SubmissionTaken
+from environment.runner import protocol, reports
+from environment.runner.protocol import Exit, Handed, Stop
+from environment.runner.reports import (
+    AgentEnded,
+    AgentStarted,
+    RunReport,
+    SubmissionRefused,
+    SubmissionTaken,
+)
+from foundation import jsonlines
 from foundation.clock import Clock
 from state import events, runs, submissions, transitions
 from state.database import Database, UnusableState

@@ -20,9 +20,9 @@ from engine.agents import (
 )
 from engine.images.recipes import GRADER_IMAGE
 from engine.layout import dataset_folder
-from engine.runs import protocol, secrets
-from engine.runs.protocol import Handed, Order, Stop
-from engine.runs.runner.process import layout
+from environment.runner import protocol, secrets
+from environment.runner.process import layout
+from environment.runner.protocol import Handed, Order, Stop
 from foundation import files
 from foundation.problems import DataProblem, UsageProblem
 from state.records import Attempt, Run, SweepSpec

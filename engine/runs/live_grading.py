@@ -8,10 +8,10 @@ from pathlib import Path
 from engine.datasets.descriptions import OBFUSCATED
 from engine.grading.child import ChildLimits
 from engine.grading.report import Report
-from engine.runs import protocol
 from engine.runs.launching import edition_named
-from engine.runs.protocol import Order
 from engine.workers import Ended, GradeTask, Limits, Progressed, WorkerPool
+from environment.runner import protocol
+from environment.runner.protocol import Order
 from foundation.clock import Clock
 from foundation.problems import Problem
 from state import runs, submissions, sweeps, transitions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from engine.gpus.leases import lease
+from environment.runner.gpus.leases import lease
 
 _TOLERANCE = 1e-9
 

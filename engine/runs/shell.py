@@ -15,12 +15,19 @@ from competitions.model import Edition
 from competitions.registry import is_own
 from engine.agents import Agent, required_secrets
 from engine.images import GRADER_IMAGE, connect, require_image
-from engine.images.daemon import find_host, is_podman, telling
 from engine.layout import dataset_folder
-from engine.runs import protocol
-from engine.runs.protocol import Order
-from engine.runs.runner.docker import creating
-from engine.runs.runner.docker.plans import AGENT_USER, OUTPUT, READY, Plan, Role, plans
+from environment.runner import protocol
+from environment.runner.docker import creating
+from environment.runner.docker.daemon import find_host, is_podman, telling
+from environment.runner.docker.plans import (
+    AGENT_USER,
+    OUTPUT,
+    READY,
+    Plan,
+    Role,
+    plans,
+)
+from environment.runner.protocol import Order
 from foundation import locks
 from foundation.locks import FileLock
 from foundation.problems import DataProblem, EnvironmentProblem

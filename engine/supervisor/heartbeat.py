@@ -12,8 +12,8 @@ from pathlib import Path
 from engine.control.status import EngineStatus, publish
 from engine.notifications.troubles import full_disks
 from engine.places import Places
-from engine.runs.runner.process import bubblewrap
 from engine.settings import Settings
+from environment.runner.process import bubblewrap
 from foundation.clock import Clock
 
 

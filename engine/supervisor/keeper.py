@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from engine.runs import protocol
+from environment.runner import protocol
 from foundation import locks
 from foundation.clock import Clock
 
@@ -40,7 +40,7 @@ class RunnerKeeper:
         self._started_at = now
         with (self._state_dir / protocol.RUNNER / protocol.RUNNER_LOG).open("ab") as log:
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "engine.runs.runner", f"--state-dir={self._state_dir}"],
+                [sys.executable, "-m", "environment.runner", f"--state-dir={self._state_dir}"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

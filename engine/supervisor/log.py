@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import traceback
 
-from engine.daemon_log import write_log
 from engine.runs.redaction import Redaction
+from foundation.daemon_log import write_log
 from foundation.problems import Problem
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from engine.datasets import DatasetDesk, Room
 from engine.datasets.requests import DatasetRequests
-from engine.gpus import GpuPool, nvidia_reader
 from engine.notifications.notifier import Notifier
 from engine.places import Places
 from engine.runs.intake import Intake
@@ -23,6 +22,7 @@ from engine.supervisor.starting import Starter
 from engine.sweeps.importing import SweepImport
 from engine.sweeps.removing import SweepRemoval
 from engine.workers import WorkerPool
+from environment.runner.gpus import GpuPool, nvidia_reader
 from foundation.clock import Clock
 from state import runs
 from state.database import Database

@@ -8,11 +8,11 @@ from contextlib import suppress
 from engine.control.answers import Answer, RefusedRequest
 from engine.places import Places
 from engine.runs import launching
-from engine.runs.protocol import Stop
 from engine.settings import Settings
 from engine.supervisor.arguments import Arguments
 from engine.sweeps import creating
 from engine.sweeps.launch import refuse_another
+from environment.runner.protocol import Stop
 from foundation.clock import Clock
 from foundation.problems import Problem, UsageProblem
 from state import events, experiments, requests, runs, sweeps, transitions

@@ -6,14 +6,15 @@ import os
 from collections.abc import Callable
 
 from engine.agents import required_secrets
-from engine.gpus import GpuPool, lease
 from engine.places import Places
-from engine.runs import launching, protocol, runtime
-from engine.runs.protocol import Order
+from engine.runs import launching
 from engine.runs.redaction import Redaction
 from engine.runs.scheduling import Demand, Free, choose
 from engine.settings import Settings
 from engine.supervisor.ramp import StartRamp
+from environment.runner import protocol, runtime
+from environment.runner.gpus import GpuPool, lease
+from environment.runner.protocol import Order
 from foundation.clock import Clock
 from foundation.problems import EnvironmentProblem, Problem
 from state import runs, sweeps, transitions

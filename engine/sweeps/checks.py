@@ -16,11 +16,12 @@ from engine.control import EngineStatus
 from engine.datasets import is_ready
 from engine.images import connect, find_image
 from engine.places import Places
-from engine.runs import launching, protocol, runtime
+from engine.runs import launching
 from engine.space import gigabytes
 from engine.sweeps import container_needs
 from engine.sweeps.launch import Launch
 from engine.sweeps.sense import nonsense
+from environment.runner import protocol, runtime
 from foundation.problems import Problem, UsageProblem
 from state.records import SweepSpec
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from engine.agents import Agent
 from engine.images import GRADER_IMAGE, connect, require_image
-from engine.images.daemon import telling
-from engine.runs import protocol
 from environment.proxy import parse_rule
+from environment.runner import protocol
+from environment.runner.docker.daemon import telling
 from foundation.problems import EnvironmentProblem, UsageProblem
 from state.records import SweepSpec
 

@@ -11,13 +11,14 @@ from competitions.task import refuse_excluded
 from engine import datasets as preparation
 from engine.agents import Agent, prepare_launch
 from engine.places import Places
-from engine.runs import launching, protocol, runtime
+from engine.runs import launching
 from engine.settings import Settings
 from engine.space import gigabytes
 from engine.supervisor.arguments import Arguments
 from engine.sweeps import container_needs
 from engine.sweeps.launch import Launch, check_name
 from engine.sweeps.sense import refuse_nonsense
+from environment.runner import protocol, runtime
 from foundation.problems import DataProblem, UsageProblem
 from state import experiments, sweeps
 from state.database import Database

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from engine.runs import runtime
 from engine.runs.launching import edition_named
 from engine.sweeps.launch import Launch
+from environment.runner import runtime
 from foundation.problems import UsageProblem
 
 _MOST_SEEDS = 1000

@@ -17,7 +17,7 @@ from engine.places import Places
 from engine.rungroups import RunGroup, find_groups, read_group
 from engine.rungroups.exporting import copy_file, copy_tree
 from engine.rungroups.groups import METADATA
-from engine.runs import protocol
+from environment.runner import protocol
 from foundation import files
 from foundation.locks import FileLock, is_held
 from foundation.problems import DataProblem

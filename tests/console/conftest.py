@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from console.app import ConsoleApp
-from console.config import Settings
-from console.model.condition import Health
-from console.palettes import DARK
-from console.theme import Palette
+from console.tui.app import ConsoleApp
+from console.tui.config import Settings
+from console.tui.palettes import DARK
+from console.tui.theme import Palette
+from console.views.condition import Health
 from engine.control import Answer
 from engine.control.status import lock_path
 from engine.places import Places

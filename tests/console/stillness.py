@@ -7,8 +7,8 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from console.app import ConsoleApp
-from console.widgets.log_view import LogView
+from console.tui.app import ConsoleApp
+from console.tui.widgets.log_view import LogView
 
 PATIENCE_STEPS = 1500
 _LOOK_SECONDS = 0.1

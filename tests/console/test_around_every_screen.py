@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from console import commands
-from console.app import ConsoleApp
+from console.tui import commands
+from console.tui.app import ConsoleApp
 from engine import control
 from engine.control.status import EngineStatus
 from engine.places import Places
@@ -164,7 +164,7 @@ async def test_no_size_makes_any_screen_fail(opened: OpenDesk) -> None:
 
 
 async def test_an_app_needs_no_terminal_to_refuse_politely(places: Places) -> None:
-    from console.running import run_console
+    from console.tui.running import run_console
 
     with pytest.raises(EnvironmentProblem, match="needs a terminal"):
         run_console(places)

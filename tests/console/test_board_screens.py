@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from console.model.scoreboard import Subject, scoreboard
-from console.model.sorting import Sorting
-from console.painting import cells_of
 from console.screens.board_lines import SORTS, Look, lines, sorted_rows
 from console.screens.run import RunScreen
-from console.signs import UNICODE
+from console.tui.painting import cells_of
+from console.tui.signs import UNICODE
+from console.views.scoreboard import Subject, scoreboard
+from console.views.sorting import Sorting
 from engine.places import Places
 from engine.scoreboard import Row, published_rows
 from engine.scoreboard.imports import FOLDER

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from console.notifying import desktop_sequence
+from console.tui.notifying import desktop_sequence
 from engine.control import EngineStatus
 from engine.notifications.calls import Calls
 from engine.notifications.news import Kind, News

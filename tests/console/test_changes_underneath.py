@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.places import Places
-from engine.runs import protocol
+from environment.runner import protocol
 from state import runs, sweeps
 from state.database import DATABASE_NAME, open_for_writing
 from state.lifecycle import SweepState

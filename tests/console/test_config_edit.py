@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.config_edit import Value, with_value, write_value
+from console.tui.config_edit import Value, with_value, write_value
 from foundation.problems import UsageProblem
 
 FILE = """# mine
@@ -80,7 +80,12 @@ def test_a_link_stays_a_link_and_the_mode_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["console.theme = 'x'\n", "console = { theme = 'x' }\n", "[notifications]\non = [\n 'disk',\n]\n", "["],
+    [
+        "console.theme = 'x'\n",
+        "console = { theme = 'x' }\n",
+        "[notifications]\non = [\n 'disk',\n]\n",
+        "[",
+    ],
 )
 def test_what_is_laid_out_otherwise_is_left_alone_and_told(tmp_path: Path, text: str) -> None:
     config = tmp_path / "config.toml"

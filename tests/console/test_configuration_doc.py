@@ -6,7 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from console.config import read_settings
+from console.tui.config import read_settings
 from engine.notifications.calls import read_calls
 from engine.places import find_places
 from engine.scoreboard.insight import read_prices

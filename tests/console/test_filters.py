@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from console.model import fuzzy
-from console.model.filters import parse, words_accept
+from console.views import fuzzy
+from console.views.filters import parse, words_accept
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Run
 

@@ -10,8 +10,13 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
-from console.model.graded import NOTE_NAME, keep_past, past_of, read_past
-from console.model.offending import rows_behind
+from console.views.graded import (
+    NOTE_NAME,
+    keep_past,
+    past_of,
+    read_past,
+)
+from console.views.offending import rows_behind
 from engine.grading.child import GradeRequest
 from engine.grading.report import Report
 from engine.places import Places
@@ -40,7 +45,7 @@ def graded(monkeypatch: pytest.MonkeyPatch) -> Callable[[Report], list[GradeRequ
             requests.append(request)
             return with_report
 
-        monkeypatch.setattr("console.model.grading.grade_in_child", grade_in_child)
+        monkeypatch.setattr("console.views.grading.grade_in_child", grade_in_child)
         return requests
 
     return answer
@@ -58,7 +63,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[GradeRequest]:
         values: dict[str, Any] = {"score": float(size), "submission_path": request.submission_path}
         return report(**values, edition=request.edition, competition_id=request.competition_id)
 
-    monkeypatch.setattr("console.model.grading.grade_in_child", grade)
+    monkeypatch.setattr("console.views.grading.grade_in_child", grade)
     return taken
 
 
@@ -146,7 +151,7 @@ async def test_the_row_that_breaks_a_rule_is_shown(
     file = tmp_path / "sub.csv"
     file.write_text("id,EAP\na,0.5\nb,often\x1b[2J\nc,0.1\nd,0.2\n")
     refused = report(score=None, outcome="rejected", message="Row 2: EAP 'often' is not a number.")
-    monkeypatch.setattr("console.model.grading.grade_in_child", lambda _request: refused)
+    monkeypatch.setattr("console.views.grading.grade_in_child", lambda _request: refused)
     async with opened(screen="grade") as desk:
         desk.app.ways.to_grade(SPOOKY, str(file))
         await desk.sees("heading  id,EAP", "2  b,often^[[2J", "1  a,0.5", "3  c,0.1", "rejected")

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
-from console import commands
-from console.app import ConsoleApp
-from console.model.composing import Draft, compose
-from console.model.host import host_use
 from console.screens.base import ConsoleScreen
 from console.screens.run import RunScreen
+from console.tui import commands
+from console.tui.app import ConsoleApp
+from console.views.composing import Draft, compose
+from console.views.host import host_use
 from engine.control import EngineStatus
 from engine.control.status import publish
 from engine.places import Places
@@ -195,10 +195,10 @@ async def test_missing_images_are_built_by_key(opened: OpenDesk, monkeypatch: py
         tell("step 1 of 2")
         images.add(recipe.name)
 
-    for module in ("engine.sweeps.checks", "console.model.mending"):
+    for module in ("engine.sweeps.checks", "console.views.mending"):
         monkeypatch.setattr(f"{module}.connect", lambda: None)
         monkeypatch.setattr(f"{module}.find_image", lambda _client, name: name if name in images else None)
-    monkeypatch.setattr("console.model.mending.build", build)
+    monkeypatch.setattr("console.views.mending.build", build)
     async with opened(screen="launch") as desk:
         await desk.press(*"dummy")
         desk.app.screen.query_one("#runtime", Input).value = "docker"

@@ -7,11 +7,6 @@ from pathlib import Path
 import pytest
 from textual.dom import DOMNode
 
-from console.app import ConsoleApp
-from console.config import read_settings
-from console.key_table import TABLE, Key
-from console.keys import KeyTable, shown
-from console.rebinding import rebound
 from console.screens.board import BoardScreen
 from console.screens.classify import ClassifyScreen
 from console.screens.compare import CompareScreen
@@ -31,8 +26,13 @@ from console.screens.run import RunScreen
 from console.screens.settings import SettingsScreen
 from console.screens.sweep import SweepScreen
 from console.screens.welcome import WelcomeScreen
-from console.widgets.line_list import LineList
-from console.widgets.log_view import LogView
+from console.tui.app import ConsoleApp
+from console.tui.config import read_settings
+from console.tui.key_table import TABLE, Key
+from console.tui.keys import KeyTable, shown
+from console.tui.rebinding import rebound
+from console.tui.widgets.line_list import LineList
+from console.tui.widgets.log_view import LogView
 from foundation.problems import UsageProblem
 
 HOLDERS: dict[str, type[DOMNode]] = {

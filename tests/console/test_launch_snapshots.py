@@ -10,11 +10,11 @@ import pytest
 from textual.pilot import Pilot
 
 from competitions import registry
-from console.app import ConsoleApp
-from console.config import Settings
-from console.model.composing import Composed
-from console.palettes import DARK, MONOCHROME
-from console.theme import Palette
+from console.tui.app import ConsoleApp
+from console.tui.config import Settings
+from console.tui.palettes import DARK, MONOCHROME
+from console.tui.theme import Palette
+from console.views.composing import Composed
 from engine.places import Places
 from engine.sweeps.checks import Check, Mend
 from engine.sweeps.forecast import Experience, Forecast, plan

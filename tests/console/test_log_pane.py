@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from console.model.logfile import LogFile
-from console.model.moments import Stretch, read_moment
-from console.model.tally import Tally
+from console.logs.logfile import LogFile
+from console.logs.tally import Tally
 from console.screens.file import FileScreen
 from console.screens.run_config import without_secrets
+from console.views.moments import Stretch, read_moment
 from engine.places import Places
-from engine.runs import protocol
+from environment.runner import protocol
 from foundation.problems import UsageProblem
 from tests.console.conftest import OpenDesk
 from tests.console.world import NOW
@@ -103,7 +103,7 @@ async def test_a_file_of_a_run_is_read_from_its_beginning(opened: OpenDesk, plac
 
 
 def test_counting_in_slices_counts_everything_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.model.tally._SLICE", 100)
+    monkeypatch.setattr("console.logs.tally._SLICE", 100)
     path = tmp_path / "run.log"
     path.write_text("".join(f"line {number}\n" for number in range(500)))
     file, lines, hits = LogFile(path), Tally(), Tally(re.compile(rb"line \d*7$", re.MULTILINE))

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from console.model.logfile import LogFile, LogLine
-from console.model.logpage import Page
-from console.model.logpager import ERRORS, LogPager, _pause_after
+from console.logs.logfile import LogFile, LogLine
+from console.logs.logpage import Page
+from console.logs.logpager import ERRORS, LogPager, _pause_after
 
 HEIGHT = 10
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model.logpage import Page
-from console.model.logpager import LogPager
-from console.model.merged import MergedLog, Source
+from console.logs.logpage import Page
+from console.logs.logpager import LogPager
+from console.logs.merged import MergedLog, Source
 from environment.capped_log import CUT_MARK
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from console.model.logpager import ERRORS
-from console.model.needles import Needle, needle_of
+from console.logs.logpager import ERRORS
+from console.logs.needles import Needle, needle_of
 
 PATTERNS = [
     rb"foo",

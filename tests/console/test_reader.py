@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from console.model import reader as reader_module
-from console.model.condition import Condition, Health
-from console.model.reader import Reader
+from console.views import reader as reader_module
+from console.views.condition import Condition, Health
+from console.views.reader import Reader
 from engine.places import Places
 from foundation.problems import Problem, StateProblem
 from state import sweeps

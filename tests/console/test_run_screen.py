@@ -6,7 +6,7 @@ from typing import Any
 
 from console.screens.run import RunScreen
 from engine.places import Places
-from engine.runs import protocol
+from environment.runner import protocol
 from tests.console.conftest import OpenDesk
 
 SWEEP = "sweep:aide-o3-lite"

@@ -9,8 +9,13 @@ import pytest
 
 from console.screens.board import BoardScreen
 from console.screens.sweep import SweepScreen
-from console.session import NOTE_NAME, Session, read_session, write_session
-from console.widgets.line_list import LineList
+from console.tui.session import (
+    NOTE_NAME,
+    Session,
+    read_session,
+    write_session,
+)
+from console.tui.widgets.line_list import LineList
 from engine.places import Places
 from tests.console import worlds
 from tests.console.conftest import OpenDesk

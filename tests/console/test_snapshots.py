@@ -9,11 +9,17 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from console.app import ConsoleApp
-from console.config import Settings
-from console.model.condition import Health
-from console.palettes import ANSI, CONTRAST, DARK, LIGHT, MONOCHROME
-from console.theme import Palette
+from console.tui.app import ConsoleApp
+from console.tui.config import Settings
+from console.tui.palettes import (
+    ANSI,
+    CONTRAST,
+    DARK,
+    LIGHT,
+    MONOCHROME,
+)
+from console.tui.theme import Palette
+from console.views.condition import Health
 from engine.control.status import lock_path
 from engine.places import Places
 from foundation.locks import FileLock

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from competitions import registry
-from console.model.ordering import Order, in_order
-from console.model.sorting import Sorting
-from console.model.sweep_board import sweep_board
-from console.widgets.line_list import LineList
+from console.tui.widgets.line_list import LineList
+from console.views.ordering import Order, in_order
+from console.views.sorting import Sorting
+from console.views.sweep_board import sweep_board
 from engine.places import Places
 from state.lifecycle import RunState
 from tests.console import worlds

@@ -6,9 +6,14 @@ from dataclasses import fields
 
 import pytest
 
-from console.palettes import CONTRAST, DARK, LIGHT, PALETTES
-from console.signs import ASCII, UNICODE, Signs
-from console.theme import Colours, Palette
+from console.tui.palettes import (
+    CONTRAST,
+    DARK,
+    LIGHT,
+    PALETTES,
+)
+from console.tui.signs import ASCII, UNICODE, Signs
+from console.tui.theme import Colours, Palette
 
 # WCAG: 4.5 for text, 3 for what is large or only marks; 7 is the enhanced level.
 _READ = ("text", "dim", "accent", "gold", "silver", "bronze", "good", "running", "warn", "bad")

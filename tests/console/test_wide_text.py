@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from console.painting import fit, foreign
+from console.tui.painting import fit, foreign
 from engine.places import Places
 from state.lifecycle import FailureClass
 from tests.console import worlds

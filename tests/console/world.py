@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.control.status import EngineStatus, publish
 from engine.places import Places
-from engine.runs import protocol
+from environment.runner import protocol
 from state import datasets, runs, submissions, sweeps, transitions
 from state.database import Database
 from state.dataset_records import DatasetState, StepState

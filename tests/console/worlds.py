@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from competitions import registry
-from console.model.graded import Past, keep_past
+from console.views.graded import Past, keep_past
 from engine.datasets.sources import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
 from engine.places import Places
 from engine.scoreboard.grading_reports import About

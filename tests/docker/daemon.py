@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from engine.images import connect
-from engine.runs.runner import processes
-from engine.runs.runner.docker.host import LABEL_STATE
+from environment.runner import processes
+from environment.runner.docker.host import LABEL_STATE
 from foundation.problems import Problem
 from tests.engine.harness import eventually
 

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from engine.images import connect
-from engine.runs import protocol, secrets
-from engine.runs.runner.docker.creating import ensure_way_out, remove_way_out
-from engine.runs.runner.docker.host import LABEL_STATE, DockerHost
+from environment.runner import protocol, secrets
+from environment.runner.docker.creating import ensure_way_out, remove_way_out
+from environment.runner.docker.host import LABEL_STATE, DockerHost
 from foundation import locks
 from state.records import Run
 from tests.engine.harness import Harness, eventually

@@ -14,7 +14,7 @@ import pytest
 
 from engine.agents import find_agents, own_agents_folder
 from engine.images import build, connect, recipes_for
-from engine.runs import protocol
+from environment.runner import protocol
 from state.lifecycle import Outcome
 from tests.docker.conftest import SETTINGS
 from tests.docker.harness import DockerHarness, serving

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from engine.images import connect
-from engine.runs import protocol
-from engine.runs.runner.docker.host import LABEL_STATE
+from environment.runner import protocol
+from environment.runner.docker.host import LABEL_STATE
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Run
 from tests.docker.daemon import kill_and_restart_the_daemon

@@ -11,8 +11,8 @@ from competitions import registry
 from competitions.descriptions import obfuscated_description
 from engine import prepare_competition
 from engine.places import Places
-from engine.runs import protocol
 from environment import __path__ as environment_path
+from environment.runner import protocol
 from state.lifecycle import RunState
 from tests.docker.conftest import having_the_daemon
 from tests.docker.harness import DockerHarness

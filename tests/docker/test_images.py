@@ -14,8 +14,8 @@ import pytest
 
 from engine.images import build, check, connect, find_image
 from engine.images.recipes import Recipe
-from engine.runs.runner.docker import creating
-from engine.runs.runner.docker.plans import Plan
+from environment.runner.docker import creating
+from environment.runner.docker.plans import Plan
 from foundation.problems import EnvironmentProblem
 from tests.docker.conftest import BASE_IMAGE, SETTINGS, having_the_daemon
 

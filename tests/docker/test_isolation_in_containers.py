@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from engine.images import connect
-from engine.runs import protocol
 from engine.runs.logtail import last_lines
 from environment.capped_log import CUT_MARK
+from environment.runner import protocol
 from state.lifecycle import FailureClass, Outcome
 from state.records import Run
 from tests.docker.harness import PROBE, DockerHarness, serving

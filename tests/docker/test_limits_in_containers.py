@@ -6,7 +6,7 @@ import pytest
 from docker.errors import APIError
 
 from engine.images import connect
-from engine.runs import protocol
+from environment.runner import protocol
 from foundation.problems import Problem
 from state.lifecycle import FailureClass, Outcome
 from tests.docker.conftest import BASE_IMAGE

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from engine.agents import own_agents_folder
-from engine.runs import protocol
+from environment.runner import protocol
 from foundation.problems import Problem
 from state.lifecycle import FailureClass, Outcome, RunState
 from tests.docker.harness import DockerHarness

@@ -19,7 +19,7 @@ from engine.control.status import lock_path
 from engine.demo import DEMO_COMPETITIONS, authors, cactus, conductors, generate, insults, spaceship
 from engine.images import connect
 from engine.places import Places
-from engine.runs import protocol
+from environment.runner import protocol
 from state.lifecycle import FailureClass, RunState
 from state.records import Run
 from tests.docker.conftest import BASE_IMAGE, having_the_daemon

@@ -9,7 +9,7 @@ from pathlib import Path
 from engine import control
 from engine.control.status import lock_path
 from engine.places import Places
-from engine.runs.runner import processes
+from environment.runner import processes
 from foundation import locks
 from state.lifecycle import Outcome, RunState
 from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually

@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 from engine import control
 from engine.control.status import lock_path
 from engine.places import Places
-from engine.runs import protocol
-from engine.runs.runner import processes
+from environment.runner import processes, protocol
 from foundation import locks
 from state import database, events, runs
 from state.records import Attempt, Run

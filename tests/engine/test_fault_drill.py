@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.runs import protocol
-from engine.runs.runner import processes
+from environment.runner import processes, protocol
 from foundation import locks
 from state import database, submissions
 from state.lifecycle import FailureClass, Outcome, RunState

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.runs import protocol, secrets
 from environment.redaction import MARK
+from environment.runner import protocol, secrets
 from foundation.problems import EnvironmentProblem
 from state import database, events
 from state.lifecycle import FailureClass, Outcome, RunState

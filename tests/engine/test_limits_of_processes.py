@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from engine.runs import protocol
+from environment.runner import protocol
 from state.lifecycle import FailureClass, RunState
 from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually, lines
 

@@ -10,10 +10,10 @@ from competitions import registry
 from competitions.descriptions import obfuscated_description
 from engine.agents import get_agent, own_agents_folder, wants_obfuscated
 from engine.places import Places
-from engine.runs import protocol
-from engine.runs.protocol import Order
 from engine.sweeps.form import LaunchForm, form_of, resolve
 from environment import __path__ as environment_path
+from environment.runner import protocol
+from environment.runner.protocol import Order
 from state import database, submissions
 from state.lifecycle import RunState
 from state.records import Run

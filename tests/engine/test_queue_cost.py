@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.gpus import GpuPool, RecordedReader
 from engine.places import Places
 from engine.runs.redaction import Redaction
 from engine.settings import Settings
 from engine.supervisor.starting import Starter
+from environment.runner.gpus import GpuPool, RecordedReader
 from state import database, datasets, runs
 from state.dataset_records import DatasetState
 from state.records import SweepSpec

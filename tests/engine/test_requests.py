@@ -13,10 +13,10 @@ from engine.control import Answer, RefusedRequest
 from engine.datasets import DatasetDesk, Room
 from engine.datasets.requests import DatasetRequests
 from engine.places import Places
-from engine.runs import protocol
 from engine.settings import Settings
 from engine.supervisor.requests import RequestDesk
 from engine.workers import WorkerPool
+from environment.runner import protocol
 from foundation.clock import SystemClock
 from state import database, datasets, events, experiments, requests, runs, sweeps, transitions
 from state.database import Database

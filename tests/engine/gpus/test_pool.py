@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from engine.gpus import Gpu, GpuPool, RecordedReader, lease, nvidia_reader
+from environment.runner.gpus import (
+    Gpu,
+    GpuPool,
+    RecordedReader,
+    lease,
+    nvidia_reader,
+)
 from tests.clocks import HandClock
 
 GPUS = tuple(Gpu(f"GPU-{letter}", "A10", 24 << 30, None, None) for letter in "ab")

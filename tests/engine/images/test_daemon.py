@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from engine.images import daemon
 from engine.images.building import find_builder
-from engine.images.daemon import find_host, is_podman
+from environment.runner.docker import daemon
+from environment.runner.docker.daemon import find_host, is_podman
 from foundation.problems import EnvironmentProblem
 
 TAKES_SECRETS = "#!/bin/sh\necho '  --secret id=...'\n"

@@ -6,8 +6,8 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from engine.runs import protocol
-from engine.runs.protocol import Order
+from environment.runner import protocol
+from environment.runner.protocol import Order
 
 _USUAL = Order(
     version=protocol.VERSION,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.runs.classify import Graded, NoSubmission, Stopped, Verdict, classify
-from engine.runs.protocol import Exit
+from environment.runner.protocol import Exit
 from state.lifecycle import FailureClass
 from state.transitions import Failure
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.runs.runner.disk import DiskMeter, disk_usage
-from engine.runs.runner.sandbox import Unreachable
+from environment.runner.disk import DiskMeter, disk_usage
+from environment.runner.sandbox import Unreachable
 from tests.engine.harness import eventually
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from competitions.registry import OWN_VARIABLE
-from engine.runs import protocol
-from engine.runs.runner.docker.plans import Bind, Role, plans
 from environment import __path__ as environment_path
+from environment.runner import protocol
+from environment.runner.docker.plans import Bind, Role, plans
 from tests.engine.runs.test_docker_sandbox import order
 
 

@@ -12,12 +12,12 @@ import pytest
 import requests
 from docker.errors import APIError
 
-from engine.runs import protocol
-from engine.runs.protocol import Order
-from engine.runs.runner.docker.host import LABEL_ATTEMPT, LABEL_ROLE, DockerHost
-from engine.runs.runner.docker.plans import READY
-from engine.runs.runner.docker.sandbox import START_TRIES, DockerSandbox
-from engine.runs.runner.sandbox import Sight, Unreachable
+from environment.runner import protocol
+from environment.runner.docker.host import LABEL_ATTEMPT, LABEL_ROLE, DockerHost
+from environment.runner.docker.plans import READY
+from environment.runner.docker.sandbox import START_TRIES, DockerSandbox
+from environment.runner.protocol import Order
+from environment.runner.sandbox import Sight, Unreachable
 from tests.engine.runs.orders import order_with
 
 

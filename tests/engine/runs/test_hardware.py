@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from engine.gpus import Gpu, RecordedReader
-from engine.runs.runner import hardware
+from environment.runner import hardware
+from environment.runner.gpus import Gpu, RecordedReader
 from state.records import Hardware
 
 A10 = Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None)

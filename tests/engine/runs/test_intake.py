@@ -7,12 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from engine.runs import jsonlines, protocol, reports
 from engine.runs.intake import Intake
 from engine.runs.launching import inbox_file
-from engine.runs.protocol import Exit, Handed
 from engine.runs.redaction import Redaction
-from engine.runs.reports import AgentEnded, AgentStarted, Collected, SubmissionTaken
+from environment.runner import protocol, reports
+from environment.runner.protocol import Exit, Handed
+from environment.runner.reports import (
+    AgentEnded,
+    AgentStarted,
+    Collected,
+    SubmissionTaken,
+)
+from foundation import jsonlines
 from state import database, runs, submissions, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome, RunState

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.runs import protocol
 from engine.runs.classify import Graded, classify
-from engine.runs.protocol import Exit
-from engine.runs.runner.limits import LimitWatch
-from engine.runs.runner.usage import Measured
+from environment.runner import protocol
+from environment.runner.limits import LimitWatch
+from environment.runner.protocol import Exit
+from environment.runner.usage import Measured
 from state.lifecycle import FailureClass
 from state.transitions import Failure
 from tests.engine.runs.orders import order_with

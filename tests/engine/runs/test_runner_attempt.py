@@ -12,12 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from engine.gpus import Gpu, RecordedReader
-from engine.runs import protocol
-from engine.runs.protocol import Exit, Order, Started, Stop
-from engine.runs.runner import processes
-from engine.runs.runner.attempt import RunnerAttempt, Stage
-from engine.runs.runner.process.sandbox import ProcessSandbox
+from environment.runner import processes, protocol
+from environment.runner.attempt import RunnerAttempt, Stage
+from environment.runner.gpus import Gpu, RecordedReader
+from environment.runner.process.sandbox import ProcessSandbox
+from environment.runner.protocol import (
+    Exit,
+    Order,
+    Started,
+    Stop,
+)
 from foundation import locks
 from foundation.clock import SystemClock
 from tests.engine.harness import eventually, lines

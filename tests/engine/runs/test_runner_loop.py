@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.gpus import RecordedReader
-from engine.runs import protocol
-from engine.runs.protocol import Exit, Handed
-from engine.runs.runner.loop import Runner
+from environment.runner import protocol
+from environment.runner.gpus import RecordedReader
+from environment.runner.loop import Runner
+from environment.runner.protocol import Exit, Handed
 from tests.clocks import HandClock
 
 

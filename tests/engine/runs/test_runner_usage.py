@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from engine.gpus import Gpu
-from engine.runs.runner import network, processes
-from engine.runs.runner.usage import UsageMeter
+from environment.runner import network, processes
+from environment.runner.gpus import Gpu
+from environment.runner.usage import UsageMeter
 
 GPUS = (
     Gpu("GPU-a", "A100", 80, 30, 90),

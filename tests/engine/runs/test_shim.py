@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.runs import protocol
 from engine.runs.logtail import last_lines
-from engine.runs.protocol import AgentEnd, Order, Started
-from engine.runs.runner.process.shim import EXIT_CLAIMED
 from environment.capped_log import CUT_MARK
+from environment.runner import protocol
+from environment.runner.process.shim import EXIT_CLAIMED
+from environment.runner.protocol import AgentEnd, Order, Started
 from tests.engine.harness import COMPETITION
 from tests.engine.runs.orders import order_with
 
@@ -39,7 +39,7 @@ def run(folder: Path, order: Order, script: str) -> subprocess.CompletedProcess[
     (Path(order.agent_folder) / "start.sh").write_text(script)
     protocol.write(folder / protocol.ORDER, order)
     return subprocess.run(
-        [sys.executable, "-I", "-m", "engine.runs.runner.process.shim", str(folder)],
+        [sys.executable, "-I", "-m", "environment.runner.process.shim", str(folder)],
         capture_output=True,
         check=False,
         env={**os.environ, "SECRET_OF_THE_ENGINE": "x"},

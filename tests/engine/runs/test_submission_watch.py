@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.runs import protocol
-from engine.runs.runner.submissions import SubmissionWatch
+from environment.runner import protocol
+from environment.runner.submissions import SubmissionWatch
 from foundation.problems import DataProblem
 
 

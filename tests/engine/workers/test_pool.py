@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from engine.grading.report import Report
-from engine.runs.runner import processes
 from engine.workers import Ended, GradeTask, Limits, PrepareTask, Progressed, Task, WorkerPool
+from environment.runner import processes
 from tests.engine.harness import COMPETITION, eventually
 
 

@@ -1,0 +1,1 @@
+"""One reader of agents' logs for the log view and for `runs logs`."""

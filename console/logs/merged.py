@@ -1,0 +1,188 @@
+"""Several runs' logs as one, in the order in which they were printed: a log like any other, however large they are.
+
+It is put together from their time indexes; no line is read before it is seen, and what is there stays where it is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from console.logs.logbytes import Stretch
+from console.logs.logfile import Label, LogFile
+from environment.runlog import LogTimes
+from environment.runner import protocol
+from state import runs
+from state.database import Database
+
+
+@dataclass(frozen=True)
+class Source:
+    """One run's log; `label` names the run."""
+
+    label: str
+    log: Path
+
+
+@dataclass(frozen=True, order=True)
+class _Chunk:
+    """What one log printed in a second: bytes `start` to `end` of it; the moment is 0 where it is not known."""
+
+    moment: float
+    source: int
+    start: int
+    end: int
+
+
+def sources(database: Database, run_ids: Sequence[int]) -> tuple[Source, ...]:
+    """Where the logs of the runs' latest attempts lie; runs that never started have none."""
+    found = []
+    for run_id in run_ids:
+        run, attempt = runs.get(database, run_id), runs.latest_attempt(database, run_id)
+        if attempt is not None:
+            log = database.path.parent / attempt.directory / protocol.LOG
+            found.append(Source(f"{run.competition_id} s{run.seed}", log))
+    return tuple(found)
+
+
+class MergedLog(LogFile):
+    """Logs merged by time; each line knows whose it is."""
+
+    def __init__(self, logs: Sequence[Source]) -> None:
+        self._logs = tuple(_Growing(place, each) for place, each in enumerate(logs))
+        self._owners: list[int] = []
+        self._offsets: list[int] = []
+        self._moments: list[float] = []
+        super().__init__(Path("merged"))
+
+    def refresh(self) -> bool:
+        """Put behind what is there what the logs have printed since, in its order."""
+        lost = [log.refresh() for log in self._logs]
+        if any(lost):
+            self._clear()
+            for log in self._logs:
+                log.rewind()
+        before, stretches = self.end, list(self._stretches)
+        end = before
+        for chunk in sorted(chunk for log in self._logs for chunk in log.take()):
+            if chunk.moment:
+                self._offsets.append(end)
+                # Where one log was read a moment later than another, its second is already over.
+                self._moments.append(max(chunk.moment, self._moments[-1] if self._moments else 0.0))
+            for stretch in self._logs[chunk.source].stretches(chunk.start, chunk.end, end):
+                if stretches and stretches[-1].is_continued_by(stretch):
+                    stretches[-1] = replace(stretches[-1], end=stretch.end)
+                else:
+                    stretches.append(stretch)
+                    self._owners.append(chunk.source)
+                end = stretch.end
+        self._set(stretches)
+        return end != before
+
+    def close(self) -> None:
+        """Let go of the files."""
+        for log in self._logs:
+            log.close()
+        self._clear()
+
+    def label_of(self, position: int) -> Label | None:
+        """Whose the line at a position is."""
+        place = bisect_right(self._starts, position) - 1
+        if place < 0:
+            return None
+        return Label(self._owners[place], self._logs[self._owners[place]].label)
+
+    def times(self) -> LogTimes:
+        """When what was printed."""
+        return LogTimes(tuple(self._offsets), tuple(self._moments))
+
+    def _clear(self) -> None:
+        self._set([])
+        self._owners.clear()
+        self._offsets.clear()
+        self._moments.clear()
+
+
+class _Growing:
+    """One of the logs: what of its whole lines has not been taken yet, by the second."""
+
+    def __init__(self, place: int, source: Source) -> None:
+        self.label = source.label
+        self._place = place
+        self._path = source.log
+        self._file: LogFile | None = None
+        self._known: frozenset[Path] = frozenset()
+        self._index = b""
+        self._index_read = 0
+        self._pairs: deque[tuple[int, float]] = deque()
+        self._taken = 0
+        self._moment = 0.0
+
+    def refresh(self) -> bool:
+        """Look how long the log is now; tell whether a part that was there is gone."""
+        with suppress(OSError):  # it can't be read now; the others go on
+            if self._file is None:
+                self._file = LogFile(self._path)
+            self._file.refresh()
+            self._read_index()
+        known = frozenset() if self._file is None else self._file.paths
+        lost = not self._known <= known
+        self._known = known
+        return lost
+
+    def take(self) -> Iterator[_Chunk]:
+        """What is new, as far as its lines are whole."""
+        file = self._file
+        if file is None or file.end <= self._taken:
+            return
+        # A last line that is not whole yet would be joined with another log's next one.
+        last = file.backward(file.end, 1)
+        end = file.end if last and last[0].is_whole else last[0].start if last else 0
+        while self._pairs and self._pairs[0][0] < end:
+            offset, moment = self._pairs.popleft()
+            # The index tells bytes; a line that was printed in two seconds belongs to the first.
+            yield from self._up_to(file.line_after(offset))
+            self._moment = moment
+        yield from self._up_to(end)
+
+    def _up_to(self, end: int) -> Iterator[_Chunk]:
+        if end > self._taken:
+            yield _Chunk(self._moment, self._place, self._taken, end)
+            self._taken = end
+
+    def stretches(self, start: int, end: int, position: int) -> Iterator[Stretch]:
+        """Where these bytes lie, as a stretch of another log from a position on."""
+        for stretch in self._file.within(start, end) if self._file is not None else ():
+            length = stretch.end - stretch.start
+            yield Stretch(stretch.descriptor, position, position + length, stretch.at)
+            position += length
+
+    def rewind(self) -> None:
+        """Begin from the log's beginning again."""
+        self._index, self._index_read, self._taken, self._moment = b"", 0, 0, 0.0
+        self._pairs.clear()
+        with suppress(OSError):
+            self._read_index()
+
+    def close(self) -> None:
+        """Let go of the log."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _read_index(self) -> None:
+        index = self._path.with_suffix(".times")
+        if not index.exists():
+            return
+        with index.open("rb") as stream:
+            stream.seek(self._index_read)
+            new = stream.read()
+        self._index_read += len(new)
+        *lines, self._index = (self._index + new).split(b"\n")
+        for line in lines:
+            offset, moment = line.split()
+            self._pairs.append((int(offset), float(moment)))

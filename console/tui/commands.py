@@ -1,0 +1,131 @@
+"""The words of the `:` command line and of the palette, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.tui.palettes import THEME_NAMES
+from foundation.problems import Problem, UsageProblem
+
+if TYPE_CHECKING:
+    from console.tui.app import ConsoleApp
+
+Does = Callable[["ConsoleApp", list[str]], None]
+
+
+@dataclass(frozen=True)
+class Command:
+    """One word, what may follow it, and what it does."""
+
+    name: str
+    takes: str
+    help: str
+    does: Does
+    needs: int = 0
+
+
+def _go(mode: str) -> Does:
+    return lambda app, _words: app.ways.to(mode)
+
+
+def _sweep(app: ConsoleApp, words: list[str]) -> None:
+    app.ways.to_sweep(words[0] if words else None)
+
+
+def _run(app: ConsoleApp, words: list[str]) -> None:
+    if not words[0].isdigit():
+        raise UsageProblem(f"'{words[0]}' is not the number of a run")
+    app.ways.to_run(int(words[0]))
+
+
+def _grade(app: ConsoleApp, words: list[str]) -> None:
+    app.ways.to_grade(words[0] if words else "", " ".join(words[1:]))
+
+
+def _theme(app: ConsoleApp, words: list[str]) -> None:
+    from console.tui import adjusting
+
+    adjusting.choose_palette(app, words[0])
+
+
+def _sweep_state(kind: str) -> Does:
+    return lambda app, words: app.errands.ask(f"sweep.{kind}", {"sweep_id": words[0]})
+
+
+def _concurrency(app: ConsoleApp, words: list[str]) -> None:
+    if not words[1].isdigit():
+        raise UsageProblem(f"'{words[1]}' is not a number of runs")
+    app.errands.ask("sweep.concurrency", {"sweep_id": words[0], "value": int(words[1])})
+
+
+def _start_engine(app: ConsoleApp, _words: list[str]) -> None:
+    app.errands.start_engine()
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("overview", "", "Is everything all right?", _go("overview")),
+    Command("sweep", "[SWEEP]", "Competitions and seeds of a sweep", _sweep),
+    Command("run", "NUMBER", "One run: log, timeline, submissions", _run, needs=1),
+    Command("data", "", "Datasets and how far they are", _go("data")),
+    Command("grade", "[COMPETITION [FILE]]", "Grade one submission file", _grade),
+    Command("board", "", "Scoreboard beside the published rows", _go("board")),
+    Command("host", "", "The machine, and who uses what of it", _go("host")),
+    Command("launch", "", "Compose and launch a sweep", _go("launch")),
+    Command("events", "", "Everything that happened", _go("events")),
+    Command("settings", "", "Looks, notifications and keys", _go("settings")),
+    Command("pause", "SWEEP", "Start no more runs of a sweep", _sweep_state("pause"), needs=1),
+    Command("resume", "SWEEP", "Start runs of a sweep again", _sweep_state("resume"), needs=1),
+    Command("concurrency", "SWEEP N", "How many runs of a sweep may be live at once", _concurrency, needs=2),
+    Command("theme", "|".join(THEME_NAMES), "Change the theme", _theme, needs=1),
+    Command("engine", "", "Start the engine if it is not running", _start_engine),
+    Command("help", "", "The keys of this screen", lambda app, _words: app.action_help()),
+    Command("quit", "", "Close the console; the engine goes on", lambda app, _words: app.action_leave()),
+)
+_ALIASES = {
+    "q": "quit",
+    "q!": "quit",
+    "sweeps": "sweep",
+    "datasets": "data",
+    "scoreboard": "board",
+    "h": "help",
+}
+
+
+def execute(app: ConsoleApp, text: str) -> None:
+    """Do what a command line says, or tell why not; an unambiguous beginning of a word is enough."""
+    try:
+        _execute(app, text)
+    except Problem as problem:
+        app.say(str(problem), bad=True)
+
+
+def _execute(app: ConsoleApp, text: str) -> None:
+    name, *words = text.split()
+    command = _find(_ALIASES.get(name, name))
+    if len(words) < command.needs:
+        raise UsageProblem(f":{command.name} needs {command.takes}")
+    command.does(app, words)
+
+
+def completions(sweeps: tuple[str, ...], competitions: tuple[str, ...]) -> list[str]:
+    """Everything that the command line can complete to."""
+    taking = [f"{name} {sweep}" for name in ("sweep", "pause", "resume", "concurrency") for sweep in sweeps]
+    return [
+        *(command.name for command in COMMANDS),
+        *(f"theme {name}" for name in THEME_NAMES),
+        *taking,
+        *(f"grade {competition}" for competition in competitions),
+    ]
+
+
+def _find(name: str) -> Command:
+    found = [command for command in COMMANDS if command.name == name] or [
+        command for command in COMMANDS if command.name.startswith(name)
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageProblem(f":{name} could be {', '.join(command.name for command in found)}")
+    raise UsageProblem(f"there is no command :{name}", "", "? lists the keys, Ctrl+P all commands.")

@@ -1,0 +1,189 @@
+"""Lines as data: pieces of text in roles, fitted to cells, and how they become what Textual draws."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from console.sanitize import PLAIN, Look, Span, plain
+from console.tui.signs import Signs
+from console.tui.theme import Palette, Role
+
+Piece = tuple[str, Role]
+Pieces = tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Title:
+    """Where the name of a column stands, and what a click on it sorts by."""
+
+    begin: int
+    end: int
+    by: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a list.
+
+    Attributes:
+        key: what the line is about; the cursor and marks stay with it.
+        cells: from where to where the columns go that the cursor may choose among.
+        selectable: whether the cursor may stand on it.
+        titles: the names of columns that sort, if this is the line over them.
+    """
+
+    pieces: Pieces = ()
+    key: Hashable = None
+    cells: tuple[tuple[int, int], ...] = ()
+    selectable: bool = False
+    titles: tuple[Title, ...] = ()
+
+    def title_at(self, place: int) -> str:
+        """What a click there sorts by; nothing if empty."""
+        return next((title.by for title in self.titles if title.begin <= place < title.end), "")
+
+
+def fit(text: str, width: int, *, right: bool = False, ellipsis: str = "…") -> str:
+    """Make our own text exactly `width` cells wide, cut with an ellipsis."""
+    if width <= 0:
+        return ""
+    length = cell_len(text)
+    if length > width:
+        return set_cell_size(text, width - 1) + ellipsis
+    return " " * (width - length) + text if right else text + " " * (width - length)
+
+
+def foreign(text: str, width: int, *, ellipsis: str = "…") -> str:
+    """Make one line of foreign text harmless and exactly `width` cells wide."""
+    return fit(plain(text.replace("\n", " "), limit=4 * max(1, width)), width, ellipsis=ellipsis)
+
+
+def width_of(pieces: Iterable[Piece]) -> int:
+    """How many cells pieces take."""
+    return sum(cell_len(text) for text, _role in pieces)
+
+
+def spread(left: Pieces, right: Pieces, width: int) -> Pieces:
+    """Put pieces to both ends of a line; where there is no room, the left ones are cut."""
+    room = width - width_of(right)
+    if room < 1:
+        return cut(right, width)
+    left = cut(left, room - 1)
+    return (*left, (" " * (room - width_of(left)), "text"), *right)
+
+
+def spread_fitting(lefts: Sequence[Pieces], rights: Sequence[Pieces], width: int) -> Pieces:
+    """Put pieces to both ends of a line in the longest forms that fit; forms are given longest first.
+
+    The left end is shortened before the right one; only where even the shortest forms are too long is cut.
+    """
+    for right in rights:
+        for left in lefts:
+            if width_of(left) + width_of(right) < width:
+                return spread(left, right, width)
+    return spread(lefts[-1], rights[-1], width)
+
+
+def fitting(forms: Sequence[Pieces], width: int) -> Pieces:
+    """The longest form of a line that fits a width; the last one is cut if need be."""
+    return next((form for form in forms if width_of(form) <= width), cut(forms[-1], width))
+
+
+def joined(groups: Iterable[Pieces], between: Piece, width: int) -> Pieces:
+    """Put groups of pieces beside one another as far as they fit; one that does not is left out as a whole."""
+    made: Pieces = ()
+    for group in groups:
+        longer = (*made, between, *group) if made else group
+        if width_of(longer) <= width:
+            made = longer
+    return made
+
+
+def cut(pieces: Pieces, width: int) -> Pieces:
+    """Leave out what goes beyond a width."""
+    kept: list[Piece] = []
+    for text, role in pieces:
+        length = cell_len(text)
+        if length > width:
+            if width > 0:
+                kept.append((set_cell_size(text, width), role))
+            break
+        kept.append((text, role))
+        width -= length
+    return tuple(kept)
+
+
+def heading(title: str, width: int, signs: Signs, *, note: str = "") -> Pieces:
+    """A rule with a title in it, the one frame that a part of a screen has."""
+    before: Pieces = ((f" {signs.rule}{signs.rule} ", "faint"), (title, "dim"), (" ", "faint"))
+    after: Pieces = ((f" {note} ", "dim"),) if note else ()
+    room = width - width_of(before) - width_of(after) - 1
+    return (*before, (signs.rule * max(0, room), "faint"), *after)
+
+
+def bar(share: float, width: int, signs: Signs) -> tuple[str, str]:
+    """A bar in eighths of a cell: its full part and its empty part."""
+    share = min(1.0, max(0.0, share))
+    parts = len(signs.bar_parts)
+    eighths = int(share * width * parts)
+    full, rest = divmod(eighths, parts)
+    drawn = signs.bar_full * full + (signs.bar_parts[rest] if rest else "")
+    return drawn, signs.bar_empty * (width - len(drawn))
+
+
+def strip(pieces: Sequence[Piece], width: int, palette: Palette, *, raised: bool = False) -> Strip:
+    """Draw pieces on a line of a width, on the ground of the screen or of a box that is raised over it."""
+    base = palette.raised if raised else palette.base
+    segments = [Segment(text, base + palette.style(role)) for text, role in pieces]
+    return Strip(segments).adjust_cell_length(width, base)
+
+
+def overlaid(drawn: Strip, style: Style) -> Strip:
+    """Lay a style over everything that is drawn, as the cursor does."""
+    return Strip(
+        [Segment(text, (under or Style()) + style) for text, under, _control in drawn], drawn.cell_length
+    )
+
+
+def look_style(look: Look, palette: Palette) -> Style:
+    """How a look that foreign text asked for is drawn."""
+    if look == PLAIN:
+        return palette.base
+    if look.visible:
+        return palette.base + palette.style("mark")
+    wanted = Style(
+        color=palette.colour_of(look.foreground),
+        bgcolor=palette.colour_of(look.background),
+        bold=look.bold or None,
+        dim=look.dim or None,
+        italic=look.italic or None,
+        underline=look.underline or None,
+        reverse=look.reverse or None,
+        strike=look.strike or None,
+    )
+    return palette.base + wanted
+
+
+def span_segments(spans: Iterable[Span], palette: Palette) -> list[Segment]:
+    """Draw sanitised foreign text in the looks it asked for."""
+    return [Segment(span.text, look_style(span.look, palette)) for span in spans]
+
+
+def cells_of(text: str, width: int) -> list[str]:
+    """Cut text into pieces that are at most so many cells wide, after a space if there is one; no letter is lost."""
+    made = []
+    while cell_len(text) > width:
+        size, end = 0, 0
+        while size + cell_len(text[end]) <= width:
+            size += cell_len(text[end])
+            end += 1
+        end = text.rfind(" ", width // 2, end) + 1 or end
+        made.append(text[:end])
+        text = text[end:]
+    return [*made, text]

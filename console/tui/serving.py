@@ -1,0 +1,138 @@
+"""The console in a browser: textual-serve's server, on this machine only, and only for who has the token."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+import shlex
+import signal
+import sys
+from collections.abc import Callable
+
+import aiohttp_jinja2
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from textual_serve.server import Server
+
+from foundation.problems import EnvironmentProblem
+
+HOST = "127.0.0.1"
+_COOKIE = "mlebench-console"
+# Another name for this machine would let a page of somebody else's, under that name, speak to us.
+_OWN_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_REFUSED = "403: this page needs the address that 'mlebench-console serve' has printed, with its token\n"
+# The page may load nothing from elsewhere: neither fonts nor scripts, and nobody learns that it was opened.
+_POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline';"
+    " img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' ws:; frame-ancestors 'none'"
+)
+
+
+def console_command(arguments: list[str]) -> str:
+    """The command line of the process behind each page; it takes the shell's place, so that we are its parent."""
+    return shlex.join(["exec", sys.executable, "-m", "console.tui.served", *arguments])
+
+
+class GuardedServer(Server):
+    """Serves the console to browsers that have once shown the token.
+
+    Args:
+        arguments: those of `console.tui.served`.
+        port: where to listen; 0 takes one that is free.
+        token: what must be shown; a new one if not given.
+    """
+
+    def __init__(self, arguments: list[str], *, port: int, token: str = "") -> None:
+        super().__init__(console_command(arguments), host=HOST, port=port, title="mlebench-console")
+        self.token = token or secrets.token_urlsafe(24)
+
+    @property
+    def address(self) -> str:
+        """Where the console is, with the token that lets one in."""
+        return f"http://{HOST}:{self.port}/?token={self.token}"
+
+    async def run_until(self, ended: asyncio.Event, ready: Callable[[str], None]) -> None:
+        """Serve until an event is set; `ready` is told the address.
+
+        Raises:
+            EnvironmentProblem: the port can't be had.
+        """
+        runner = web.AppRunner(await self._make_app(), access_log=None)
+        await runner.setup()
+        try:
+            try:
+                await web.TCPSite(runner, self.host, self.port).start()
+            except OSError as error:
+                raise EnvironmentProblem(
+                    f"port {self.port} can't be had",
+                    error.strerror or str(error),
+                    "Name another one: --port.",
+                ) from error
+            self.port = runner.addresses[0][1]
+            ready(self.address)
+            await ended.wait()
+        finally:
+            await runner.cleanup()
+
+    async def _make_app(self) -> web.Application:
+        app = await super()._make_app()
+        app.middlewares.append(self._guard)
+        return app
+
+    async def on_startup(self, app: web.Application) -> None:
+        """Say nothing: the address is told by whoever serves."""
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Let in who shows the token, in the address once and by cookie from then on."""
+        name = request.host.rpartition(":")[0] or request.host
+        origin = request.headers.get("Origin")
+        if name not in _OWN_NAMES or (origin is not None and origin != f"http://{request.host}"):
+            return web.Response(status=403, text=_REFUSED)
+        shown = request.query.get("token")
+        if shown is not None and request.path == "/" and self._is_token(shown):
+            # Off to an address without the token, which then stands in no history and no bookmark.
+            response: web.StreamResponse = web.Response(status=303, headers={"Location": "/"})
+            response.set_cookie(_COOKIE, self.token, httponly=True, samesite="Strict")
+        elif self._is_token(request.cookies.get(_COOKIE, "")):
+            response = await handler(request)
+        else:
+            return web.Response(status=403, text=_REFUSED)
+        if not response.prepared:
+            response.headers["Content-Security-Policy"] = _POLICY
+            response.headers["Referrer-Policy"] = "no-referrer"
+            response.headers["X-Content-Type-Options"] = "nosniff"
+        return response
+
+    def _is_token(self, shown: str) -> bool:
+        return hmac.compare_digest(shown.encode(), self.token.encode())
+
+    async def handle_index(self, request: web.Request) -> web.Response:
+        """The page, with addresses as the browser knows us: a tunnel may end at another port."""
+        return aiohttp_jinja2.render_template(
+            "app_index.html",
+            request,
+            {
+                "font_size": 16,
+                "app_websocket_url": f"ws://{request.host}{request.app.router['websocket'].url_for()}",
+                "config": {"static": {"url": f"http://{request.host}/static/"}},
+                "application": {"name": self.title},
+            },
+        )
+
+
+def serve(server: GuardedServer, ready: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Raises:
+        EnvironmentProblem: the port can't be had.
+    """
+
+    async def work() -> None:
+        ended = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+        await server.run_until(ended, ready)
+
+    asyncio.run(work())

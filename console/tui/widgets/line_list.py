@@ -1,0 +1,233 @@
+"""A list of lines with a cursor, drawn line by line, so that a thousand of them cost no more than a screenful."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from console.tui.keys import bindings
+from console.tui.painting import Line, overlaid, strip
+from console.tui.widgets.heading import TitleClicked
+
+if TYPE_CHECKING:
+    from console.tui.app import ConsoleApp
+
+
+class LineList(ScrollView, can_focus=True, inherit_bindings=False):
+    """Lines with a cursor that may also choose a column; it stays with its line's key when lines change."""
+
+    DEFAULT_CSS = """
+    LineList { height: 1fr; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    /* Lines are as wide with a scroll bar as without, so no column jumps when one comes. */
+    LineList { scrollbar-gutter: stable; }
+    """
+    BINDINGS = bindings("list", "matrix")
+    app: ConsoleApp
+
+    @dataclass
+    class Moved(Message):
+        """The cursor stands somewhere else."""
+
+        lines: LineList
+
+        @property
+        def control(self) -> LineList:
+            """The list."""
+            return self.lines
+
+    @dataclass
+    class Opened(Moved):
+        """Enter, or a click on where the cursor stands already."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._lines: tuple[Line, ...] = ()
+        self._cursor = 0
+        self._column = 0
+        self._begins_at: int | None = None
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """What is shown."""
+        return self._lines
+
+    @property
+    def key(self) -> Hashable:
+        """What the line under the cursor is about; None where there is none."""
+        line = self._line_at_cursor()
+        return None if line is None else line.key
+
+    @property
+    def column(self) -> int:
+        """Which column the cursor chooses on its line."""
+        line = self._line_at_cursor()
+        return min(self._column, len(line.cells) - 1) if line is not None and line.cells else 0
+
+    @property
+    def place(self) -> int:
+        """How far down the cursor stands."""
+        return self._cursor if self._begins_at is None else self._begins_at
+
+    def begin_at(self, place: int) -> None:
+        """Put the cursor there once there are lines."""
+        self._begins_at = place
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Show these lines; only those that differ are drawn again, and the cursor stays with its key."""
+        key, before = self.key, self._lines
+        self._lines = tuple(lines)
+        self._cursor = self._place_of(key, self._cursor)
+        if self._begins_at is not None and any(line.selectable for line in self._lines):
+            self._cursor = self._nearest(min(self._begins_at, len(self._lines) - 1))
+            self._begins_at = None
+            self.call_after_refresh(self._keep_in_view)
+        size = Size(self.scrollable_content_region.width, len(self._lines))
+        if size.height != self.virtual_size.height:
+            self.virtual_size = size
+            self.refresh()
+        else:
+            top = round(self.scroll_y)
+            shown = range(top, min(top + self.size.height, len(self._lines)))
+            self._refresh_lines({y for y in shown if before[y] != self._lines[y]})
+
+    def put_cursor(self, key: Hashable, column: int | None = None) -> bool:
+        """Put the cursor on the line with a key; tells whether there is one."""
+        for place, line in enumerate(self._lines):
+            if line.selectable and line.key == key:
+                self._column = self._column if column is None else column
+                self._go(place)
+                return True
+        return False
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line, the cursor over it."""
+        place = y + round(self.scroll_y)
+        width = self.size.width
+        if place >= len(self._lines):
+            return Strip.blank(width, self.app.palette.base)
+        line = self._lines[place]
+        drawn = strip(line.pieces, width, self.app.palette)
+        if place != self._cursor or not line.selectable:
+            return drawn
+        return self._with_cursor(drawn, line, width)
+
+    def _with_cursor(self, drawn: Strip, line: Line, width: int) -> Strip:
+        palette, sign = self.app.palette, self.app.signs.cursor
+        mark = strip(((sign, "accent"),), 1, palette)
+        if not self.has_focus:
+            return Strip.join([mark, drawn.crop(1, width)])
+        if not line.cells:
+            return Strip.join([mark, overlaid(drawn.crop(1, width), palette.cursor)])
+        start, end = line.cells[self.column]
+        chosen = overlaid(drawn.crop(start, end), palette.cursor + Style(bold=True))
+        name = overlaid(drawn.crop(1, line.cells[0][0]), Style(bold=True))
+        rest = drawn.crop(line.cells[0][0], start)
+        return Strip.join([mark, name, rest, chosen, drawn.crop(end, width)])
+
+    def on_resize(self) -> None:
+        """Keep the width of what scrolls the same as what is seen."""
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines))
+        self._keep_in_view()
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor where was clicked; a second click there opens, one on a column's name sorts."""
+        place = event.y + round(self.scroll_y)
+        if place >= len(self._lines):
+            return
+        by = self._lines[place].title_at(event.x)
+        if by:
+            self.post_message(TitleClicked(by))
+        if not self._lines[place].selectable:
+            return
+        again = place == self._cursor
+        for column, (start, end) in enumerate(self._lines[place].cells):
+            if start <= event.x < end:
+                again = again and column == self.column
+                self._column = column
+        self._go(place)
+        if again:
+            self.post_message(self.Opened(self))
+
+    def action_cursor(self, step: int) -> None:
+        """Move to the next line that may be chosen, up or down."""
+        place = self._cursor + step
+        while 0 <= place < len(self._lines) and not self._lines[place].selectable:
+            place += step
+        if 0 <= place < len(self._lines):
+            self._go(place)
+        elif step < 0:
+            self.scroll_to(y=0, animate=False)
+
+    def action_page(self, step: int) -> None:
+        """Move by a page."""
+        wanted = self._cursor + step * max(1, self.size.height - 1)
+        self._go(self._nearest(min(max(wanted, 0), len(self._lines) - 1)))
+
+    def action_edge(self, end: int) -> None:
+        """Move to the first or the last line."""
+        self._go(self._nearest(0 if end < 0 else len(self._lines) - 1))
+
+    def action_column(self, step: int) -> None:
+        """Choose the next column."""
+        line = self._line_at_cursor()
+        if line is not None and line.cells:
+            self._column = min(max(self.column + step, 0), len(line.cells) - 1)
+            self._refresh_lines({self._cursor})
+            self.post_message(self.Moved(self))
+
+    def action_open(self) -> None:
+        """Open what is under the cursor."""
+        if self._line_at_cursor() is not None:
+            self.post_message(self.Opened(self))
+
+    def _line_at_cursor(self) -> Line | None:
+        if 0 <= self._cursor < len(self._lines) and self._lines[self._cursor].selectable:
+            return self._lines[self._cursor]
+        return None
+
+    def _place_of(self, key: Hashable, otherwise: int) -> int:
+        if key is not None:
+            for place, line in enumerate(self._lines):
+                if line.selectable and line.key == key:
+                    return place
+        return self._nearest(min(otherwise, len(self._lines) - 1))
+
+    def _nearest(self, place: int) -> int:
+        choices = [each for each, line in enumerate(self._lines) if line.selectable]
+        return min(choices, key=lambda each: abs(each - place), default=0)
+
+    def _go(self, place: int) -> None:
+        before, self._cursor = self._cursor, place
+        self._refresh_lines({before, place})
+        self._keep_in_view()
+        self.post_message(self.Moved(self))
+
+    def _keep_in_view(self) -> None:
+        height = self.size.height
+        if not height:
+            return
+        # The heading above the first line of a group is kept in view with it.
+        above = (
+            self._cursor - 1
+            if self._cursor and not self._lines[self._cursor - 1].selectable
+            else self._cursor
+        )
+        top = round(self.scroll_y)
+        if above < top:
+            self.scroll_to(y=above, animate=False)
+        elif self._cursor >= top + height:
+            self.scroll_to(y=self._cursor - height + 1, animate=False)
+
+    def _refresh_lines(self, places: set[int]) -> None:
+        top = round(self.scroll_y)
+        regions = [Region(0, place - top, self.size.width, 1) for place in sorted(places) if place >= top]
+        if regions:
+            self.refresh(*regions)

@@ -1,0 +1,51 @@
+"""Fixed lines that are drawn from pieces and redrawn one by one, only where they have changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from console.tui.painting import Pieces, strip
+
+if TYPE_CHECKING:
+    from console.tui.app import ConsoleApp
+
+
+class Painted(Widget):
+    """Some lines of pieces, such as a header; as high as it has lines, unless the stylesheet says otherwise."""
+
+    DEFAULT_CSS = """
+    Painted { height: auto; width: 1fr; }
+    """
+    app: ConsoleApp
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._lines: tuple[Pieces, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What is shown, without roles."""
+        return "\n".join("".join(text for text, _role in line) for line in self._lines)
+
+    def show(self, *lines: Pieces) -> None:
+        """Show these lines; only those that differ are drawn again."""
+        before, self._lines = self._lines, lines
+        if len(before) != len(lines):
+            self.refresh(layout=True)
+            return
+        changed = [y for y, (old, new) in enumerate(zip(before, lines, strict=True)) if old != new]
+        if changed:
+            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 Textual asks
+        """As many rows as there are lines."""
+        return len(self._lines)
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line."""
+        pieces = self._lines[y] if y < len(self._lines) else ()
+        return strip(pieces, self.size.width, self.app.palette, raised=self.screen.is_modal)

@@ -1,0 +1,99 @@
+"""The machine that everything runs on: what is used by whom, and what fills the disks."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from console.views.usage import Point
+from state import datasets, runs
+from state.database import Database
+from state.records import Run, UsageSample
+from state.samples import DATABASE_NAME, Samples
+
+HISTORY_SECONDS = 6 * 3600.0
+_BUCKETS = 120
+
+
+@dataclass(frozen=True)
+class User:
+    """A live run and what it uses; None where it was not measured."""
+
+    run: Run
+    attempt_id: int
+    latest: UsageSample | None
+
+
+@dataclass(frozen=True)
+class HostUse:
+    """What is running and what it uses together, over the last hours."""
+
+    users: tuple[User, ...] = ()
+    datasets_bytes: int = 0
+    datasets_count: int = 0
+    cpu_percent: tuple[Point, ...] = ()
+    memory_bytes: tuple[Point, ...] = ()
+
+
+def host_use(database: Database, now: float) -> HostUse:
+    """Read who uses what."""
+    live = [run for run in runs.of_all_sweeps(database) if run.is_live]
+    attempts = {run.id: runs.latest_attempt(database, run.id) for run in live}
+    prepared = [each for each in datasets.all_datasets(database) if each.bytes_on_disk]
+    samples = _samples_of(
+        database.path.parent, [a.id for a in attempts.values() if a is not None], now - HISTORY_SECONDS
+    )
+    users = tuple(
+        User(run, attempt.id, samples[attempt.id][-1] if samples.get(attempt.id) else None)
+        for run in live
+        if (attempt := attempts[run.id]) is not None
+    )
+    return HostUse(
+        users=tuple(sorted(users, key=lambda user: -_cpu_of(user))),
+        datasets_bytes=sum(each.bytes_on_disk or 0 for each in prepared),
+        datasets_count=len(prepared),
+        cpu_percent=_together(samples, now, lambda sample: sample.cpu_percent),
+        memory_bytes=_together(samples, now, lambda sample: sample.memory_bytes),
+    )
+
+
+def _cpu_of(user: User) -> float:
+    return user.latest.cpu_percent or 0.0 if user.latest is not None else 0.0
+
+
+def _samples_of(state_dir: Path, attempt_ids: list[int], since: float) -> dict[int, list[UsageSample]]:
+    if not (state_dir / DATABASE_NAME).is_file():
+        return {}
+    try:
+        samples = Samples(state_dir, writable=False)
+    except sqlite3.OperationalError:
+        return {}  # the engine is just making it
+    try:
+        return {attempt: samples.of_attempt(attempt, since=since) for attempt in attempt_ids}
+    finally:
+        samples.close()
+
+
+def _together(
+    samples: dict[int, list[UsageSample]], now: float, value: Callable[[UsageSample], float | None]
+) -> tuple[Point, ...]:
+    """The sum over all attempts at even steps of time, each one's mean within a step."""
+    step = HISTORY_SECONDS / _BUCKETS
+    totals: defaultdict[int, float] = defaultdict(float)
+    for found in samples.values():
+        buckets: defaultdict[int, list[float]] = defaultdict(list)
+        for sample in found:
+            known = value(sample)
+            if known is not None:
+                buckets[int((sample.at - now + HISTORY_SECONDS) / step)].append(known)
+        held = 0.0
+        # Between two samples an attempt goes on using what it used, or the sum would fall at every gap.
+        for bucket in range(min(buckets, default=0), max(buckets, default=-1) + 1):
+            values = buckets.get(bucket)
+            held = sum(values) / len(values) if values else held
+            totals[bucket] += held
+    begin = now - HISTORY_SECONDS
+    return tuple((begin + bucket * step, totals[bucket]) for bucket in sorted(totals))

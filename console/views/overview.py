@@ -1,0 +1,149 @@
+"""Whether everything is all right: how each sweep goes, what needs a person, and what happened lately."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from console.views.sweep_board import cells_over
+from engine.notifications.news import quiet_since
+from engine.scoreboard import Cell, Measure
+from state import datasets, events, runs, sweeps
+from state.database import Database
+from state.dataset_records import Dataset, DatasetState
+from state.lifecycle import RunState, SweepState
+from state.records import Event, Run, Sweep, SweepCounts
+
+# With a tenth of its time left an agent without a valid submission is about to come out empty-handed.
+LATE_SHARE = 0.9
+_EVENTS_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class SweepLine:
+    """One sweep in a line.
+
+    Attributes:
+        any_medal: over the seeds that every competition has finished.
+        seconds_left: from how long its finished runs took; None before the first.
+    """
+
+    sweep: Sweep
+    counts: SweepCounts
+    any_medal: Cell | None
+    seconds_left: float | None
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Everything at a glance; what needs a person depends on the time, so `concerns` asks for it."""
+
+    sweeps: tuple[SweepLine, ...]
+    failed: tuple[Run, ...]
+    running: tuple[Run, ...]
+    limits: dict[str, float]
+    events: tuple[Event, ...]
+    datasets_failed: tuple[Dataset, ...]
+    datasets_working: int
+    competition_of: dict[int, Run]
+
+
+@dataclass(frozen=True)
+class Concern:
+    """A run that a person should look at, and why."""
+
+    run: Run
+    why: str
+    at: float
+    kind: str
+
+
+def overview(database: Database) -> Overview:
+    """Read how everything is."""
+    by_sweep: defaultdict[str, list[Run]] = defaultdict(list)
+    for run in runs.of_all_sweeps(database):
+        by_sweep[run.sweep_id].append(run)
+    known = sweeps.all_sweeps(database)
+    counts = sweeps.counts_of_all(database)
+    every = [run for found in by_sweep.values() for run in found]
+    by_id = {run.id: run for run in every}
+    happened = [event for event in events.newest(database, limit=8 * _EVENTS_SHOWN) if _is_news(event, by_id)]
+    return Overview(
+        sweeps=tuple(
+            SweepLine(
+                sweep,
+                counts.get(sweep.id, SweepCounts()),
+                cells_over(by_sweep[sweep.id], sweep.spec.competitions).get(Measure.ANY_MEDAL),
+                _seconds_left(sweep, by_sweep[sweep.id]),
+            )
+            for sweep in reversed(known)
+        ),
+        failed=tuple(
+            heapq.nlargest(
+                200, (r for r in every if r.state is RunState.FAILED), key=lambda r: r.ended_at or 0
+            )
+        ),
+        running=tuple(run for run in every if run.state is RunState.RUNNING),
+        limits={sweep.id: sweep.spec.time_limit_seconds for sweep in known},
+        events=tuple(happened[:_EVENTS_SHOWN]),
+        datasets_failed=tuple(
+            each for state in _NOT_TO_BE_HAD for each in datasets.in_state(database, state)
+        ),
+        datasets_working=len(datasets.in_state(database, DatasetState.WORKING)),
+        competition_of={event.run_id: by_id[event.run_id] for event in happened if event.run_id in by_id},
+    )
+
+
+def concerns(found: Overview, now: float) -> tuple[Concern, ...]:
+    """What needs a person at this moment: failed runs first, then those that are idle or late."""
+    failed = [
+        Concern(run, run.failure_text, run.ended_at or now, "failed")
+        for run in found.failed
+    ]  # fmt: skip
+    watched = [
+        concern for run in found.running if (concern := _concern(run, found.limits[run.sweep_id], now))
+    ]
+    return (*failed, *sorted(watched, key=lambda concern: concern.at))
+
+
+def _concern(run: Run, limit: float, now: float) -> Concern | None:
+    started = run.started_at or now
+    if run.valid is not True and now - started > LATE_SHARE * limit:
+        return Concern(run, "no valid submission", started + limit, "late")
+    quiet = quiet_since(run, now)
+    if quiet is not None:
+        return Concern(run, "no sign of life", quiet, "idle")
+    return None
+
+
+_NOT_TO_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
+_NEWS = frozenset(
+    {
+        "run.finished",
+        "run.failed",
+        "run.stopped",
+        "run.queued",
+        "dataset.prepared",
+        *(f"dataset.{state}" for state in _NOT_TO_BE_HAD),
+    }
+)
+
+
+def _is_news(event: Event, by_id: Mapping[int, Run]) -> bool:
+    if event.kind == "submission.graded":
+        # Of a run that has ended, its end tells the same.
+        run = by_id.get(event.run_id or 0)
+        return run is not None and not run.has_ended
+    return event.kind in _NEWS or event.kind.startswith(("sweep.", "engine."))
+
+
+def _seconds_left(sweep: Sweep, found: Sequence[Run]) -> float | None:
+    """How long the runs that have not ended will take, if they take as long as those that have."""
+    took = [run.ended_at - run.started_at for run in found if run.ended_at and run.started_at]
+    left = sum(not run.has_ended for run in found)
+    if not left or not took or sweep.state is not SweepState.ACTIVE:
+        return None
+    return left * median(took) / max(1, min(sweep.concurrency, left))

@@ -1,0 +1,187 @@
+"""Watching the state from one background thread, so that no read ever holds the screen; it draws nothing.
+
+A stalled disk, a locked, newer, absent or replaced database is a condition that is told and looked at again,
+never an end.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from console.views.condition import Condition, Health
+from engine.places import Places
+from foundation.problems import Problem
+
+if TYPE_CHECKING:
+    from state.database import Database
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY_SECONDS = 0.5
+ENGINE_EVERY_SECONDS = 2.0
+# Trouble that passes by itself is not told: an engine that creates, migrates or replaces the state is done by then.
+TROUBLE_PASSES_SECONDS = 2.0
+
+
+@dataclass
+class _Watch:
+    query: Callable[[Database], Any]
+    deliver: Callable[[Any], None]
+    due: bool = True
+
+
+class Reader:
+    """One thread that looks whether the state has changed and asks the current questions again if so.
+
+    Args:
+        places: where the state is.
+        on_condition: told when the state's condition changes.
+        engine_status: asked now and then how the engine is; its answer goes to `on_engine`.
+        on_engine: told how the engine is.
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        *,
+        on_condition: Callable[[Condition], None],
+        engine_status: Callable[[Places], Any],
+        on_engine: Callable[[Any], None],
+    ) -> None:
+        # What an operator wants instead of the usual.
+        self.look_every: float | None = None
+        self._places = places
+        self._on_condition = on_condition
+        self._engine_status = engine_status
+        self._on_engine = on_engine
+        self._watches: dict[str, _Watch] = {}
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._ended = threading.Event()
+        self._database: Database | None = None
+        self._file: tuple[int, int] | None = None
+        self._version: int | None = None
+        self._condition = Condition()
+        self._engine_seen_at = float("-inf")
+        self._busy_since: float | None = None
+        self._trouble_since: float | None = None
+        # A daemon: a read that a stalled mount never answers must not keep the console from ending.
+        self._thread = threading.Thread(target=self._work, name="state-reader", daemon=True)
+
+    def start(self) -> None:
+        """Begin looking."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more; does not wait for a read that hangs."""
+        self._ended.set()
+        self._wake.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(timeout=1.0)
+
+    def watch(self, name: str, query: Callable[[Database], Any], deliver: Callable[[Any], None]) -> None:
+        """Ask a question now and again after every change; the same name replaces the question."""
+        with self._lock:
+            self._watches[name] = _Watch(query, deliver)
+        self._wake.set()
+
+    def unwatch(self, name: str) -> None:
+        """Ask a question no more."""
+        with self._lock:
+            self._watches.pop(name, None)
+
+    def look_now(self) -> None:
+        """Ask everything again, changed or not."""
+        with self._lock:
+            for watch in self._watches.values():
+                watch.due = True
+        self._engine_seen_at = float("-inf")
+        self._wake.set()
+
+    def stalled_for(self) -> float:
+        """How many seconds the current look has been taking."""
+        since = self._busy_since
+        return 0.0 if since is None else time.monotonic() - since
+
+    def _work(self) -> None:
+        while not self._ended.is_set():
+            self._busy_since = time.monotonic()
+            self._look_at_engine()
+            try:
+                self._look()
+            except Problem as problem:
+                self._trouble(problem)
+            except Exception as error:
+                # Whatever it is, the console must go on and say so; the log keeps the traceback.
+                log.exception("reading the state")
+                self._trouble(Problem("the state could not be read", repr(error)[:200]))
+            self._busy_since = None
+            self._wake.wait(self.look_every or LOOK_EVERY_SECONDS)
+            self._wake.clear()
+        self._let_go()
+
+    def _look_at_engine(self) -> None:
+        if time.monotonic() - self._engine_seen_at < ENGINE_EVERY_SECONDS:
+            return
+        self._engine_seen_at = time.monotonic()
+        try:
+            self._on_engine(self._engine_status(self._places))
+        except Problem as problem:
+            log.warning("asking how the engine is: %s", problem)
+            self._on_engine(None)
+
+    def _look(self) -> None:
+        # Imported by the first look, which comes after the first frame.
+        from state import database as state_database
+
+        if not state_database.exists(self._places.state_dir):
+            self._let_go()
+            self._tell(Condition(Health.ABSENT))
+            return
+        file = _identity(self._places.state_dir / state_database.DATABASE_NAME)
+        if self._database is None or file != self._file:
+            self._let_go()
+            self._database = state_database.open_for_reading(self._places.state_dir)
+            self._file = file
+        version = self._database.data_version()
+        changed, self._version = version != self._version, version
+        for watch in self._due(everything=changed):
+            watch.deliver(watch.query(self._database))
+        self._tell(Condition(Health.GOOD))
+
+    def _due(self, *, everything: bool) -> list[_Watch]:
+        with self._lock:
+            due = [watch for watch in self._watches.values() if everything or watch.due]
+            for watch in due:
+                watch.due = False
+        return due
+
+    def _let_go(self) -> None:
+        if self._database is not None:
+            self._database.close()
+        self._database, self._file, self._version = None, None, None
+
+    def _trouble(self, problem: Problem) -> None:
+        self._let_go()
+        since, known = self._trouble_since, self._condition.health is Health.BAD
+        self._trouble_since = time.monotonic() if since is None else since
+        if known or time.monotonic() - self._trouble_since >= TROUBLE_PASSES_SECONDS:
+            self._tell(Condition(Health.BAD, problem))
+
+    def _tell(self, condition: Condition) -> None:
+        if condition.health is not Health.BAD:
+            self._trouble_since = None
+        if not condition.tells_the_same(self._condition):
+            self._condition = condition
+            self._on_condition(condition)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino

@@ -1,0 +1,221 @@
+"""What an attempt's containers are like, decided from its order alone; nothing is created here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from competitions.registry import OWN_VARIABLE
+from environment.runner import protocol
+from environment.runner.process import layout
+from environment.runner.protocol import Order
+
+OUTPUT = "/run/mlebench"
+LAUNCH = "/run/mlebench-launch.json"
+SERVICE = "/run/service"
+READY = "ready"
+PROXY_SOCKET = "proxy.sock"
+PROXY_PORT = 3128
+AGENT_USER = "nonroot"
+
+_NO_NETWORK = "none"
+_NETWORK_OF = "container:"
+_PREPARED = "/run/prepared"
+_COMPETITIONS = "/run/competitions"
+_VALIDATIONS = "/run/validations.jsonl"
+# What the main process needs to give the agent a user without any, and to end whatever the agent starts.
+_OF_THE_MAIN_PROCESS = ("KILL", "SETGID", "SETPCAP", "SETUID")
+_MOST_PROCESSES = 4096
+_SERVICE_PROCESSES = 256
+_SERVICE_MEMORY = 12 << 30
+_PROXY_MEMORY = 512 << 20
+# Left to the image: it knows where its programs and environments are.
+_NOT_OURS = ("PATH", "MLEBENCH_ENV_AGENT", "HOME", "TMPDIR")
+
+
+class Role(StrEnum):
+    """What a container is to its attempt."""
+
+    GRADER = "grader"
+    PROXY = "proxy"
+    AGENT = "agent"
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A file or folder of the host in a container."""
+
+    source: Path
+    target: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One container, as the daemon is asked for it.
+
+    Attributes:
+        network: `none`, the name of a network, or `container:<name>` to share that one's.
+        capabilities: all that are left to it.
+        writable: whether its own file system can be written.
+        is_shell: whether `command` takes the place of the image's own entry point, for somebody to talk to.
+        terminal: whether that somebody types.
+    """
+
+    role: Role
+    image: str
+    command: tuple[str, ...]
+    user: str
+    environment: tuple[tuple[str, str], ...]
+    binds: tuple[Bind, ...]
+    network: str
+    capabilities: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    memory_bytes: int | None = None
+    shm_bytes: int | None = None
+    cpus: float | None = None
+    processes: int = _SERVICE_PROCESSES
+    writable: bool = False
+    runtime: str = ""
+    gpu_uuids: tuple[str, ...] = ()
+    privileged: bool = False
+    is_shell: bool = False
+    terminal: bool = False
+
+    @property
+    def has_way_out(self) -> bool:
+        """Whether it is on a network of its own name, which must be there before it starts."""
+        return self.network != _NO_NETWORK and not self.network.startswith(_NETWORK_OF)
+
+    def config_hash(self) -> str:
+        """Tells plans apart that differ in anything."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
+
+
+def plans(
+    attempt: Path, order: Order, name_of: dict[Role, str], launch: Path | None, way_out: str
+) -> list[Plan]:
+    """All containers of an attempt, in the order in which they must start.
+
+    Args:
+        attempt: its directory.
+        order: what is to be done.
+        name_of: what the containers will be called.
+        launch: where arguments and variables with secrets in them lie; None where there are none.
+        way_out: the network with a way out, for those that get one.
+    """
+    found = [_grader(attempt, order, way_out)]
+    if order.network == "models":
+        found.append(_proxy(attempt, order, way_out))
+    return [*found, _agent(attempt, order, name_of[Role.GRADER], launch)]
+
+
+def _grader(attempt: Path, order: Order, way_out: str) -> Plan:
+    service = ["--port=5000", f"--competition={order.competition_id}", f"--prepared={_PREPARED}"]
+    command = [
+        "-m",
+        "environment.sidecar",
+        f"--ready={SERVICE}/{READY}",
+        *([f"--relay={SERVICE}/{PROXY_SOCKET}:{PROXY_PORT}"] if order.network == "models" else []),
+        "--",
+        *service,
+        f"--edition={order.edition}",
+        f"--record={_VALIDATIONS}",
+        f"--max-bytes={order.submission_limit_bytes}",
+    ]
+    return Plan(
+        Role.GRADER,
+        order.grader_image,
+        tuple(command),
+        f"{os.getuid()}:{os.getgid()}",
+        ((OWN_VARIABLE, _COMPETITIONS),) if order.own_competition else (),
+        (
+            Bind(Path(order.prepared_dir), _PREPARED, read_only=True),
+            Bind(attempt / protocol.VALIDATIONS, _VALIDATIONS),
+            Bind(attempt / protocol.GRADER, SERVICE),
+            *_own_competition(order),
+        ),
+        network=way_out if order.network == "open" else _NO_NETWORK,
+        memory_bytes=_SERVICE_MEMORY,
+    )
+
+
+def _own_competition(order: Order) -> tuple[Bind, ...]:
+    # the image holds the benchmark's competitions only
+    own = Path(order.own_competition)
+    return (Bind(own, f"{_COMPETITIONS}/{own.name}", read_only=True),) if order.own_competition else ()
+
+
+def _proxy(attempt: Path, order: Order, way_out: str) -> Plan:
+    """The only way out of a `models` network: a socket in a folder, so that no wire leads past it."""
+    command = ["-m", "environment.proxy", f"--socket={SERVICE}/{PROXY_SOCKET}"]
+    return Plan(
+        Role.PROXY,
+        order.grader_image,
+        (*command, *(f"--allow={host}" for host in order.allowed_hosts)),
+        f"{os.getuid()}:{os.getgid()}",
+        (),
+        (Bind(attempt / protocol.GRADER, SERVICE),),
+        network=way_out,
+        memory_bytes=_PROXY_MEMORY,
+    )
+
+
+def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Plan:
+    options = [
+        f"--user={AGENT_USER}",
+        f"--folder={OUTPUT}",
+        f"--deadline={order.time_limit_seconds}",
+        f"--grace={order.grace_seconds}",
+        f"--log-limit={order.log_limit_bytes}",
+        *([f"--launch={LAUNCH}"] if launch else []),
+        *(["--privileged"] if order.privileged else []),
+    ]
+    here = layout.sandboxed()
+    own = () if launch else order.variables
+    variables = layout.variables(order, here, own, port=layout.SANDBOX_PORT)
+    environment = {name: value for name, value in variables.items() if name not in _NOT_OURS}
+    if order.network == "models":
+        environment |= _proxy_variables()
+    return Plan(
+        Role.AGENT,
+        order.image,
+        (*options, "--", *layout.start_command(order, here)),
+        "0:0",
+        tuple(environment.items()),
+        (
+            Bind(Path(order.prepared_dir) / "public", str(here.data), read_only=True),
+            *(_obfuscated_texts(attempt, order) if order.obfuscated else ()),
+            Bind(attempt / protocol.SUBMISSION, str(here.submission)),
+            Bind(attempt / protocol.LOGS, str(here.logs)),
+            Bind(attempt / protocol.CODE, str(here.code)),
+            Bind(attempt / protocol.OUTPUT, OUTPUT),
+            *((Bind(launch, LAUNCH),) if launch else ()),
+        ),
+        network=f"{_NETWORK_OF}{grader}",
+        capabilities=_OF_THE_MAIN_PROCESS,
+        groups=(str(os.getgid()),),
+        memory_bytes=order.memory_bytes,
+        shm_bytes=order.shm_bytes,
+        cpus=order.cpus,
+        processes=_MOST_PROCESSES,
+        writable=True,
+        runtime=order.container_runtime,
+        gpu_uuids=order.gpu_uuids,
+        privileged=order.privileged,
+    )
+
+
+def _obfuscated_texts(attempt: Path, order: Order) -> tuple[Bind, ...]:
+    here = layout.sandboxed()
+    description = Bind(attempt / protocol.DESCRIPTION, str(here.data / protocol.DESCRIPTION), read_only=True)
+    return description, Bind(layout.instructions(order), str(here.instructions), read_only=True)
+
+
+def _proxy_variables() -> dict[str, str]:
+    proxy, own = f"http://localhost:{PROXY_PORT}", "localhost,127.0.0.1"
+    both = {"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "NO_PROXY": own}
+    return both | {name.lower(): value for name, value in both.items()}

@@ -1,0 +1,159 @@
+"""The runner's loop: what lies in the inbox is started or adopted, watched and gathered, each apart."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from environment.runner import processes, protocol
+from environment.runner.attempt import RunnerAttempt, Stage
+from environment.runner.gpus import GpuReader
+from environment.runner.process.sandbox import ProcessSandbox
+from environment.runner.protocol import Exit, Handed, Order
+from environment.runner.sandbox import Sandbox, Unreachable
+from foundation import locks
+from foundation.clock import Clock
+from foundation.problems import Problem
+
+if TYPE_CHECKING:
+    from environment.runner.docker.host import DockerHost
+
+LOOK_SECONDS = 0.25
+USAGE_SECONDS = 2.0
+USAGE_SECONDS_PER_ATTEMPT = 0.05  # so that two hundred cost no more of a core than forty
+DISK_EVERY = 6  # of the usage looks: walking a directory costs more than reading a counter
+_BACK_OFF_SECONDS = 5.0
+_GIVE_UP_AFTER = 12
+
+Log = Callable[[str, BaseException | None], None]
+
+
+@dataclass
+class _Held:
+    attempt: RunnerAttempt | None
+    retry_at: float = 0.0
+    troubles: int = 0
+
+
+class Runner:
+    """Owns the attempts in one state directory's inbox."""
+
+    def __init__(self, state_dir: Path, clock: Clock, log: Log, gpus: GpuReader) -> None:
+        self._state_dir = state_dir
+        self._inbox = protocol.inbox(state_dir)
+        self._clock = clock
+        self._log = log
+        self._gpus = gpus
+        self._held: dict[str, _Held] = {}
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._docker: DockerHost | None = None
+        self._disk_worker = ThreadPoolExecutor(1, thread_name_prefix="disk")
+        self._measure_at = 0.0
+        self._measured = 0
+
+    def tick(self) -> None:
+        """Look at everything once."""
+        names = {path.name for path in self._inbox.glob("[!.]*.json")}
+        for name in self._held.keys() - names:
+            del self._held[name]  # the engine has taken everything in
+        for name in sorted(names):
+            held = self._held.setdefault(name, _Held(None))
+            if self._clock.monotonic() >= held.retry_at:
+                self._look(name, held)
+        self._children = [child for child in self._children if child.poll() is None]
+        if self._clock.monotonic() >= self._measure_at:
+            running = self._measure()
+            every = max(USAGE_SECONDS, USAGE_SECONDS_PER_ATTEMPT * running)
+            self._measure_at = self._clock.monotonic() + every
+
+    def close(self) -> None:
+        """Let go of what is measured in the background."""
+        self._disk_worker.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether the inbox was empty at the last tick."""
+        return not self._held
+
+    def _look(self, name: str, held: _Held) -> None:
+        """One attempt's trouble is told and tried again later; it never keeps the others waiting."""
+        try:
+            if held.attempt is None:
+                handed = protocol.read(self._inbox / name, Handed)
+                held.attempt = RunnerAttempt(
+                    self._state_dir / handed.directory,
+                    self._clock,
+                    self._sandbox_for,
+                    self._gpus,
+                    self._disk_worker,
+                )
+            held.attempt.look()
+            held.troubles = 0
+        except Unreachable as problem:
+            self._log(f"attempt {name}", problem)
+            held.retry_at = self._clock.monotonic() + _BACK_OFF_SECONDS
+        except Exception as error:  # noqa: BLE001 - isolated from the other attempts, told in the log
+            if (self._inbox / name).exists():
+                self._log(f"attempt {name}", error)
+                held.retry_at = self._clock.monotonic() + _BACK_OFF_SECONDS
+                held.troubles += 1
+                if held.troubles >= _GIVE_UP_AFTER:
+                    self._give_up(name, error)
+
+    def _give_up(self, name: str, error: Exception) -> None:
+        """End an attempt that can't be looked after, unless its agent still runs: that ends by its own deadline."""
+        try:
+            folder = self._state_dir / protocol.read(self._inbox / name, Handed).directory
+            if not locks.is_held(folder / protocol.LOCK):
+                text = f"it can't be looked after: {error}".replace("\n", " ")
+                lost = Exit("lost", None, None, None, self._clock.now(), problem=text)
+                protocol.write(folder / protocol.EXIT, lost)
+        except (Problem, OSError) as second:
+            self._log(f"giving up attempt {name}", second)
+
+    def _sandbox_for(self, folder: Path, order: Order) -> Sandbox:
+        if order.runtime != protocol.DOCKER:
+            return ProcessSandbox(folder, self._start_shim)
+        if self._docker is None:
+            from environment.runner.docker.host import DockerHost
+
+            self._docker = DockerHost(self._state_dir)
+        return self._docker.sandbox(folder, order)
+
+    def _start_shim(self, folder: Path) -> subprocess.Popen[bytes]:
+        with (folder / protocol.SHIM_LOG).open("ab") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-I", "-m", "environment.runner.process.shim", str(folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,
+            )
+        self._children.append(child)
+        return child
+
+    def _measure(self) -> int:
+        """Measure what is running and tell how many those are."""
+        running = [
+            held.attempt
+            for held in self._held.values()
+            if held.attempt is not None and held.attempt.stage is Stage.RUNNING
+        ]
+        if not running:
+            return 0
+        tree = processes.look()
+        # One look for all: asking the driver takes longer than everything else here.
+        gpus = self._gpus.read() if any(attempt.has_gpus for attempt in running) else ()
+        for attempt in running:
+            try:
+                attempt.measure(tree, with_disk=self._measured % DISK_EVERY == 0, gpus=gpus)
+            except OSError as error:
+                self._log(f"usage of {attempt.folder}", error)
+        self._measured += 1
+        return len(running)

@@ -1,0 +1,291 @@
+"""One attempt's own process: claims it, serves its validations, runs its agent under a warden.
+
+It outlives the runner and the engine, and holds `shim.lock` while it lives. Its first child is the
+validation server, its second the warden, apart from each other because a warden ends whatever
+descends from it. It decides nothing about the run: it writes started.json and warden.json.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+
+from environment.capped_log import CappedLog
+from environment.redaction import redact_files
+from environment.runner import protocol, secrets
+from environment.runner.process import bubblewrap, layout
+from environment.runner.processes import boot_id
+from environment.runner.protocol import AgentEnd, Order, Started
+from environment.warden import Warden
+from foundation import files
+from foundation.locks import FileLock
+from foundation.problems import DataProblem, EnvironmentProblem, Problem
+
+EXIT_CLAIMED = 75
+_LOCK_TRIES = 50
+_SERVER_PATIENCE = 30.0
+_SERVER_RESTARTS = 5
+_SOCKET_PATH_BYTES = 108
+_FULL_DISK_SECONDS = 0.5
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)  # loaded before any fork: the child only calls it
+
+
+class Shim:
+    """Runs one attempt, once."""
+
+    def __init__(self, attempt: Path, order: Order) -> None:
+        self._attempt = attempt
+        self._order = order
+        self._isolated = order.runtime == protocol.BUBBLEWRAP
+        self._layout = layout.sandboxed() if self._isolated else layout.plain(attempt, order)
+        self._stops = 0
+        self._warden = 0
+        self._server: subprocess.Popen[bytes] | None = None
+
+    def run(self) -> None:
+        """Run the agent and return when nothing of it is left.
+
+        Raises:
+            Problem, OSError: the sandbox could not be made; no agent has run.
+        """
+        signal.signal(signal.SIGTERM, self._on_stop)
+        own = self._order.variables
+        hidden: tuple[str, ...] = ()
+        if self._order.secret:
+            launch = secrets.take(self._attempt)
+            own, hidden = launch.variables, launch.secrets
+        self._make_folders()
+        self._serve()
+        self._wait_for_server()
+        port = layout.SANDBOX_PORT if self._order.network == "none" and self._isolated else _free_port()
+        command = self._command(port)
+        variables = layout.variables(self._order, self._layout, own, port=port)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        shim = os.getpid()
+        self._warden = os.fork()
+        if self._warden == 0:
+            os._exit(self._be_warden(shim, command, variables, hidden))
+        if self._stops:
+            self._forward_stop()
+        self._watch()
+        for name in (protocol.LOGS, protocol.CODE):
+            for failure in redact_files(self._attempt / name, hidden):
+                sys.stderr.write(f"{failure}\n")
+
+    def _make_folders(self) -> None:
+        source = Path(self._order.agent_folder)
+        if not (Path(self._order.prepared_dir) / "public").is_dir():
+            raise DataProblem(f"{self._order.prepared_dir} has no public folder", "the dataset is gone")
+        for name in ("home", "tmp"):
+            (self._attempt / protocol.SCRATCH / name).mkdir(parents=True)
+        shutil.copytree(source, self._attempt / protocol.SCRATCH / "agent", symlinks=True)
+        if self._order.obfuscated and not self._isolated:
+            self._link_data()
+        grader = self._attempt / protocol.GRADER
+        grader.mkdir()
+        bubblewrap.write_tables(grader)
+
+    def _link_data(self) -> None:
+        """Where nothing can be mounted, a folder of links has the attempt's own description among the data."""
+        self._layout.data.mkdir()
+        for path in (Path(self._order.prepared_dir) / "public").iterdir():
+            own = self._attempt / protocol.DESCRIPTION
+            (self._layout.data / path.name).symlink_to(own if path.name == own.name else path)
+
+    def _serve(self) -> None:
+        shim = os.getpid()
+
+        def die_with_the_shim() -> None:
+            _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if os.getppid() != shim:  # it died before the line above could take effect
+                os._exit(1)
+
+        self._server = subprocess.Popen(
+            [
+                sys.executable,
+                "-I",
+                "-m",
+                "environment.grading_server",
+                f"--competition={self._order.competition_id}",
+                f"--prepared={self._order.prepared_dir}",
+                f"--edition={self._order.edition}",
+                # Relative to its own folder: the path of a Unix socket has at most 108 bytes.
+                f"--socket={protocol.GRADER_SOCKET}",
+                f"--record={self._attempt / protocol.VALIDATIONS}",
+                f"--max-bytes={self._order.submission_limit_bytes}",
+            ],
+            cwd=self._attempt / protocol.GRADER,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=die_with_the_shim,
+        )
+
+    def _wait_for_server(self) -> None:
+        assert self._server is not None
+        give_up = time.monotonic() + _SERVER_PATIENCE
+        while not (self._attempt / protocol.GRADER / protocol.GRADER_SOCKET).exists():
+            if self._server.poll() is not None or time.monotonic() > give_up:
+                raise EnvironmentProblem(
+                    "the validation server did not start", f"see {self._attempt / protocol.SHIM_LOG}"
+                )
+            time.sleep(0.01)
+
+    def _command(self, port: int) -> list[str]:
+        here = self._layout
+        command = [
+            f"{self._order.python_prefix}/bin/python",
+            "-I",
+            str(here.tools / "relay.py"),
+            f"--socket={_short(here.socket, self._attempt / protocol.SCRATCH / 'agent')}",
+            f"--port={port}",
+            "--",
+            *layout.start_command(self._order, here),
+        ]
+        return bubblewrap.wrap(command, self._attempt, self._order, here) if self._isolated else command
+
+    def _be_warden(
+        self, shim: int, command: list[str], variables: dict[str, str], hidden: tuple[str, ...]
+    ) -> int:
+        """Be the second child: whatever happens ends in warden.json or, killed, in nothing."""
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != shim:
+            return 1
+        os.environ.clear()
+        os.environ.update(variables)
+        os.chdir(self._attempt / protocol.SCRATCH / "agent")
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if self._order.memory_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (self._order.memory_bytes, self._order.memory_bytes))
+        kills_before = _oom_kills()
+        log = CappedLog(self._attempt / protocol.LOG, self._order.log_limit_bytes, hide=hidden)
+        warden = Warden(
+            command,
+            deadline=self._order.time_limit_seconds,
+            grace=self._order.grace_seconds,
+            log=log,
+            spare="bwrap",
+        )
+        try:
+            # Told first: where even this can't be written, no agent may run that nobody knows of.
+            started = Started(shim, time.time(), time.monotonic(), boot_id(), self._isolated)
+            protocol.write(self._attempt / protocol.STARTED, started)
+            warden.start()
+        except OSError as error:
+            _write_unstarted(self._attempt, f"{command[0]} can't be run: {error}")
+            return 0
+        if self._stops:  # it was told before the warden listened
+            os.kill(os.getpid(), signal.SIGTERM)
+        ending = warden.watch()
+        log.close()
+        told = asdict(ending) | {"oom_kills": _oom_kills() - kills_before}
+        _patiently(lambda: files.write_json(self._attempt / protocol.ENDING, told))
+        return 0
+
+    def _watch(self) -> None:
+        """Wait for the warden; a validation server that dies before it is started again, a few times."""
+        assert self._server is not None
+        restarts = 0
+        while True:
+            pid, _status = os.wait()
+            if pid == self._warden:
+                break
+            if pid == self._server.pid:
+                self._server.returncode = 0  # it was waited for here
+                restarts += 1
+                if restarts <= _SERVER_RESTARTS:
+                    self._serve()
+        if self._server.poll() is None:
+            self._server.kill()
+            self._server.wait()
+
+    def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
+        self._stops += 1
+        # Only the first one is passed on: a second would tell the warden to skip the grace.
+        if self._stops == 1 and self._warden:
+            self._forward_stop()
+
+    def _forward_stop(self) -> None:
+        with suppress(ProcessLookupError):  # it has ended in between, which is what was wanted
+            os.kill(self._warden, signal.SIGTERM)
+
+
+def _oom_kills() -> int:
+    for line in Path("/proc/vmstat").read_text().splitlines():
+        name, _, value = line.partition(" ")
+        if name == "oom_kill":
+            return int(value)
+    return 0
+
+
+def _short(path: Path, working_directory: Path) -> str:
+    """A path of a Unix socket that the kernel takes, which is one of at most 108 bytes."""
+    return (
+        str(path) if len(os.fsencode(path)) < _SOCKET_PATH_BYTES else os.path.relpath(path, working_directory)
+    )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _write_unstarted(attempt: Path, problem: str) -> None:
+    now = time.time()
+    ending = AgentEnd("unstarted", None, None, now, now, problem=problem)
+    _patiently(lambda: protocol.write(attempt / protocol.ENDING, ending))
+
+
+def _patiently(write: Callable[[], None]) -> None:
+    """Write what nobody else knows, waiting for room while the disk is full."""
+    while True:
+        try:
+            write()
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            time.sleep(_FULL_DISK_SECONDS)
+        else:
+            return
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Claim the attempt of the command line and run it; an attempt that was claimed before is left alone."""
+    (folder,) = sys.argv[1:] if argv is None else argv
+    attempt = Path(folder)
+    lock = FileLock(attempt / protocol.LOCK)
+    for _ in range(_LOCK_TRIES):  # whoever looks whether it is held holds it for a moment
+        if lock.acquire(note=str(os.getpid())):
+            break
+        time.sleep(0.02)
+    else:
+        return EXIT_CLAIMED
+    try:
+        os.close(os.open(attempt / protocol.CLAIM, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return EXIT_CLAIMED
+    try:
+        Shim(attempt, protocol.read(attempt / protocol.ORDER, Order)).run()
+    except (Problem, OSError) as error:
+        _write_unstarted(attempt, str(error).replace("\n", " "))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""Taking snapshots of an agent's submission while it works: regular, settled, capped, each content once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from environment.runner import protocol
+from environment.runner.reports import SubmissionTaken
+from foundation import files
+from foundation.problems import DataProblem
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class _Look:
+    inode: int
+    size: int
+    modified: int
+
+
+class SubmissionWatch:
+    """Watches one attempt's submission.csv; `last` is the newest snapshot, also of an earlier runner."""
+
+    def __init__(
+        self, attempt: Path, *, limit_bytes: int, every_seconds: float, last: SubmissionTaken | None
+    ) -> None:
+        self._attempt = attempt
+        self._source = attempt / protocol.SUBMISSION / protocol.SUBMISSION_FILE
+        self._limit = limit_bytes
+        self._every = every_seconds
+        self.last = last
+        self._seen: _Look | None = None
+        self._taken: _Look | None = None
+        self._refused: _Look | None = None
+
+    def look(self, now: float, elapsed: float) -> SubmissionTaken | None:
+        """Take a snapshot if the file is new, has settled since the last look, and it is time for one.
+
+        `now` is only written down; how far apart snapshots are goes by the seconds since the start.
+
+        Raises:
+            DataProblem: what lies there can't be taken; told once for each such thing.
+        """
+        current = self._current()
+        settled = current is not None and current == self._seen
+        self._seen = current
+        if current is None or not settled or current in (self._taken, self._refused):
+            return None
+        if self.last is not None and elapsed - self.last.elapsed_seconds < self._every:
+            return None
+        return self._take(current, now, elapsed, final=False)
+
+    def take_final(self, now: float, elapsed: float) -> SubmissionTaken | None:
+        """Take what lies there now that nobody writes any more; the newest snapshot again if it is the same.
+
+        Raises:
+            DataProblem: what lies there can't be taken.
+        """
+        folder = self._source.parent
+        if folder.is_dir() and not folder.is_symlink():
+            folder.chmod(0o755)
+        current = self._current()
+        return None if current is None else self._take(current, now, elapsed, final=True)
+
+    def _current(self) -> _Look | None:
+        try:
+            found = self._source.lstat()
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return None  # it may close its folder while it works; in the end we open it
+        return _Look(found.st_ino, found.st_size, found.st_mtime_ns)
+
+    def _take(self, current: _Look, now: float, elapsed: float, *, final: bool) -> SubmissionTaken | None:
+        sequence = 1 if self.last is None else self.last.sequence + 1
+        name = f"{protocol.SNAPSHOTS}/{sequence}.csv"
+        target = self._attempt / name
+        partial = target.with_suffix(files.PARTIAL_SUFFIX)
+        try:
+            copied = self._copy(partial)
+        except DataProblem:
+            self._refused = current
+            raise
+        if not copied and not final:
+            partial.unlink()
+            return None  # it changed while it was copied: it is looked at again
+        self._taken = current
+        sha256, size = _digest(partial)
+        if self.last is not None and self.last.sha256 == sha256:
+            partial.unlink()
+            if not final:
+                return None
+            last = self.last
+            return SubmissionTaken(
+                now, last.sequence, last.elapsed_seconds, sha256, size, last.path, final=True
+            )
+        partial.replace(target)
+        files.sync_directory(target.parent)
+        self.last = SubmissionTaken(now, sequence, elapsed, sha256, size, name, final)
+        return self.last
+
+    def _copy(self, partial: Path) -> bool:
+        """Copy the submission and tell whether it stayed the same meanwhile."""
+        with (
+            files.reading_untrusted(self._source, max_bytes=self._limit) as source,
+            partial.open("wb") as sink,
+        ):
+            before = os.fstat(source.fileno())
+            left = self._limit
+            while left > 0 and (block := source.read(min(_BLOCK, left))):
+                left -= sink.write(block)
+            sink.flush()
+            os.fsync(sink.fileno())
+            after = os.fstat(source.fileno())
+        return (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+
+
+def _digest(path: Path) -> tuple[str, int]:
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return digest, stream.tell()
