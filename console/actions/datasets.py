@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from console import wording
 from console.screens.confirm import ConfirmScreen
 from console.tui.painting import Pieces, foreign
-from console.views import wording
 from console.views.dataset_board import DatasetRow
 from console.views.splits import competition
 from engine.datasets.access import AccessState

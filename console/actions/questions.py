@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from console import wording
 from console.tui.painting import Pieces, foreign
-from console.views import wording
 from state.records import Run
 
 _REROLL_WARNING = (

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from console import wording
 from console.actions.questions import classify_question, relaunch_question, stop_question
 from console.screens.classify import ClassifyScreen, Verdict
 from console.screens.confirm import ConfirmScreen
-from console.views import wording
 from state.lifecycle import FailureClass, RunState
 from state.records import Run
 from state.transitions import is_reroll

@@ -13,12 +13,12 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
+from console import wording
 from console.screens import frame
 from console.tui.key_table import Context
 from console.tui.painting import Pieces
 from console.tui.session import Remembered
 from console.tui.widgets.painted import Painted
-from console.views import wording
 
 if TYPE_CHECKING:
     from console.tui.app import ConsoleApp

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
+from console import wording
 from console.screens.titles import Column, titles_line
 from console.tui.painting import (
     Line,
@@ -20,7 +21,6 @@ from console.tui.painting import (
     width_of,
 )
 from console.tui.signs import Signs
-from console.views import wording
 from console.views.filters import words_accept
 from console.views.scoreboard import Subject, subject_of
 from console.views.sorting import Sorting

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from console import wording
 from console.tui.braille import Canvas
 from console.tui.painting import Piece, Pieces
 from console.tui.signs import Signs
 from console.tui.theme import Role
-from console.views import wording
 
 _SCALE = 11
 

@@ -10,11 +10,11 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from console import wording
 from console.tui.keys import bindings
 from console.tui.painting import Pieces
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.typing_line import TypingLine
-from console.views import wording
 from state.lifecycle import FailureClass
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from console import wording
 from console.tui.painting import (
     Line,
     Piece,
@@ -14,7 +15,6 @@ from console.tui.painting import (
 )
 from console.tui.signs import Signs
 from console.tui.theme import Role
-from console.views import wording
 from engine.scoreboard import Comparison, Difference, Duel, Side
 
 _HALF = 8

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from console import wording
 from console.sanitize import plain
 from console.screens.data_lines import pace_words
 from console.tui.painting import (
@@ -19,7 +20,6 @@ from console.tui.painting import (
 )
 from console.tui.signs import Signs
 from console.tui.theme import Role
-from console.views import wording
 from console.views.dataset_board import DatasetRow
 from console.views.dataset_detail import DatasetDetail, KnownSum
 from console.views.rates import Pace

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from console import wording
 from console.tui.painting import (
     Line,
     Piece,
@@ -18,7 +19,7 @@ from console.tui.painting import (
 )
 from console.tui.signs import Signs
 from console.tui.theme import Role
-from console.views import filters, wording
+from console.views import filters
 from console.views.dataset_board import DatasetRow
 from console.views.dataset_totals import Needs, Totals
 from console.views.rates import Pace

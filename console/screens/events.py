@@ -7,6 +7,7 @@ from typing import Any
 
 from textual.widget import Widget
 
+from console import wording
 from console.screens.filtered import FilteredScreen
 from console.tui.keys import bindings
 from console.tui.painting import (
@@ -19,7 +20,6 @@ from console.tui.theme import Role
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.prompt import Prompt
-from console.views import wording
 from console.views.filters import words_accept
 from state import events
 from state.database import Database

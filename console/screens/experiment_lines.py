@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from competitions import registry
+from console import wording
 from console.screens.run_cell import OUTCOME_ROLES, outcome_sign
 from console.tui.painting import (
     Line,
@@ -15,7 +16,6 @@ from console.tui.painting import (
 )
 from console.tui.signs import Signs
 from console.tui.theme import Role
-from console.views import wording
 from console.views.scoreboard import Behind
 from console.views.splits import ORDER, split_of
 from engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing, Trial

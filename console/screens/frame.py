@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from console import wording
 from console.sanitize import plain
 from console.tui.key_table import Context, Key
 from console.tui.keys import KeyTable, shown
@@ -18,7 +19,6 @@ from console.tui.painting import (
 )
 from console.tui.signs import Signs
 from console.tui.theme import Role
-from console.views import wording
 from console.views.condition import Condition, Health
 from engine.notifications.troubles import LOW_DISK_SHARE
 

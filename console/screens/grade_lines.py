@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from competitions.model import Competition, Edition
+from console import wording
 from console.screens.ruler import medal_role, ruler
 from console.tui.painting import (
     Line,
@@ -17,7 +18,6 @@ from console.tui.painting import (
 )
 from console.tui.signs import Signs
 from console.tui.theme import Role
-from console.views import wording
 from console.views.graded import Past
 from console.views.grading import Graded
 from console.views.offending import Row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from console import wording
 from console.screens.chart import Curve, chart
 from console.tui.painting import (
     Line,
@@ -15,7 +16,6 @@ from console.tui.painting import (
 )
 from console.tui.signs import Signs
 from console.tui.theme import Role
-from console.views import wording
 from console.views.host import HISTORY_SECONDS, HostUse, User
 from engine.control import EngineStatus
 from engine.notifications.troubles import LOW_DISK_SHARE

@@ -13,6 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from competitions import registry
+from console import wording
 from console.screens import launch_lines
 from console.screens.base import ConsoleScreen
 from console.screens.confirm import ConfirmScreen
@@ -21,7 +22,6 @@ from console.tui.keys import bindings
 from console.tui.painting import Pieces
 from console.tui.widgets.form import Field, Row
 from console.tui.widgets.painted import Painted
-from console.views import wording
 from console.views.composing import (
     OBFUSCATED,
     Composed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from console import wording
 from console.tui.keys import KeyTable, shown
 from console.tui.painting import (
     Pieces,
@@ -11,7 +12,6 @@ from console.tui.painting import (
     heading,
 )
 from console.tui.signs import Signs
-from console.views import wording
 from console.views.composing import Composed
 from engine.sweeps.checks import Check, Mend
 

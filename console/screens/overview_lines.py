@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from console import wording
 from console.screens.run_cell import draw_run, outcome_role
 from console.tui.painting import (
     Line,
@@ -19,7 +20,6 @@ from console.tui.painting import (
 )
 from console.tui.signs import Signs
 from console.tui.theme import Role
-from console.views import wording
 from console.views.overview import Concern, Overview, SweepLine
 from state.lifecycle import FailureClass, Outcome, SweepState
 from state.records import Event, Run

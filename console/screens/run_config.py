@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from console import wording
 from console.tui.painting import Line, foreign
-from console.views import wording
 from console.views.run_facts import RunFacts
 from environment.runner.protocol import Order
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 
 from competitions.model import Thresholds
+from console import wording
 from console.screens.chart import Curve, Mark, chart
 from console.screens.ruler import medal_role
 from console.tui.painting import Line, Pieces
 from console.tui.signs import Signs
-from console.views import wording
 from console.views.run_facts import RunFacts
 from console.views.usage import Point, Usage
 from state.records import Submission

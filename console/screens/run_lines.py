@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from console import wording
 from console.screens.ruler import ruler
 from console.screens.run_cell import draw_run, outcome_role, outcome_sign, state_role
 from console.tui.painting import (
@@ -19,7 +20,6 @@ from console.tui.painting import (
     width_of,
 )
 from console.tui.signs import Signs
-from console.views import wording
 from console.views.files import Entry
 from console.views.run_facts import RunFacts
 from state.lifecycle import Outcome

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from console import wording
 from console.screens.run_cell import state_role
 from console.tui.painting import (
     Piece,
@@ -14,7 +15,6 @@ from console.tui.painting import (
     spread_fitting,
 )
 from console.tui.signs import Signs
-from console.views import wording
 from console.views.filters import Filter
 from console.views.ordering import BENCHMARK, Order, told
 from console.views.shown_runs import runs_in_matrix

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from console import wording
 from console.screens.run_cell import cell_pieces, draw_run
 from console.screens.sweep_lines import View, cell_text
 from console.screens.titles import Column, titles_line
@@ -14,7 +15,6 @@ from console.tui.painting import (
     foreign,
 )
 from console.tui.signs import Signs
-from console.views import wording
 from console.views.ordering import Order
 from console.views.shown_runs import runs_of_row
 from console.views.sweep_board import BoardRow, Group, SweepBoard

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from console import wording
 from console.screens.run_cell import draw_run
 from console.screens.sweep_lines import View
 from console.screens.titles import Column, titles_line
@@ -12,7 +13,6 @@ from console.tui.painting import (
     fit,
     foreign,
 )
-from console.views import wording
 from console.views.ordering import Order
 from console.views.shown_runs import rows_of, runs_in_table
 from console.views.sweep_board import BoardRow, SweepBoard

@@ -10,13 +10,13 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from console import wording
 from console.logs.logpage import Page
 from console.sanitize import plain, spans
 from console.tui.painting import fit, span_segments
 from console.tui.signs import Signs
 from console.tui.syntax import Highlighter
 from console.tui.theme import Palette, Role
-from console.views import wording
 
 # A line's first cells; the rest is counted in a mark and can be reached sideways.
 WIDEST = 4000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from console import wording
 from console.logs.logpage import Page
 from console.tui.painting import (
     Piece,
@@ -10,7 +11,6 @@ from console.tui.painting import (
     spread,
 )
 from console.tui.signs import Signs
-from console.views import wording
 
 
 def log_status(page: Page, from_column: int, width: int, signs: Signs, *, wrap: bool) -> Pieces:
