@@ -10,7 +10,8 @@ from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from state.records import Hardware, SweepSpec
+from foundation.hardware import Hardware
+from state.records import SweepSpec
 
 Record = TypeVar("Record")
 _Converter = Callable[[Any], Any]

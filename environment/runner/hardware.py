@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from environment.runner.gpus import Gpu, GpuReader
-from state.records import Hardware
+from foundation.hardware import Hardware
 
 _CPUS = Path("/proc/cpuinfo")
 _MEMORY = Path("/proc/meminfo")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from state.records import Hardware
+from foundation.hardware import Hardware
 
 
 @dataclass(frozen=True)

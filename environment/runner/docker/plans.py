@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from competitions.registry import OWN_VARIABLE
 from environment.runner import protocol
 from environment.runner.process import layout
 from environment.runner.protocol import Order
@@ -25,6 +24,8 @@ _NO_NETWORK = "none"
 _NETWORK_OF = "container:"
 _PREPARED = "/run/prepared"
 _COMPETITIONS = "/run/competitions"
+# Where the registry in the image looks for competitions of the user's own.
+_OWN_COMPETITIONS = "MLEBENCH_COMPETITIONS"
 _VALIDATIONS = "/run/validations.jsonl"
 # What the main process needs to give the agent a user without any, and to end whatever the agent starts.
 _OF_THE_MAIN_PROCESS = ("KILL", "SETGID", "SETPCAP", "SETUID")
@@ -131,7 +132,7 @@ def _grader(attempt: Path, order: Order, way_out: str) -> Plan:
         order.grader_image,
         tuple(command),
         f"{os.getuid()}:{os.getgid()}",
-        ((OWN_VARIABLE, _COMPETITIONS),) if order.own_competition else (),
+        ((_OWN_COMPETITIONS, _COMPETITIONS),) if order.own_competition else (),
         (
             Bind(Path(order.prepared_dir), _PREPARED, read_only=True),
             Bind(attempt / protocol.VALIDATIONS, _VALIDATIONS),

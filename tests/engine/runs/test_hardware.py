@@ -9,7 +9,7 @@ import pytest
 
 from environment.runner import hardware
 from environment.runner.gpus import Gpu, RecordedReader
-from state.records import Hardware
+from foundation.hardware import Hardware
 
 A10 = Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None)
 QUIET = Gpu("GPU-b", "Some GPU", None, None, None)

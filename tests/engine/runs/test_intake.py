@@ -19,10 +19,11 @@ from environment.runner.reports import (
     SubmissionTaken,
 )
 from foundation import jsonlines
+from foundation.hardware import Hardware
 from state import database, runs, submissions, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import Attempt, Hardware, Run, SweepSpec
+from state.records import Attempt, Run, SweepSpec
 from state.samples import Samples
 from tests.clocks import HandClock
 from tests.engine.states import new_sweep

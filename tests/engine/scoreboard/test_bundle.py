@@ -14,13 +14,13 @@ from engine.scoreboard import COLUMNS, Evidence, disclose, find_evidence, row_of
 from engine.scoreboard.bundle import MANIFEST, RUNS, verify_bundle, write_bundle
 from engine.scoreboard.provenance import disclosed, files_of, provenance_of
 from engine.scoreboard.sources import find_source
+from foundation.hardware import Hardware
 from foundation.problems import DataProblem, UsageProblem
 from state import database as state_database
 from state import datasets, runs
 from state.database import Database
 from state.dataset_records import DatasetState
 from state.lifecycle import FailureClass, Outcome
-from state.records import Hardware
 from tests.engine.scoreboard.independent import read_row
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, sweep
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from foundation.hardware import Hardware
 from state import runs, submissions, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome
-from state.records import Grade, Hardware, Run, SweepSpec
+from state.records import Grade, Run, SweepSpec
 from state.transitions import Exit, Failure
 
 SPEC = SweepSpec("dummy", "/agents", ("leaf-classification",), seeds=1, time_limit_seconds=7200)
