@@ -10,8 +10,8 @@ from typing import Any
 from console.cli.outermost import PROGRAM, root_command
 from console.tui.key_table import TABLE
 from engine.control import Answer, EngineStatus
-from engine.grading.batch import SubmissionLine
 from engine.grading.report import Report
+from engine.rungroups import SubmissionLine
 from engine.scoreboard import Comparison, Difference, Duel, Row, Side
 from engine.scoreboard.insight import Detectable, Effort, EndingsOfSplit, Flag, PassAtK, Stability, TimePoint
 from engine.scoreboard.model import Standing

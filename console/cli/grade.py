@@ -38,8 +38,9 @@ def grade(
     json: Json = False,
 ) -> None:
     """Grade many submissions, listed in a JSONL file; one that can't be graded (code 3) stops no other."""
-    from engine.grading.batch import read_submissions, write_batch_report
+    from engine.grading.batch import write_batch_report
     from engine.grading.many import grade_many
+    from engine.rungroups import read_submissions
 
     batch = grade_many(
         read_submissions(submission),

@@ -29,10 +29,10 @@ def make_submission(
     """List a run group's submissions in a JSONL file for 'grade'; what a run has not left is null."""
     from dataclasses import asdict
 
-    from engine.rungroups import read_group, submission_lines, write_submission_list
+    from engine.rungroups import read_group, submissions_of, write_submissions
 
-    lines = submission_lines(read_group(metadata), log=rel_log_path, code=rel_code_path)
-    write_submission_list(output, lines)
+    lines = submissions_of(read_group(metadata), log=rel_log_path, code=rel_code_path)
+    write_submissions(output, lines)
     if json:
         say_json([asdict(line) for line in lines])
     else:

@@ -1,8 +1,7 @@
-"""The JSONL of many submissions and the report on them, in MLE-bench's format; grading each is `child`."""
+"""The report on many submissions, in MLE-bench's format; grading each is `child`."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,46 +12,6 @@ from foundation.files import write_json
 from foundation.problems import DataProblem
 
 REPORT_SUFFIX = "_grading_report.json"
-
-
-@dataclass(frozen=True)
-class SubmissionLine:
-    """One line of a submission JSONL."""
-
-    competition_id: str
-    submission_path: str | None
-    logs_path: str | None = None
-    code_path: str | None = None
-
-
-def read_submissions(path: Path) -> list[SubmissionLine]:
-    """Read a submission JSONL; blank lines and comments (`#`, `//`) are skipped.
-
-    Raises:
-        DataProblem: the file cannot be read, or a line is not as it should be, by its number.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataProblem(f"{path} cannot be read", str(error)) from error
-    return [
-        _read_line(line, f"{path}, line {number}")
-        for number, line in enumerate(lines, start=1)
-        if line.strip() and not line.lstrip().startswith(("#", "//"))
-    ]
-
-
-def _read_line(line: str, where: str) -> SubmissionLine:
-    try:
-        values = json.loads(line)
-    except ValueError as error:
-        raise DataProblem(f"{where} is not JSON", str(error)) from error
-    if not isinstance(values, dict) or not isinstance(values.get("competition_id"), str):
-        raise DataProblem(f"{where} names no competition", next_step='It needs a key "competition_id".')
-    paths = [values.get(key) for key in ("submission_path", "logs_path", "code_path")]
-    if not all(value is None or isinstance(value, str) for value in paths):
-        raise DataProblem(f"{where} is not as it should be", "a path is neither text nor null")
-    return SubmissionLine(values["competition_id"], *paths)
 
 
 @dataclass(frozen=True)

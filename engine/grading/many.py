@@ -12,9 +12,10 @@ from pathlib import Path
 from competitions import registry
 from competitions.judging import Judgement
 from competitions.model import Edition
-from engine.grading.batch import BatchReport, SubmissionLine
+from engine.grading.batch import BatchReport
 from engine.grading.child import GradeRequest, grade_in_child
 from engine.grading.report import Report, make_report
+from engine.rungroups import SubmissionLine
 from foundation.problems import Problem
 
 

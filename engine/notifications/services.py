@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from engine.scoreboard.harmless import visible
 from foundation.problems import EnvironmentProblem
+from foundation.text import visible
 
 TITLE = "mlebench-console"
 _LONGEST = 300

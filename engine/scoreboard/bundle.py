@@ -17,8 +17,14 @@ from competitions import registry
 from competitions.model import Edition
 from engine.grading.batch import REPORT_SUFFIX, BatchReport
 from engine.grading.report import Report, ReportOutcome
-from engine.rungroups import MAPPING_NAME, write_mapping
-from engine.rungroups.exporting import ExportedRun, group_name, run_id_for, write_group
+from engine.rungroups import (
+    MAPPING_NAME,
+    ExportedRun,
+    group_name,
+    run_id_for,
+    write_group,
+    write_mapping,
+)
 from engine.scoreboard.disclosure import Disclosure
 from engine.scoreboard.evidence import Evidence, Trial, result_of
 from engine.scoreboard.model import Measure, Row

@@ -10,7 +10,6 @@ from pathlib import Path
 from engine.scoreboard.breakdown import Group, by_category, by_competition, by_split
 from engine.scoreboard.disclosure import Disclosure
 from engine.scoreboard.evidence import Evidence, Trial, limit_text
-from engine.scoreboard.harmless import visible
 from engine.scoreboard.insight import (
     Curve,
     Flag,
@@ -25,6 +24,7 @@ from engine.scoreboard.insight import (
 from engine.scoreboard.model import COLUMNS, MEASURES_BY_INTEREST, Cell, Measure, Row
 from engine.scoreboard.plots import plots_of
 from engine.scoreboard.svg import draw
+from foundation.text import visible
 
 # Where the log of a trial lies; None where there is none.
 FindLog = Callable[[Trial], Path | None]

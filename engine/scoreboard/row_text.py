@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import Any
 
 from engine.scoreboard.disclosure import Disclosure
-from engine.scoreboard.harmless import visible
 from engine.scoreboard.model import COLUMNS, Cell, Measure, Row, Standing
+from foundation.text import visible
 
 
 class RowFormat(StrEnum):

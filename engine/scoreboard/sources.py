@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.grading.batch import REPORT_SUFFIX
-from engine.rungroups import MAPPING_NAME
-from engine.rungroups.groups import METADATA
+from engine.rungroups import MAPPING_NAME, METADATA
 from engine.scoreboard.bundle import RUNS, verify_bundle
 from engine.scoreboard.evidence import Evidence
 from engine.scoreboard.experiments import find_evidence

@@ -14,9 +14,7 @@ from pathlib import Path
 
 from competitions import registry
 from engine.places import Places
-from engine.rungroups import RunGroup, find_groups, read_group
-from engine.rungroups.exporting import copy_file, copy_tree
-from engine.rungroups.groups import METADATA
+from engine.rungroups import METADATA, RunGroup, copy_file, copy_tree, find_groups, read_group
 from environment.runner import protocol
 from foundation import files
 from foundation.locks import FileLock, is_held

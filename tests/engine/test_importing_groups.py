@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.control import RefusedRequest
-from engine.grading.batch import read_submissions
 from engine.grading.many import grade_many
-from engine.rungroups import find_groups, submission_lines, write_submission_list
+from engine.rungroups import find_groups, read_submissions, submissions_of, write_submissions
 from engine.scoreboard.bundle import counted_trials, write_runs
 from engine.scoreboard.experiments import find_evidence
 from engine.scoreboard.provenance import files_of
@@ -48,8 +47,8 @@ def test_export_grade_and_import_agree(harness: Harness, tmp_path: Path) -> None
 
     groups = tmp_path / "runs"
     exported(harness, sweep_id, groups)
-    lines = [line for group in find_groups(groups) for line in submission_lines(group)]
-    write_submission_list(tmp_path / "submission.jsonl", lines)
+    lines = [line for group in find_groups(groups) for line in submissions_of(group)]
+    write_submissions(tmp_path / "submission.jsonl", lines)
     reports = grade_many(
         read_submissions(tmp_path / "submission.jsonl"), data_dir=harness.places.data_dir
     ).reports

@@ -8,12 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine import grade_submission
-from engine.grading.batch import (
-    BatchReport,
-    SubmissionLine,
-    read_submissions,
-    write_batch_report,
-)
+from engine.grading.batch import BatchReport, write_batch_report
+from engine.rungroups import SubmissionLine, read_submissions
 from foundation.problems import DataProblem
 from tests.competitions.prepared import prepared
 
@@ -38,7 +34,7 @@ def test_comments_and_blank_lines_are_skipped(tmp_path: Path) -> None:
         ("{", r"line 2 is not JSON"),
         ("[]", "line 2 names no competition"),
         ('{"submission_path": "x"}', "line 2 names no competition"),
-        ('{"competition_id": "a", "submission_path": 5}', "line 2 is not as it should be"),
+        ('{"competition_id": "a", "submission_path": 5}', "line 2 is not valid"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:

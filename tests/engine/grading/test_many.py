@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.grading.batch import REPORT_SUFFIX, BatchReport, SubmissionLine, write_batch_report
+from engine.grading.batch import REPORT_SUFFIX, BatchReport, write_batch_report
 from engine.grading.many import Graded, grade_many
+from engine.rungroups import SubmissionLine
 from foundation.problems import DataProblem, UsageProblem
 from tests.competitions.prepared import prepared
 

@@ -11,10 +11,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from engine.scoreboard import Evidence, disclose, published_rows, row_of
-from engine.scoreboard.harmless import visible
 from engine.scoreboard.insight import Prices
 from engine.scoreboard.page import page_of
 from engine.scoreboard.sources import find_source
+from foundation.text import visible
 from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
 
 OPERAND = Path(__file__).parent / "operand_row.csv"

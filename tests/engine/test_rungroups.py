@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from engine.grading.batch import SubmissionLine, read_submissions
 from engine.rungroups import (
     MAPPING_NAME,
+    SubmissionLine,
     find_groups,
     read_group,
     read_mapping,
-    submission_lines,
+    read_submissions,
+    submissions_of,
     write_mapping,
-    write_submission_list,
+    write_submissions,
 )
 from foundation.problems import DataProblem
 
@@ -62,7 +63,7 @@ def test_what_a_run_left_is_listed_and_the_rest_is_null(tmp_path: Path) -> None:
         path = folder / RUN / name
         path.parent.mkdir(parents=True)
         path.touch()
-    lines = submission_lines(read_group(folder), code="code/other.py")
+    lines = submissions_of(read_group(folder), code="code/other.py")
     assert lines == (
         SubmissionLine(
             "leaf-classification",
@@ -72,7 +73,7 @@ def test_what_a_run_left_is_listed_and_the_rest_is_null(tmp_path: Path) -> None:
         ),
         SubmissionLine("spaceship-titanic", None),
     )
-    write_submission_list(tmp_path / "new" / "submission.jsonl", lines)
+    write_submissions(tmp_path / "new" / "submission.jsonl", lines)
     assert tuple(read_submissions(tmp_path / "new" / "submission.jsonl")) == lines
 
 
@@ -85,14 +86,14 @@ def test_a_link_that_an_agent_left_is_no_submission(tmp_path: Path, linked: str)
     link = folder / RUN / linked
     link.parent.mkdir(parents=True)
     link.symlink_to(answers if linked == "submission" else answers / "submission.csv")
-    assert submission_lines(read_group(folder))[0].submission_path is None
+    assert submissions_of(read_group(folder))[0].submission_path is None
 
 
 @pytest.mark.parametrize("log", ["/etc/passwd", "../../secret"])
 def test_a_path_that_leads_out_of_a_run_is_refused(tmp_path: Path, log: str) -> None:
     folder = make_group(tmp_path, "g", {RUN: {}})
     with pytest.raises(DataProblem, match="leads out"):
-        submission_lines(read_group(folder), log=log)
+        submissions_of(read_group(folder), log=log)
 
 
 def test_the_mapping_of_experiments_is_read_and_written(tmp_path: Path) -> None:

@@ -1,0 +1,322 @@
+"""MLE-bench's files of runs: run groups, their mapping to experiments, and lists of submissions to grade."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import stat
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from environment.runner import protocol
+from foundation.clock import run_group_stamp
+from foundation.files import reading_untrusted, write_json, write_text
+from foundation.problems import DataProblem
+
+METADATA = "metadata.json"
+MAPPING_NAME = "run_group_experiments.csv"
+# Where MLE-bench's agents leave their files, relative to the run's folder.
+SUBMISSION = "submission/submission.csv"
+LOG = "logs/agent.log"
+CODE = "code/train.py"
+
+_MAPPING_COLUMNS = ("experiment_id", "run_group")
+_RUN_IDS = uuid.UUID("8f0e2a64-5f0b-4a55-9d5e-6f1f0f3b1c77")
+# No more than this of an agent's logs, or of its code, is copied.
+_FOLDER_LIMIT_BYTES = 256 << 20
+
+
+# Reading run groups
+
+
+@dataclass(frozen=True)
+class GroupRun:
+    """One run of a group; `success` says only that its launcher did not fail, None that nothing is known."""
+
+    run_id: str
+    success: bool | None
+
+    @property
+    def competition_id(self) -> str:
+        """What precedes the first underscore."""
+        return self.run_id.partition("_")[0]
+
+
+@dataclass(frozen=True)
+class RunGroup:
+    """A run group: its name, its folder and its runs in the order of its metadata."""
+
+    name: str
+    folder: Path
+    created_at: str
+    runs: tuple[GroupRun, ...]
+
+
+def find_groups(runs_dir: Path) -> tuple[RunGroup, ...]:
+    """Read every group below a runs folder, in the order of their names.
+
+    Raises:
+        DataProblem: there is none, or one can't be read.
+    """
+    found = sorted(runs_dir.glob(f"*/{METADATA}"))
+    if not found:
+        raise DataProblem(
+            f"{runs_dir} holds no run group",
+            f"no folder in it has a {METADATA}",
+            "Give MLE-bench's runs folder.",
+        )
+    return tuple(read_group(path) for path in found)
+
+
+def read_group(metadata: Path) -> RunGroup:
+    """Read a group from its metadata.json, or from the folder that holds one.
+
+    Raises:
+        DataProblem: it can't be read or is not valid.
+    """
+    path = metadata / METADATA if metadata.is_dir() else metadata
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataProblem(f"{path} can't be read", error.strerror or str(error)) from error
+    except ValueError as error:
+        raise DataProblem(f"{path} is not JSON", str(error)) from error
+    runs = values.get("runs") if isinstance(values, dict) else None
+    if not isinstance(runs, dict):
+        raise DataProblem(f"{path} is not the metadata of a run group", 'it has no object "runs"')
+    folder = path.absolute().parent
+    for run_id in runs:
+        if Path(run_id).name != run_id:
+            raise DataProblem(f"{path} names a run that is not a folder's name", repr(run_id))
+    return RunGroup(
+        name=str(values.get("run_group") or folder.name),
+        folder=folder,
+        created_at=str(values.get("created_at") or ""),
+        runs=tuple(GroupRun(run_id, _success(facts)) for run_id, facts in runs.items()),
+    )
+
+
+def _success(facts: object) -> bool | None:
+    success = facts.get("success") if isinstance(facts, dict) else None
+    return success if isinstance(success, bool) else None
+
+
+# Writing run groups
+
+
+@dataclass(frozen=True)
+class ExportedRun:
+    """One run of a group.
+
+    Attributes:
+        run_id: its folder's name: the competition, an underscore, a UUID that is the same in every export.
+        attempt: the attempt's directory; None where nothing of it is kept.
+        submission: the snapshot that was graded.
+    """
+
+    run_id: str
+    success: bool
+    attempt: Path | None = None
+    submission: Path | None = None
+
+
+def run_id_for(competition_id: str, *identity: object) -> str:
+    """Make a run's id in MLE-bench's form from what identifies it."""
+    return f"{competition_id}_{uuid.uuid5(_RUN_IDS, '/'.join(map(str, (competition_id, *identity))))}"
+
+
+def group_name(agent: str, moment: float, seed: int) -> str:
+    """Make a run group's name in MLE-bench's form; later seeds have later stamps, so that names sort by seed."""
+    plain = "".join(char if char.isalnum() or char in "-." else "-" for char in agent) or "agent"
+    return f"{run_group_stamp(moment + seed)}_run-group_{plain}"
+
+
+def write_group(runs_dir: Path, name: str, exported: Sequence[ExportedRun]) -> Path:
+    """Write one group and return its folder; metadata.json comes last, so that a half-written group is none.
+
+    Raises:
+        DataProblem: it would hold a run twice.
+        OSError: the folder can't be written.
+    """
+    repeated = [run_id for run_id, count in Counter(run.run_id for run in exported).items() if count > 1]
+    if repeated:
+        raise DataProblem(f"{name} would hold {repeated[0]} twice")
+    folder = runs_dir / name
+    folder.mkdir(parents=True)
+    for run in exported:
+        if run.attempt is not None:
+            _write_run(folder / run.run_id, run.attempt, run.submission)
+    stamp = name.partition("_")[0]
+    runs = {run.run_id: {"success": run.success} for run in exported}
+    write_json(folder / METADATA, {"run_group": name, "created_at": stamp, "runs": runs})
+    return folder
+
+
+def _write_run(folder: Path, attempt: Path, submission: Path | None) -> None:
+    folder.mkdir()
+    if submission is not None:
+        target = folder / protocol.SUBMISSION / protocol.SUBMISSION_FILE
+        target.parent.mkdir()
+        copy_file(submission, target)
+    log = attempt / protocol.LOG
+    if log.is_file() and not log.is_symlink():
+        copy_file(log, folder / "run.log")
+    for name in (protocol.LOGS, protocol.CODE):
+        copy_tree(attempt / name, folder / name)
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy the regular files of real folders; an agent may have left links, pipes and devices."""
+    left = _FOLDER_LIMIT_BYTES
+    for here, folders, names in os.walk(source, followlinks=False):
+        folders[:] = sorted(name for name in folders if not (Path(here) / name).is_symlink())
+        inside = target / Path(here).relative_to(source)
+        for name in sorted(names):
+            path = Path(here) / name
+            found = path.lstat()
+            if not stat.S_ISREG(found.st_mode) or found.st_size > left:
+                continue
+            left -= found.st_size
+            inside.mkdir(parents=True, exist_ok=True)
+            copy_file(path, inside / name)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a regular file that an agent may have left to a new file."""
+    with reading_untrusted(source) as stream, target.open("xb") as written:
+        shutil.copyfileobj(stream, written)
+
+
+# The mapping of experiments, each of which is a row of the leaderboard, to run groups
+
+
+def read_mapping(path: Path) -> dict[str, tuple[str, ...]]:
+    """Read the run groups of each experiment, in the order of the file.
+
+    Raises:
+        DataProblem: it can't be read, or lacks a column.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataProblem(f"{path} can't be read", str(error)) from error
+    reader = csv.DictReader(lines)
+    missing = [name for name in _MAPPING_COLUMNS if name not in (reader.fieldnames or ())]
+    if missing:
+        raise DataProblem(f"{path} is not a list of experiments", f"it has no column {', '.join(missing)}")
+    found: dict[str, list[str]] = {}
+    for row in reader:
+        if row["experiment_id"] and row["run_group"]:
+            found.setdefault(row["experiment_id"].strip(), []).append(row["run_group"].strip())
+    return {experiment: tuple(dict.fromkeys(groups)) for experiment, groups in found.items()}
+
+
+def write_mapping(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
+    """Write pairs of an experiment and one of its run groups."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(_MAPPING_COLUMNS)
+    writer.writerows(pairs)
+    write_text(path, stream.getvalue())
+
+
+# Lists of submissions, which `grade` and MLE-bench take
+
+
+@dataclass(frozen=True)
+class SubmissionLine:
+    """One line of a submission JSONL."""
+
+    competition_id: str
+    submission_path: str | None
+    logs_path: str | None = None
+    code_path: str | None = None
+
+
+def read_submissions(path: Path) -> list[SubmissionLine]:
+    """Read a submission JSONL; blank lines and comments (`#`, `//`) are skipped.
+
+    Raises:
+        DataProblem: the file cannot be read, or a line is not valid, by its number.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataProblem(f"{path} cannot be read", str(error)) from error
+    return [
+        _read_line(line, f"{path}, line {number}")
+        for number, line in enumerate(lines, start=1)
+        if line.strip() and not line.lstrip().startswith(("#", "//"))
+    ]
+
+
+def write_submissions(path: Path, lines: Sequence[SubmissionLine]) -> None:
+    """Write a submission JSONL.
+
+    Raises:
+        DataProblem: the file can't be written.
+    """
+    text = "".join(json.dumps(asdict(line)) + "\n" for line in lines)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+    except OSError as error:
+        raise DataProblem(f"{path} can't be written", error.strerror or str(error)) from error
+
+
+def submissions_of(group: RunGroup, *, log: str = LOG, code: str = CODE) -> tuple[SubmissionLine, ...]:
+    """List the submissions of a group's runs; the path of a missing file is None.
+
+    Args:
+        group: the group.
+        log: where a run's log lies, relative to the run's folder.
+        code: where its code lies, likewise.
+
+    Raises:
+        DataProblem: such a path leads out of the run's folder.
+    """
+    for relative in (log, code):
+        if Path(relative).is_absolute() or ".." in Path(relative).parts:
+            raise DataProblem(f"{relative} leads out of the run's folder")
+    return tuple(
+        SubmissionLine(
+            run.competition_id,
+            _regular_file(group.folder / run.run_id, SUBMISSION),
+            _regular_file(group.folder / run.run_id, log),
+            _regular_file(group.folder / run.run_id, code),
+        )
+        for run in group.runs
+    )
+
+
+def _read_line(line: str, where: str) -> SubmissionLine:
+    try:
+        values = json.loads(line)
+    except ValueError as error:
+        raise DataProblem(f"{where} is not JSON", str(error)) from error
+    if not isinstance(values, dict) or not isinstance(values.get("competition_id"), str):
+        raise DataProblem(f"{where} names no competition", next_step='It needs a key "competition_id".')
+    paths = [values.get(key) for key in ("submission_path", "logs_path", "code_path")]
+    if not all(value is None or isinstance(value, str) for value in paths):
+        raise DataProblem(f"{where} is not valid", "a path is neither text nor null")
+    return SubmissionLine(values["competition_id"], *paths)
+
+
+def _regular_file(folder: Path, relative: str) -> str | None:
+    """The path of a file that an agent left; neither it nor a folder on the way to it may be a link."""
+    here = folder
+    for part in Path(relative).parts:
+        here = here / part
+        try:
+            found = here.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if stat.S_ISLNK(found.st_mode):
+            return None
+    return str(here) if stat.S_ISREG(here.lstat().st_mode) else None
