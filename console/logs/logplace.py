@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from console.logs.logfile import LogFile, LogLine
 from console.logs.logpage import Page
+from console.logs.moments import Stretch, read_moment
 from console.logs.tally import Tally
-from console.views.moments import Stretch, read_moment
 from environment.runlog import LogTimes
 from foundation.problems import UsageProblem
 

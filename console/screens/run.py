@@ -20,10 +20,16 @@ from console.tui.painting import Line
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_pane import LogPane
 from console.tui.widgets.painted import Painted
-from console.views import run_details
-from console.views.files import MOST_ENTRIES
-from console.views.run_details import Listing, Usage
-from console.views.run_facts import RunFacts, run_facts
+from console.views.run import (
+    MOST_ENTRIES,
+    Listing,
+    RunFacts,
+    Usage,
+    read_listing,
+    read_order,
+    read_usage,
+    run_facts,
+)
 from environment.runner.protocol import Order
 from state.database import Database
 
@@ -41,7 +47,7 @@ class RunScreen(ConsoleScreen):
         self._run_id = run_id
         self._pane = pane
         self._facts: RunFacts | None = None
-        self._listing: Listing = ((), False)
+        self._listing = Listing()
         self._usage: Usage | None = None
         self._order: Order | None = None
 
@@ -103,7 +109,7 @@ class RunScreen(ConsoleScreen):
         if facts is None:
             return
         if self._pane == "files" and isinstance(key, str):
-            kind = next((entry.kind for entry in self._listing[0] if entry.path == key), "")
+            kind = next((entry.kind for entry in self._listing.entries if entry.path == key), "")
             if kind == "file":
                 self.app.push_screen(FileScreen(Path(key)))
             else:
@@ -181,17 +187,16 @@ class RunScreen(ConsoleScreen):
         if self._pane == "resources":
             return run_curves.resources(facts, self._usage, width - 2, height, now, signs)
         if self._pane == "files":
-            entries, more = self._listing
-            note = f"only the first {MOST_ENTRIES} are shown" if more else ""
-            return run_lines.files(entries, note, width)
+            note = f"only the first {MOST_ENTRIES} are shown" if self._listing.is_cut else ""
+            return run_lines.files(self._listing.entries, note, width)
         return run_config.config(facts, self._order, width)
 
     def _fetch(self) -> None:
         """Read in a thread what the pane shows from files."""
         work: dict[str, tuple[Callable[[RunFacts], Any], Callable[[Any], None]]] = {
-            "files": (run_details.files_of, self._take_listing),
-            "resources": (run_details.usage_of, self._take_usage),
-            "config": (run_details.order_of, self._take_order),
+            "files": (read_listing, self._take_listing),
+            "resources": (read_usage, self._take_usage),
+            "config": (read_order, self._take_order),
         }
         if self._facts is not None and self._pane in work:
             read, take = work[self._pane]

@@ -6,7 +6,7 @@ import re
 
 from console import wording
 from console.tui.painting import Line, foreign
-from console.views.run_facts import RunFacts
+from console.views.run import RunFacts
 from environment.runner.protocol import Order
 
 # Values under such names are kept off the screen even where a config file holds them in the open.

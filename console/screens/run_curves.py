@@ -11,8 +11,7 @@ from console.screens.chart import Curve, Mark, chart
 from console.screens.ruler import medal_role
 from console.tui.painting import Line, Pieces
 from console.tui.signs import Signs
-from console.views.run_facts import RunFacts
-from console.views.usage import Point, Usage
+from console.views.run import Point, RunFacts, Usage
 from state.records import Submission
 
 

@@ -20,8 +20,7 @@ from console.tui.painting import (
     width_of,
 )
 from console.tui.signs import Signs
-from console.views.files import Entry
-from console.views.run_facts import RunFacts
+from console.views.run import FileEntry, RunFacts
 from state.lifecycle import Outcome
 from state.records import Attempt, Submission
 
@@ -210,7 +209,7 @@ def _snapshot(each: Submission, width: int, signs: Signs) -> Line:
     return Line(cut(pieces, width), key=each.id, selectable=True)
 
 
-def files(entries: Sequence[Entry], note: str, width: int) -> list[Line]:
+def files(entries: Sequence[FileEntry], note: str, width: int) -> list[Line]:
     """What lies in the attempt's directory; names are the agent's."""
     lines = [Line(((f"  {'size':>9}  name", "dim"),))]
     for entry in entries:

@@ -18,11 +18,20 @@ from console.tui.widgets.heading import Heading, TitleClicked
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.prompt import Prompt
-from console.views import filters, shown_runs
+from console.views import filters
 from console.views.marks import Marks
 from console.views.ordering import BENCHMARK, Order, in_order
 from console.views.sorting import Sorting
-from console.views.sweep_board import BoardRow, SweepBoard, sweep_board
+from console.views.sweep import (
+    BoardRow,
+    SweepBoard,
+    rows_of,
+    runs_between_in_matrix,
+    runs_between_in_table,
+    runs_in_matrix,
+    runs_of_row,
+    sweep_board,
+)
 from state.database import Database
 from state.lifecycle import RunState, SweepState
 from state.records import Run
@@ -160,7 +169,7 @@ class SweepScreen(MarkedScreen[int]):
         if run is None or anchor is None or self._board is None:
             self.mark_more(None)
             return
-        between = shown_runs.stretch if self._as_table else shown_runs.rectangle
+        between = runs_between_in_table if self._as_table else runs_between_in_matrix
         found = between(self._board, filters.parse(self.words), anchor, run)
         self.mark_more(each.id for each in found)
 
@@ -168,7 +177,7 @@ class SweepScreen(MarkedScreen[int]):
         """Mark all shown runs of the competition, or take the marks away."""
         row = self._row()
         if row is not None:
-            found = shown_runs.runs_of_row(row, filters.parse(self.words))
+            found = runs_of_row(row, filters.parse(self.words))
             self.mark(self.marks.all_turned(run.id for run in found))
 
     def action_mark_failed(self) -> None:
@@ -273,7 +282,7 @@ class SweepScreen(MarkedScreen[int]):
 
     def _row(self) -> BoardRow | None:
         key = self.query_one(LineList).key
-        for row in shown_runs.rows_of(self._board) if self._board is not None else ():
+        for row in rows_of(self._board) if self._board is not None else ():
             if row.competition_id == key or any(run is not None and run.id == key for run in row.runs):
                 return row
         return None
@@ -287,7 +296,7 @@ class SweepScreen(MarkedScreen[int]):
         return row.runs[runs.column] if runs.column < len(row.runs) else None
 
     def _shown(self) -> list[Run]:
-        return shown_runs.runs_in_matrix(self._board, filters.parse(self.words)) if self._board else []
+        return runs_in_matrix(self._board, filters.parse(self.words)) if self._board else []
 
     def _chosen(self) -> list[Run]:
         if self.marks and self._board is not None:

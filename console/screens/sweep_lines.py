@@ -17,9 +17,8 @@ from console.tui.painting import (
 from console.tui.signs import Signs
 from console.views.filters import Filter
 from console.views.ordering import BENCHMARK, Order, told
-from console.views.shown_runs import runs_in_matrix
 from console.views.sorting import Sorting
-from console.views.sweep_board import BoardRow, SweepBoard
+from console.views.sweep import BoardRow, SweepBoard, runs_in_matrix
 from engine.scoreboard import Cell
 from state.lifecycle import SweepState
 from state.records import Run, SweepCounts

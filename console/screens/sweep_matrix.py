@@ -16,8 +16,7 @@ from console.tui.painting import (
 )
 from console.tui.signs import Signs
 from console.views.ordering import Order
-from console.views.shown_runs import runs_of_row
-from console.views.sweep_board import BoardRow, Group, SweepBoard
+from console.views.sweep import BoardRow, Group, SweepBoard, runs_of_row
 from state.records import Run
 
 _MARGIN = 2

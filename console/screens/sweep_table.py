@@ -14,8 +14,7 @@ from console.tui.painting import (
     foreign,
 )
 from console.views.ordering import Order
-from console.views.shown_runs import rows_of, runs_in_table
-from console.views.sweep_board import BoardRow, SweepBoard
+from console.views.sweep import BoardRow, SweepBoard, rows_of, runs_in_table
 from state.records import Run
 
 # From this width on it tells how long runs took and have been quiet.

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from console.views.usage import Point
+from console.views.run import Point, read_samples
 from state import datasets, runs
 from state.database import Database
 from state.records import Run, UsageSample
-from state.samples import DATABASE_NAME, Samples
 
 HISTORY_SECONDS = 6 * 3600.0
 _BUCKETS = 120
@@ -43,9 +40,8 @@ def host_use(database: Database, now: float) -> HostUse:
     live = [run for run in runs.of_all_sweeps(database) if run.is_live]
     attempts = {run.id: runs.latest_attempt(database, run.id) for run in live}
     prepared = [each for each in datasets.all_datasets(database) if each.bytes_on_disk]
-    samples = _samples_of(
-        database.path.parent, [a.id for a in attempts.values() if a is not None], now - HISTORY_SECONDS
-    )
+    known = [attempt.id for attempt in attempts.values() if attempt is not None]
+    samples = read_samples(database.path.parent, known, since=now - HISTORY_SECONDS)
     users = tuple(
         User(run, attempt.id, samples[attempt.id][-1] if samples.get(attempt.id) else None)
         for run in live
@@ -62,19 +58,6 @@ def host_use(database: Database, now: float) -> HostUse:
 
 def _cpu_of(user: User) -> float:
     return user.latest.cpu_percent or 0.0 if user.latest is not None else 0.0
-
-
-def _samples_of(state_dir: Path, attempt_ids: list[int], since: float) -> dict[int, list[UsageSample]]:
-    if not (state_dir / DATABASE_NAME).is_file():
-        return {}
-    try:
-        samples = Samples(state_dir, writable=False)
-    except sqlite3.OperationalError:
-        return {}  # the engine is just making it
-    try:
-        return {attempt: samples.of_attempt(attempt, since=since) for attempt in attempt_ids}
-    finally:
-        samples.close()
 
 
 def _together(

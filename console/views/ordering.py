@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeVar
 
 from console.views.sorting import Sorting
-from console.views.sweep_board import BoardRow, SweepBoard
+from console.views.sweep import BoardRow, SweepBoard
 from state.lifecycle import RunState
 from state.records import Run
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from console.views.sweep_board import cells_over
+from console.views.sweep import cells_over
 from engine.notifications.news import quiet_since
 from engine.scoreboard import Cell, Measure
 from state import datasets, events, runs, sweeps

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from console.logs.logfile import LogFile
+from console.logs.moments import Stretch, read_moment
 from console.logs.tally import Tally
 from console.screens.file import FileScreen
 from console.screens.run_config import without_secrets
-from console.views.moments import Stretch, read_moment
 from engine.places import Places
 from environment.runner import protocol
 from foundation.problems import UsageProblem

@@ -11,7 +11,7 @@ from competitions import registry
 from console.tui.widgets.line_list import LineList
 from console.views.ordering import Order, in_order
 from console.views.sorting import Sorting
-from console.views.sweep_board import sweep_board
+from console.views.sweep import sweep_board
 from engine.places import Places
 from state.lifecycle import RunState
 from tests.console import worlds

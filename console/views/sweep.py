@@ -1,4 +1,4 @@
-"""A sweep as its screen shows it: competitions by split, seeds side by side, and how the splits stand so far."""
+"""A sweep: its competitions by split, their runs by seed, how the splits stand, and which runs a filter shows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from competitions.model import Thresholds
+from console.views.filters import Filter
 from console.views.splits import ORDER, split_of, thresholds
 from engine.scoreboard import Measure, aggregate
 from engine.scoreboard.aggregation import complete_seeds
@@ -121,9 +122,9 @@ def _rows(sweep: Sweep, found: list[Run], missing: dict[str, Dataset]) -> list[B
 def _waits_for(dataset: Dataset | None) -> str:
     if dataset is None:
         return ""
-    # Why it waits with those that wait is seen on the datasets screen; why it is not to be had is needed here.
-    told = dataset.problem if dataset.state not in (DatasetState.WAITING, DatasetState.WORKING) else ""
-    return f"data {dataset.state}: {told}" if told else f"data {dataset.state}"
+    # The datasets screen says why one waits; why one cannot be had is needed here.
+    why = dataset.problem if dataset.state not in (DatasetState.WAITING, DatasetState.WORKING) else ""
+    return f"data {dataset.state}: {why}" if why else f"data {dataset.state}"
 
 
 def _group(split: str, rows: tuple[BoardRow, ...], seeds: int) -> Group:
@@ -153,3 +154,40 @@ def _of_seed(rows: tuple[BoardRow, ...], place: int) -> float | None:
     if any(run is None or run.outcome is None for run in seed):
         return None
     return 100.0 * sum(run is not None and run.outcome in MEDALS for run in seed) / len(seed)
+
+
+def rows_of(board: SweepBoard) -> list[BoardRow]:
+    """The competitions, split by split."""
+    return [row for group in board.groups for row in group.rows]
+
+
+def runs_of_row(row: BoardRow, chosen: Filter) -> list[Run]:
+    """The runs of a competition that a filter lets through."""
+    return [run for run in row.runs if run is not None and chosen.accepts(run, row.split)]
+
+
+def runs_in_matrix(board: SweepBoard, chosen: Filter) -> list[Run]:
+    """The runs that a filter lets through, in the order of the matrix."""
+    return [run for row in rows_of(board) for run in runs_of_row(row, chosen)]
+
+
+def runs_in_table(board: SweepBoard, chosen: Filter) -> list[Run]:
+    """The runs that a filter lets through, in the order of the flat table."""
+    splits = {row.competition_id: row.split for row in rows_of(board)}
+    return [run for run in board.runs if chosen.accepts(run, splits[run.competition_id])]
+
+
+def runs_between_in_matrix(board: SweepBoard, chosen: Filter, one: Run, other: Run) -> list[Run]:
+    """The shown runs in the rectangle that two runs of the matrix span."""
+    rows = [runs_of_row(row, chosen) for row in rows_of(board)]
+    places = [place for place, row in enumerate(rows) if one in row or other in row]
+    left, right = sorted((one.seed, other.seed))
+    within = rows[min(places) : max(places) + 1]
+    return [run for row in within for run in row if left <= run.seed <= right]
+
+
+def runs_between_in_table(board: SweepBoard, chosen: Filter, one: Run, other: Run) -> list[Run]:
+    """The shown runs from one run of the flat table to another."""
+    found = runs_in_table(board, chosen)
+    first, last = sorted((found.index(one), found.index(other)))
+    return found[first : last + 1]

@@ -1,0 +1,211 @@
+"""One run: what the state knows of it, and what is read from its files only while a pane shows it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+
+from competitions.model import Competition
+from console.views.splits import competition
+from environment.runner import protocol
+from environment.runner.protocol import Order
+from state import datasets, events, runs, submissions, sweeps
+from state.database import Database
+from state.dataset_records import Dataset
+from state.records import Attempt, Event, Run, Submission, Sweep, UsageSample
+from state.samples import DATABASE_NAME, Samples
+
+_EVENTS_SHOWN = 500
+_MOST_POINTS = 600
+MOST_ENTRIES = 400
+_DEEPEST = 4
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """Everything that the state knows of one run; `state_dir` is what directories are relative to."""
+
+    state_dir: Path
+    run: Run
+    sweep: Sweep
+    competition: Competition | None
+    attempts: tuple[Attempt, ...]
+    events: tuple[Event, ...]
+    submissions: tuple[Submission, ...]
+    dataset: Dataset | None
+
+    @property
+    def attempt(self) -> Attempt | None:
+        """The latest attempt."""
+        return self.attempts[-1] if self.attempts else None
+
+    @property
+    def directory(self) -> Path | None:
+        """Where the latest attempt lies."""
+        return self.state_dir / self.attempt.directory if self.attempt else None
+
+    @property
+    def log(self) -> Path | None:
+        """What the latest attempt printed."""
+        return self.directory / protocol.LOG if self.directory else None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Curves of one attempt, each of (moment, value); one that was never measured is empty."""
+
+    cpu_percent: tuple[Point, ...] = ()
+    memory_bytes: tuple[Point, ...] = ()
+    disk_bytes: tuple[Point, ...] = ()
+    processes: tuple[Point, ...] = ()
+    gpu_percent: tuple[Point, ...] = ()
+    gpu_memory_bytes: tuple[Point, ...] = ()
+    network_rate: tuple[Point, ...] = ()
+    latest: UsageSample | None = None
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """One name in a directory; `kind` is file, folder, link or special."""
+
+    path: str
+    name: str
+    depth: int
+    kind: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The first entries of a directory and of what is below it, and whether there are more."""
+
+    entries: tuple[FileEntry, ...] = ()
+    is_cut: bool = False
+
+
+def run_facts(database: Database, run_id: int) -> RunFacts:
+    """Read one run.
+
+    Raises:
+        UsageProblem: there is none of that number.
+    """
+    run = runs.get(database, run_id)
+    sweep = sweeps.get(database, run.sweep_id)
+    attempts = tuple(runs.attempts(database, run_id))
+    return RunFacts(
+        state_dir=database.path.parent,
+        run=run,
+        sweep=sweep,
+        competition=competition(run.competition_id),
+        attempts=attempts,
+        events=tuple(events.newest(database, run_id=run_id, limit=_EVENTS_SHOWN)),
+        submissions=tuple(submissions.of_attempt(database, attempts[-1].id)) if attempts else (),
+        dataset=datasets.find(database, run.competition_id, sweep.spec.edition),
+    )
+
+
+def read_listing(facts: RunFacts) -> Listing:
+    """List the files of the latest attempt, following no link and opening no file; waits for the disk."""
+    if facts.directory is None:
+        return Listing()
+    found = list(islice(_below(facts.directory, 0), MOST_ENTRIES + 1))
+    return Listing(tuple(found[:MOST_ENTRIES]), len(found) > MOST_ENTRIES)
+
+
+def read_order(facts: RunFacts) -> Order | None:
+    """Read what the runner was told about the latest attempt, once it was; waits for the disk."""
+    return (
+        None if facts.directory is None else protocol.read_if_there(facts.directory / protocol.ORDER, Order)
+    )
+
+
+def read_usage(facts: RunFacts) -> Usage:
+    """Read what the latest attempt has used, thinned to what a plot can show; waits for the disk."""
+    if facts.attempt is None:
+        return Usage()
+    found = read_samples(facts.state_dir, [facts.attempt.id])[facts.attempt.id]
+    return Usage(
+        cpu_percent=_curve(found, lambda sample: sample.cpu_percent),
+        memory_bytes=_curve(found, lambda sample: sample.memory_bytes),
+        disk_bytes=_curve(found, lambda sample: sample.disk_bytes),
+        processes=_curve(found, lambda sample: sample.processes),
+        gpu_percent=_curve(found, lambda sample: sample.gpu_percent),
+        gpu_memory_bytes=_curve(found, lambda sample: sample.gpu_memory_bytes),
+        network_rate=_thinned(_rates(found)),
+        latest=found[-1] if found else None,
+    )
+
+
+def read_samples(
+    state_dir: Path, attempt_ids: Iterable[int], *, since: float = 0.0
+) -> dict[int, list[UsageSample]]:
+    """Read the samples of attempts; an empty list where none were ever taken. Waits for the disk."""
+    none: dict[int, list[UsageSample]] = {attempt_id: [] for attempt_id in attempt_ids}
+    if not (state_dir / DATABASE_NAME).is_file():
+        return none
+    try:
+        samples = Samples(state_dir, writable=False)
+    except sqlite3.OperationalError:
+        return none  # the engine is just making it
+    try:
+        return {attempt_id: samples.of_attempt(attempt_id, since=since) for attempt_id in none}
+    finally:
+        samples.close()
+
+
+def _rates(samples: list[UsageSample]) -> list[Point]:
+    """Bytes a second between samples of a counter; one that begins anew gives none for that moment."""
+    counted = [(sample.at, sample.network_bytes) for sample in samples if sample.network_bytes is not None]
+    return [
+        (at, (now - before) / (at - earlier))
+        for (earlier, before), (at, now) in pairwise(counted)
+        if at > earlier and now >= before
+    ]
+
+
+def _curve(samples: list[UsageSample], value: Callable[[UsageSample], float | None]) -> tuple[Point, ...]:
+    return _thinned([(sample.at, float(known)) for sample in samples if (known := value(sample)) is not None])
+
+
+def _thinned(points: list[Point]) -> tuple[Point, ...]:
+    if len(points) <= _MOST_POINTS:
+        return tuple(points)
+    # Of neighbours the largest stays: a peak is what one looks for.
+    step = -(-len(points) // _MOST_POINTS)
+    groups = [points[place : place + step] for place in range(0, len(points), step)]
+    return tuple(max(group, key=lambda point: point[1]) for group in groups)
+
+
+def _below(directory: Path, depth: int) -> Iterator[FileEntry]:
+    try:
+        with os.scandir(directory) as scan:
+            # Bounded before sorting: an agent may make a million files.
+            inside = sorted(islice(scan, 10 * MOST_ENTRIES), key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return
+    for entry in inside:
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        kind = _kind(status.st_mode)
+        yield FileEntry(
+            entry.path, entry.name + ("/" if kind == "folder" else ""), depth, kind, status.st_size
+        )
+        if kind == "folder" and depth + 1 < _DEEPEST:
+            yield from _below(Path(entry.path), depth + 1)
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "link" if stat.S_ISLNK(mode) else "special"
