@@ -9,9 +9,8 @@ from pathlib import Path
 from benchmarks.measuring import Comparison, compare, python
 from competitions.registry import splits
 from engine.grading.batch import BatchReport
-from engine.scoreboard.bundle import Counted, report_of
-from engine.scoreboard.evidence import Trial
-from engine.scoreboard.model import Measure
+from engine.scoreboard.export import Counted, report_of
+from engine.scoreboard.model import Measure, Trial
 
 _REPORTS = 10_000
 

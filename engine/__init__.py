@@ -135,8 +135,8 @@ def aggregate(
         Problem: nothing is meant by a source, conditions are mixed, or results are missing.
     """
     from competitions.registry import get, read_split
-    from engine.scoreboard.breakdown import measures_on
-    from engine.scoreboard.sources import find_source
+    from engine.scoreboard.aggregation import measures_on
+    from engine.scoreboard.reports import find_source
 
     members = read_split(split) if isinstance(split, str | Path) else tuple(get(name).id for name in split)
     evidence = find_source(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id)
@@ -168,7 +168,7 @@ def leaderboard_row(
         Problem: nothing is meant by a source, or it can't be read. Mixed conditions are in `row.conflict`.
     """
     from engine.scoreboard import row_of
-    from engine.scoreboard.sources import find_source, renamed
+    from engine.scoreboard.reports import find_source, renamed
 
     evidence = find_source(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id)
     return row_of(renamed(evidence, agent=agent, llms=llms, hours=hours), pad_missing=pad_missing)
@@ -187,8 +187,8 @@ def results_frame(
     Raises:
         Problem: nothing is meant by a source, or it can't be read.
     """
-    from engine.scoreboard.frames import trials_frame
-    from engine.scoreboard.sources import find_source
+    from engine.scoreboard.export import trials_frame
+    from engine.scoreboard.reports import find_source
 
     return trials_frame(find_source(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id))
 

@@ -80,7 +80,12 @@ def aggregate(
 
 def _lines(evidence: Evidence, split: list[str] | None, by: By, *, pad: bool, seeds: int) -> Lines:
     from competitions import registry
-    from engine.scoreboard.breakdown import by_category, by_competition, by_split, measures_on
+    from engine.scoreboard.aggregation import (
+        by_category,
+        by_competition,
+        by_split,
+        measures_on,
+    )
     from foundation.problems import UsageProblem
 
     if evidence.conflict:
@@ -125,6 +130,6 @@ def _cells(measures: Mapping[Measure, Cell]) -> tuple[str, ...]:
 
 
 def _document(name: str, covered: str, measures: Mapping[Measure, Cell]) -> dict[str, Any]:
-    from engine.scoreboard.row_text import measures_document
+    from engine.scoreboard.export import measures_document
 
     return {"name": name, "runs_of": covered, "measures": measures_document(measures)}

@@ -113,8 +113,8 @@ def export_bundle(
     reports: ReportsPublic = True,
 ) -> None:
     """Write reports by seed, their mapping, the row and a manifest with checksums into a new folder."""
-    from engine.scoreboard.bundle import write_bundle
-    from engine.scoreboard.provenance import files_of
+    from engine.scoreboard.export import write_bundle
+    from engine.scoreboard.own_runs import files_of
 
     evidence = _labelled(context, source, experiment_id, agent, llms, hours)
     row = _row(evidence, pad=pad, splits=None, date=date, source_code=source_code, reports=reports)
@@ -145,8 +145,8 @@ def export_runs(
     pad: Pad = False,
 ) -> None:
     """Write own runs as MLE-bench's run groups: one a seed, with submissions, logs, code and reports."""
-    from engine.scoreboard.bundle import counted_trials, write_runs
-    from engine.scoreboard.provenance import files_of
+    from engine.scoreboard.export import counted_trials, write_runs
+    from engine.scoreboard.own_runs import files_of
 
     evidence = evidence_for(context, [source], experiment_id)
     if evidence.table != "own":
@@ -178,9 +178,8 @@ def export_plots(
     pad: Pad = False,
 ) -> None:
     """Draw every plot that there are numbers for into files."""
-    from engine.scoreboard.insight import curves_of
-    from engine.scoreboard.pictures import picture
-    from engine.scoreboard.plots import plots_of
+    from engine.scoreboard.own_runs import curves_of
+    from engine.scoreboard.plots import picture, plots_of
 
     evidence = evidence_for(context, [source], experiment_id)
     if evidence.conflict:
@@ -207,7 +206,7 @@ def _labelled(
     llms: str,
     hours: float | None,
 ) -> Evidence:
-    from engine.scoreboard.sources import renamed
+    from engine.scoreboard.reports import renamed
 
     return renamed(evidence_for(context, [source], experiment_id), agent=agent, llms=llms, hours=hours)
 

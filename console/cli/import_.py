@@ -31,13 +31,12 @@ def import_reports(
     replace: Annotated[bool, typer.Option("--replace", help="Take the place of one of that name.")] = False,
 ) -> None:
     """Put an experiment on the scoreboard from its grading reports, which are copied."""
-    from engine.scoreboard import imports
-    from engine.scoreboard.grading_reports import About
-    from engine.scoreboard.sources import report_files
+    from engine.scoreboard import reports
+    from engine.scoreboard.reports import About, report_files
 
     found = report_files(paths, experiment_id)
     about = About(name, agent, llms, hours, hardware)
-    evidence = imports.import_reports(places_of(context).state_dir, found, about, replace=replace)
+    evidence = reports.import_reports(places_of(context).state_dir, found, about, replace=replace)
     count = len(evidence.competitions)
     say(f"{name}: {len(evidence.trials)} results of {count} competitions from {len(found)} files")
     if evidence.conflict:
@@ -50,7 +49,7 @@ def remove(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Which import.")],
 ) -> None:
     """Take an imported experiment off the scoreboard; own runs are not touched."""
-    from engine.scoreboard.imports import remove_import
+    from engine.scoreboard.reports import remove_import
 
     remove_import(places_of(context).state_dir, name)
     say(f"{name} is no longer on the scoreboard")

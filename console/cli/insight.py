@@ -115,7 +115,8 @@ def insight(
 
 
 def _points(context: typer.Context, evidence: Evidence) -> tuple[TimePoint, ...]:
-    from engine.scoreboard.insight import curves_of, what_if
+    from engine.scoreboard.insight import what_if
+    from engine.scoreboard.own_runs import curves_of
 
     if evidence.table != "own" or evidence.conflict:
         return ()

@@ -30,7 +30,8 @@ def report(
 ) -> None:
     """Write one self-contained HTML page of an experiment: tables, plots, every run."""
     from engine.scoreboard import published_rows, row_of
-    from engine.scoreboard.insight import curves_of, read_prices
+    from engine.scoreboard.insight import read_prices
+    from engine.scoreboard.own_runs import curves_of
     from engine.scoreboard.page import page_of
 
     evidence = evidence_for(context, [source], experiment_id)
@@ -55,7 +56,7 @@ def report(
 
 
 def _log_of(database: Database, trial: Trial) -> Path | None:
-    from engine.scoreboard.provenance import files_of
+    from engine.scoreboard.own_runs import files_of
     from environment.runner import protocol
 
     found = files_of(database, trial)

@@ -40,7 +40,7 @@ def evidence_for(
     context: typer.Context, sources: Sequence[str], experiment_id: str | None = None
 ) -> Evidence:
     """Find what a person means."""
-    from engine.scoreboard.sources import find_source
+    from engine.scoreboard.reports import find_source
 
     return find_source(sources, state_dir=places_of(context).state_dir, experiment_id=experiment_id)
 
@@ -48,7 +48,7 @@ def evidence_for(
 def disclosure_for(context: typer.Context, evidence: Evidence, row: Row) -> Disclosure:
     """What must be told with a row; of our own runs also what their attempts had."""
     from engine.scoreboard import disclose
-    from engine.scoreboard.provenance import disclosed
+    from engine.scoreboard.own_runs import disclosed
 
     if evidence.table != "own":
         return disclose(evidence, row)

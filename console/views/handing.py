@@ -6,10 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from console.views.scoreboard import Subject, evidence_of
-from engine.scoreboard import Disclosure, Evidence, Row, RowFormat, row_of, row_text
-from engine.scoreboard.bundle import write_bundle
-from engine.scoreboard.provenance import disclosed
-from engine.scoreboard.sources import renamed
+from engine.scoreboard import (
+    Disclosure,
+    Evidence,
+    Row,
+    RowFormat,
+    row_of,
+    row_text,
+)
+from engine.scoreboard.export import write_bundle
+from engine.scoreboard.own_runs import disclosed
+from engine.scoreboard.reports import renamed
 from foundation import files
 from foundation.problems import DataProblem, UsageProblem
 from state.database import open_for_reading

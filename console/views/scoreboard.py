@@ -19,10 +19,10 @@ from engine.scoreboard import (
     published_rows,
     row_of,
 )
-from engine.scoreboard.experiments import find_evidence
-from engine.scoreboard.imports import read_import
-from engine.scoreboard.insight import Prices, curves_of, read_prices
+from engine.scoreboard.insight import Prices, read_prices
+from engine.scoreboard.own_runs import curves_of, find_evidence
 from engine.scoreboard.plots import Plot, plots_of
+from engine.scoreboard.reports import read_import
 from foundation.problems import Problem
 from state.database import Database
 

@@ -4,15 +4,24 @@ Everything starts with `Evidence`: the trials behind a row, whether they are run
 reports that were imported. Rows, breakdowns, comparisons and exports are made of it alone.
 """
 
-from engine.scoreboard.aggregation import aggregate
+from engine.scoreboard.aggregation import aggregate, row_of
 from engine.scoreboard.comparison import Comparison, Difference, Duel, Side, compare
-from engine.scoreboard.disclosure import Disclosure, disclose
-from engine.scoreboard.evidence import Conditions, Evidence, Trial
-from engine.scoreboard.experiments import find_evidence, own_evidence
-from engine.scoreboard.model import COLUMNS, MEASURES_BY_INTEREST, Cell, Measure, Result, Row, Standing
+from engine.scoreboard.export import Disclosure, RowFormat, disclose, row_text
+from engine.scoreboard.model import (
+    COLUMNS,
+    MEASURES_BY_INTEREST,
+    Cell,
+    Conditions,
+    Evidence,
+    Measure,
+    Result,
+    Row,
+    Standing,
+    Trial,
+)
+from engine.scoreboard.own_runs import find_evidence, own_evidence, own_rows
 from engine.scoreboard.published import published_rows
-from engine.scoreboard.row_text import RowFormat, row_text
-from engine.scoreboard.rows import imported_rows, own_rows, row_of
+from engine.scoreboard.reports import imported_rows
 
 __all__ = [
     "COLUMNS",

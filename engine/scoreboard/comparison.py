@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from competitions import registry
-from engine.scoreboard.evidence import Evidence, differences
-from engine.scoreboard.model import COLUMNS, Measure
+from engine.scoreboard.model import COLUMNS, Evidence, Measure, differences
 from foundation.problems import DataProblem, UsageProblem
 
 # Differences are counted in whole units of 1/scale; beyond this scale they are rounded to it.

@@ -7,9 +7,13 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from engine.scoreboard.breakdown import Group, by_category, by_competition, by_split
-from engine.scoreboard.disclosure import Disclosure
-from engine.scoreboard.evidence import Evidence, Trial, limit_text
+from engine.scoreboard.aggregation import (
+    Group,
+    by_category,
+    by_competition,
+    by_split,
+)
+from engine.scoreboard.export import Disclosure
 from engine.scoreboard.insight import (
     Curve,
     Flag,
@@ -21,9 +25,17 @@ from engine.scoreboard.insight import (
     pass_at_k,
     stability_of,
 )
-from engine.scoreboard.model import COLUMNS, MEASURES_BY_INTEREST, Cell, Measure, Row
-from engine.scoreboard.plots import plots_of
-from engine.scoreboard.svg import draw
+from engine.scoreboard.model import (
+    COLUMNS,
+    MEASURES_BY_INTEREST,
+    Cell,
+    Evidence,
+    Measure,
+    Row,
+    Trial,
+    limit_text,
+)
+from engine.scoreboard.plots import draw, plots_of
 from foundation.text import visible
 
 # Where the log of a trial lies; None where there is none.

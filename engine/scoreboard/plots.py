@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Literal
 
-from engine.scoreboard.breakdown import by_category, by_split
-from engine.scoreboard.evidence import Evidence
+from engine.scoreboard.aggregation import by_category, by_split
 from engine.scoreboard.insight import ENDINGS, Curve, endings_by_split, pass_at_k, stability_of, what_if
-from engine.scoreboard.model import Measure
+from engine.scoreboard.model import Evidence, Measure
+from foundation.problems import EnvironmentProblem, UsageProblem
 
 # One point is no line.
 _FEWEST = {"line": 2, "bars": 1, "stacked": 1}
@@ -135,3 +138,228 @@ def _detectable(evidence: Evidence) -> Plot:
         "points of any medal",
         (Series("at 5 % significance, 80 % power", points),),
     )
+
+
+_WIDTH, _HEIGHT = 560, 320
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 26, 34, 92
+# Distinct also without colour vision; beyond them they begin anew.
+_COLOURS = (
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#d55e00",
+    "#999933",
+    "#6a3d9a",
+    "#7f7f7f",
+    "#b15928",
+)
+# What a name already says by its colour.
+_NAMED = {"gold": "#d4a017", "silver": "#9aa5b1", "bronze": "#b0703c"}
+
+
+def draw(plot: Plot) -> str:
+    """Draw a plot."""
+    canvas = _Canvas(plot)
+    return canvas.drawn()
+
+
+def nice_step(span: float, most: int = 5) -> float:
+    """The smallest of 1, 2, 5 times a power of ten that divides a span into at most that many parts."""
+    if span <= 0:
+        return 1.0
+    magnitude = 10.0 ** math.floor(math.log10(span / most))
+    return next(size * magnitude for size in (1, 2, 5, 10) if span / (size * magnitude) <= most)
+
+
+def colour_of(series: Series, place: int) -> str:
+    """The colour that a series is drawn in."""
+    return _NAMED.get(series.name, _COLOURS[place % len(_COLOURS)])
+
+
+class _Canvas:
+    def __init__(self, plot: Plot) -> None:
+        self.plot = plot
+        self.parts: list[str] = []
+        self.top = self._highest()
+        xs = [x for series in plot.series for x, _ in series.points]
+        self.low_x, self.high_x = (-0.5, len(plot.ticks) - 0.5) if plot.ticks else (0.0, max(xs, default=1.0))
+
+    def drawn(self) -> str:
+        self._axes()
+        if self.plot.kind == "line":
+            self._lines()
+        else:
+            self._bars()
+        self._legend()
+        label = escape(f"{self.plot.title}: {self.plot.y_label} by {self.plot.x_label}")
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img"'
+            f' aria-label="{label}" font-family="system-ui, sans-serif" font-size="11">'
+            f"{''.join(self.parts)}</svg>"
+        )
+
+    def _highest(self) -> float:
+        if self.plot.kind == "stacked":
+            columns = zip(*(series.points for series in self.plot.series), strict=True)
+            highest = max((sum(y for _, y in column) for column in columns), default=1.0)
+        else:
+            tops = (
+                y + error
+                for series in self.plot.series
+                for (_, y), error in zip(
+                    series.points, series.errors or [0.0] * len(series.points), strict=True
+                )
+            )
+            highest = max(tops, default=1.0)
+        step = nice_step(highest)
+        return max(step, math.ceil(highest / step - 1e-9) * step)
+
+    def _x(self, value: float) -> float:
+        share = (value - self.low_x) / (self.high_x - self.low_x)
+        return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
+
+    def _y(self, value: float) -> float:
+        return _HEIGHT - _BOTTOM - value / self.top * (_HEIGHT - _TOP - _BOTTOM)
+
+    def _text(self, x: float, y: float, text: str, anchor: str = "middle", more: str = "") -> None:
+        self.parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor"{more}>{escape(text)}</text>'
+        )
+
+    def _line(self, x1: float, y1: float, x2: float, y2: float, colour: str, more: str = "") -> None:
+        self.parts.append(
+            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{more}/>'
+        )
+
+    def _axes(self) -> None:
+        self._text(_LEFT, 16, self.plot.title, "start", ' font-weight="600" font-size="13"')
+        self._text(_LEFT, 29, self.plot.y_label, "start", ' opacity="0.7"')
+        step = nice_step(self.top)
+        for number in range(round(self.top / step) + 1):
+            level = number * step
+            more = ' stroke-opacity="0.18"' if number else ' stroke-opacity="0.6"'
+            self._line(_LEFT, self._y(level), _WIDTH - _RIGHT, self._y(level), "currentColor", more)
+            self._text(_LEFT - 6, self._y(level) + 4, f"{level:g}", "end")
+        below = _HEIGHT - _BOTTOM + 15
+        if self.plot.ticks:
+            slanted = max(len(tick) for tick in self.plot.ticks) * len(self.plot.ticks) > 60
+            for place, tick in enumerate(self.plot.ticks):
+                x = self._x(place)
+                if slanted:
+                    turn = f' transform="rotate(-35 {x:.1f} {below:.1f})" font-size="9"'
+                    self._text(x, below, tick if len(tick) <= 18 else f"{tick[:17]}…", "end", turn)
+                else:
+                    self._text(x, below, tick)
+            return
+        for x in sorted({x for series in self.plot.series for x, _ in series.points}):
+            self._text(self._x(x), below, f"{x:.3g}")
+        self._text((_LEFT + _WIDTH - _RIGHT) / 2, below + 16, self.plot.x_label, more=' opacity="0.7"')
+
+    def _lines(self) -> None:
+        for place, series in enumerate(self.plot.series):
+            colour = colour_of(series, place)
+            path = " ".join(f"{self._x(x):.1f},{self._y(y):.1f}" for x, y in series.points)
+            self.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+            for number, (x, y) in enumerate(series.points):
+                self.parts.append(
+                    f'<circle cx="{self._x(x):.1f}" cy="{self._y(y):.1f}" r="3" fill="{colour}"/>'
+                )
+                if series.errors:
+                    self._error(self._x(x), y, series.errors[number])
+
+    def _bars(self) -> None:
+        stacked = self.plot.kind == "stacked"
+        slot = (self._x(1) - self._x(0)) * 0.8
+        width = slot if stacked else slot / max(1, len(self.plot.series))
+        below = [0.0] * len(self.plot.ticks)
+        for place, series in enumerate(self.plot.series):
+            for number, (x, y) in enumerate(series.points):
+                base = below[number] if stacked else 0.0
+                left = self._x(x) - slot / 2 + (0 if stacked else place * width)
+                height = self._y(base) - self._y(base + y)
+                self.parts.append(
+                    f'<rect x="{left:.1f}" y="{self._y(base + y):.1f}" width="{width:.1f}" height="{height:.1f}"'
+                    f' fill="{colour_of(series, place)}"><title>{escape(series.name)}: {y:g}</title></rect>'
+                )
+                if series.errors:
+                    self._error(left + width / 2, y, series.errors[number])
+                below[number] = base + y
+
+    def _error(self, x: float, y: float, error: float) -> None:
+        if error:
+            self._line(x, self._y(max(0.0, y - error)), x, self._y(y + error), "currentColor")
+
+    def _legend(self) -> None:
+        if len(self.plot.series) < 2:
+            return
+        x, y = float(_LEFT), _HEIGHT - 24.0
+        for place, series in enumerate(self.plot.series):
+            width = 24 + 6.5 * len(series.name)
+            if x + width > _WIDTH - _RIGHT:
+                x, y = float(_LEFT), y + 15
+            self.parts.append(
+                f'<rect x="{x:.1f}" y="{y - 9:.1f}" width="10" height="10" fill="{colour_of(series, place)}"/>'
+            )
+            self._text(x + 14, y, series.name, "start")
+            x += width
+
+
+FORMS = ("svg", "png", "pdf")
+
+
+def picture(plot: Plot, form: str) -> bytes:
+    """Draw a plot as a file's content.
+
+    Raises:
+        UsageProblem: there is no such form.
+        EnvironmentProblem: it needs matplotlib, which is not installed.
+    """
+    if form not in FORMS:
+        raise UsageProblem(f"plots can't be drawn as '{form}'", "", f"Take one of {', '.join(FORMS)}.")
+    if form == "svg":
+        return draw(plot).encode()
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise EnvironmentProblem(
+            f"drawing {form} needs matplotlib",
+            "it is not installed",
+            "Install the extra 'plots', or take svg.",
+        ) from error
+    figure = Figure(figsize=(7, 4), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    below = [0.0] * len(plot.ticks)
+    width = 0.8 / max(1, len(plot.series))
+    for place, series in enumerate(plot.series):
+        xs, ys = [x for x, _ in series.points], [y for _, y in series.points]
+        colour, errors = colour_of(series, place), list(series.errors) or None
+        if plot.kind == "line":
+            axes.errorbar(xs, ys, errors, label=series.name, color=colour, marker="o", capsize=2)
+        elif plot.kind == "stacked":
+            axes.bar(xs, ys, 0.8, bottom=below, label=series.name, color=colour)
+            below = [base + y for base, y in zip(below, ys, strict=True)]
+        else:
+            lefts = [x - 0.4 + width * (place + 0.5) for x in xs]
+            axes.bar(lefts, ys, width, yerr=errors, label=series.name, color=colour)
+    if plot.ticks:
+        turned = sum(map(len, plot.ticks)) > 60
+        axes.set_xticks(
+            range(len(plot.ticks)),
+            plot.ticks,
+            rotation=35 if turned else 0,
+            ha="right" if turned else "center",
+        )
+    axes.set_title(plot.title, loc="left")
+    axes.set_xlabel(plot.x_label)
+    axes.set_ylabel(plot.y_label)
+    axes.set_ylim(bottom=0)
+    if len(plot.series) > 1:
+        axes.legend(fontsize="small")
+    stream = io.BytesIO()
+    # Without the date of making, so that the same plot is the same file.
+    figure.savefig(stream, format=form, metadata={"CreationDate": None} if form == "pdf" else None)
+    return stream.getvalue()

@@ -16,7 +16,7 @@ from console.views.scoreboard import Subject, scoreboard
 from console.views.sorting import Sorting
 from engine.places import Places
 from engine.scoreboard import Row, published_rows
-from engine.scoreboard.imports import FOLDER
+from engine.scoreboard.reports import FOLDER
 from state.lifecycle import Outcome
 from tests.console import worlds
 from tests.console.conftest import OpenDesk

@@ -8,8 +8,7 @@ from competitions import registry
 from console.views.graded import Past, keep_past
 from engine.datasets.sources import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
 from engine.places import Places
-from engine.scoreboard.grading_reports import About
-from engine.scoreboard.imports import import_reports
+from engine.scoreboard.reports import About, import_reports
 from state import datasets, experiments, runs, sweeps
 from state.database import open_for_writing
 from state.dataset_records import DatasetState, StepState

@@ -10,9 +10,8 @@ import pytest
 from engine.control import RefusedRequest
 from engine.grading.many import grade_many
 from engine.rungroups import find_groups, read_submissions, submissions_of, write_submissions
-from engine.scoreboard.bundle import counted_trials, write_runs
-from engine.scoreboard.experiments import find_evidence
-from engine.scoreboard.provenance import files_of
+from engine.scoreboard.export import counted_trials, write_runs
+from engine.scoreboard.own_runs import files_of, find_evidence
 from engine.sweeps.staging import ARRIVING, agent_of_group, staged
 from foundation.problems import DataProblem
 from state import database

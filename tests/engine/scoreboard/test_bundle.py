@@ -11,9 +11,14 @@ import pytest
 
 from competitions.registry import splits
 from engine.scoreboard import COLUMNS, Evidence, disclose, find_evidence, row_of
-from engine.scoreboard.bundle import MANIFEST, RUNS, verify_bundle, write_bundle
-from engine.scoreboard.provenance import disclosed, files_of, provenance_of
-from engine.scoreboard.sources import find_source
+from engine.scoreboard.export import (
+    MANIFEST,
+    RUNS,
+    verify_bundle,
+    write_bundle,
+)
+from engine.scoreboard.own_runs import disclosed, files_of, provenance_of
+from engine.scoreboard.reports import find_source
 from foundation.hardware import Hardware
 from foundation.problems import DataProblem, UsageProblem
 from state import database as state_database

@@ -13,7 +13,7 @@ from pathlib import Path
 from engine.scoreboard import Evidence, disclose, published_rows, row_of
 from engine.scoreboard.insight import Prices
 from engine.scoreboard.page import page_of
-from engine.scoreboard.sources import find_source
+from engine.scoreboard.reports import find_source
 from foundation.text import visible
 from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
 

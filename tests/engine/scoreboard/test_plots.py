@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.scoreboard.pictures import picture
-from engine.scoreboard.plots import Plot, Series, plots_of
-from engine.scoreboard.sources import find_source
-from engine.scoreboard.svg import draw, nice_step
+from engine.scoreboard.plots import Plot, Series, draw, nice_step, picture, plots_of
+from engine.scoreboard.reports import find_source
 from foundation.problems import EnvironmentProblem, UsageProblem
 from tests.engine.scoreboard.making import LEAF, SPOOKY, evidence
 

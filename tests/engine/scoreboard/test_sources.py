@@ -10,10 +10,20 @@ import pytest
 
 from engine.rungroups import MAPPING_NAME, write_mapping
 from engine.scoreboard import Measure, imported_rows, row_of
-from engine.scoreboard.breakdown import by_category, by_competition, by_split, measures_on
-from engine.scoreboard.grading_reports import About
-from engine.scoreboard.imports import import_names, import_reports, imported_evidence, remove_import
-from engine.scoreboard.sources import find_source
+from engine.scoreboard.aggregation import (
+    by_category,
+    by_competition,
+    by_split,
+    measures_on,
+)
+from engine.scoreboard.reports import (
+    About,
+    find_source,
+    import_names,
+    import_reports,
+    imported_evidence,
+    remove_import,
+)
 from foundation.problems import DataProblem, UsageProblem
 
 OPERAND = Path(__file__).parent / "operand_row.csv"

@@ -14,7 +14,6 @@ import pytest
 from engine.scoreboard import Measure, find_evidence
 from engine.scoreboard.insight import (
     ENDINGS,
-    curves_of,
     effort_of,
     ending_of,
     endings_by_split,
@@ -23,6 +22,7 @@ from engine.scoreboard.insight import (
     stability_of,
     what_if,
 )
+from engine.scoreboard.own_runs import curves_of
 from state import database as state_database
 from state import submissions, transitions
 from state.database import Database

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.scoreboard.insight import Prices, cost_of, read_prices
-from engine.scoreboard.insight.effort import Effort
+from engine.scoreboard.insight import Effort, Prices, cost_of, read_prices
 from foundation.problems import UsageProblem
 
 EFFORT = Effort(runs=4, run_hours=100.0, gpu_hours=50.0, medals=2)

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 
 from competitions import registry
-from engine.scoreboard import evidence as evidence_module
-from engine.scoreboard.evidence import Conditions, Evidence, Trial, differences, limit_text
-from engine.scoreboard.model import Measure, Result
+from engine.scoreboard.aggregation import row_of
+from engine.scoreboard.export import Disclosure, disclose
+from engine.scoreboard.insight import Curve
+from engine.scoreboard.model import (
+    Conditions,
+    Evidence,
+    Measure,
+    Result,
+    Row,
+    Trial,
+    differences,
+    limit_text,
+    result_of,
+)
 from foundation.problems import UsageProblem
-from state import experiments, runs, sweeps
+from state import datasets, experiments, runs, submissions, sweeps
 from state.database import Database
+from state.dataset_records import DatasetState
 from state.lifecycle import MEDALS, FailureClass, Outcome, RunState
-from state.records import IMPORTED, Run, Sweep, SweepSpec
+from state.records import IMPORTED, Attempt, Run, Sweep, SweepSpec
 
 _GIB = 1 << 30
 
@@ -57,9 +72,9 @@ def find_evidence(database: Database, name: str) -> Evidence:
     )
 
 
-def result_of(run: Run, *, pad_missing: bool) -> Result | None:
+def result_of_run(run: Run, *, pad_missing: bool) -> Result | None:
     """What a run counts for; see `trial_of`."""
-    return evidence_module.result_of(trial_of(run), pad_missing=pad_missing)
+    return result_of(trial_of(run), pad_missing=pad_missing)
 
 
 def trial_of(run: Run) -> Trial:
@@ -182,3 +197,108 @@ def hardware_of(spec: SweepSpec) -> str:
         shared = f" for {spec.runs_per_gpu} runs each" if spec.runs_per_gpu > 1 else ""
         parts.append(f"{'all GPUs' if spec.gpus < 0 else f'{spec.gpus} GPU'}{shared}")
     return " + ".join([*parts, spec.container_runtime or spec.runtime])
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What the latest attempts of an experiment's runs had.
+
+    Attributes:
+        images: digests of the agents' images, each once.
+        machines: what they ran on, in words, each once.
+        isolated: attempts that were kept from answers and network, and how many have told.
+    """
+
+    images: tuple[str, ...]
+    machines: tuple[str, ...]
+    isolated: tuple[int, int]
+
+
+def provenance_of(database: Database, evidence: Evidence) -> Provenance:
+    """Gather what the latest attempts of our own evidence had."""
+    found = [_latest(database, trial) for trial in evidence.trials]
+    attempts = [attempt for attempt in found if attempt is not None]
+    told = [attempt.isolated for attempt in attempts if attempt.isolated is not None]
+    images = {attempt.image for attempt in attempts} - {""}
+    machines = {attempt.hardware.in_words() for attempt in attempts if attempt.hardware is not None} - {""}
+    return Provenance(tuple(sorted(images)), tuple(sorted(machines)), (sum(told), len(told)))
+
+
+def disclosed(database: Database, evidence: Evidence, row: Row) -> Disclosure:
+    """Say what must be told with a row; of our own runs also what their attempts had."""
+    if evidence.table != "own":
+        return disclose(evidence, row)
+    found = provenance_of(database, evidence)
+    return disclose(
+        evidence,
+        row,
+        images=found.images,
+        machines=found.machines,
+        isolated=found.isolated,
+        unavailable=_unavailable(database),
+    )
+
+
+def files_of(database: Database, trial: Trial) -> tuple[Path, Path | None] | None:
+    """Where a trial's latest attempt lies, and the snapshot that was graded; None where there is none."""
+    attempt = _latest(database, trial)
+    if attempt is None:
+        return None
+    state_dir = database.path.parent
+    folder = state_dir / attempt.directory
+    graded = [taken for taken in submissions.of_attempt(database, attempt.id) if taken.standing is not None]
+    snapshot = state_dir / graded[-1].path if graded else None
+    return (
+        (folder, snapshot if snapshot is not None and snapshot.is_file() else None)
+        if folder.is_dir()
+        else None
+    )
+
+
+def _unavailable(database: Database) -> dict[str, str]:
+    """The competitions that Kaggle does not offer any more, with when it said so the last time."""
+    return {
+        dataset.competition_id: "no longer offered by Kaggle, asked "
+        + datetime.fromtimestamp(dataset.updated_at, UTC).date().isoformat()
+        for dataset in datasets.in_state(database, DatasetState.UNAVAILABLE)
+    }
+
+
+def _latest(database: Database, trial: Trial) -> Attempt | None:
+    return None if trial.run_id is None else runs.latest_attempt(database, trial.run_id)
+
+
+def own_rows(
+    database: Database,
+    *,
+    pad_missing: bool = False,
+    user_splits: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[Row, ...]:
+    """Make a row of every experiment, and of every sweep that belongs to none, newest first.
+
+    Args:
+        database: the state.
+        pad_missing: count stopped, lost and missing runs as no medal instead of dropping their seeds.
+        user_splits: further columns, by name.
+    """
+    return tuple(
+        row_of(evidence, pad_missing=pad_missing, user_splits=user_splits)
+        for evidence in own_evidence(database)
+    )
+
+
+def curves_of(database: Database, evidence: Evidence) -> tuple[Curve, ...]:
+    """Read the graded submissions of every trial of ours that counts; others have no history."""
+    found = []
+    for trial in evidence.trials:
+        if trial.earned is None or trial.run_id is None:
+            continue
+        attempt = runs.latest_attempt(database, trial.run_id)
+        taken = [] if attempt is None else submissions.of_attempt(database, attempt.id)
+        points = tuple(
+            (one.elapsed_seconds, earned_by(trial.competition_id, one.standing, one.score))
+            for one in taken
+            if one.standing is not None
+        )
+        found.append(Curve(trial, points))
+    return tuple(found)

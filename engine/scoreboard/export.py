@@ -1,0 +1,595 @@
+"""What must be told with a row for it to be trusted, gathered from evidence; how it is written is in `row_text`."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import secrets
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from competitions import registry
+from competitions.model import Edition
+from engine.grading.batch import REPORT_SUFFIX, BatchReport
+from engine.grading.report import Report, ReportOutcome
+from engine.rungroups import (
+    MAPPING_NAME,
+    ExportedRun,
+    group_name,
+    run_id_for,
+    write_group,
+    write_mapping,
+)
+from engine.scoreboard.insight import ending_of
+from engine.scoreboard.model import (
+    COLUMNS,
+    Cell,
+    Evidence,
+    Measure,
+    Row,
+    Standing,
+    Trial,
+    limit_text,
+    result_of,
+)
+from foundation.clock import iso
+from foundation.files import write_json, write_text
+from foundation.problems import DataProblem, UsageProblem
+from foundation.text import visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNKNOWN = "not known"
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """The conditions under which a row came about.
+
+    Attributes:
+        seeds: complete seeds, and how many were asked for (None: not told).
+        rerolled: runs that were relaunched though the agent itself had failed, as `competition, seed n`.
+        lost: runs that count for nothing: lost to infrastructure, or stopped by an operator.
+        absent: competitions of the benchmark's 75 without a single run.
+        unavailable: those of the absent that nobody can have any more, with the reason; they count all the same.
+        excluded: competitions that the edition leaves out, with the reason.
+        defects: known defects of the edition that touch a competition of the row.
+        hardware: what a run was given of its machine.
+        machines: what the runs' machines are made of, each kind once.
+        images: digests of the images that the agent ran in.
+        test_feedback: whether the agent could learn its score on the test set; None: not known.
+        isolated: runs that were kept from answers and network, and how many there are; None: not known.
+    """
+
+    edition: str
+    agent: str
+    agent_version: str
+    seeds_done: int | None
+    seeds_planned: int | None
+    padded: bool
+    rerolled: tuple[str, ...]
+    lost: tuple[str, ...]
+    absent: tuple[str, ...]
+    unavailable: tuple[tuple[str, str], ...]
+    excluded: tuple[tuple[str, str], ...]
+    defects: tuple[tuple[str, str], ...]
+    hours: float | None
+    hardware: str
+    network: str
+    images: tuple[str, ...]
+    machines: tuple[str, ...]
+    test_feedback: bool | None
+    isolated: tuple[int, int] | None
+    demo: bool
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Everything as pairs of a name and a text, in the order in which it is to be read."""
+        return (
+            *((("data", "synthetic: a demo, not a result"),) if self.demo else ()),
+            ("edition", self.edition),
+            ("agent", " ".join(part for part in (self.agent, self.agent_version) if part) or UNKNOWN),
+            ("agent images", ", ".join(self.images) or "none known"),
+            ("complete seeds", _of(self.seeds_done, self.seeds_planned)),
+            ("padding", "missing results counted as no medal" if self.padded else "no"),
+            ("re-rolled seeds", _listed(self.rerolled)),
+            ("runs that count for nothing", _listed(self.lost)),
+            ("competitions of the 75 without a run", _listed(self.absent)),
+            ("of those no longer available", _with_reasons(self.unavailable)),
+            ("excluded by the edition", _with_reasons(self.excluded)),
+            (
+                "known defects that touch it",
+                _listed(tuple(dict.fromkeys(name for name, _ in self.defects))),
+            ),
+            ("time limit", UNKNOWN if self.hours is None else limit_text(self.hours)),
+            ("hardware per run", self.hardware or UNKNOWN),
+            ("machines", "; ".join(self.machines) or UNKNOWN),
+            ("network policy", self.network or UNKNOWN),
+            ("isolated runs", UNKNOWN if self.isolated is None else _of(*self.isolated)),
+            ("test-set feedback", {True: "yes", False: "no", None: UNKNOWN}[self.test_feedback]),
+        )
+
+
+def disclose(
+    evidence: Evidence,
+    row: Row,
+    *,
+    images: Sequence[str] = (),
+    machines: Sequence[str] = (),
+    isolated: tuple[int, int] | None = None,
+    unavailable: Mapping[str, str] | None = None,
+) -> Disclosure:
+    """Say what must be told with a row; our own agents never learn a score, of others we don't know."""
+    edition: Edition = "corrected" if evidence.conditions.edition == "corrected" else "v1"
+    covered = evidence.competitions
+    absent = tuple(name for name in registry.splits()["split75"] if name not in set(covered))
+    return Disclosure(
+        edition=evidence.conditions.edition,
+        agent=evidence.conditions.agent,
+        agent_version=evidence.conditions.agent_version,
+        seeds_done=row.seeds_done,
+        seeds_planned=row.seeds_planned,
+        padded=row.padded,
+        rerolled=tuple(
+            f"{trial.competition_id}, seed {trial.seed}" for trial in evidence.trials if trial.rerolls
+        ),
+        lost=tuple(
+            f"{trial.competition_id}, seed {trial.seed}: {trial.text}"
+            for trial in evidence.trials
+            if trial.ended and trial.earned is None
+        ),
+        absent=absent,
+        unavailable=tuple((name, reason) for name, reason in (unavailable or {}).items() if name in absent),
+        excluded=tuple(
+            (name, reason)
+            for name in registry.splits()["split75"]
+            if edition == "corrected" and (reason := registry.get(name).excluded)
+        ),
+        defects=tuple((name, text) for name in covered for text in registry.get(name).defects_in(edition)),
+        hours=row.hours,
+        hardware=evidence.conditions.hardware,
+        network=evidence.conditions.network,
+        images=tuple(images),
+        machines=tuple(machines),
+        test_feedback=False if evidence.table == "own" else None,
+        isolated=isolated,
+        demo=row.demo,
+    )
+
+
+def _of(part: int | None, whole: int | None) -> str:
+    return " of ".join(str(value) for value in (part, whole) if value is not None) or UNKNOWN
+
+
+def _with_reasons(found: Sequence[tuple[str, str]]) -> str:
+    return _listed(tuple(f"{name} ({reason})" for name, reason in found))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return f"{len(names)}: {'; '.join(names)}" if names else "none"
+
+
+class RowFormat(StrEnum):
+    """What a row can be written as; the value is also the file's ending."""
+
+    MARKDOWN = "md"
+    CSV = "csv"
+    JSON = "json"
+    LATEX = "tex"
+
+
+# The headings of the published leaderboard, with its own wording.
+_HEADINGS = (
+    "Agent",
+    "LLM(s) used",
+    "Low == Lite (%)",
+    "Medium (%)",
+    "High (%)",
+    "All (%)",
+    "Running Time (hours)",
+    "Date",
+    "Source Code Available",
+    "Grading Reports Available",
+)
+_LATEX_SPECIAL = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "±": r"$\pm$",
+    }
+)
+PADDED_FOOTNOTE = "Computed by padding incomplete seeds with failing scores."
+
+
+def row_text(row: Row, disclosure: Disclosure, form: RowFormat = RowFormat.MARKDOWN) -> str:
+    """Write a row with the headings of the published leaderboard, and what must be told with it."""
+    return {
+        RowFormat.MARKDOWN: _markdown,
+        RowFormat.CSV: _csv,
+        RowFormat.JSON: _json,
+        RowFormat.LATEX: _latex,
+    }[form](row, disclosure)
+
+
+def row_cells(row: Row) -> tuple[str, ...]:
+    """The row under the headings of the published leaderboard."""
+    return (
+        row.name if row.agent == row.name or not row.agent else f"{row.agent} ({row.name})",
+        row.llms,
+        *(_cell(row.columns.get(column)) for column in COLUMNS),
+        "" if row.hours is None else f"{row.hours:.4g}",
+        row.date,
+        _mark(row.source_available),
+        _mark(row.reports_available),
+    )
+
+
+def _cell(standing: Standing | None) -> str:
+    if standing is None or standing.cell is None:
+        return "-" if standing is None or not standing.covered else f"{standing.covered}/{standing.of} run"
+    return str(standing.cell)
+
+
+def _mark(available: bool | None) -> str:
+    return {True: "✓", False: "X", None: ""}[available]
+
+
+def _extra(row: Row) -> tuple[tuple[str, str], ...]:
+    """The columns beyond the published ones: user-made splits, and exactly what a partial row has runs of."""
+    made = [(name, _cell(standing)) for name, standing in row.columns.items() if name not in COLUMNS]
+    whole = all(standing.cell is not None for standing in row.columns.values())
+    if row.own is not None and row.own.cell is not None and not whole:
+        made.append((f"Its own {row.own.of} competitions (%)", str(row.own.cell)))
+    return tuple(made)
+
+
+def _notes(row: Row) -> tuple[str, ...]:
+    notes = []
+    if row.padded:
+        notes.append(PADDED_FOOTNOTE)
+    if row.demo:
+        notes.append("Synthetic data: a demo, not a result.")
+    if row.conflict:
+        notes.append(f"No numbers: {row.conflict}.")
+    if row.running:
+        notes.append("Still running: complete seeds only.")
+    return tuple(notes)
+
+
+def _markdown(row: Row, disclosure: Disclosure) -> str:
+    extra = _extra(row)
+    headings = (*_HEADINGS, *(name for name, _ in extra))
+    cells = (*row_cells(row), *(value for _, value in extra))
+    lines = [_table_line(headings), _table_line(["---"] * len(headings)), _table_line(cells), ""]
+    lines += [f"*{note}*" for note in _notes(row)]
+    lines += ["", "<details><summary>How this row came about</summary>", ""]
+    lines += [f"- {name}: {_markdown_safe(text)}" for name, text in disclosure.facts()]
+    return "\n".join([*lines, "", "</details>", ""])
+
+
+def _table_line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(_markdown_safe(cell).replace("|", r"\|") for cell in cells) + " |"
+
+
+def _markdown_safe(text: str) -> str:
+    return visible(text).replace("<", "&lt;")
+
+
+def _csv(row: Row, disclosure: Disclosure) -> str:
+    """One line as in the published leaderboard.csv's columns, the disclosure as comment lines above it."""
+    stream = io.StringIO()
+    for name, text in disclosure.facts():
+        stream.write(f"# {name}: {visible(text)}\n")
+    writer = csv.writer(stream, lineterminator="\n")
+    names = ["table", "agent", "llms"]
+    values: list[object] = [row.table, visible(row.agent or row.name), visible(row.llms)]
+    for column in COLUMNS:
+        cell = row.columns[column].cell
+        names += [f"{column}_mean", f"{column}_sem"]
+        values += ["", ""] if cell is None else [f"{cell.mean:.2f}", f"{cell.sem:.2f}"]
+    names += ["hours", "date", "source_available", "reports_available", "padded_missing_seeds", "note"]
+    hours = "" if row.hours is None else f"{row.hours:g}"
+    values += [hours, row.date, _yes_no(row.source_available), _yes_no(row.reports_available)]
+    values += [_yes_no(row.padded), visible(row.note)]
+    writer.writerow(names)
+    writer.writerow(values)
+    return stream.getvalue()
+
+
+def _yes_no(value: bool | None) -> str:
+    return "" if value is None else "yes" if value else "no"
+
+
+def row_document(row: Row, disclosure: Disclosure) -> dict[str, object]:
+    """The row with full precision, every measure and 95 % interval, and its disclosure, for `json`."""
+    columns = dict(row.columns) | ({} if row.own is None else {"own": row.own})
+    return {
+        "agent": row.agent,
+        "name": row.name,
+        "llms": row.llms,
+        "hours": row.hours,
+        "date": row.date,
+        "source_available": row.source_available,
+        "reports_available": row.reports_available,
+        "conflict": row.conflict,
+        "columns": {
+            name: {
+                "covered": standing.covered,
+                "of": standing.of,
+                "measures": measures_document(_measures(standing)),
+            }
+            for name, standing in columns.items()
+        },
+        "disclosure": asdict(disclosure),
+    }
+
+
+def measures_document(measures: Mapping[Measure, Cell]) -> dict[str, Any]:
+    """Percentages as JSON has them, by the measures' names."""
+    return {
+        measure.value: {
+            "mean": cell.mean,
+            "sem": cell.sem,
+            "seeds": cell.n,
+            "interval_95": list(cell.interval()),
+        }
+        for measure, cell in measures.items()
+    }
+
+
+def _measures(standing: Standing) -> dict[Measure, Cell]:
+    if standing.measures or standing.cell is None:
+        return dict(standing.measures)
+    return {Measure.ANY_MEDAL: standing.cell}
+
+
+def _json(row: Row, disclosure: Disclosure) -> str:
+    return json.dumps(row_document(row, disclosure), ensure_ascii=False, indent=1) + "\n"
+
+
+def _latex(row: Row, disclosure: Disclosure) -> str:
+    """A table body line for the columns up to the date, the disclosure as comments."""
+    told = [f"% {name}: {visible(text)}" for name, text in disclosure.facts()]
+    headings = " & ".join(heading.replace("%", r"\%") for heading in _HEADINGS[:8])
+    cells = " & ".join(visible(cell).translate(_LATEX_SPECIAL) for cell in row_cells(row)[:8])
+    notes = [f"% {note}" for note in _notes(row)]
+    return "\n".join([*told, *notes, f"% {headings}", rf"{cells} \\", ""])
+
+
+RUNS = "runs"
+MANIFEST = "manifest.json"
+_FORMAT = "mlebench-console bundle"
+_VERSION = 1
+_BLOCK = 1 << 20
+
+# Where what a run left is at hand: its attempt's directory and the graded snapshot.
+Locate = Callable[[Trial], tuple[Path, Path | None] | None]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A trial as it stands in the bundle: as which seed, and what it counts for there."""
+
+    seed: int
+    trial: Trial
+    earned: frozenset[Measure]
+
+
+def write_bundle(
+    folder: Path,
+    evidence: Evidence,
+    row: Row,
+    disclosure: Disclosure,
+    *,
+    now: float,
+    locate: Locate | None = None,
+) -> Path:
+    """Write a bundle and return its manifest; all of it appears in one step.
+
+    Args:
+        folder: the new folder.
+        evidence: what the row was made of; with a padded row, missing results are in the reports too.
+        row: the row.
+        disclosure: what is told with it.
+        now: the moment, in seconds since the epoch.
+        locate: where a run's files are; None leaves submissions, logs and code out.
+
+    Raises:
+        UsageProblem: the folder exists, or the evidence is in conflict with itself.
+        DataProblem: it has no result, or the folder can't be written.
+    """
+    if folder.exists():
+        raise UsageProblem(f"{folder} exists", "", "Name a new folder.")
+    if evidence.conflict:
+        raise UsageProblem(f"{evidence.name} makes no row", evidence.conflict)
+    counted = counted_trials(evidence, pad_missing=row.padded)
+    if not counted:
+        raise DataProblem(f"{evidence.name} has no result to hand in")
+    partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.partial")
+    try:
+        partial.mkdir(parents=True)
+        write_runs(partial / RUNS, evidence, counted, now=now, locate=locate)
+        for form in RowFormat:
+            write_text(partial / f"row.{form.value}", row_text(row, disclosure, form))
+        write_json(
+            partial / MANIFEST,
+            {
+                "format": _FORMAT,
+                "version": _VERSION,
+                "created_at": iso(now),
+                "experiment_id": evidence.name,
+                "edition": evidence.conditions.edition,
+                "padded": row.padded,
+                "demo": row.demo,
+                "files": _checksums(partial),
+            },
+        )
+        partial.rename(folder)
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise DataProblem(f"{folder} can't be written", error.strerror or str(error)) from error
+    return folder / MANIFEST
+
+
+def counted_trials(evidence: Evidence, *, pad_missing: bool) -> tuple[Counted, ...]:
+    """The trials that count, each as the seed that it counts as: the k-th of its competition is seed k."""
+    places: dict[str, int] = {}
+    found = []
+    for trial in evidence.trials:
+        result = result_of(trial, pad_missing=pad_missing)
+        if result is not None:
+            places[trial.competition_id] = places.get(trial.competition_id, 0) + 1
+            found.append(Counted(places[trial.competition_id], trial, result.earned))
+    return tuple(found)
+
+
+def write_runs(
+    runs_dir: Path,
+    evidence: Evidence,
+    counted: Sequence[Counted],
+    *,
+    now: float,
+    locate: Locate | None = None,
+) -> None:
+    """Write one run group with its grading report for each seed, and the mapping of the experiment to them.
+
+    Raises:
+        OSError: the folder can't be written.
+    """
+    runs_dir.mkdir(parents=True, exist_ok=True)
+    pairs = []
+    for seed in range(1, max(one.seed for one in counted) + 1):
+        members = [one for one in counted if one.seed == seed]
+        name = group_name(evidence.conditions.agent or evidence.name, evidence.created_at or now, seed)
+        ids = [run_id_for(one.trial.competition_id, evidence.name, seed) for one in members]
+        exported = [_exported(run_id, one, locate) for run_id, one in zip(ids, members, strict=True)]
+        folder = write_group(runs_dir, name, exported)
+        batch = BatchReport(
+            tuple(
+                report_of(one, evidence.conditions.edition, run_id)
+                for run_id, one in zip(ids, members, strict=True)
+            )
+        )
+        write_json(folder / f"{name.partition('_')[0]}{REPORT_SUFFIX}", batch.to_dict())
+        pairs.append((evidence.name, name))
+    write_mapping(runs_dir / MAPPING_NAME, pairs)
+
+
+def report_of(counted: Counted, edition: str, run_id: str) -> Report:
+    """A counted trial as a report; its flags are what it was counted for, not judged anew."""
+    trial, earned = counted.trial, counted.earned
+    cut = registry.get(trial.competition_id).thresholds
+    used: Edition = "corrected" if edition == "corrected" else "v1"
+    outcome: ReportOutcome = (
+        "scored" if Measure.VALID in earned else "rejected" if Measure.SUBMISSION in earned else "no_file"
+    )
+    return Report(
+        competition_id=trial.competition_id,
+        score=trial.score if Measure.VALID in earned else None,
+        gold_threshold=cut.gold,
+        silver_threshold=cut.silver,
+        bronze_threshold=cut.bronze,
+        median_threshold=cut.median,
+        any_medal=Measure.ANY_MEDAL in earned,
+        gold_medal=Measure.GOLD in earned,
+        silver_medal=Measure.SILVER in earned,
+        bronze_medal=Measure.BRONZE in earned,
+        above_median=Measure.ABOVE_MEDIAN in earned,
+        submission_exists=Measure.SUBMISSION in earned,
+        valid_submission=Measure.VALID in earned,
+        is_lower_better=cut.is_lower_better,
+        created_at="" if trial.decided_at is None else iso(trial.decided_at),
+        submission_path=f"{run_id}/submission/submission.csv" if Measure.SUBMISSION in earned else "None",
+        edition=used,
+        outcome=outcome,
+        message=trial.text if trial.earned is not None else f"counted as no medal (padding): {trial.text}",
+        defects=registry.get(trial.competition_id).defects_in(used),
+    )
+
+
+def verify_bundle(folder: Path) -> dict[str, object]:
+    """Check a bundle's files against its manifest, and return the manifest.
+
+    Raises:
+        DataProblem: it is no bundle, or a file is missing, changed or not told of, by name.
+    """
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        told = manifest["files"]
+        if manifest["format"] != _FORMAT or manifest["version"] != _VERSION:
+            raise DataProblem(f"{path} is of a format that is not known here")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataProblem(f"{folder} is no bundle", str(error)) from error
+    found = _checksums(folder)
+    wrong = sorted(name for name in found.keys() | told.keys() if found.get(name) != told.get(name))
+    if wrong:
+        raise DataProblem(f"{folder} is not as its manifest says", ", ".join(wrong[:5]))
+    return dict(manifest)
+
+
+def _exported(run_id: str, counted: Counted, locate: Locate | None) -> ExportedRun:
+    success = counted.trial.earned is not None and not counted.trial.failure
+    at_hand = locate(counted.trial) if locate else None
+    return ExportedRun(run_id, success, *(at_hand or (None, None)))
+
+
+def _checksums(folder: Path) -> dict[str, dict[str, object]]:
+    return {
+        str(path.relative_to(folder)): {"sha256": _sha256(path), "bytes": path.stat().st_size}
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path != folder / MANIFEST
+    }
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def trials_frame(evidence: Evidence) -> pd.DataFrame:
+    """One line for each trial, in the order in which they count; a measure is missing where nothing counts."""
+    import pandas as pd
+
+    lines = []
+    for trial in evidence.trials:
+        competition = registry.get(trial.competition_id)
+        lines.append(
+            {
+                "competition_id": trial.competition_id,
+                "split": competition.complexity,
+                "category": competition.category,
+                "seed": trial.seed,
+                "ending": ending_of(trial),
+                "score": trial.score,
+                **{
+                    measure.value: None if trial.earned is None else trial.has(measure) for measure in Measure
+                },
+                "seconds": trial.seconds,
+                "rerolls": trial.rerolls,
+                "text": trial.text,
+            }
+        )
+    columns = ["competition_id", "split", "category", "seed", "ending", "score"]
+    columns += [*(measure.value for measure in Measure), "seconds", "rerolls", "text"]
+    frame = pd.DataFrame(lines, columns=columns)
+    return frame.astype(
+        {measure.value: "boolean" for measure in Measure} | {"score": float, "seconds": float}
+    )

@@ -1,0 +1,422 @@
+"""What a row took: hours of runs and of GPUs, and how many of them for a medal, where that is known."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, Literal
+
+from competitions import registry
+from competitions.model import EDITIONS, Edition
+from engine.scoreboard.aggregation import aggregate, complete_seeds
+from engine.scoreboard.model import Cell, Evidence, Measure, Result, Trial
+from foundation.problems import UsageProblem
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Hours and medals of an experiment.
+
+    Attributes:
+        runs: how many runs tell how long they took; the hours are theirs alone.
+        gpu_hours: None where it is not known how many GPUs a run had.
+        medals: of those runs.
+    """
+
+    runs: int
+    run_hours: float
+    gpu_hours: float | None
+    medals: int
+
+    @property
+    def run_hours_per_medal(self) -> float | None:
+        """Hours of runs for one medal; None without a medal."""
+        return self.run_hours / self.medals if self.medals else None
+
+    @property
+    def gpu_hours_per_medal(self) -> float | None:
+        """Hours of GPUs for one medal; None without a medal, or where GPUs are not known."""
+        return self.gpu_hours / self.medals if self.medals and self.gpu_hours is not None else None
+
+
+def effort_of(evidence: Evidence) -> Effort:
+    """Add up the latest attempts of all ended runs; what earlier attempts took is not in it."""
+    timed = [(trial, trial.seconds) for trial in evidence.trials if trial.ended and trial.seconds]
+    hours = math.fsum(seconds for _, seconds in timed) / 3600
+    return Effort(
+        runs=len(timed),
+        run_hours=hours,
+        gpu_hours=None if evidence.gpus is None else hours * evidence.gpus,
+        medals=sum(trial.has(Measure.ANY_MEDAL) for trial, _ in timed),
+    )
+
+
+TABLE = "prices"
+_KNOWN = ("run_hour", "gpu_hour", "currency")
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What an hour costs; None where no price is known, which then stands for nothing.
+
+    Attributes:
+        run_hour: an hour of a run: its machine, without GPUs.
+        gpu_hour: an hour of one GPU.
+    """
+
+    run_hour: float | None = None
+    gpu_hour: float | None = None
+    currency: str = "USD"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the runs of an experiment have cost, by hours; what a model's provider charged is not in it."""
+
+    total: float
+    per_medal: float | None
+    currency: str
+
+    def __str__(self) -> str:
+        """Write it for people."""
+        each = "" if self.per_medal is None else f", {self.per_medal:,.2f} for a medal"
+        return f"{self.total:,.2f} {self.currency}{each}"
+
+
+def cost_of(effort: Effort, prices: Prices) -> Cost | None:
+    """What the hours have cost; None without a price, or where a price is for GPUs and their hours are not known."""
+    parts: list[float] = []
+    if prices.run_hour is not None:
+        parts.append(effort.run_hours * prices.run_hour)
+    if prices.gpu_hour is not None:
+        if effort.gpu_hours is None:
+            return None
+        parts.append(effort.gpu_hours * prices.gpu_hour)
+    if not parts or not effort.runs:
+        return None
+    total = sum(parts)
+    return Cost(total, total / effort.medals if effort.medals else None, prices.currency)
+
+
+def read_prices(config_file: Path) -> Prices:
+    """Read the `[prices]` table.
+
+    Raises:
+        UsageProblem: the file or the table can't be understood.
+    """
+    try:
+        table: Any = tomllib.loads(config_file.read_text(encoding="utf-8")).get(TABLE, {})
+    except FileNotFoundError:
+        return Prices()
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageProblem(f"{config_file} can't be read", str(error), "Mend or remove it.") from error
+    if not isinstance(table, dict):
+        raise UsageProblem(f"{config_file} can't be used", f"'{TABLE}' must be a table, [{TABLE}]")
+    for name, value in table.items():
+        if name not in _KNOWN:
+            raise UsageProblem(
+                f"{config_file}: [{TABLE}] has no '{name}'", "", f"Known are: {', '.join(_KNOWN)}."
+            )
+        is_price = not isinstance(value, bool) and isinstance(value, int | float) and value >= 0
+        if not (isinstance(value, str) if name == "currency" else is_price):
+            wanted = "a text" if name == "currency" else "a price, 0 or more"
+            raise UsageProblem(f"{config_file}: [{TABLE}] {name} is not {wanted}")
+    return Prices(table.get("run_hour"), table.get("gpu_hour"), table.get("currency", Prices().currency))
+
+
+@dataclass(frozen=True)
+class PassAtK:
+    """The chance for one k, in percent, over the competitions that have at least k seeds."""
+
+    k: int
+    percent: float
+    competitions: int
+
+
+def pass_at_k(
+    evidence: Evidence, *, measure: Measure = Measure.ANY_MEDAL, members: Sequence[str] | None = None
+) -> tuple[PassAtK, ...]:
+    """Estimate pass@k for every k up to the most seeds that a competition has.
+
+    Each competition gives 1 - C(n - c, k) / C(n, k) for n seeds of which c earned the measure. A k that
+    only some competitions have seeds for is over fewer of them, which `competitions` tells.
+
+    Args:
+        evidence: whose trials.
+        measure: what is to be earned.
+        members: only these competitions; all that have trials, if not given.
+    """
+    wanted = None if members is None else set(members)
+    counts: dict[str, tuple[int, int]] = {}
+    for trial in evidence.trials:
+        if trial.earned is not None and (wanted is None or trial.competition_id in wanted):
+            seeds, earned = counts.get(trial.competition_id, (0, 0))
+            counts[trial.competition_id] = seeds + 1, earned + trial.has(measure)
+    most = max((seeds for seeds, _ in counts.values()), default=0)
+    return tuple(_at(k, tuple(counts.values())) for k in range(1, most + 1))
+
+
+def _at(k: int, counts: Sequence[tuple[int, int]]) -> PassAtK:
+    chances = [
+        1.0 - math.comb(seeds - earned, k) / math.comb(seeds, k) for seeds, earned in counts if seeds >= k
+    ]
+    return PassAtK(k, 100.0 * math.fsum(chances) / len(chances), len(chances))
+
+
+# The limits to ask about, as far as they are below the real one.
+HOURS = (1.0, 2.0, 4.0, 8.0, 12.0)
+# Of short limits, as a demo has, these parts are asked about instead.
+_PARTS = (0.125, 0.25, 0.5, 0.75)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One trial over time: when each graded submission was there, and what it counted for."""
+
+    trial: Trial
+    points: tuple[tuple[float, frozenset[Measure]], ...]
+
+    def at(self, seconds: float) -> frozenset[Measure]:
+        """What it would have counted for, had the agent been stopped then."""
+        if self.trial.seconds is not None and seconds >= self.trial.seconds:
+            return self.trial.earned or frozenset()
+        earned: frozenset[Measure] = frozenset()
+        for elapsed, worth in self.points:
+            if elapsed > seconds:
+                break
+            earned = worth
+        return earned
+
+
+@dataclass(frozen=True)
+class TimePoint:
+    """The row at one limit; `full` is the limit that the runs really had."""
+
+    hours: float
+    cell: Cell
+    full: bool = False
+
+
+def limits_for(limit_hours: float | None) -> tuple[float, ...]:
+    """The limits to ask about for runs that had `limit_hours`."""
+    if limit_hours is None:
+        return ()
+    shorter = tuple(hours for hours in HOURS if hours < limit_hours)
+    return shorter or tuple(part * limit_hours for part in _PARTS)
+
+
+def what_if(
+    curves: Sequence[Curve],
+    limit_hours: float | None,
+    *,
+    members: Sequence[str] | None = None,
+    measure: Measure = Measure.ANY_MEDAL,
+) -> tuple[TimePoint, ...]:
+    """Aggregate what trials had counted for at shorter limits, then at the real one.
+
+    A submission that was replaced before the next look at it was never graded, and an agent that knows of
+    a shorter limit would work otherwise: it is an estimate from below. Empty where no seed is complete.
+    """
+    competitions = members or sorted({curve.trial.competition_id for curve in curves})
+    taken = [curve for curve in curves if curve.trial.competition_id in set(competitions)]
+    whole = [Result(curve.trial.competition_id, curve.trial.earned or frozenset()) for curve in taken]
+    if limit_hours is None or not competitions or not complete_seeds(whole, competitions):
+        return ()
+    points = []
+    for hours in limits_for(limit_hours):
+        results = [Result(curve.trial.competition_id, curve.at(hours * 3600)) for curve in taken]
+        points.append(TimePoint(hours, aggregate(results, competitions)[measure]))
+    full = aggregate(whole, competitions)[measure]
+    return (*points, TimePoint(limit_hours, full, full=True))
+
+
+# Best first, then what the agent failed at, then what it is not to blame for.
+ENDINGS = (
+    "gold",
+    "silver",
+    "bronze",
+    "above median",
+    "below median",
+    "invalid",
+    "no submission",
+    "timeout",
+    "memory",
+    "disk",
+    "crash",
+    "unknown",
+    "infrastructure",
+    "stopped",
+    "not ended",
+)
+
+
+@dataclass(frozen=True)
+class EndingsOfSplit:
+    """How many runs of a split ended how; endings that no run had are left out."""
+
+    split: str
+    runs: int
+    counts: Mapping[str, int]
+
+
+def ending_of(trial: Trial) -> str:
+    """How a trial ended, one of `ENDINGS`."""
+    if not trial.ended:
+        return "not ended"
+    if trial.failure:
+        return trial.failure
+    if trial.earned is None:
+        return "stopped"
+    for medal in (Measure.GOLD, Measure.SILVER, Measure.BRONZE):
+        if medal in trial.earned:
+            return medal.value
+    if Measure.VALID in trial.earned:
+        return "above median" if Measure.ABOVE_MEDIAN in trial.earned else "below median"
+    return "invalid" if Measure.SUBMISSION in trial.earned else "no submission"
+
+
+def endings_by_split(evidence: Evidence) -> tuple[EndingsOfSplit, ...]:
+    """Count endings by complexity, then over all; splits without runs are left out."""
+    found: dict[str, Counter[str]] = {}
+    for trial in evidence.trials:
+        ending = ending_of(trial)
+        for split in (registry.get(trial.competition_id).complexity, "all"):
+            found.setdefault(split, Counter())[ending] += 1
+    order = ("low", "medium", "high", "dev", "all")
+    return tuple(
+        EndingsOfSplit(
+            split,
+            found[split].total(),
+            {ending: found[split][ending] for ending in ENDINGS if found[split][ending]},
+        )
+        for split in order
+        if split in found
+    )
+
+
+SIGNIFICANCE = 0.05
+POWER = 0.8
+_SEEDS = (1, 2, 3, 5, 10, 20)
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """The smallest difference between two agents, each with this many seeds, that would be noticed."""
+
+    seeds: int
+    points: float
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How alike the seeds of one row are.
+
+    Attributes:
+        competitions: those with at least two seeds, on which everything here rests.
+        flipping: of them, those that earned the measure in some seeds and not in others.
+        seed_rates: the percentage of each complete seed.
+        seed_deviation: the standard deviation of one seed's percentage that the flips of single competitions
+            lead to; steadier than that of a few seed_rates.
+        detectable: at 5 % significance and 80 % power, on these competitions.
+    """
+
+    competitions: int
+    flipping: tuple[str, ...]
+    seed_rates: tuple[float, ...]
+    seed_deviation: float
+    detectable: tuple[Detectable, ...]
+
+
+def stability_of(evidence: Evidence, *, measure: Measure = Measure.ANY_MEDAL) -> Stability | None:
+    """Measure it; None where no competition has two seeds."""
+    found: dict[str, list[bool]] = {}
+    for trial in evidence.trials:
+        if trial.earned is not None:
+            found.setdefault(trial.competition_id, []).append(trial.has(measure))
+    repeated = {name: seeds for name, seeds in found.items() if len(seeds) > 1}
+    if not repeated:
+        return None
+    # Each competition is a coin of its own; n / (n - 1) makes the variance of its throws unbiased.
+    variances = [
+        (rate := sum(seeds) / len(seeds)) * (1 - rate) * len(seeds) / (len(seeds) - 1)
+        for seeds in repeated.values()
+    ]
+    deviation = 100.0 * math.sqrt(math.fsum(variances)) / len(repeated)
+    normal = NormalDist()
+    factor = normal.inv_cdf(1 - SIGNIFICANCE / 2) + normal.inv_cdf(POWER)
+    return Stability(
+        competitions=len(repeated),
+        flipping=tuple(
+            sorted((name for name, seeds in repeated.items() if len(set(seeds)) > 1), key=str.lower)
+        ),
+        seed_rates=_seed_rates(found),
+        seed_deviation=deviation,
+        detectable=tuple(Detectable(n, factor * deviation * math.sqrt(2 / n)) for n in _SEEDS),
+    )
+
+
+def _seed_rates(found: Mapping[str, Sequence[bool]]) -> tuple[float, ...]:
+    complete = min(len(seeds) for seeds in found.values())
+    return tuple(
+        100.0 * sum(seeds[seed] for seeds in found.values()) / len(found) for seed in range(complete)
+    )
+
+
+Kind = Literal["saturated", "out of reach", "no gradation", "defect"]
+
+# Fewer seeds than this show nothing.
+_ENOUGH_SEEDS = 3
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One reason to read a competition's result with care."""
+
+    competition_id: str
+    kind: Kind
+    text: str
+
+
+def flags_of(evidences: Iterable[Evidence]) -> tuple[Flag, ...]:
+    """Flag the competitions of some experiments taken together, by competition."""
+    together = tuple(evidences)
+    golds: dict[str, list[bool]] = {}
+    medals: dict[str, list[bool]] = {}
+    for evidence in together:
+        for trial in evidence.trials:
+            if trial.earned is not None:
+                golds.setdefault(trial.competition_id, []).append(trial.has(Measure.GOLD))
+                medals.setdefault(trial.competition_id, []).append(trial.has(Measure.ANY_MEDAL))
+    editions = tuple(
+        one for one in EDITIONS if any(evidence.conditions.edition == one for evidence in together)
+    )
+    flags: list[Flag] = []
+    for competition_id in sorted(golds, key=str.lower):
+        seeds = len(golds[competition_id])
+        if seeds >= _ENOUGH_SEEDS and all(golds[competition_id]):
+            flags.append(Flag(competition_id, "saturated", f"gold in all {seeds} seeds"))
+        if seeds >= _ENOUGH_SEEDS and not any(medals[competition_id]):
+            flags.append(Flag(competition_id, "out of reach", f"no medal in any of {seeds} seeds"))
+        flags += _of_competition(competition_id, editions)
+    return tuple(flags)
+
+
+def _of_competition(competition_id: str, editions: tuple[Edition, ...]) -> list[Flag]:
+    competition = registry.get(competition_id)
+    cut = competition.thresholds
+    flags = []
+    if cut.gold == cut.bronze:
+        flags.append(
+            Flag(competition_id, "no gradation", f"the cut-offs of all medals are the same, {cut.gold:g}")
+        )
+    elif cut.bronze == cut.median:
+        flags.append(
+            Flag(competition_id, "no gradation", f"the cut-off of bronze is the median, {cut.bronze:g}")
+        )
+    texts = dict.fromkeys(text for edition in editions for text in competition.defects_in(edition))
+    return [*flags, *(Flag(competition_id, "defect", text) for text in texts)]
