@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.measuring import Comparison
 from engine import control, prepare_competition
 from engine.control.status import lock_path
-from engine.demo import generate
+from engine.demo_data import generate
 from engine.places import Places
 from engine.runs.redaction import Redaction
 from engine.settings import Settings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.measuring import Comparison, compare, python
 from engine import prepare_competition
-from engine.demo import generate
+from engine.demo_data import generate
 
 COMPETITION = "spooky-author-identification"
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from foundation.problems import UsageProblem
+
 Edition = Literal["v1", "corrected"]
 EDITIONS: tuple[Edition, ...] = ("v1", "corrected")
 
@@ -165,3 +167,16 @@ class Competition:
     def rules_url(self) -> str:
         """The page on which a person accepts the competition's rules."""
         return f"https://www.kaggle.com/c/{self.id}/rules"
+
+
+def edition_named(name: str) -> Edition:
+    """The edition of a name.
+
+    Raises:
+        UsageProblem: there is no such edition.
+    """
+    if name == "v1":
+        return "v1"
+    if name == "corrected":
+        return "corrected"
+    raise UsageProblem(f"there is no edition '{name}'", "", "Known are: v1, corrected.")

@@ -85,3 +85,10 @@ def _read(config: Path) -> dict[str, Any]:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageProblem(f"{config} can't be read", str(error), "Mend or remove it.") from error
+
+
+def own_agents_folder() -> Path:
+    """The agents that come with this project."""
+    import environment
+
+    return Path(environment.__path__[0]) / "agents"

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from competitions.model import edition_named
 from console import wording
 from console.screens.confirm import ConfirmScreen
 from console.tui.painting import Pieces, foreign
@@ -14,7 +15,6 @@ from console.views.dataset_board import DatasetRow
 from console.views.splits import competition
 from engine.datasets.access import AccessState
 from engine.datasets.pruning import CORRECTED, PARTIAL, PREPARED, RAW, ZIP, Part, parts_of
-from engine.runs.launching import edition_named
 from state.dataset_records import DatasetState
 
 if TYPE_CHECKING:

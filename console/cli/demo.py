@@ -27,7 +27,7 @@ def demo(
     """Open the console on a demo sweep with synthetic data; again: resume it."""
     if not no_console:
         require_terminal()
-    from engine.demo.sweep import demo_places, ensure_demo, reset_demo
+    from engine.demo import demo_places, ensure_demo, reset_demo
 
     invocation = invocation_of(context)
     if reset:

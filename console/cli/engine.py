@@ -89,7 +89,7 @@ def run(context: typer.Context) -> None:
     """Be the engine, in the foreground, until interrupted."""
     import os
 
-    from engine.control.unit import engine_command
+    from engine.control.client import engine_command
 
     command = engine_command(places_of(context))
     os.execv(command[0], command)  # noqa: S606  # this process becomes the engine

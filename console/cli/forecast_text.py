@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from console.cli.output import duration_text, say, say_table
 
 if TYPE_CHECKING:
+    from engine.options.sweep import Launch
     from engine.sweeps.forecast import Forecast
-    from engine.sweeps.launch import Launch
 
 _RUNS_SHOWN = 12
 

@@ -114,7 +114,7 @@ def check(
 
 
 def _folders(agents_dir: Path | None) -> list[Path]:
-    from engine.agents import own_agents_folder
+    from engine.places import own_agents_folder
 
     return [*([agents_dir.expanduser().absolute()] if agents_dir else []), own_agents_folder()]
 

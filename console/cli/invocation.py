@@ -52,7 +52,7 @@ class Invocation:
         """The places to work with: the user's own, or the demo's beside them."""
         if not self.demo:
             return self.own_places
-        from engine.demo.sweep import demo_places
+        from engine.demo import demo_places
 
         return demo_places(self.own_places)
 

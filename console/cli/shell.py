@@ -16,14 +16,14 @@ from state.records import Run
 
 def as_run(database: Database, run: Run) -> Wish:
     """A shell that finds what a run's agent found."""
-    from competitions import registry
+    from competitions import model, registry
     from engine.runs import launching
     from state import sweeps
 
     spec = sweeps.get(database, run.sweep_id).spec
     return Wish(
         registry.get(run.competition_id),
-        launching.edition_named(spec.edition),
+        model.edition_named(spec.edition),
         Path(spec.data_dir),
         launching.agent_of(spec),
         spec.network,
@@ -42,7 +42,8 @@ def on_competition(
 ) -> Wish:
     """A shell on a competition, for an agent that has not run yet."""
     from competitions import registry
-    from engine.agents import get_agent, own_agents_folder
+    from engine.agents import get_agent
+    from engine.places import own_agents_folder
 
     folders = [*([agents_dir.expanduser().absolute()] if agents_dir else []), own_agents_folder()]
     return Wish(

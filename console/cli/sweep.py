@@ -61,8 +61,8 @@ def show(
         counts, members = sweeps.counts(database, sweep.id), runs.of_sweep(database, sweep.id)
         rows = experiments.of_sweep(database, sweep.id)
     if toml:
-        from engine.sweeps.form import form_of
-        from engine.sweeps.launch import launch_of
+        from engine.options.sweep import form_of
+        from engine.sweeps.creating import launch_of
         from engine.sweeps.toml_file import write_toml
 
         say(write_toml(form_of(launch_of(sweep, rows))).rstrip("\n"))

@@ -31,7 +31,7 @@ def import_groups(
 ) -> None:
     """Import run groups of MLE-bench as a sweep: what agents left is copied, and graded anew."""
     from engine.control import ask
-    from engine.sweeps.staging import agent_of_group, staged
+    from engine.sweeps.importing import agent_of_group, staged
 
     places = places_of(context)
     with staged(places, folder) as (place, found):

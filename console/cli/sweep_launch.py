@@ -16,7 +16,7 @@ from console.cli.output import say_json
 from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
-    from engine.sweeps.form import LaunchForm
+    from engine.options.sweep import LaunchForm
 
 
 class Runtime(StrEnum):
@@ -155,7 +155,7 @@ def launch(
 ) -> None:
     """Launch a sweep: an agent on competitions, some seeds each."""
     from engine.control import ask
-    from engine.sweeps.form import LaunchForm, resolve
+    from engine.options.sweep import LaunchForm, resolve
     from engine.sweeps.toml_file import read_toml
 
     said = LaunchForm(
@@ -202,8 +202,8 @@ def _ids(given: list[str] | None) -> tuple[str, ...] | None:
 
 def _dry_run(context: typer.Context, form: LaunchForm, *, json: bool) -> None:
     from console.cli.forecast_text import say_forecast
+    from engine.options.sweep import resolve
     from engine.sweeps.forecast import forecast
-    from engine.sweeps.form import resolve
 
     launch = resolve(form, places_of(context))
     found = forecast(launch, places_of(context))

@@ -7,6 +7,7 @@ from typing import Any
 
 from textual.widget import Widget
 
+from competitions.model import edition_named
 from console.actions import datasets
 from console.screens import data_lines
 from console.screens.data_detail import Room, detail_lines
@@ -22,7 +23,6 @@ from console.views.dataset_detail import DatasetDetail, dataset_detail
 from console.views.dataset_totals import needs, totals
 from console.views.rates import Pace, Rates
 from engine.datasets.sources import DOWNLOAD
-from engine.runs.launching import edition_named
 from state.database import Database
 from state.dataset_records import StepState
 

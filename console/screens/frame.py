@@ -20,7 +20,7 @@ from console.tui.painting import (
 from console.tui.signs import Signs
 from console.tui.theme import Role
 from console.views.condition import Condition, Health
-from engine.notifications.troubles import LOW_DISK_SHARE
+from engine.notifications.news import LOW_DISK_SHARE
 
 if TYPE_CHECKING:
     from engine.control import EngineStatus

@@ -18,7 +18,7 @@ from console.tui.signs import Signs
 from console.tui.theme import Role
 from console.views.host import HISTORY_SECONDS, HostUse, User
 from engine.control import EngineStatus
-from engine.notifications.troubles import LOW_DISK_SHARE
+from engine.notifications.news import LOW_DISK_SHARE
 
 _BAR = 16
 

@@ -14,7 +14,7 @@ from console.screens.overview_lines import Target
 from console.tui.keys import bindings
 from console.tui.widgets.line_list import LineList
 from console.views.overview import Overview, concerns, overview
-from engine.notifications.troubles import troubles
+from engine.notifications.news import troubles
 from state.database import Database
 from state.records import Run
 

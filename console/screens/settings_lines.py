@@ -22,7 +22,7 @@ from console.tui.painting import (
 from console.tui.palettes import PALETTE_NAMES, THEME_NAMES
 from console.tui.signs import Signs
 from console.views.filters import words_accept
-from engine.notifications.calls import TABLE as NOTIFICATIONS
+from engine.notifications.news import TABLE as NOTIFICATIONS
 from engine.notifications.news import Kind
 
 WHERE_ADDRESSES = "write addresses into config.toml, as urls under [notifications]: they hold passwords"

@@ -28,7 +28,7 @@ from console.tui.type_ahead import TypeAhead
 from console.tui.ways import MODES, Ways, import_the_rest
 from console.views.condition import Condition, Health
 from console.views.reader import Reader
-from engine.notifications.troubles import troubles
+from engine.notifications.news import troubles
 from engine.places import Places
 from foundation.clock import Clock, SystemClock
 

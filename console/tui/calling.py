@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from console.tui import notifying
 from engine.notifications import news
-from engine.notifications.news import Kind, News
-from engine.notifications.troubles import troubles
+from engine.notifications.news import Kind, News, troubles
 
 if TYPE_CHECKING:
     from console.tui.app import ConsoleApp
-    from engine.notifications.looking import Told
+    from engine.notifications.news import Told
     from state.database import Database
 
 _IDLE_EVERY_SECONDS = 60.0
@@ -58,14 +57,14 @@ class Caller:
 
     def _look(self, database: Database) -> list[News]:
         """In the reader's thread: what has happened since the last look, and who is idle now."""
-        from engine.notifications import looking
+        from engine.notifications import news
 
-        told = self._told or looking.nothing_since_now(database)
-        found, self._told = looking.look_at_events(database, told)
+        told = self._told or news.nothing_since_now(database)
+        found, self._told = news.look_at_events(database, told)
         now = self._app.now()
         if now - self._idle_looked_at >= _IDLE_EVERY_SECONDS:
             self._idle_looked_at = now
-            quiet, self._told = looking.look_at_idle(database, self._told, now)
+            quiet, self._told = news.look_at_idle(database, self._told, now)
             found += quiet
         return found
 

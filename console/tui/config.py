@@ -17,8 +17,8 @@ from console.tui.palettes import (
 )
 from console.tui.rebinding import rebound
 from console.tui.theme import Palette
-from engine.notifications.calls import TABLE as NOTIFICATIONS
-from engine.notifications.calls import Calls, calls_of
+from engine.notifications.news import TABLE as NOTIFICATIONS
+from engine.notifications.news import Calls, calls_of
 from foundation.problems import UsageProblem
 
 # How often it may be looked whether the state has changed; the first is what counts if nothing is said.

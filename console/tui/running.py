@@ -70,7 +70,7 @@ def run_console(
 
 
 def _open_demo(places: Places, *, ascii: bool, theme: str | None, in_browser: bool) -> int:
-    from engine.demo.sweep import demo_places, ensure_demo
+    from engine.demo import demo_places, ensure_demo
 
     ensure_demo(places)
     return run_console(demo_places(places), demo=True, ascii=ascii, theme=theme, in_browser=in_browser)

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from competitions import registry
-from engine.agents import Agent, find_agents, own_agents_folder
+from engine.agents import Agent, find_agents
 from engine.control import EngineStatus
-from engine.places import Places
+from engine.options.sweep import Launch, LaunchForm, completed, read_duration
+from engine.places import Places, own_agents_folder
 from engine.sweeps.checks import Check, Mend, failed
 from engine.sweeps.forecast import Forecast, forecast
-from engine.sweeps.form import LaunchForm, completed
-from engine.sweeps.launch import Launch
-from engine.sweeps.spans import read_duration
 from foundation.problems import Problem, UsageProblem
 
 Taken = TypeVar("Taken")

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from engine.agents import find_agents, own_agents_folder
+from engine.agents import find_agents
 from engine.images import ENV_IMAGE, build, connect, find_image, recipes_for, usual_settings
+from engine.places import own_agents_folder
 
 
 def build_images(names: Sequence[str], agents_dir: str, tell: Callable[[str], None]) -> str:

@@ -3,11 +3,9 @@
 The engine itself is `engine.supervisor`; nothing here imports it or anything heavy.
 """
 
-from engine.control.answers import Answer, RefusedRequest
-from engine.control.client import ask, ensure_running
-from engine.control.lifecycle import start, stop
+from engine.control.client import ask, ensure_running, start, stop, unit_text
 from engine.control.status import EngineStatus, status
-from engine.control.unit import unit_text
+from engine.options.requests import Answer, RefusedRequest
 
 __all__ = [
     "Answer",

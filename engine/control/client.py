@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import getpass
+import os
+import select
+import signal
 import socket
+import subprocess
+import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from engine.control.answers import Answer, RefusedRequest
-from engine.control.lifecycle import start
 from engine.control.status import EngineStatus, lock_path, status
+from engine.options.requests import Answer, RefusedRequest
 from engine.places import Places
+from environment.runner import protocol
 from foundation import locks
 from foundation.problems import EnvironmentProblem, StateProblem
-from state import database, requests
+from state import database, requests, runs, sweeps
+from state.lifecycle import RunState, SweepState
 from state.records import RequestState
 
 _POLL_SECONDS = 0.05
@@ -72,3 +80,205 @@ def author() -> str:
         return f"{getpass.getuser()}@{socket.gethostname()}"
     except (KeyError, OSError):  # a user id without a name, as in many containers
         return f"unknown@{socket.gethostname()}"
+
+
+READY = b"ready\n"
+_START_PATIENCE = 60.0
+_STOP_PATIENCE = 30.0
+_LOG_LINES_SHOWN = 5
+
+
+def start(places: Places) -> EngineStatus:
+    """Start the engine and return once it works.
+
+    Raises:
+        StateProblem: one is running already.
+        EnvironmentProblem: it did not come up, its last words are told; or there can be no state there.
+    """
+    try:
+        places.state_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"the state can't be kept in {places.state_dir}",
+            error.strerror or str(error),
+            "Point --state-dir (or MLEBENCH_STATE_DIR) at a directory of your own.",
+        ) from error
+    if locks.is_held(lock_path(places)):
+        raise StateProblem(
+            f"an engine is already running on {places.state_dir}", f"its process id is {_holder(places)}"
+        )
+    log_before = places.engine_log.stat().st_size if places.engine_log.exists() else 0
+    ready_read, ready_write = os.pipe()
+    try:
+        with places.engine_log.open("ab") as log:
+            # The started process forks once and ends, so that the engine is nobody's child.
+            subprocess.run(
+                [*engine_command(places), f"--detach={ready_write}"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                pass_fds=(ready_write,),
+                start_new_session=True,
+                check=False,
+            )
+        os.close(ready_write)
+        ready_write = -1
+        came_up = _wait_for_ready(ready_read)
+    finally:
+        os.close(ready_read)
+        if ready_write >= 0:
+            os.close(ready_write)
+    if not came_up:
+        raise EnvironmentProblem(
+            "the engine did not start",
+            _last_words(places.engine_log, log_before),
+            f"See {places.engine_log}.",
+        )
+    return status(places)
+
+
+def stop(places: Places, *, with_runs: bool = False) -> EngineStatus:
+    """Stop the engine and return once it is gone; live runs go on unless `with_runs` is given.
+
+    Raises:
+        EnvironmentProblem: it, or with `with_runs` one of the runs, would not end.
+    """
+    if with_runs:
+        stop_all_runs(places)
+    lock = lock_path(places)
+    if locks.is_held(lock):
+        pid = _holder(places)
+        _terminate(pid)
+        give_up = time.monotonic() + _STOP_PATIENCE
+        while locks.is_held(lock):
+            if time.monotonic() > give_up:
+                raise EnvironmentProblem(
+                    f"the engine (process {pid}) does not end",
+                    f"it was asked to {_STOP_PATIENCE:.0f} s ago",
+                    f"'kill -9 {pid}' is safe: a restart finds everything again.",
+                )
+            time.sleep(0.05)
+    return status(places)
+
+
+def _terminate(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        return  # it ended by itself in between, which is what was wanted
+
+
+def _holder(places: Places) -> int:
+    text = lock_path(places).read_text().strip()
+    if not text.isdigit():
+        raise StateProblem(
+            f"{lock_path(places)} does not name its holder", "an engine is just starting", "Try again."
+        )
+    return int(text)
+
+
+def _wait_for_ready(descriptor: int) -> bool:
+    """Wait until the engine says that it works, or its end of the pipe is closed by its death."""
+    give_up = time.monotonic() + _START_PATIENCE
+    said = b""
+    while not said.endswith(READY):
+        readable, _, _ = select.select([descriptor], [], [], max(0.0, give_up - time.monotonic()))
+        piece = os.read(descriptor, 64) if readable else b""
+        if not piece:
+            return False
+        said += piece
+    return True
+
+
+def _last_words(log: Path, start: int) -> str:
+    with log.open("rb") as stream:
+        stream.seek(start)
+        lines = [line.strip() for line in stream.read().decode("utf-8", "replace").splitlines()]
+    return " / ".join([line for line in lines if line][-_LOG_LINES_SHOWN:]) or "it said nothing"
+
+
+_MARGIN_SECONDS = 60.0
+_ASK_SECONDS = 30.0
+
+
+def stop_all_runs(places: Places) -> None:
+    """Pause all sweeps, stop their live runs and return when none is left; needs a running engine.
+
+    Raises:
+        EnvironmentProblem: a run would not end.
+    """
+    if not database.exists(places.state_dir):
+        return
+    with_state = database.open_for_reading(places.state_dir)
+    try:
+        if not status(places).running and not runs.live(with_state):
+            return
+        everything = sweeps.all_sweeps(with_state)
+        for sweep in everything:
+            if sweep.state is SweepState.ACTIVE:
+                ask(places, "sweep.pause", {"sweep_id": sweep.id}, wait_seconds=_ASK_SECONDS)
+        stoppable = [run.id for run in runs.live(with_state) if run.state is not RunState.GRADING]
+        if stoppable:
+            ask(places, "run.stop", {"run_ids": stoppable}, wait_seconds=_ASK_SECONDS)
+        grace = max((sweep.spec.grace_seconds for sweep in everything), default=0.0)
+        give_up = time.monotonic() + grace + _MARGIN_SECONDS
+        while left := runs.live(with_state):
+            if time.monotonic() > give_up:
+                raise EnvironmentProblem(
+                    f"{len(left)} runs do not end", "their grace is over", f"See {places.engine_log}."
+                )
+            time.sleep(0.1)
+    finally:
+        with_state.close()
+    _end_runner(places)
+
+
+def _end_runner(places: Places) -> None:
+    """End the runner, which has nothing left to do but would only notice so after a while."""
+    lock = places.state_dir / protocol.RUNNER / protocol.RUNNER_LOCK
+    give_up = time.monotonic() + _MARGIN_SECONDS
+    while locks.is_held(lock):
+        with suppress(ProcessLookupError, ValueError):  # it ends by itself, or is just starting
+            os.kill(int(lock.read_text()), signal.SIGTERM)
+        if time.monotonic() > give_up:
+            raise EnvironmentProblem(
+                "the runner does not end", f"it holds {lock}", "Kill it: 'kill -9' is safe."
+            )
+        time.sleep(0.1)
+
+
+def engine_command(places: Places) -> list[str]:
+    """The command that is the engine, in the foreground."""
+    return [
+        sys.executable,
+        "-m",
+        "engine.supervisor",
+        f"--state-dir={places.state_dir}",
+        f"--data-dir={places.data_dir}",
+        f"--config={places.config_file}",
+    ]
+
+
+def unit_text(places: Places) -> str:
+    """Write the unit; the operator puts it below ~/.config/systemd/user and enables it."""
+    command = " ".join(_quoted(part) for part in engine_command(places))
+    return f"""\
+[Unit]
+Description=mlebench-console engine ({places.state_dir})
+
+[Service]
+ExecStart={command}
+# Agents go on while the engine is away: only the engine's own process is ended.
+KillMode=process
+Restart=on-failure
+RestartSec=5
+
+[Install]
+WantedBy=default.target
+"""
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"'

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from competitions import registry
-from competitions.model import EDITIONS
+from competitions.model import EDITIONS, edition_named
 from engine.claims import Claimed
 from engine.datasets.access import state_after
 from engine.datasets.noting import Notebook
 from engine.datasets.planning import Lane, in_order, is_ready, next_lane, note_prepared
 from engine.datasets.sources import CHECK, DOWNLOAD, PREPARE
 from engine.datasets.verifications import Verifications
-from engine.runs.launching import edition_named
 from engine.space import DiskFull, free_bytes
 from engine.workers import (
     CheckTask,

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from competitions.model import Edition
-from engine.control.answers import Answer
+from competitions.model import Edition, edition_named
 from engine.datasets import planning
 from engine.datasets.descriptions import OURS, check_choice
 from engine.datasets.desk import DatasetDesk
 from engine.datasets.options import Options
-from engine.runs.launching import edition_named
-from engine.supervisor.arguments import Arguments
+from engine.options.requests import Answer, Arguments
 from foundation.clock import Clock
 from foundation.problems import DataProblem, Problem, UsageProblem
 from state import datasets, runs, sweeps

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from pathlib import Path
 
+from competitions.model import edition_named
 from engine.datasets.noting import Notebook
 from engine.datasets.sources import CHECKSUM
-from engine.runs.launching import edition_named
 from engine.workers import Ended, Limits, Progressed, VerifyTask, WorkerPool
 from foundation.clock import Clock
 from state import datasets

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
-from engine.images.listing import Image, require_image
-from engine.images.recipes import LABEL, Recipe
-from environment.runner.docker.daemon import find_host, is_podman
-from foundation.problems import EnvironmentProblem
+from engine.agents import Agent, folder_version
+from environment.runner.docker.daemon import find_host, is_podman, telling
+from foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -150,3 +153,158 @@ def _run(command: list[str], name: str, tell: Callable[[str], None]) -> None:
             raise
     if process.returncode != 0:
         raise EnvironmentProblem(f"the image {name} could not be built", " | ".join(last))
+
+
+_UNNAMED = "<none>:<none>"
+
+
+@dataclass(frozen=True)
+class Image:
+    """One image of ours.
+
+    Attributes:
+        name: as given when it was built.
+        digest: of its contents and settings; it names an image for ever.
+        created: as the daemon tells it, ISO 8601.
+        bytes: its size with all that it starts from.
+        recipe: hash of the folder that it was built from; empty for one that was not built here.
+    """
+
+    name: str
+    digest: str
+    created: str
+    bytes: int
+    recipe: str
+
+
+def find_image(client: APIClient, name: str) -> Image | None:
+    """Find an image by its name.
+
+    Raises:
+        EnvironmentProblem: the daemon refuses.
+    """
+    from docker.errors import ImageNotFound
+
+    with telling(f"the image {name} can't be looked up"):
+        try:
+            found: dict[str, Any] = client.inspect_image(name)
+        except ImageNotFound:
+            return None
+    labels = (found.get("Config") or {}).get("Labels") or {}
+    return Image(name, found["Id"], found["Created"], found["Size"], labels.get(LABEL, ""))
+
+
+def require_image(client: APIClient, name: str) -> Image:
+    """Find an image that something needs.
+
+    Raises:
+        EnvironmentProblem: it is not there.
+    """
+    found = find_image(client, name)
+    if found is None:
+        raise EnvironmentProblem(
+            f"there is no image {name}", "", f"Build it: mlebench-console images build {name}"
+        )
+    return found
+
+
+def list_images(client: APIClient) -> list[Image]:
+    """All images that were built here, by name.
+
+    Raises:
+        EnvironmentProblem: the daemon refuses.
+    """
+    with telling("the images can't be listed"):
+        found: list[dict[str, Any]] = client.images(filters={"label": LABEL})
+    names = sorted(
+        {tag.removesuffix(":latest") for one in found for tag in one.get("RepoTags") or () if tag != _UNNAMED}
+    )
+    return [image for name in names if (image := find_image(client, name)) is not None]
+
+
+ENV_IMAGE = "mlebench-env"
+GRADER_IMAGE = "mlebench-grader"
+LABEL = "mlebench.recipe"
+_PACKAGES_OF_THE_GRADER = ("numpy", "pandas", "rapidfuzz")
+_IGNORED = shutil.ignore_patterns("__pycache__", ".git", "agents")
+# What agents' Dockerfiles expect to be given, as in MLE-bench.
+_AGENT_ARGUMENTS = (
+    ("SUBMISSION_DIR", "/home/submission"),
+    ("LOGS_DIR", "/home/logs"),
+    ("CODE_DIR", "/home/code"),
+    ("AGENT_DIR", "/home/agent"),
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one image is built.
+
+    Attributes:
+        name: of the image.
+        folders: what the build sees: this folder itself if it is one, else all of them side by side.
+        dockerfile: what is followed.
+        arguments: build arguments.
+        on_a_base: whether it starts from an operating system's image and not from one of ours.
+    """
+
+    name: str
+    folders: tuple[Path, ...]
+    dockerfile: Path
+    arguments: tuple[tuple[str, str], ...] = ()
+    on_a_base: bool = False
+
+    def version(self) -> str:
+        """A hash of all that the build sees."""
+        return "-".join(folder_version(folder) for folder in self.folders)
+
+    @contextmanager
+    def context(self) -> Iterator[Path]:
+        """The folder that the build sees, put together where it has to be."""
+        if len(self.folders) == 1:
+            yield self.folders[0]
+            return
+        with TemporaryDirectory(prefix="mlebench-build-") as place:
+            for folder in self.folders:
+                shutil.copytree(folder, Path(place, folder.name), ignore=_IGNORED)
+            yield Path(place)
+
+
+def recipes_for(names: Iterable[str], agents: Iterable[Agent]) -> list[Recipe]:
+    """Recipes by image name, in the order in which they must be built; all of them if none is named.
+
+    Raises:
+        UsageProblem: there is no such image, or nothing to build it from.
+    """
+    known = {ENV_IMAGE: _env_recipe(), GRADER_IMAGE: _grader_recipe()}
+    for agent in agents:
+        if agent.dockerfile is not None:
+            known[agent.image_name] = Recipe(
+                agent.image_name, (agent.folder,), agent.dockerfile, _AGENT_ARGUMENTS
+            )
+    wanted = set(names) or set(known)
+    unknown = sorted(wanted - known.keys())
+    if unknown:
+        raise UsageProblem(f"there is no image '{unknown[0]}'", "", f"Known are: {', '.join(known)}.")
+    return [recipe for name, recipe in known.items() if name in wanted]
+
+
+def _env_recipe() -> Recipe:
+    folder = _package("environment")
+    return Recipe(ENV_IMAGE, (folder,), folder / "Dockerfile", on_a_base=True)
+
+
+def _grader_recipe() -> Recipe:
+    folders = tuple(_package(name) for name in ("competitions", "environment", "foundation"))
+    requirements = " ".join(f"{name}=={version(name)}" for name in _PACKAGES_OF_THE_GRADER)
+    dockerfile = _package("environment") / "Dockerfile.grader"
+    return Recipe(GRADER_IMAGE, folders, dockerfile, (("REQUIREMENTS", requirements),), on_a_base=True)
+
+
+def _package(name: str) -> Path:
+    """Where one of our packages lies, installed or in a working tree."""
+    from importlib.util import find_spec
+
+    spec = find_spec(name)
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).parent

@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from engine.images.listing import require_image
-from engine.images.recipes import GRADER_IMAGE
+from engine.images.building import GRADER_IMAGE, require_image
 from environment.runner import protocol
 from environment.runner.docker import creating
 from environment.runner.docker.daemon import telling

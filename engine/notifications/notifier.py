@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Protocol
 
-from engine.notifications import looking, news
-from engine.notifications.calls import Calls, read_calls
-from engine.notifications.looking import Told
-from engine.notifications.news import News
-from engine.notifications.services import send
+from engine.notifications import news
+from engine.notifications.news import Calls, News, Told, read_calls
 from foundation import files
 from foundation.clock import Clock
 from foundation.problems import EnvironmentProblem, Problem
+from foundation.text import visible
 from state.database import Database
 
 # Where it is kept what has been told, so that a restart neither repeats nor forgets.
@@ -27,6 +27,55 @@ _AGAIN_SECONDS = 60.0
 
 Troubles = Callable[[], tuple[str, ...]]
 Send = Callable[[tuple[str, ...], str], None]
+
+
+TITLE = "mlebench-console"
+_LONGEST = 300
+
+
+class Sender(Protocol):
+    """What is used of apprise."""
+
+    def add(self, url: str) -> bool:
+        """Take an address; tells whether its form is known."""
+
+    def notify(self, body: str, title: str) -> object:
+        """Send; what it returns is true if every service took it."""
+
+
+def send(urls: Sequence[str], text: str, *, make: Callable[[], Sender] | None = None) -> None:
+    """Send a text to services; waits for the network.
+
+    Raises:
+        EnvironmentProblem: apprise is not installed, or not every service took it.
+    """
+    sender = (make or _apprise)()
+    for url in urls:
+        # Addresses hold passwords and tokens: no message names them.
+        if not sender.add(url):
+            raise EnvironmentProblem(
+                "a notification address can't be used",
+                "apprise does not know its form",
+                "See urls under [notifications] in config.toml.",
+            )
+    if not sender.notify(visible(text)[:_LONGEST], TITLE):
+        raise EnvironmentProblem("a notification was not delivered", "a service did not take it")
+
+
+def _apprise() -> Sender:
+    try:
+        import apprise
+    except ImportError as error:
+        raise EnvironmentProblem(
+            "notifications through services need apprise",
+            "it is not installed",
+            "Install it beside this program: pip install 'mlebench-console[notify]'",
+        ) from error
+    # What it logs may hold an address with its token.
+    logging.getLogger("apprise").addHandler(logging.NullHandler())
+    logging.getLogger("apprise").propagate = False
+    made: Sender = apprise.Apprise()
+    return made
 
 
 class Notifier:
@@ -120,11 +169,11 @@ class Notifier:
             raise self._problem
 
     def _look(self, told: Told) -> tuple[list[News], Told]:
-        found, told = looking.look_at_events(self._database, told)
-        wrong, told = looking.look_at_troubles(self._troubles(), told)
+        found, told = news.look_at_events(self._database, told)
+        wrong, told = news.look_at_troubles(self._troubles(), told)
         if self._clock.monotonic() - self._idle_looked_at >= IDLE_EVERY_SECONDS:
             self._idle_looked_at = self._clock.monotonic()
-            quiet, told = looking.look_at_idle(self._database, told, self._clock.now())
+            quiet, told = news.look_at_idle(self._database, told, self._clock.now())
             wrong += quiet
         return found + wrong, told
 
@@ -143,7 +192,7 @@ class Notifier:
             values = json.loads(self._note.read_bytes())
             return Told(int(values["event"]), dict(values["idle"]), tuple(values["troubles"]))
         except (OSError, ValueError, KeyError, TypeError):
-            return looking.nothing_since_now(self._database)
+            return news.nothing_since_now(self._database)
 
     def _keep(self, told: Told) -> None:
         files.write_json(self._note, asdict(told), durable=False)

@@ -7,24 +7,24 @@ import sys
 from pathlib import Path
 
 from competitions import descriptions, registry
-from competitions.model import Edition
+from competitions.model import edition_named
 from engine.agents import (
     Agent,
     get_agent,
-    own_agents_folder,
     own_variables,
     prepare_launch,
     required_secrets,
     start_arguments,
     wants_obfuscated,
 )
-from engine.images.recipes import GRADER_IMAGE
+from engine.images.building import GRADER_IMAGE
 from engine.layout import dataset_folder
+from engine.places import own_agents_folder
 from environment.runner import protocol, secrets
 from environment.runner.process import layout
 from environment.runner.protocol import Handed, Order, Stop
 from foundation import files
-from foundation.problems import DataProblem, UsageProblem
+from foundation.problems import DataProblem
 from state.records import Attempt, Run, SweepSpec
 
 
@@ -41,19 +41,6 @@ def agent_of(spec: SweepSpec) -> Agent:
         Problem: it is not there or broken.
     """
     return get_agent(spec.agent_id, folders_of(spec))
-
-
-def edition_named(name: str) -> Edition:
-    """The edition of a name.
-
-    Raises:
-        UsageProblem: there is no such edition.
-    """
-    if name == "v1":
-        return "v1"
-    if name == "corrected":
-        return "corrected"
-    raise UsageProblem(f"there is no edition '{name}'", "", "Known are: v1, corrected.")
 
 
 def hand_over(

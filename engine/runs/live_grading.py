@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from competitions.model import edition_named
 from engine.datasets.descriptions import OBFUSCATED
 from engine.grading.child import ChildLimits
 from engine.grading.report import Report
-from engine.runs.launching import edition_named
 from engine.workers import Ended, GradeTask, Limits, Progressed, WorkerPool
 from environment.runner import protocol
 from environment.runner.protocol import Order

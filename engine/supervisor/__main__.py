@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.control.lifecycle import READY
+from engine.control.client import READY
 from engine.control.status import lock_path
 from engine.places import Places
 from foundation.clock import SystemClock
@@ -42,8 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(places: Places, ready: int | None) -> None:
     from engine.runs.redaction import Redaction
     from engine.settings import read_settings
-    from engine.supervisor.log import EngineLog
-    from engine.supervisor.loop import Supervisor
+    from engine.supervisor.loop import EngineLog, Supervisor
     from engine.workers import WorkerPool
     from state import database
     from state.samples import Samples

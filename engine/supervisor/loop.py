@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import os
 import selectors
-from collections.abc import Callable
+import shutil
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 
+from engine.control.status import EngineStatus, publish
 from engine.datasets import DatasetDesk, Room
 from engine.datasets.requests import DatasetRequests
+from engine.notifications.news import full_disks
 from engine.notifications.notifier import Notifier
 from engine.places import Places
 from engine.runs.intake import Intake
 from engine.runs.live_grading import LiveGrading
 from engine.runs.redaction import Redaction
 from engine.settings import Settings
-from engine.supervisor.heartbeat import Heartbeat
-from engine.supervisor.keeper import RunnerKeeper
 from engine.supervisor.requests import RequestDesk
-from engine.supervisor.retrying import Retrier
-from engine.supervisor.starting import Starter
+from engine.supervisor.starting import Retrier, Starter
 from engine.sweeps.importing import SweepImport
 from engine.sweeps.removing import SweepRemoval
 from engine.workers import WorkerPool
+from environment.runner import protocol
 from environment.runner.gpus import GpuPool, nvidia_reader
+from environment.runner.process import bubblewrap
+from foundation import locks
 from foundation.clock import Clock
+from foundation.daemon_log import write_log
+from foundation.problems import Problem
 from state import runs
 from state.database import Database
 from state.samples import Samples
@@ -156,3 +168,152 @@ class Supervisor:
             if news is not None:
                 selector.register(news, selectors.EVENT_READ)
             selector.select(WAKE_SECONDS)
+
+
+class Heartbeat:
+    """Collects the facts and replaces the status file."""
+
+    def __init__(self, places: Places, clock: Clock, settings: Settings) -> None:
+        self._places = places
+        self._clock = clock
+        self._settings = settings
+        self._started_at = clock.now()
+        self._latest = EngineStatus()
+        why_not = bubblewrap.why_unavailable()
+        self._isolation = f"none: {why_not}" if why_not else "bubblewrap"
+
+    def beat(
+        self,
+        *,
+        live: int,
+        queued: int,
+        datasets_working: int,
+        grading: int,
+        runner_alive: bool,
+        slots_used: float,
+        gpus: int,
+        problem: str,
+    ) -> None:
+        """Publish the status of this moment."""
+        memory_total, memory_available = _memory()
+        state_disk = _disk(self._places.state_dir)
+        data_disk = _disk(self._places.data_dir)
+        self._latest = EngineStatus(
+            running=True,
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            version=version("mlebench-console"),
+            started_at=self._started_at,
+            heartbeat_at=self._clock.now(),
+            live=live,
+            queued=queued,
+            datasets_working=datasets_working,
+            grading=grading,
+            runner_alive=runner_alive,
+            slots=self._settings.cpus,
+            slots_used=slots_used,
+            memory_for_runs=self._settings.memory_bytes,
+            load1=os.getloadavg()[0],
+            cpus=os.cpu_count(),
+            memory_total=memory_total,
+            memory_available=memory_available,
+            state_disk_free=state_disk[0],
+            state_disk_total=state_disk[1],
+            data_disk_free=data_disk[0],
+            data_disk_total=data_disk[1],
+            gpus=gpus,
+            isolation=self._isolation,
+            problem=problem,
+        )
+        publish(self._places, self._latest)
+
+    def full_disks(self) -> tuple[str, ...]:
+        """Which disks were full at the last beat, in words."""
+        return full_disks(self._latest)
+
+
+def _memory() -> tuple[int | None, int | None]:
+    facts = dict(_meminfo(Path("/proc/meminfo").read_text().splitlines()))
+    return facts.get("MemTotal"), facts.get("MemAvailable")
+
+
+def _meminfo(lines: Iterable[str]) -> Iterable[tuple[str, int]]:
+    for line in lines:
+        name, _, rest = line.partition(":")
+        yield name, int(rest.split()[0]) * 1024
+
+
+def _disk(folder: Path) -> tuple[int | None, int | None]:
+    """Free and total bytes where a folder is or would be made."""
+    place = folder
+    while not place.exists():
+        place = place.parent
+    found = shutil.disk_usage(place)
+    return found.free, found.total
+
+
+_START_SECONDS = 10.0
+
+
+class RunnerKeeper:
+    """Starts the runner when it is needed and not there."""
+
+    def __init__(self, state_dir: Path, clock: Clock) -> None:
+        self._state_dir = state_dir
+        self._clock = clock
+        self._child: subprocess.Popen[bytes] | None = None
+        self._started_at: float | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether some runner holds the runner's lock."""
+        return locks.is_held(self._state_dir / protocol.RUNNER / protocol.RUNNER_LOCK)
+
+    def step(self) -> None:
+        """Start a runner if the inbox holds something and nobody looks at it."""
+        if self._child is not None and self._child.poll() is not None:
+            self._child = None
+        if self.alive or not any(protocol.inbox(self._state_dir).glob("[!.]*.json")):
+            return
+        now = self._clock.monotonic()
+        starting = self._child is not None and self._started_at is not None
+        if starting and now - (self._started_at or 0.0) < _START_SECONDS:
+            return
+        self._started_at = now
+        with (self._state_dir / protocol.RUNNER / protocol.RUNNER_LOG).open("ab") as log:
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", "environment.runner", f"--state-dir={self._state_dir}"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                # In a session of its own it outlives the engine; no secret of the operator is its business.
+                start_new_session=True,
+                env=_environment(),
+            )
+
+
+def _environment() -> dict[str, str]:
+    """What the runner needs of the engine's variables: ways and languages, no keys."""
+    import os
+
+    kept = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_RUNTIME_DIR", "VIRTUAL_ENV", "PYTHONPATH")
+    docker = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONFIG")
+    return {name: os.environ[name] for name in (*kept, *docker) if name in os.environ}
+
+
+class EngineLog:
+    """Writes a line, or a line with what went wrong."""
+
+    def __init__(self, redaction: Redaction) -> None:
+        self._redaction = redaction
+
+    def __call__(self, text: str, error: BaseException | None = None) -> None:
+        """Write to the log."""
+        told = f"{text}: {_describe(error).rstrip()}" if error else text
+        write_log(self._redaction.clean(told))
+
+
+def _describe(error: BaseException) -> str:
+    """A problem in its own words, anything else with its traceback."""
+    return str(error) if isinstance(error, Problem) else "".join(traceback.format_exception(error))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from engine.control.answers import Answer, RefusedRequest
+from engine.options.requests import Answer, Arguments, RefusedRequest
 from engine.places import Places
 from engine.runs import launching
 from engine.settings import Settings
-from engine.supervisor.arguments import Arguments
 from engine.sweeps import creating
-from engine.sweeps.launch import refuse_another
+from engine.sweeps.creating import refuse_another
 from environment.runner.protocol import Stop
 from foundation.clock import Clock
 from foundation.problems import Problem, UsageProblem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 
@@ -11,7 +12,6 @@ from engine.runs import launching
 from engine.runs.redaction import Redaction
 from engine.runs.scheduling import Demand, Free, choose
 from engine.settings import Settings
-from engine.supervisor.ramp import StartRamp
 from environment.runner import protocol, runtime
 from environment.runner.gpus import GpuPool, lease
 from environment.runner.protocol import Order
@@ -156,3 +156,76 @@ class Starter:
             self._redaction.learn(required_secrets(launching.agent_of(sweep.spec)), os.environ)
         except Problem as problem:
             self._log(f"the agent of sweep {sweep.id} can't be read", problem)
+
+
+class StartRamp:
+    """Remembers when each sweep last started a run; after a restart the state tells it."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._started_at: dict[str, float] = {}
+
+    def may_start(self, sweep: Sweep, at_most: int) -> int:
+        """How many runs of a sweep may start now, of so many that could."""
+        if not sweep.spec.start_ramp_seconds:
+            return at_most
+        last = self._started_at.get(sweep.id)
+        if last is None:
+            last = self._started_at[sweep.id] = self._of_the_state(sweep.id)
+        return min(at_most, int(self._clock.monotonic() - last >= sweep.spec.start_ramp_seconds))
+
+    def note_start(self, sweep_id: str) -> None:
+        """A run of a sweep has been started."""
+        self._started_at[sweep_id] = self._clock.monotonic()
+
+    def _of_the_state(self, sweep_id: str) -> float:
+        """The last start by the monotonic clock; a wall clock that was set back counts as just now."""
+        started = runs.last_launch(self._database, sweep_id)
+        since = math.inf if started is None else max(0.0, self._clock.now() - started)
+        return self._clock.monotonic() - since
+
+
+_FIRST_WAIT_SECONDS = 30.0
+_LONGEST_WAIT_SECONDS = 900.0
+_ENGINE = "engine"
+
+
+class Retrier:
+    """Looks for runs to retry in the sweeps that allow it."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._seen_at: dict[int, float] = {}
+
+    def step(self) -> None:
+        """Queue again what has waited long enough."""
+        now = self._clock.now()
+        waiting: dict[int, float] = {}
+        for sweep in sweeps.all_sweeps(self._database):
+            if sweep.state is SweepState.ACTIVE and sweep.spec.retries:
+                for run in runs.failed(self._database, sweep.id, FailureClass.INFRASTRUCTURE):
+                    waiting[run.id] = self._seen_at.get(run.id, self._clock.monotonic())
+                    if self._is_due(run, sweep.spec.retries, waiting[run.id]):
+                        transitions.requeued(self._database, run.id, by=_ENGINE, now=now)
+                        del waiting[run.id]
+        self._seen_at = waiting
+
+    def _is_due(self, run: Run, retries: int, seen_at: float) -> bool:
+        """Whether a run may be retried now; a class that an operator gave by hand starts nothing.
+
+        It has waited since it failed, or since it was first seen where the wall clock was set back.
+        """
+        attempts = runs.attempts(self._database, run.id)
+        if attempts[-1].classified_by != _ENGINE:
+            return False
+        failures = sum(attempt.failure_class is FailureClass.INFRASTRUCTURE for attempt in attempts)
+        now = self._clock.now()
+        waited = max(now - (run.ended_at or now), self._clock.monotonic() - seen_at)
+        return failures <= retries and waited >= wait_seconds(failures)
+
+
+def wait_seconds(failures: int) -> float:
+    """How long to wait after so many failures: twice as long each time, up to a limit."""
+    return min(_FIRST_WAIT_SECONDS * 2.0 ** (failures - 1), _LONGEST_WAIT_SECONDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,20 +10,21 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from competitions import registry
+from competitions import model, registry
+from competitions.model import edition_named
 from competitions.task import refuse_excluded
 from engine.agents import Agent, prepare_launch
 from engine.control import EngineStatus
 from engine.datasets import is_ready
-from engine.images import connect, find_image
+from engine.images import GRADER_IMAGE, connect, find_image, require_image
+from engine.options.sweep import Launch
 from engine.places import Places
 from engine.runs import launching
 from engine.space import gigabytes
-from engine.sweeps import container_needs
-from engine.sweeps.launch import Launch
-from engine.sweeps.sense import nonsense
+from environment.proxy import parse_rule
 from environment.runner import protocol, runtime
-from foundation.problems import Problem, UsageProblem
+from environment.runner.docker.daemon import telling
+from foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from state.records import SweepSpec
 
 if TYPE_CHECKING:
@@ -120,14 +122,14 @@ def _runtime(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
     try:
         kind = runtime.resolve(spec.runtime)
         if kind != protocol.DOCKER:
-            container_needs.refuse(spec, agent)
+            refuse(spec, agent)
             isolated = "isolated by bubblewrap" if kind == protocol.BUBBLEWRAP else "not isolated"
             yield Check(True, f"runs are processes of this host, {isolated}")
             return
-        container_needs.check_policy(spec, agent)
+        check_policy(spec, agent)
         client = connect()
-        yield _images(client, container_needs.images_of(agent))
-        container_needs.check_container_runtime(client, spec)
+        yield _images(client, images_of(agent))
+        check_container_runtime(client, spec)
     except Problem as problem:
         yield failed(problem)
 
@@ -142,7 +144,7 @@ def _images(client: APIClient, wanted: tuple[str, ...]) -> Check:
 
 def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
     try:
-        edition = launching.edition_named(spec.edition)
+        edition = model.edition_named(spec.edition)
     except UsageProblem:
         return  # told already, with what makes no sense
     try:
@@ -206,3 +208,132 @@ def _named(names: tuple[str, ...], one: str = "") -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     kind = f"{one}{'s' if len(names) > 1 else ''} " if one else ""
     return f"{kind}{', '.join(names[:_NAMED])}{more}"
+
+
+MODELS = "models"
+
+
+def check(spec: SweepSpec, agent: Agent) -> None:
+    """Find what containers for this sweep need.
+
+    Raises:
+        EnvironmentProblem: the daemon, an image or a container runtime is missing.
+        UsageProblem: the network policy makes no sense.
+    """
+    check_policy(spec, agent)
+    client = connect()
+    for image in images_of(agent):
+        require_image(client, image)
+    check_container_runtime(client, spec)
+
+
+def images_of(agent: Agent) -> tuple[str, ...]:
+    """The images that a run of an agent takes."""
+    return (agent.image_name, GRADER_IMAGE)
+
+
+def check_policy(spec: SweepSpec, agent: Agent) -> None:
+    """See that what is asked for makes sense.
+
+    Raises:
+        UsageProblem: it does not.
+    """
+    if agent.dockerfile is None:
+        raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", "it can't run in a container")
+    if spec.network == MODELS and not spec.allowed_hosts:
+        raise UsageProblem("the network 'models' leads nowhere", "", "Name its hosts: --allow HOST")
+    if spec.network != MODELS and spec.allowed_hosts:
+        raise UsageProblem("hosts are allowed only on the network 'models'", f"it is '{spec.network}'")
+    for host in spec.allowed_hosts:
+        try:
+            parse_rule(host)
+        except ValueError as error:
+            raise UsageProblem(f"the host {error}") from error
+
+
+def check_container_runtime(client: APIClient, spec: SweepSpec) -> None:
+    """See that the daemon knows the runtime that is asked for.
+
+    Raises:
+        EnvironmentProblem: it does not.
+    """
+    if not spec.container_runtime:
+        return
+    with telling("Docker's runtimes can't be listed"):
+        known = sorted(client.info().get("Runtimes", {}))
+    if spec.container_runtime not in known:
+        raise EnvironmentProblem(
+            f"there is no container runtime '{spec.container_runtime}'",
+            f"the daemon knows {', '.join(known)}",
+            "Install it, or leave --container-runtime out.",
+        )
+
+
+def refuse(spec: SweepSpec, agent: Agent) -> None:
+    """Refuse what only containers have.
+
+    Raises:
+        UsageProblem: the sweep asks for some of it.
+    """
+    if agent.privileged:
+        raise UsageProblem(
+            f"agent '{agent.id}' asks for a privileged container", "processes can't be given one"
+        )
+    asked = (
+        ("gpus", spec.gpus != 0),
+        ("shm_bytes", spec.shm_bytes is not None),
+        ("container_runtime", spec.container_runtime != ""),
+        ("keep_containers", spec.keep_containers),
+        ("the network 'models'", spec.network == MODELS),
+    )
+    for name, wanted in asked:
+        if wanted:
+            raise UsageProblem(
+                f"processes can't be given {name}", "", f"Launch with the runtime '{protocol.DOCKER}'."
+            )
+
+
+_MOST_SEEDS = 1000
+
+
+def refuse_nonsense(launch: Launch) -> None:
+    """Let pass what makes sense.
+
+    Raises:
+        UsageProblem: something can't be meant; the first thing that is found.
+    """
+    for problem in nonsense(launch):
+        raise problem
+
+
+def nonsense(launch: Launch) -> Iterator[UsageProblem]:
+    """Everything in a launch that can't be meant."""
+    spec = launch.spec
+    for name, value in (
+        ("time_limit_seconds", spec.time_limit_seconds),
+        ("cpus", spec.cpus),
+        ("grade_every_seconds", spec.grade_every_seconds),
+        ("concurrency", launch.concurrency),
+        ("seeds", spec.seeds),
+        ("runs_per_gpu", spec.runs_per_gpu),
+    ):
+        if not math.isfinite(value) or value <= 0:
+            yield UsageProblem(f"'{name}' must be above 0, not {value:g}")
+    for name, value in (
+        ("grace_seconds", spec.grace_seconds),
+        ("start_ramp_seconds", spec.start_ramp_seconds),
+    ):
+        if not math.isfinite(value) or value < 0:
+            yield UsageProblem(f"'{name}' must be 0 or more, not {value:g}")
+    if spec.retries < 0 or spec.gpus < -1:
+        yield UsageProblem("'retries' and 'gpus' are counts")
+    if spec.seeds > _MOST_SEEDS:
+        yield UsageProblem(f"'seeds' must be at most {_MOST_SEEDS}, not {spec.seeds}")
+    if spec.network not in runtime.NETWORKS:
+        yield UsageProblem(
+            f"there is no network policy '{spec.network}'", "", f"Known are: {', '.join(runtime.NETWORKS)}."
+        )
+    try:
+        edition_named(spec.edition)
+    except UsageProblem as problem:
+        yield problem

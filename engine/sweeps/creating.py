@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 
-from competitions import registry
+from competitions import model, registry
 from competitions.task import refuse_excluded
 from engine import datasets as preparation
 from engine.agents import Agent, prepare_launch
+from engine.options.requests import Arguments
+from engine.options.sweep import Launch, check_name
 from engine.places import Places
-from engine.runs import launching
 from engine.settings import Settings
 from engine.space import gigabytes
-from engine.supervisor.arguments import Arguments
-from engine.sweeps import container_needs
-from engine.sweeps.launch import Launch, check_name
-from engine.sweeps.sense import refuse_nonsense
+from engine.sweeps import checks
+from engine.sweeps.checks import refuse_nonsense
 from environment.runner import protocol, runtime
 from foundation.problems import DataProblem, UsageProblem
 from state import experiments, sweeps
@@ -89,9 +90,9 @@ def create(
     _check_size(spec, settings)
     prepare_launch(agent, os.environ)
     if runtime.resolve(spec.runtime) == protocol.DOCKER:
-        container_needs.check(spec, agent)
+        checks.check(spec, agent)
     else:
-        container_needs.refuse(spec, agent)
+        checks.refuse(spec, agent)
     missing = _missing_datasets(spec, places)
     with database.transaction():
         sweep = sweeps.create(
@@ -106,7 +107,7 @@ def create(
             note=launch.note,
             now=now,
         )
-        edition = launching.edition_named(spec.edition)
+        edition = model.edition_named(spec.edition)
         for competition_id in spec.competitions:
             if competition_id in missing:
                 preparation.request(database, missing[competition_id], now=now)
@@ -118,7 +119,7 @@ def create(
 
 
 def _missing_datasets(spec: SweepSpec, places: Places) -> dict[str, preparation.Plan]:
-    edition = launching.edition_named(spec.edition)
+    edition = model.edition_named(spec.edition)
     missing: dict[str, preparation.Plan] = {}
     for competition_id in spec.competitions:
         competition = registry.get(competition_id)
@@ -171,3 +172,37 @@ def _same(asked: str, own: Path) -> str:
             f"this engine's data directory is {own}", f"the request names {asked}", "Leave 'data_dir' out."
         )
     return str(own)
+
+
+def launch_of(sweep: Sweep, experiments: Sequence[str]) -> Launch:
+    """What would have to be asked for to have this sweep again, as it is scheduled now."""
+    return Launch(
+        sweep.spec,
+        name=sweep.id,
+        concurrency=sweep.concurrency,
+        priority=sweep.priority,
+        experiment=experiments[0] if experiments else "",
+        note=sweep.note,
+    )
+
+
+def refuse_another(launch: Launch, agent_version: str, there: Sweep) -> None:
+    """Let pass a launch that asks for exactly the sweep that is there: it is that one, not a second.
+
+    Raises:
+        UsageProblem: the sweep of that name is another.
+    """
+    asked = launch.spec
+    # Whether data had to be prepared for it says nothing of what runs.
+    kept = replace(there.spec, prepare_missing=asked.prepare_missing, raw_dir=asked.raw_dir)
+    differing = [
+        field.name for field in fields(SweepSpec) if getattr(asked, field.name) != getattr(kept, field.name)
+    ]
+    if agent_version != there.agent_version:
+        differing.append("the agent's files")
+    if differing:
+        raise UsageProblem(
+            f"there is already a sweep '{there.id}'",
+            f"it differs in {', '.join(differing[:3])}",
+            "Choose another name.",
+        )

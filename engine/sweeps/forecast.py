@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.control import EngineStatus, status
+from engine.options.sweep import Launch
 from engine.places import Places
 from engine.settings import read_settings
 from engine.space import free_bytes
 from engine.sweeps.checks import Capacity, Check, check_all
-from engine.sweeps.launch import Launch
 from state import database, runs
 from state.samples import DATABASE_NAME, Samples
 

@@ -11,9 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.control.answers import Answer
+from engine.options.requests import Answer, Arguments
 from engine.places import Places
-from engine.supervisor.arguments import Arguments
 from foundation.problems import UsageProblem
 from state import events, experiments, runs, sweeps
 from state.database import Database

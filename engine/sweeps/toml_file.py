@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from competitions.registry import resembling, splits
-from engine.sweeps.form import LaunchForm
+from engine.options.sweep import LaunchForm
 from foundation.problems import DataProblem, UsageProblem
 
 _Read = Callable[[Any], Any]

@@ -156,7 +156,7 @@ def _let_the_group_in(data_dir: str) -> None:
 
 def _generate(task: PrepareTask, tell: TellStep) -> Path:
     """Make the demo's raw data where downloaded ones would lie; the demo has a data directory of its own."""
-    from engine.demo import generate
+    from engine.demo_data import generate
 
     tell("download", "making synthetic data", 0, 0)
     raw = Path(task.data_dir) / task.competition_id / "raw"

@@ -8,8 +8,7 @@ import pytest
 
 from console.tui.notifying import desktop_sequence
 from engine.control import EngineStatus
-from engine.notifications.calls import Calls
-from engine.notifications.news import Kind, News
+from engine.notifications.news import Calls, Kind, News
 from state.lifecycle import FailureClass
 from tests.console import worlds
 from tests.console.conftest import OpenDesk

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 from console.tui.config import read_settings
-from engine.notifications.calls import read_calls
+from engine.notifications.news import read_calls
 from engine.places import find_places
 from engine.scoreboard.insight import read_prices
 from engine.settings import read_settings as read_engine_settings

@@ -17,8 +17,8 @@ from console.views.composing import Draft, compose
 from console.views.host import host_use
 from engine.control import EngineStatus
 from engine.control.status import publish
+from engine.options.sweep import read_duration
 from engine.places import Places
-from engine.sweeps.spans import read_duration
 from foundation.problems import UsageProblem
 from tests.console import worlds
 from tests.console.conftest import Desk, OpenDesk

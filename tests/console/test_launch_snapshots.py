@@ -15,10 +15,10 @@ from console.tui.config import Settings
 from console.tui.palettes import DARK, MONOCHROME
 from console.tui.theme import Palette
 from console.views.composing import Composed
+from engine.options.sweep import Launch
 from engine.places import Places
 from engine.sweeps.checks import Check, Mend
 from engine.sweeps.forecast import Experience, Forecast, plan
-from engine.sweeps.launch import Launch
 from state.records import SweepSpec
 from tests.console.stillness import stillness
 from tests.console.test_snapshots import LARGE, SMALL

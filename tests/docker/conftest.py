@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents import find_agents, own_agents_folder
+from engine.agents import find_agents
 from engine.images import BuildSettings, build, connect, find_image, recipes_for
-from engine.images.recipes import Recipe
-from engine.places import Places
+from engine.images.building import Recipe
+from engine.places import Places, own_agents_folder
 from foundation.problems import Problem
 from tests.docker.harness import PROBE, DockerHarness
 from tests.engine.conftest import empty_state, prepared_data

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from engine.agents import find_agents, own_agents_folder
+from engine.agents import find_agents
 from engine.images import build, connect, recipes_for
+from engine.places import own_agents_folder
 from environment.runner import protocol
 from state.lifecycle import Outcome
 from tests.docker.conftest import SETTINGS

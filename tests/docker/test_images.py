@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from engine.images import build, check, connect, find_image
-from engine.images.recipes import Recipe
+from engine.images.building import Recipe
 from environment.runner.docker import creating
 from environment.runner.docker.plans import Plan
 from foundation.problems import EnvironmentProblem

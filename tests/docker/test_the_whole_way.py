@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from engine.agents import own_agents_folder
+from engine.places import own_agents_folder
 from environment.runner import protocol
 from foundation.problems import Problem
 from state.lifecycle import FailureClass, Outcome, RunState

@@ -16,7 +16,7 @@ from docker.errors import APIError
 
 from engine import prepare_competition
 from engine.control.status import lock_path
-from engine.demo import DEMO_COMPETITIONS, authors, cactus, conductors, generate, insults, spaceship
+from engine.demo_data import DEMO_COMPETITIONS, authors, cactus, conductors, generate, insults, spaceship
 from engine.images import connect
 from engine.places import Places
 from environment.runner import protocol

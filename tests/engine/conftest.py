@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine import prepare_competition
-from engine.demo import generate
+from engine.demo_data import generate
 from engine.places import Places
 from state import database
 from state.database import Database

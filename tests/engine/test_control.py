@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from engine import control
+from engine.control.client import engine_command
 from engine.control.status import lock_path, status_path
-from engine.control.unit import engine_command
 from foundation import locks
 from foundation.problems import EnvironmentProblem, StateProblem
 from state import database

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.demo import generate
+from engine.demo_data import generate
 from engine.places import Places
 from foundation.problems import UsageProblem
 from state import database, datasets, events

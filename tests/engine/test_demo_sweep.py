@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine import control
-from engine.demo.sweep import BASELINE, DUMMY, demo_places, ensure_demo, reset_demo
+from engine.demo import BASELINE, DUMMY, demo_places, ensure_demo, reset_demo
 from engine.places import Places
 from state import database, experiments, runs, sweeps
 from state.lifecycle import RunState

@@ -8,9 +8,9 @@ import pytest
 
 from competitions import registry
 from competitions.descriptions import obfuscated_description
-from engine.agents import get_agent, own_agents_folder, wants_obfuscated
-from engine.places import Places
-from engine.sweeps.form import LaunchForm, form_of, resolve
+from engine.agents import get_agent, wants_obfuscated
+from engine.options.sweep import LaunchForm, form_of, resolve
+from engine.places import Places, own_agents_folder
 from environment import __path__ as environment_path
 from environment.runner import protocol
 from environment.runner.protocol import Order

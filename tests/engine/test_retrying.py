@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.supervisor.retrying import Retrier, wait_seconds
+from engine.supervisor.starting import Retrier, wait_seconds
 from state import runs, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, RunState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.supervisor.ramp import StartRamp
+from engine.supervisor.starting import StartRamp
 from state import runs, transitions
 from state.database import Database
 from state.records import Sweep, SweepSpec

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents import KwargsType, find_agents, get_agent, own_agents_folder
+from engine.agents import KwargsType, find_agents, get_agent
+from engine.places import own_agents_folder
 from foundation.problems import DataProblem, UsageProblem
 
 CONFIG = """

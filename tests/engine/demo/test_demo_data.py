@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine import grade_submission, prepare_competition
-from engine.demo import DEMO_COMPETITIONS, cactus, generate, leaves
+from engine.demo_data import DEMO_COMPETITIONS, cactus, generate, leaves
 from foundation.problems import UsageProblem
 
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
+from engine.notifications import notifier
 from engine.notifications import notifier as notifier_module
-from engine.notifications import services
-from engine.notifications.calls import Calls, read_calls
-from engine.notifications.news import IDLE_SECONDS, Kind, in_short, of_events
+from engine.notifications.news import IDLE_SECONDS, Calls, Kind, in_short, of_events, read_calls
 from engine.notifications.notifier import NOTE_NAME, Notifier
 from engine.places import Places
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
@@ -234,7 +233,7 @@ def test_the_real_apprise_delivers_to_a_receiver(
     assert settle(made) == []
     desk.fail(2, "bad\x1b[2J")
     assert settle(made) == []
-    assert len(taken) == 1 and taken[0]["title"] == services.TITLE
+    assert len(taken) == 1 and taken[0]["title"] == notifier.TITLE
     assert "\x1b" not in taken[0]["message"] and "bad\\u001b[2J" in taken[0]["message"]
 
 
@@ -243,9 +242,9 @@ def test_a_receiver_that_is_not_there_is_told_without_its_address(
     desk: Desk, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(EnvironmentProblem) as told:
-        services.send(("json://user:secret-token@127.0.0.1:1/hook",), "text")
+        notifier.send(("json://user:secret-token@127.0.0.1:1/hook",), "text")
     with pytest.raises(EnvironmentProblem) as unknown:
-        services.send(("nonsense://secret-token",), "text")
+        notifier.send(("nonsense://secret-token",), "text")
     printed = capfd.readouterr()
     for text in (str(told.value), str(unknown.value), printed.out, printed.err):
         assert "secret-token" not in text
@@ -254,7 +253,7 @@ def test_a_receiver_that_is_not_there_is_told_without_its_address(
 def test_without_apprise_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "apprise", None)
     with pytest.raises(EnvironmentProblem, match=r"mlebench-console\[notify\]"):
-        services.send(("json://x",), "text")
+        notifier.send(("json://x",), "text")
 
 
 def test_what_to_be_called_for_is_read_from_config_toml(tmp_path: Path) -> None:

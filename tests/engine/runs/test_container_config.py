@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.runs.container_config import ContainerConfig, read_container_config
+from engine.options.container_config import ContainerConfig, read_container_config
 from foundation.problems import DataProblem
 
 

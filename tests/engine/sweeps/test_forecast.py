@@ -10,11 +10,10 @@ import pytest
 
 from engine.control import EngineStatus
 from engine.control.status import publish
+from engine.options.sweep import Launch, LaunchForm, resolve
 from engine.places import Places
 from engine.sweeps.checks import Capacity, Mend
 from engine.sweeps.forecast import Experience, experience_of, forecast, plan, room_for
-from engine.sweeps.form import LaunchForm, resolve
-from engine.sweeps.launch import Launch
 from state import database, runs, sweeps, transitions
 from state.database import Database
 from state.records import SweepSpec, UsageSample

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from competitions import registry
+from engine.options.sweep import Launch, LaunchForm, form_of, resolve
 from engine.places import Places
-from engine.sweeps.form import LaunchForm, form_of, resolve
-from engine.sweeps.launch import Launch
 from engine.sweeps.toml_file import read_toml, write_toml
 from foundation.problems import DataProblem, UsageProblem
 from state.records import SweepSpec

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from engine.options.requests import Arguments
 from engine.places import Places
-from engine.supervisor.arguments import Arguments
 from engine.sweeps.removing import LEAVING, SweepRemoval, loss_of
 from foundation.problems import UsageProblem
 from state import database, events, experiments, runs, sweeps

@@ -20,11 +20,11 @@ import environment
 from engine.agents import (
     find_agents,
     get_agent,
-    own_agents_folder,
     prepare_launch,
     required_secrets,
     wants_obfuscated,
 )
+from engine.places import own_agents_folder
 from tests.environment.agents import stand_ins
 
 FOLDER = Path(environment.__path__[0])

@@ -12,7 +12,7 @@ import pytest
 
 import environment
 from engine import grade_submission, prepare_competition
-from engine.demo import DEMO_COMPETITIONS, cactus, generate
+from engine.demo_data import DEMO_COMPETITIONS, cactus, generate
 from environment.agents.baseline.solver.problem import read_problem
 
 FOLDER = Path(environment.__path__[0])

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+import re
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from competitions import registry
-from engine.agents import own_agents_folder
-from engine.places import Places
-from engine.runs.container_config import ContainerConfig, read_container_config
-from engine.sweeps.launch import Launch
-from engine.sweeps.spans import read_duration
+from engine.options.container_config import ContainerConfig, read_container_config
+from engine.places import Places, own_agents_folder
 from foundation.problems import UsageProblem
 from state.records import SweepSpec
 
@@ -195,3 +193,73 @@ def _chosen(form: LaunchForm) -> tuple[str, ...]:
             "no competition was named", "", "Give --split low, or --competitions with ids, commas between."
         )
     return chosen
+
+
+_SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
+
+
+def read_duration(text: str) -> float:
+    """Seconds of `24h`, `90m`, `45s` or `1h30m`.
+
+    Raises:
+        UsageProblem: it is none of these.
+    """
+    seconds, number = 0.0, ""
+    for letter in text.strip().lower():
+        if letter.isdecimal() or letter == ".":
+            number += letter
+        elif letter in _SECONDS and number.replace(".", "", 1).isdecimal():
+            seconds += float(number) * _SECONDS[letter]
+            number = ""
+        else:
+            seconds, number = 0.0, ""
+            break
+    if number or not seconds:
+        raise UsageProblem(f"'{text}' is no span of time", "", "Type 24h, 90m or 1h30m.")
+    return seconds
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A sweep to be.
+
+    Attributes:
+        name: the sweep's; empty for one made of the agent's.
+        concurrency: how many of its runs may be live at once.
+        priority: higher goes first.
+        experiment: the leaderboard row it belongs to; empty for none.
+    """
+
+    spec: SweepSpec
+    name: str = ""
+    concurrency: int = 1
+    priority: int = 0
+    experiment: str = ""
+    note: str = ""
+
+    def to_arguments(self) -> dict[str, Any]:
+        """Write it as the arguments of a request."""
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "spec"}
+        values = asdict(self.spec) | own
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+    @property
+    def run_count(self) -> int:
+        """How many runs it comes to."""
+        return len(self.spec.competitions) * self.spec.seeds
+
+
+def check_name(name: str) -> str:
+    """The name, if it can be a sweep's and its folder's.
+
+    Raises:
+        UsageProblem: it can't.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageProblem(
+            f"'{name}' can't name a sweep", "", "Use letters, digits, '.', '_' and '-', at most 100."
+        )
+    return name
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

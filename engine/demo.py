@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 from engine.control import RefusedRequest, ask, ensure_running, stop
-from engine.demo.generating import DEMO_COMPETITIONS
+from engine.demo_data import DEMO_COMPETITIONS
 from engine.places import Places
 from foundation.problems import StateProblem
 from state import database, sweeps

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from competitions import registry
-from engine.demo.writing import bitmap, write_zip, write_zipped_csv
+from engine.demo_data.writing import bitmap, write_zip, write_zipped_csv
 
 Numbers = npt.NDArray[Any]
 

@@ -41,7 +41,7 @@ def generate(competition_id: str, raw_folder: Path) -> None:
     raw_folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{raw_folder.name}.", suffix=".partial", dir=raw_folder.parent))
     try:
-        module = importlib.import_module(f"engine.demo.{_MODULES[competition_id]}")
+        module = importlib.import_module(f"engine.demo_data.{_MODULES[competition_id]}")
         module.write(scratch, _random(competition_id))
         scratch.chmod(0o755)
         scratch.rename(raw_folder)

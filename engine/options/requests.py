@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from foundation.problems import UsageProblem
+from foundation.problems import Problem, UsageProblem
 
 
 class Arguments:
@@ -88,3 +90,39 @@ class Arguments:
 
     def _wrong(self, name: str, wanted: str) -> UsageProblem:
         return UsageProblem(f"'{name}' of {self._kind} is not {wanted}")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a request that was done.
+
+    Attributes:
+        text: one sentence for people.
+        sweep_id: the sweep that was launched or changed, where there is one.
+    """
+
+    text: str
+    sweep_id: str | None = None
+
+    def to_text(self) -> str:
+        """Write the answer for keeping."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> Answer:
+        """Read back what `to_text` wrote."""
+        return cls(**json.loads(text))
+
+
+class RefusedRequest(UsageProblem):
+    """The engine will not do what was asked, and says why."""
+
+    @staticmethod
+    def to_text(problem: Problem) -> str:
+        """Write a refusal for keeping."""
+        return json.dumps({"what": problem.what, "why": problem.why, "next_step": problem.next_step})
+
+    @classmethod
+    def from_text(cls, text: str) -> RefusedRequest:
+        """Read back what `to_text` wrote."""
+        return cls(**json.loads(text))
