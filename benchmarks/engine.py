@@ -17,17 +17,17 @@ from engine import control, prepare_competition
 from engine.control.status import lock_path
 from engine.demo_data import generate
 from engine.places import Places
-from engine.runs.redaction import Redaction
+from engine.runs.scheduling import GpuPool
 from engine.settings import Settings
 from engine.supervisor.starting import Starter
-from environment.runner import processes, protocol
-from environment.runner.gpus import GpuPool, RecordedReader
+from environment.container.redaction import TextRedactor
+from environment.runner import host, protocol
+from environment.runner.gpus import RecordedReader
 from foundation import locks
 from foundation.clock import SystemClock
 from state import database, datasets, runs, sweeps
-from state.dataset_records import DatasetState
 from state.lifecycle import RunState
-from state.records import SweepSpec
+from state.records import DatasetState, SweepSpec
 
 _COMPETITION = "spaceship-titanic"
 _LIVE = 200
@@ -93,7 +93,7 @@ def _starter(queued: int) -> Iterator[tuple[Starter, Callable[[], int]]]:
     settings = Settings(cpus=float(queued), memory_gb=1.0)
     try:
         yield (
-            Starter(state, places, clock, _raise, Redaction(), pool, settings),
+            Starter(state, places, clock, _raise, TextRedactor(), pool, settings),
             lambda: queued - runs.queued_count(state),
         )
     finally:
@@ -175,7 +175,7 @@ def _end(places: Places) -> None:
             while locks.is_held(lock):
                 time.sleep(0.01)
     for attempt in attempts:
-        processes.kill(processes.of_attempt(attempt))
+        host.kill(host.of_attempt(attempt))
 
 
 def _raise(_text: str, error: BaseException | None) -> None:

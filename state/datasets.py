@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from state import events
-from state.database import Database
-from state.dataset_records import Dataset, DatasetState, DatasetStep, StepState
+from state.database import Database, read_all, read_as
 from state.events import Happening
-from state.rows import read_all, read_as
+from state.records import Dataset, DatasetState, DatasetStep, StepState
 
 
 @dataclass(frozen=True)

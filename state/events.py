@@ -6,9 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from state.database import Database
+from state.database import Database, read_all
 from state.records import Event, Run
-from state.rows import read_all
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,10 @@ class SweepState(StrEnum):
 
 
 LIVE = frozenset({RunState.STARTING, RunState.RUNNING, RunState.COLLECTING, RunState.GRADING})
+
+
 ENDED = frozenset({RunState.FINISHED, RunState.FAILED, RunState.STOPPED})
+
 
 _AFTER: dict[RunState, frozenset[RunState]] = {
     RunState.QUEUED: frozenset({RunState.STARTING, RunState.STOPPED}),

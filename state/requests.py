@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from state.database import Database
+from state.database import Database, read_all, read_as
 from state.records import Request, RequestState
-from state.rows import read_all, read_as
 
 
 def file(database: Database, kind: str, arguments: dict[str, Any], *, author: str, now: float) -> int:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from foundation.problems import UsageProblem
-from state.database import Database
+from state.database import Database, read_all, read_as
 from state.lifecycle import LIVE, FailureClass
 from state.records import Attempt, Run
-from state.rows import read_all, read_as
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 
+from state.database import read_all
 from state.records import UsageSample
-from state.rows import read_all
 
 DATABASE_NAME = "samples.db"
 

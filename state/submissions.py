@@ -6,10 +6,9 @@ import json
 from dataclasses import dataclass
 
 from state import events, runs
-from state.database import Database
+from state.database import Database, read_all, read_as
 from state.events import Happening
 from state.records import Grade, Submission
-from state.rows import read_all, read_as
 
 _WITH_GRADES = (
     "SELECT submissions.*, graded_at, edition, grades.score, grades.valid, grades.standing, message"

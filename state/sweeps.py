@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from foundation.problems import UsageProblem
 from state import events
-from state.database import Database
+from state.database import Database, read_all, read_as, spec_to_json
 from state.events import Happening
 from state.lifecycle import ENDED, MEDALS, RunState, SweepState
 from state.records import Sweep, SweepCounts, SweepSpec
-from state.rows import read_all, read_as, spec_to_json
 
 
 def create(

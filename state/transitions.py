@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from foundation.hardware import Hardware
 from foundation.problems import StateProblem
 from state import events, runs
-from state.database import Database
+from state.database import Database, hardware_to_json
 from state.events import Happening
 from state.lifecycle import ENDED, FailureClass, Outcome, RunState, require_allowed
 from state.records import Attempt, Run
-from state.rows import hardware_to_json
 
 
 @dataclass(frozen=True)

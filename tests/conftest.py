@@ -89,3 +89,9 @@ def require_program() -> Callable[[str, str], str]:
         return found
 
     return require
+
+
+@pytest.fixture
+def bubblewrap(require_program: Callable[[str, str], str]) -> str:
+    """Bubblewrap, without which a test can't be what it is named after."""
+    return require_program("bwrap", "bubblewrap")

@@ -15,7 +15,7 @@ from console.views.dataset_board import DatasetRow
 from console.views.splits import competition
 from engine.datasets.access import AccessState
 from engine.datasets.pruning import CORRECTED, PARTIAL, PREPARED, RAW, ZIP, Part, parts_of
-from state.dataset_records import DatasetState
+from state.records import DatasetState
 
 if TYPE_CHECKING:
     from console.tui.app import ConsoleApp

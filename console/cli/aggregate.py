@@ -80,12 +80,7 @@ def aggregate(
 
 def _lines(evidence: Evidence, split: list[str] | None, by: By, *, pad: bool, seeds: int) -> Lines:
     from competitions import registry
-    from engine.scoreboard.aggregation import (
-        by_category,
-        by_competition,
-        by_split,
-        measures_on,
-    )
+    from engine.scoreboard.aggregation import by_category, by_competition, by_split, measures_on
     from foundation.problems import UsageProblem
 
     if evidence.conflict:

@@ -78,7 +78,7 @@ def stop(
 ) -> None:
     """Stop preparing datasets; what is downloaded stays and is gone on with another time."""
     from engine.control import ask
-    from state.dataset_records import DatasetState
+    from state.records import DatasetState
 
     if bool(competition_id) == all_:
         raise UsageProblem("what to stop is not clear", "", "Give one of -c ID, --all.")

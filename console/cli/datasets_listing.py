@@ -15,7 +15,7 @@ from console.cli.output import bytes_text, say, say_json, say_table
 
 if TYPE_CHECKING:
     from engine.datasets.access import AccessState
-    from state.dataset_records import Dataset
+    from state.records import Dataset
 
 
 def list_datasets(
@@ -156,7 +156,7 @@ def _access(context: typer.Context, known: Iterable[Dataset]) -> dict[str, Acces
 
 def _state(prepared: bool, known: Dataset | None) -> str:
     """How far a dataset is: the disk knows better than the state whether it is prepared."""
-    from state.dataset_records import DatasetState
+    from state.records import DatasetState
 
     if prepared:
         return DatasetState.PREPARED.value

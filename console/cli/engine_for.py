@@ -46,7 +46,7 @@ def engine_for(places: Places, data_dir: Path) -> Iterator[Places]:
 
 def _is_idle(places: Places) -> bool:
     from state import database, datasets, runs
-    from state.dataset_records import DatasetState
+    from state.records import DatasetState
 
     opened = database.open_for_reading(places.state_dir)
     try:

@@ -13,7 +13,7 @@ from foundation.problems import EnvironmentProblem
 if TYPE_CHECKING:
     from engine.places import Places
     from state.database import Database
-    from state.dataset_records import Dataset, DatasetStep
+    from state.records import Dataset, DatasetStep
 
 _LOOK_SECONDS = 0.25
 
@@ -66,7 +66,7 @@ def look(places: Places, ids: Sequence[str], edition: str) -> tuple[Seen, ...]:
 
 
 def _is_open(seen: Seen) -> bool:
-    from state.dataset_records import DatasetState
+    from state.records import DatasetState
 
     return seen.dataset.state in (DatasetState.WAITING, DatasetState.WORKING)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from console.cli.output import bytes_text, complain, say
 from console.cli.preparing import Seen
 from console.cli.progress_rows import Progress, ProgressRows
-from state.dataset_records import DatasetState, DatasetStep, StepState
+from state.records import DatasetState, DatasetStep, StepState
 
 _MOST_ROWS = 12
 _NOT_TO_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)

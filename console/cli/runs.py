@@ -111,7 +111,7 @@ def logs(
 ) -> None:
     """Print the end of what a run's latest attempt has printed."""
     from console.cli.following import follow, print_last_lines
-    from environment.runlog import log_parts
+    from environment.container.run_log import log_parts
     from environment.runner import protocol
     from state import runs
 

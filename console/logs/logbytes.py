@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from environment.runlog import LogPart, log_parts
+from environment.container.run_log import LogPart, log_parts
 
 _BLOCK = 1 << 16
 # Smaller than what the allocator maps anew each time, which would halve the speed.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from console.logs.logbytes import SEARCH_BLOCK, LogBytes
 from console.logs.needles import needle_of
-from environment.runlog import LogTimes, log_times
+from environment.container.run_log import LogTimes, log_times
 
 # A line without an end is cut here, at positions that are the same from whichever side it is read.
 LONGEST_LINE = 1 << 16

@@ -10,7 +10,7 @@ from console.logs.logfile import LogFile, LogLine
 from console.logs.logpage import Page
 from console.logs.moments import Stretch, read_moment
 from console.logs.tally import Tally
-from environment.runlog import LogTimes
+from environment.container.run_log import LogTimes
 from foundation.problems import UsageProblem
 
 # What is kept of the lines that a filter let through while the log grows.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from console.logs.logbytes import Stretch
 from console.logs.logfile import Label, LogFile
-from environment.runlog import LogTimes
+from environment.container.run_log import LogTimes
 from environment.runner import protocol
 from state import runs
 from state.database import Database

@@ -24,7 +24,7 @@ from console.views.dataset_totals import needs, totals
 from console.views.rates import Pace, Rates
 from engine.datasets.sources import DOWNLOAD
 from state.database import Database
-from state.dataset_records import StepState
+from state.records import StepState
 
 _ROOM_FOR_DETAIL = 28
 _SUMS, _FILES, _EVENTS, _TEXT_LINES = 3, 3, 3, 2

@@ -24,8 +24,7 @@ from console.views.dataset_board import DatasetRow
 from console.views.dataset_detail import DatasetDetail, KnownSum
 from console.views.rates import Pace
 from engine.datasets.access import AccessState
-from state.dataset_records import DatasetStep, StepState
-from state.records import Event
+from state.records import DatasetStep, Event, StepState
 
 _BAR = 16
 _NAME = 14

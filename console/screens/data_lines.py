@@ -24,7 +24,7 @@ from console.views.dataset_board import DatasetRow
 from console.views.dataset_totals import Needs, Totals
 from console.views.rates import Pace
 from engine.datasets.access import AccessState
-from state.dataset_records import DatasetState, DatasetStep, StepState
+from state.records import DatasetState, DatasetStep, StepState
 
 STATE_ROLES: dict[DatasetState, Role] = {
     DatasetState.ABSENT: "dim",

@@ -16,7 +16,7 @@ from engine.datasets.throughput import Throughput, measured
 from engine.space import free_bytes
 from state import datasets
 from state.database import Database
-from state.dataset_records import Dataset, DatasetState, DatasetStep, StepState
+from state.records import Dataset, DatasetState, DatasetStep, StepState
 
 _BUSY = (DatasetState.WAITING, DatasetState.WORKING)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from console.views.dataset_board import DatasetBoard, DatasetRow
 from engine.datasets.estimating import usual_peak
 from engine.datasets.sources import DOWNLOAD
-from state.dataset_records import DatasetState, StepState
+from state.records import DatasetState, StepState
 
 _DOWNLOADED = (StepState.DONE, StepState.SKIPPED)
 

@@ -6,14 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from console.views.scoreboard import Subject, evidence_of
-from engine.scoreboard import (
-    Disclosure,
-    Evidence,
-    Row,
-    RowFormat,
-    row_of,
-    row_text,
-)
+from engine.scoreboard import Disclosure, Evidence, Row, RowFormat, row_of, row_text
 from engine.scoreboard.export import write_bundle
 from engine.scoreboard.own_runs import disclosed
 from engine.scoreboard.reports import renamed

@@ -13,9 +13,8 @@ from engine.notifications.news import quiet_since
 from engine.scoreboard import Cell, Measure
 from state import datasets, events, runs, sweeps
 from state.database import Database
-from state.dataset_records import Dataset, DatasetState
 from state.lifecycle import RunState, SweepState
-from state.records import Event, Run, Sweep, SweepCounts
+from state.records import Dataset, DatasetState, Event, Run, Sweep, SweepCounts
 
 # With a tenth of its time left an agent without a valid submission is about to come out empty-handed.
 LATE_SHARE = 0.9

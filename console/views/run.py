@@ -16,8 +16,7 @@ from environment.runner import protocol
 from environment.runner.protocol import Order
 from state import datasets, events, runs, submissions, sweeps
 from state.database import Database
-from state.dataset_records import Dataset
-from state.records import Attempt, Event, Run, Submission, Sweep, UsageSample
+from state.records import Attempt, Dataset, Event, Run, Submission, Sweep, UsageSample
 from state.samples import DATABASE_NAME, Samples
 
 _EVENTS_SHOWN = 500

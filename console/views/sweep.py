@@ -14,9 +14,8 @@ from engine.scoreboard.model import Cell
 from engine.scoreboard.own_runs import result_of_run
 from state import datasets, runs, sweeps
 from state.database import Database
-from state.dataset_records import Dataset, DatasetState
 from state.lifecycle import MEDALS
-from state.records import Run, Sweep, SweepCounts
+from state.records import Dataset, DatasetState, Run, Sweep, SweepCounts
 
 
 @dataclass(frozen=True)

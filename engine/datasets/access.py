@@ -8,7 +8,7 @@ from enum import StrEnum
 from engine.datasets.sources import CHECK
 from engine.kaggle.problems import NotAvailable, RulesNotAccepted
 from foundation.problems import Problem
-from state.dataset_records import DatasetState, DatasetStep, StepState
+from state.records import DatasetState, DatasetStep, StepState
 
 
 class AccessState(StrEnum):

@@ -18,20 +18,11 @@ from engine.datasets.planning import Lane, in_order, is_ready, next_lane, note_p
 from engine.datasets.sources import CHECK, DOWNLOAD, PREPARE
 from engine.datasets.verifications import Verifications
 from engine.space import DiskFull, free_bytes
-from engine.workers import (
-    CheckTask,
-    Ended,
-    FetchTask,
-    Limits,
-    PrepareTask,
-    Progressed,
-    PruneTask,
-    WorkerPool,
-)
+from engine.workers import CheckTask, Ended, FetchTask, Limits, PrepareTask, Progressed, PruneTask, WorkerPool
 from foundation.clock import Clock
 from state import datasets
 from state.database import Database
-from state.dataset_records import Dataset, DatasetState
+from state.records import Dataset, DatasetState
 
 _IN_HAND = (DatasetState.WAITING, DatasetState.WORKING)
 _BLAMELESS_TRIES = 3

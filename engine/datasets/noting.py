@@ -8,9 +8,9 @@ from engine.workers import Ended, Progressed
 from foundation.clock import Clock
 from state import datasets, events
 from state.database import Database
-from state.dataset_records import Dataset, DatasetState, DatasetStep, StepState
 from state.datasets import Progress
 from state.events import Happening
+from state.records import Dataset, DatasetState, DatasetStep, StepState
 
 _IN_BYTES = frozenset({DOWNLOAD, VERIFY, EXTRACT})
 

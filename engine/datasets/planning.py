@@ -16,8 +16,8 @@ from engine.layout import dataset_folder, is_prepared
 from foundation.problems import DataProblem
 from state import datasets
 from state.database import Database
-from state.dataset_records import Dataset, DatasetState, StepState
 from state.datasets import Progress
+from state.records import Dataset, DatasetState, StepState
 
 
 @dataclass(frozen=True)

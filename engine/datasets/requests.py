@@ -15,7 +15,7 @@ from foundation.clock import Clock
 from foundation.problems import DataProblem, Problem, UsageProblem
 from state import datasets, runs, sweeps
 from state.database import Database
-from state.dataset_records import Dataset, DatasetState
+from state.records import Dataset, DatasetState
 
 _BUSY = (DatasetState.WAITING, DatasetState.WORKING)
 _STEP_APART = 1e-6

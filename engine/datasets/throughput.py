@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from engine.datasets.sources import CHECK, CHECKSUM, DOWNLOAD
-from state.dataset_records import DatasetStep, StepState
+from state.records import DatasetStep, StepState
 
 _LEAST_SECONDS = 0.001
 # Sums are taken again whenever somebody wants a dataset verified.

@@ -12,7 +12,7 @@ from engine.workers import Ended, Limits, Progressed, VerifyTask, WorkerPool
 from foundation.clock import Clock
 from state import datasets
 from state.database import Database
-from state.dataset_records import Dataset, DatasetState, StepState
+from state.records import Dataset, DatasetState, StepState
 
 _TELL_SECONDS = 0.5
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from engine.images.building import GRADER_IMAGE, require_image
 from environment.runner import protocol
-from environment.runner.docker import creating
+from environment.runner.docker import daemon
 from environment.runner.docker.daemon import telling
 from environment.runner.docker.plans import Plan, Role, plans
 from environment.runner.protocol import AgentEnd, Order
@@ -106,8 +106,8 @@ def _running(
             for plan in plans(attempt, _order(attempt, image, gpu_uuids), names, None, ""):
                 if plan.role is Role.AGENT:
                     plan = _looking_around(plan, start, gpu_uuids)
-                container = creating.create(client, names[plan.role], plan, {})
-                creating.start(client, container)
+                container = daemon.create(client, names[plan.role], plan, {})
+                daemon.start(client, container)
             client.wait(names[Role.AGENT], timeout=_SECONDS * 2)
         yield
     finally:

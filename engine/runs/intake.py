@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.runs import launching
-from engine.runs.classify import Graded, NoSubmission, Stopped, classify
-from engine.runs.logtail import last_lines
-from engine.runs.redaction import Redaction
-from environment.runner import protocol, reports
-from environment.runner.protocol import Exit, Handed, Stop
-from environment.runner.reports import (
+from engine.runs.failures import Graded, NoSubmission, Stopped, classify, last_lines
+from environment.container.redaction import TextRedactor
+from environment.runner import protocol
+from environment.runner.protocol import (
     AgentEnded,
     AgentStarted,
+    Exit,
+    Handed,
     RunReport,
+    Stop,
     SubmissionRefused,
     SubmissionTaken,
 )
@@ -55,7 +56,7 @@ class Intake:
         state_dir: Path,
         clock: Clock,
         log: Log,
-        redaction: Redaction,
+        redaction: TextRedactor,
     ) -> None:
         self._database = database
         self._samples = samples
@@ -95,7 +96,7 @@ class Intake:
             lines = jsonlines.read(folder / protocol.EVENTS, offset)
             with self._database.transaction():
                 for line in lines.values:
-                    report = reports.from_line(line)
+                    report = protocol.from_line(line)
                     if report is not None:
                         self._apply(runs.get(self._database, run.id), attempt, report)
                 runs.set_report_offsets(self._database, attempt.id, lines.offset, usage_offset)

@@ -20,8 +20,7 @@ from engine.agents import (
 from engine.images.building import GRADER_IMAGE
 from engine.layout import dataset_folder
 from engine.places import own_agents_folder
-from environment.runner import protocol, secrets
-from environment.runner.process import layout
+from environment.runner import layout, protocol, secrets
 from environment.runner.protocol import Handed, Order, Stop
 from foundation import files
 from foundation.problems import DataProblem

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from environment.runner.gpus.leases import lease
+from environment.runner.gpus import GpuReader
+from foundation.clock import Clock
 
 _TOLERANCE = 1e-9
 
@@ -104,3 +105,71 @@ def _fitting(demand: Demand, free: Free) -> tuple[str, ...] | None:
 
 def _rank(demand: Demand, taken: int) -> tuple[int, float, str]:
     return (-demand.priority, (demand.live + taken) / demand.concurrency, demand.sweep_id)
+
+
+ALL = -1
+
+
+def free_shares(devices: Sequence[str], held: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """What part of each device is free, given the shares that are held."""
+    free = dict.fromkeys(devices, 1.0)
+    for uuid, share in held:
+        if uuid in free:
+            free[uuid] -= share
+    return free
+
+
+def lease(free: Mapping[str, float], count: int, share: float) -> tuple[str, ...] | None:
+    """Choose devices for one run; None when too few are free.
+
+    Args:
+        free: the free part of each device, in the driver's order.
+        count: how many devices; -1 for all that there are.
+        share: what part of each the run takes.
+
+    Devices that are in use already go first, so that whole ones stay free for runs that need those.
+    """
+    wanted = len(free) if count == ALL else count
+    able = [uuid for uuid, part in free.items() if part + _TOLERANCE >= share]
+    if len(able) < wanted or (wanted == 0 and count != 0):
+        return None
+    return tuple(sorted(able, key=lambda uuid: free[uuid])[:wanted])
+
+
+_READ_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class _Lease:
+    uuids: tuple[str, ...]
+    share: float
+
+
+class GpuPool:
+    """Keeps the leases in memory; whoever starts runs tells it what is held after a restart."""
+
+    def __init__(self, reader: GpuReader, clock: Clock) -> None:
+        self._reader = reader
+        self._clock = clock
+        self._leases: dict[int, _Lease] = {}
+        self._devices: tuple[str, ...] = ()
+        self._read_at: float | None = None
+
+    def hold(self, attempt_id: int, uuids: tuple[str, ...], share: float) -> None:
+        """Note that an attempt holds devices."""
+        if uuids:
+            self._leases[attempt_id] = _Lease(uuids, share)
+
+    def devices(self) -> tuple[str, ...]:
+        """The devices of this host, as they were not long ago."""
+        now = self._clock.monotonic()
+        if self._read_at is None or now - self._read_at > _READ_SECONDS:
+            self._devices = tuple(gpu.uuid for gpu in self._reader.read())
+            self._read_at = now
+        return self._devices
+
+    def free(self, live: Collection[int]) -> dict[str, float]:
+        """The free part of each device, once those have let go that are not live any more."""
+        self._leases = {number: held for number, held in self._leases.items() if number in live}
+        held = [(uuid, one.share) for one in self._leases.values() for uuid in one.uuids]
+        return free_shares(self.devices(), held)

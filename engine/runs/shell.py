@@ -17,16 +17,9 @@ from engine.agents import Agent, required_secrets
 from engine.images import GRADER_IMAGE, connect, require_image
 from engine.layout import dataset_folder
 from environment.runner import protocol
-from environment.runner.docker import creating
+from environment.runner.docker import daemon
 from environment.runner.docker.daemon import find_host, is_podman, telling
-from environment.runner.docker.plans import (
-    AGENT_USER,
-    OUTPUT,
-    READY,
-    Plan,
-    Role,
-    plans,
-)
+from environment.runner.docker.plans import AGENT_USER, OUTPUT, READY, Plan, Role, plans
 from environment.runner.protocol import Order
 from foundation import locks
 from foundation.locks import FileLock
@@ -93,7 +86,7 @@ def open_shell(state_dir: Path, wish: Wish, sleep: Callable[[float], None]) -> I
             with telling("the shell can't be opened"):
                 _start_what_is_beside(client, folder, order, sleep)
                 shell = _shell(folder, order, terminal=wish.terminal)
-                creating.create(client, _names(folder)[Role.AGENT], shell, {})
+                daemon.create(client, _names(folder)[Role.AGENT], shell, {})
             yield [program, "start", "--attach", "--interactive", _names(folder)[Role.AGENT]]
         finally:
             _remove(client, folder)
@@ -169,7 +162,7 @@ def _start_what_is_beside(
     (folder / protocol.VALIDATIONS).touch()
     for plan in plans(folder, order, _names(folder), None, _way_out(folder)):
         if plan.role is not Role.AGENT:
-            creating.start(client, creating.create(client, _names(folder)[plan.role], plan, {}))
+            daemon.start(client, daemon.create(client, _names(folder)[plan.role], plan, {}))
     for _ in range(_READY_TRIES):
         if (folder / protocol.GRADER / READY).exists():
             return
@@ -208,5 +201,5 @@ def _remove(client: APIClient, folder: Path) -> None:
                 client.remove_container(name, force=True, v=True)
             except NotFound:
                 continue
-        creating.remove_way_out(client, _way_out(folder))
+        daemon.remove_way_out(client, _way_out(folder))
     shutil.rmtree(folder)

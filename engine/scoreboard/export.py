@@ -18,14 +18,7 @@ from competitions import registry
 from competitions.model import Edition
 from engine.grading.batch import REPORT_SUFFIX, BatchReport
 from engine.grading.report import Report, ReportOutcome
-from engine.rungroups import (
-    MAPPING_NAME,
-    ExportedRun,
-    group_name,
-    run_id_for,
-    write_group,
-    write_mapping,
-)
+from engine.rungroups import MAPPING_NAME, ExportedRun, group_name, run_id_for, write_group, write_mapping
 from engine.scoreboard.insight import ending_of
 from engine.scoreboard.model import (
     COLUMNS,

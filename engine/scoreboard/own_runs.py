@@ -26,9 +26,8 @@ from engine.scoreboard.model import (
 from foundation.problems import UsageProblem
 from state import datasets, experiments, runs, submissions, sweeps
 from state.database import Database
-from state.dataset_records import DatasetState
 from state.lifecycle import MEDALS, FailureClass, Outcome, RunState
-from state.records import IMPORTED, Attempt, Run, Sweep, SweepSpec
+from state.records import IMPORTED, Attempt, DatasetState, Run, Sweep, SweepSpec
 
 _GIB = 1 << 30
 

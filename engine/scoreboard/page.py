@@ -7,12 +7,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from engine.scoreboard.aggregation import (
-    Group,
-    by_category,
-    by_competition,
-    by_split,
-)
+from engine.scoreboard.aggregation import Group, by_category, by_competition, by_split
 from engine.scoreboard.export import Disclosure
 from engine.scoreboard.insight import (
     Curve,

@@ -19,15 +19,7 @@ from engine.grading.batch import REPORT_SUFFIX
 from engine.rungroups import MAPPING_NAME, METADATA, read_mapping
 from engine.scoreboard.aggregation import row_of
 from engine.scoreboard.export import RUNS, verify_bundle
-from engine.scoreboard.model import (
-    Conditions,
-    Evidence,
-    Measure,
-    Row,
-    Trial,
-    differences,
-    limit_text,
-)
+from engine.scoreboard.model import Conditions, Evidence, Measure, Row, Trial, differences, limit_text
 from engine.scoreboard.own_runs import find_evidence
 from foundation.files import write_json
 from foundation.problems import DataProblem, UsageProblem

@@ -40,10 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(places: Places, ready: int | None) -> None:
-    from engine.runs.redaction import Redaction
     from engine.settings import read_settings
     from engine.supervisor.loop import EngineLog, Supervisor
     from engine.workers import WorkerPool
+    from environment.container.redaction import TextRedactor
     from state import database
     from state.samples import Samples
 
@@ -61,7 +61,7 @@ def _run(places: Places, ready: int | None) -> None:
         samples = Samples(places.state_dir, writable=True)
         pool = WorkerPool(places.state_dir / "work")
         try:
-            redaction = Redaction()
+            redaction = TextRedactor()
             log = EngineLog(redaction)
             supervisor = Supervisor(places, settings, state, samples, pool, SystemClock(), log, redaction)
             supervisor.recover()

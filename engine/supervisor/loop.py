@@ -20,17 +20,18 @@ from engine.datasets.requests import DatasetRequests
 from engine.notifications.news import full_disks
 from engine.notifications.notifier import Notifier
 from engine.places import Places
+from engine.runs.grading import LiveGrading
 from engine.runs.intake import Intake
-from engine.runs.live_grading import LiveGrading
-from engine.runs.redaction import Redaction
+from engine.runs.scheduling import GpuPool
 from engine.settings import Settings
 from engine.supervisor.requests import RequestDesk
 from engine.supervisor.starting import Retrier, Starter
 from engine.sweeps.importing import SweepImport
 from engine.sweeps.removing import SweepRemoval
 from engine.workers import WorkerPool
+from environment.container.redaction import TextRedactor
 from environment.runner import protocol
-from environment.runner.gpus import GpuPool, nvidia_reader
+from environment.runner.gpus import nvidia_reader
 from environment.runner.process import bubblewrap
 from foundation import locks
 from foundation.clock import Clock
@@ -69,7 +70,7 @@ class Supervisor:
         pool: WorkerPool,
         clock: Clock,
         log: Log,
-        redaction: Redaction,
+        redaction: TextRedactor,
     ) -> None:
         self._database = database
         self._pool = pool
@@ -305,7 +306,7 @@ def _environment() -> dict[str, str]:
 class EngineLog:
     """Writes a line, or a line with what went wrong."""
 
-    def __init__(self, redaction: Redaction) -> None:
+    def __init__(self, redaction: TextRedactor) -> None:
         self._redaction = redaction
 
     def __call__(self, text: str, error: BaseException | None = None) -> None:

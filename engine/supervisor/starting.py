@@ -9,11 +9,10 @@ from collections.abc import Callable
 from engine.agents import required_secrets
 from engine.places import Places
 from engine.runs import launching
-from engine.runs.redaction import Redaction
-from engine.runs.scheduling import Demand, Free, choose
+from engine.runs.scheduling import Demand, Free, GpuPool, choose, lease
 from engine.settings import Settings
+from environment.container.redaction import TextRedactor
 from environment.runner import protocol, runtime
-from environment.runner.gpus import GpuPool, lease
 from environment.runner.protocol import Order
 from foundation.clock import Clock
 from foundation.problems import EnvironmentProblem, Problem
@@ -37,7 +36,7 @@ class Starter:
         places: Places,
         clock: Clock,
         log: Log,
-        redaction: Redaction,
+        redaction: TextRedactor,
         gpus: GpuPool,
         settings: Settings,
     ) -> None:

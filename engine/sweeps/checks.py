@@ -21,7 +21,7 @@ from engine.options.sweep import Launch
 from engine.places import Places
 from engine.runs import launching
 from engine.space import gigabytes
-from environment.proxy import parse_rule
+from environment.container.proxy import parse_rule
 from environment.runner import protocol, runtime
 from environment.runner.docker.daemon import telling
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem

@@ -11,28 +11,24 @@ from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
 
-from environment.runner import hardware, processes, protocol, reports, secrets
-from environment.runner.disk import DiskMeter
+from environment.runner import host, protocol, secrets
 from environment.runner.gpus import Gpu, GpuReader
-from environment.runner.limits import LimitWatch
 from environment.runner.protocol import (
     AgentEnd,
-    Exit,
-    Limited,
-    Order,
-    Started,
-)
-from environment.runner.reports import (
     AgentEnded,
     AgentStarted,
     Collected,
+    Exit,
+    Limited,
+    Order,
     RunReport,
+    Started,
     SubmissionRefused,
     SubmissionTaken,
 )
-from environment.runner.sandbox import Sandbox, Sight
+from environment.runner.runtime import Sandbox, Sight
 from environment.runner.submissions import SubmissionWatch
-from environment.runner.usage import UsageMeter
+from environment.runner.usage import DiskMeter, LimitWatch, UsageMeter
 from foundation import jsonlines
 from foundation.clock import Clock
 from foundation.problems import DataProblem
@@ -68,7 +64,7 @@ class RunnerAttempt:
         self._reported = [
             report
             for line in jsonlines.read(folder / protocol.EVENTS).values
-            if (report := reports.from_line(line)) is not None
+            if (report := protocol.from_line(line)) is not None
         ]
         self._unwritten: list[RunReport] = []
         taken = [report for report in self._reported if isinstance(report, SubmissionTaken)]
@@ -144,11 +140,11 @@ class RunnerAttempt:
     def _is_overdue(self, started: Started) -> bool:
         """Whether the agent should long have been ended; the monotonic clock tells it within one boot."""
         limit = self._order.time_limit_seconds + self._order.grace_seconds + OVERDUE_SECONDS
-        return started.boot_id == processes.boot_id() and self._elapsed(started) > limit
+        return started.boot_id == host.boot_id() and self._elapsed(started) > limit
 
     def _elapsed(self, started: Started) -> float:
         """How long ago the agent started; no clock that is set changes it, but for a reboot in between."""
-        if started.boot_id == processes.boot_id():
+        if started.boot_id == host.boot_id():
             return time.monotonic() - started.monotonic
         return max(0.0, self._clock.now() - started.at)
 
@@ -212,7 +208,7 @@ class RunnerAttempt:
 
     def _report_started(self, started: Started) -> None:
         if not self._has_reported(AgentStarted):
-            found = hardware.look(self._order.gpu_uuids, self._gpus)
+            found = host.hardware_of(self._order.gpu_uuids, self._gpus)
             self._report(AgentStarted(started.at, started.isolated, self._sandbox.image(), found))
 
     def _report_once(self, report: RunReport) -> None:
@@ -230,7 +226,7 @@ class RunnerAttempt:
     def _write_reports(self) -> None:
         """Write what has not been written, as when the disk was full; nothing else is done before."""
         while self._unwritten:
-            line = reports.to_line(self._unwritten[0])
+            line = protocol.to_line(self._unwritten[0])
             jsonlines.append(self.folder / protocol.EVENTS, [line], durable=True)
             del self._unwritten[0]
 
@@ -239,7 +235,7 @@ class RunnerAttempt:
         """Whether GPUs were given to it."""
         return bool(self._order.gpu_uuids)
 
-    def measure(self, tree: processes.Tree, *, with_disk: bool, gpus: Sequence[Gpu] = ()) -> None:
+    def measure(self, tree: host.Tree, *, with_disk: bool, gpus: Sequence[Gpu] = ()) -> None:
         """Add a line to usage.jsonl if the attempt is running."""
         if self._root is not None and self.stage is Stage.RUNNING:
             if with_disk:

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from environment.runner import processes, protocol
+from environment.runner import host, protocol
 from environment.runner.attempt import RunnerAttempt, Stage
 from environment.runner.gpus import GpuReader
-from environment.runner.process.sandbox import ProcessSandbox
+from environment.runner.process.runtime import ProcessSandbox
 from environment.runner.protocol import Exit, Handed, Order
-from environment.runner.sandbox import Sandbox, Unreachable
+from environment.runner.runtime import Sandbox, Unreachable
 from foundation import locks
 from foundation.clock import Clock
 from foundation.problems import Problem
 
 if TYPE_CHECKING:
-    from environment.runner.docker.host import DockerHost
+    from environment.runner.docker.runtime import DockerHost
 
 LOOK_SECONDS = 0.25
 USAGE_SECONDS = 2.0
@@ -120,7 +120,7 @@ class Runner:
         if order.runtime != protocol.DOCKER:
             return ProcessSandbox(folder, self._start_shim)
         if self._docker is None:
-            from environment.runner.docker.host import DockerHost
+            from environment.runner.docker.runtime import DockerHost
 
             self._docker = DockerHost(self._state_dir)
         return self._docker.sandbox(folder, order)
@@ -147,7 +147,7 @@ class Runner:
         ]
         if not running:
             return 0
-        tree = processes.look()
+        tree = host.process_tree()
         # One look for all: asking the driver takes longer than everything else here.
         gpus = self._gpus.read() if any(attempt.has_gpus for attempt in running) else ()
         for attempt in running:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from environment.runner import protocol
-from environment.runner.reports import SubmissionTaken
+from environment.runner.protocol import SubmissionTaken
 from foundation import files
 from foundation.problems import DataProblem
 

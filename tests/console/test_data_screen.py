@@ -9,7 +9,7 @@ from competitions import registry
 from engine.datasets.sources import CHECKSUM, DOWNLOAD
 from engine.places import Places
 from state import datasets
-from state.dataset_records import DatasetState, StepState
+from state.records import DatasetState, StepState
 from tests.console import worlds
 from tests.console.conftest import Desk, OpenDesk
 from tests.console.world import NOW, World

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.logs.logfile import LONGEST_LINE, LogFile
-from environment.capped_log import CUT_MARK
+from environment.container.run_log import CUT_MARK
 
 lines_of_bytes = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=60)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from console.logs.logpage import Page
 from console.logs.logpager import LogPager
 from console.logs.merged import MergedLog, Source
-from environment.capped_log import CUT_MARK
+from environment.container.run_log import CUT_MARK
 
 
 class Growing:

@@ -10,9 +10,8 @@ from engine.places import Places
 from environment.runner import protocol
 from state import datasets, runs, submissions, sweeps, transitions
 from state.database import Database
-from state.dataset_records import DatasetState, StepState
 from state.lifecycle import FailureClass, Outcome
-from state.records import Grade, SweepSpec, UsageSample
+from state.records import DatasetState, Grade, StepState, SweepSpec, UsageSample
 from state.samples import Samples
 from state.transitions import Exit, Failure
 

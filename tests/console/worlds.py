@@ -11,8 +11,8 @@ from engine.places import Places
 from engine.scoreboard.reports import About, import_reports
 from state import datasets, experiments, runs, sweeps
 from state.database import open_for_writing
-from state.dataset_records import DatasetState, StepState
 from state.lifecycle import FailureClass, Outcome, SweepState
+from state.records import DatasetState, StepState
 
 # 2026-03-14 03:14:00 UTC
 from tests.console.world import HOUR, NOW, World

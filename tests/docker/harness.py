@@ -11,8 +11,8 @@ from typing import Any
 
 from engine.images import connect
 from environment.runner import protocol, secrets
-from environment.runner.docker.creating import ensure_way_out, remove_way_out
-from environment.runner.docker.host import LABEL_STATE, DockerHost
+from environment.runner.docker.daemon import ensure_way_out, remove_way_out
+from environment.runner.docker.runtime import LABEL_STATE, DockerHost
 from foundation import locks
 from state.records import Run
 from tests.engine.harness import Harness, eventually

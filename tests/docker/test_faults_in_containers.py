@@ -8,7 +8,7 @@ import pytest
 
 from engine.images import connect
 from environment.runner import protocol
-from environment.runner.docker.host import LABEL_STATE
+from environment.runner.docker.runtime import LABEL_STATE
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Run
 from tests.docker.daemon import kill_and_restart_the_daemon

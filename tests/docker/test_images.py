@@ -14,7 +14,7 @@ import pytest
 
 from engine.images import build, check, connect, find_image
 from engine.images.building import Recipe
-from environment.runner.docker import creating
+from environment.runner.docker import daemon
 from environment.runner.docker.plans import Plan
 from foundation.problems import EnvironmentProblem
 from tests.docker.conftest import BASE_IMAGE, SETTINGS, having_the_daemon
@@ -28,7 +28,7 @@ echo 'GPU 1: NVIDIA A10 (UUID: GPU-22222222-bbbb)'
 
 
 @pytest.fixture(autouse=True)
-def daemon(images: None) -> Iterator[None]:
+def the_daemon(images: None) -> Iterator[None]:
     with having_the_daemon():
         yield
         client = connect()
@@ -128,8 +128,8 @@ def test_gpus_are_looked_for_inside_by_their_names(
     def without_devices(client: Any, plan: Plan) -> dict[str, Any]:
         return host_config(client, replace(plan, gpu_uuids=()))
 
-    host_config = creating.host_config
-    monkeypatch.setattr(creating, "host_config", without_devices)
+    host_config = daemon.host_config
+    monkeypatch.setattr(daemon, "host_config", without_devices)
     (tmp_path / "nvidia-smi").write_text(RECORDED)
     image = image_of(tmp_path, "RUN install /home/agent/nvidia-smi /usr/local/bin/nvidia-smi\n")
     gpus = next(one for one in check(connect(), image, gpu_uuids=wanted) if one.name == "gpus")

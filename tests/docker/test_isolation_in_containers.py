@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from engine.images import connect
-from engine.runs.logtail import last_lines
-from environment.capped_log import CUT_MARK
+from engine.runs.failures import last_lines
+from environment.container.run_log import CUT_MARK
 from environment.runner import protocol
 from state.lifecycle import FailureClass, Outcome
 from state.records import Run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -48,9 +48,3 @@ def harness(tmp_path: Path, prepared_data: Path, empty_state: Path) -> Iterator[
     made = Harness(places, tmp_path / "agents", empty_state)
     yield made
     made.close()
-
-
-@pytest.fixture
-def bubblewrap(require_program: Callable[[str, str], str]) -> str:
-    """Bubblewrap, without which a test can't be what it is named after."""
-    return require_program("bwrap", "bubblewrap")

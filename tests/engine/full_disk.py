@@ -9,7 +9,7 @@ from pathlib import Path
 from engine import control
 from engine.control.status import lock_path
 from engine.places import Places
-from environment.runner import processes
+from environment.runner import host
 from foundation import locks
 from state.lifecycle import Outcome, RunState
 from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually
@@ -50,7 +50,7 @@ def main() -> None:
             fill(log)  # what is left of its last block
         for run in others:
             go[run.id].touch()  # a name takes no block
-        eventually(lambda: not any(processes.of_attempt(harness.folder(run)) for run in others))
+        eventually(lambda: not any(host.of_attempt(harness.folder(run)) for run in others))
         assert not any(run.has_ended for run in harness.runs())
         assert locks.is_held(lock_path(harness.places))
         ballast.unlink()

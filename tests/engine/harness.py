@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from engine import control
 from engine.control.status import lock_path
 from engine.places import Places
-from environment.runner import processes, protocol
+from environment.runner import host, protocol
 from foundation import locks
 from state import database, events, runs
 from state.records import Attempt, Run
@@ -150,10 +150,10 @@ class Harness:
         engine = int(lock_path(self.places).read_text())
         workers = [
             child.pid
-            for child in processes.look().children.get(engine, ())
+            for child in host.process_tree().children.get(engine, ())
             if b"engine.workers.nursery" in Path(f"/proc/{child.pid}/cmdline").read_bytes()
         ]
-        processes.kill(workers)
+        host.kill(workers)
         return len(workers)
 
     def kill_shim(self, run: Run) -> None:
@@ -167,7 +167,7 @@ class Harness:
         for lock in self.places.state_dir.glob("runs/*/*/*/*/shim.lock"):
             _signal_holder(lock, signal.SIGKILL)
             until_released(lock)
-            processes.kill(processes.of_attempt(lock.parent))
+            host.kill(host.of_attempt(lock.parent))
 
 
 def kill_holder(lock: Path) -> None:

@@ -11,7 +11,7 @@ from engine.demo_data import generate
 from engine.places import Places
 from foundation.problems import UsageProblem
 from state import database, datasets, events
-from state.dataset_records import Dataset, DatasetState, StepState
+from state.records import Dataset, DatasetState, StepState
 from tests.engine.harness import COMPETITION, WAIT_FOR_GO, Harness, eventually
 
 OTHER = "nomad2018-predict-transparent-conductors"

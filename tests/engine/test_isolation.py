@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from environment.redaction import MARK
+from environment.container.redaction import MARK
 from environment.runner import protocol, secrets
 from foundation.problems import EnvironmentProblem
 from state import database, events

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from engine.places import Places
-from engine.runs.redaction import Redaction
+from engine.runs.scheduling import GpuPool
 from engine.settings import Settings
 from engine.supervisor.starting import Starter
-from environment.runner.gpus import GpuPool, RecordedReader
+from environment.container.redaction import TextRedactor
+from environment.runner.gpus import RecordedReader
 from state import database, datasets, runs
-from state.dataset_records import DatasetState
-from state.records import SweepSpec
+from state.records import DatasetState, SweepSpec
 from tests.clocks import HandClock
 from tests.engine.harness import COMPETITION
 from tests.engine.states import new_sweep
@@ -36,7 +36,7 @@ def cost_of_a_step(folder: Path, queued: int) -> tuple[float, int]:
         places,
         HandClock(),
         lambda _text, error: errors.append(error),
-        Redaction(),
+        TextRedactor(),
         GpuPool(RecordedReader(()), HandClock()),
         Settings(cpus=1000.0, memory_gb=1.0),
     )

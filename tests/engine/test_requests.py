@@ -20,9 +20,8 @@ from environment.runner import protocol
 from foundation.clock import SystemClock
 from state import database, datasets, events, experiments, requests, runs, sweeps, transitions
 from state.database import Database
-from state.dataset_records import DatasetState
 from state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from state.records import RequestState
+from state.records import DatasetState, RequestState
 from state.transitions import Exit, Failure
 from tests.engine.harness import COMPETITION
 

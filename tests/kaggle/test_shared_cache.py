@@ -11,7 +11,7 @@ import pytest
 
 from engine.places import Places
 from state import database, datasets
-from state.dataset_records import Dataset, DatasetState
+from state.records import Dataset, DatasetState
 from tests.conformance.trees import VECTORS, Vector, describe
 from tests.engine.harness import Harness, eventually
 from tests.kaggle.loopback import Fault, Loopback

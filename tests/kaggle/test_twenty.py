@@ -17,7 +17,7 @@ from engine.control.status import lock_path
 from engine.places import Places
 from foundation import locks
 from state import database, datasets
-from state.dataset_records import Dataset, DatasetState
+from state.records import Dataset, DatasetState
 from tests.conformance.trees import VECTORS, Vector, describe
 from tests.engine.harness import eventually
 from tests.kaggle.loopback import Fault, Loopback, cuts

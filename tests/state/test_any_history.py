@@ -12,15 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from state import database as state_database
 from state import events, runs, submissions, sweeps, transitions
 from state.database import Database
-from state.lifecycle import (
-    ENDED,
-    LIVE,
-    FailureClass,
-    ForbiddenTransition,
-    Outcome,
-    RunState,
-    allowed_after,
-)
+from state.lifecycle import ENDED, LIVE, FailureClass, ForbiddenTransition, Outcome, RunState, allowed_after
 from state.records import Grade
 from state.submissions import Snapshot
 from state.transitions import Exit, Failure

@@ -7,10 +7,9 @@ import pytest
 from foundation.problems import StateProblem, UsageProblem
 from state import datasets, experiments, runs, submissions, sweeps, transitions
 from state.database import Database
-from state.dataset_records import DatasetState, StepState
 from state.datasets import Progress
 from state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from state.records import Attempt, Grade, UsageSample
+from state.records import Attempt, DatasetState, Grade, StepState, UsageSample
 from state.samples import Samples
 from state.submissions import Snapshot
 from state.transitions import Exit, Failure

@@ -17,7 +17,7 @@ from console.sanitize import plain
 from console.tui.widgets.log_view import Asking, LogView
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.prompt import Prompt
-from environment.runlog import log_parts
+from environment.container.run_log import log_parts
 from foundation import files
 from foundation.problems import EnvironmentProblem
 

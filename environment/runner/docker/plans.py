@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from environment.runner import protocol
-from environment.runner.process import layout
+from environment.runner import layout, protocol
 from environment.runner.protocol import Order
 
 OUTPUT = "/run/mlebench"
@@ -118,7 +117,7 @@ def _grader(attempt: Path, order: Order, way_out: str) -> Plan:
     service = ["--port=5000", f"--competition={order.competition_id}", f"--prepared={_PREPARED}"]
     command = [
         "-m",
-        "environment.sidecar",
+        "environment.container.sidecar",
         f"--ready={SERVICE}/{READY}",
         *([f"--relay={SERVICE}/{PROXY_SOCKET}:{PROXY_PORT}"] if order.network == "models" else []),
         "--",
@@ -152,7 +151,7 @@ def _own_competition(order: Order) -> tuple[Bind, ...]:
 
 def _proxy(attempt: Path, order: Order, way_out: str) -> Plan:
     """The only way out of a `models` network: a socket in a folder, so that no wire leads past it."""
-    command = ["-m", "environment.proxy", f"--socket={SERVICE}/{PROXY_SOCKET}"]
+    command = ["-m", "environment.container.proxy", f"--socket={SERVICE}/{PROXY_SOCKET}"]
     return Plan(
         Role.PROXY,
         order.grader_image,

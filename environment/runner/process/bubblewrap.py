@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from environment.runner import protocol
-from environment.runner.process.layout import Layout, instructions, own_files
+from environment.runner.layout import Layout, instructions, own_files
 from environment.runner.protocol import Order
 
 _USER = "1000"
@@ -94,7 +94,7 @@ def wrap(command: list[str], attempt: Path, order: Order, layout: Layout) -> lis
         (tools / "instructions_obfuscated.txt", layout.instructions_obfuscated),
         (tools / "validate_submission.sh", layout.validate),
         (tools / "conda", layout.tools / "conda"),
-        (tools / "relay.py", layout.tools / "relay.py"),
+        (tools / "container" / "relay.py", layout.relay),
         (tools / "validate_submission.sh", layout.tools / "validate_submission.sh"),
         (attempt / protocol.GRADER, layout.socket.parent),
         *((attempt / protocol.GRADER / name, Path("/etc") / name) for name in ("passwd", "group", "hosts")),

@@ -23,13 +23,13 @@ from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 
-from environment.capped_log import CappedLog
-from environment.redaction import redact_files
-from environment.runner import protocol, secrets
-from environment.runner.process import bubblewrap, layout
-from environment.runner.processes import boot_id
+from environment.container.redaction import redact_files
+from environment.container.run_log import CappedLog
+from environment.container.warden import Warden
+from environment.runner import layout, protocol, secrets
+from environment.runner.host import boot_id
+from environment.runner.process import bubblewrap
 from environment.runner.protocol import AgentEnd, Order, Started
-from environment.warden import Warden
 from foundation import files
 from foundation.locks import FileLock
 from foundation.problems import DataProblem, EnvironmentProblem, Problem
@@ -150,7 +150,7 @@ class Shim:
         command = [
             f"{self._order.python_prefix}/bin/python",
             "-I",
-            str(here.tools / "relay.py"),
+            str(here.relay),
             f"--socket={_short(here.socket, self._attempt / protocol.SCRATCH / 'agent')}",
             f"--port={port}",
             "--",

@@ -18,9 +18,8 @@ from engine.workers import WorkerPool
 from foundation.clock import SystemClock
 from state import datasets
 from state.database import Database, open_for_writing
-from state.dataset_records import DatasetState, StepState
 from state.datasets import Progress
-from state.records import SweepSpec
+from state.records import DatasetState, StepState, SweepSpec
 from tests.engine.states import new_sweep
 
 SMALL, MIDDLE, LARGE, UNKNOWN = (

@@ -17,7 +17,7 @@ from foundation.clock import SystemClock
 from foundation.problems import EnvironmentProblem
 from state import datasets
 from state.database import Database, open_for_writing
-from state.dataset_records import Dataset, DatasetStep, StepState
+from state.records import Dataset, DatasetStep, StepState
 
 ONE, TWO, THREE = "leaf-classification", "spaceship-titanic", "spooky-author-identification"
 

@@ -9,15 +9,9 @@ import pytest
 
 from engine.runs.intake import Intake
 from engine.runs.launching import inbox_file
-from engine.runs.redaction import Redaction
-from environment.runner import protocol, reports
-from environment.runner.protocol import Exit, Handed
-from environment.runner.reports import (
-    AgentEnded,
-    AgentStarted,
-    Collected,
-    SubmissionTaken,
-)
+from environment.container.redaction import TextRedactor
+from environment.runner import protocol
+from environment.runner.protocol import AgentEnded, AgentStarted, Collected, Exit, Handed, SubmissionTaken
 from foundation import jsonlines
 from foundation.hardware import Hardware
 from state import database, runs, submissions, transitions
@@ -50,7 +44,7 @@ class World:
             self.state_dir,
             self.clock,
             lambda text, _error: self.logged.append(text),
-            Redaction(),
+            TextRedactor(),
         )
 
     def _launch(self, run: Run) -> Attempt:
@@ -67,9 +61,9 @@ class World:
     def run(self, number: int) -> Run:
         return runs.get(self.state, self.attempts[number].run_id)
 
-    def report(self, number: int, *told: reports.RunReport) -> None:
+    def report(self, number: int, *told: protocol.RunReport) -> None:
         path = self.folder(number) / protocol.EVENTS
-        jsonlines.append(path, [reports.to_line(report) for report in told])
+        jsonlines.append(path, [protocol.to_line(report) for report in told])
 
 
 @pytest.fixture
@@ -160,7 +154,7 @@ def test_usage_is_taken_in_once(world: World) -> None:
 
 
 def test_a_secret_that_an_agent_prints_is_not_in_the_evidence(world: World) -> None:
-    redaction = Redaction()
+    redaction = TextRedactor()
     redaction.learn(["KEY", "SHORT", "MISSING"], {"KEY": "sk-123456", "SHORT": "a"})
     assert redaction.clean("a key sk-123456!") == "a key [secret]!"
 

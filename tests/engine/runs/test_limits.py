@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.runs.classify import Graded, classify
+from engine.runs.failures import Graded, classify
 from environment.runner import protocol
-from environment.runner.limits import LimitWatch
 from environment.runner.protocol import Exit
-from environment.runner.usage import Measured
+from environment.runner.usage import LimitWatch, Measured
 from state.lifecycle import FailureClass
 from state.transitions import Failure
-from tests.engine.runs.orders import order_with
+from tests.environment.runner.orders import order_with
 
 
 def watch(folder: Path, *, idle: float | None = None, disk: int | None = None) -> LimitWatch:

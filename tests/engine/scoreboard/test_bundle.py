@@ -11,12 +11,7 @@ import pytest
 
 from competitions.registry import splits
 from engine.scoreboard import COLUMNS, Evidence, disclose, find_evidence, row_of
-from engine.scoreboard.export import (
-    MANIFEST,
-    RUNS,
-    verify_bundle,
-    write_bundle,
-)
+from engine.scoreboard.export import MANIFEST, RUNS, verify_bundle, write_bundle
 from engine.scoreboard.own_runs import disclosed, files_of, provenance_of
 from engine.scoreboard.reports import find_source
 from foundation.hardware import Hardware
@@ -24,8 +19,8 @@ from foundation.problems import DataProblem, UsageProblem
 from state import database as state_database
 from state import datasets, runs
 from state.database import Database
-from state.dataset_records import DatasetState
 from state.lifecycle import FailureClass, Outcome
+from state.records import DatasetState
 from tests.engine.scoreboard.independent import read_row
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, sweep
 

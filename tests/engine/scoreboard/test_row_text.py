@@ -8,15 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.scoreboard import (
-    Disclosure,
-    Evidence,
-    Row,
-    RowFormat,
-    disclose,
-    row_of,
-    row_text,
-)
+from engine.scoreboard import Disclosure, Evidence, Row, RowFormat, disclose, row_of, row_text
 from tests.engine.scoreboard.making import LEAF, SPOOKY, evidence
 
 HOSTILE = "a|b\n<img>\x1b]0;x\x07\u202e%_&"

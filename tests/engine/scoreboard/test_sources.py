@@ -10,12 +10,7 @@ import pytest
 
 from engine.rungroups import MAPPING_NAME, write_mapping
 from engine.scoreboard import Measure, imported_rows, row_of
-from engine.scoreboard.aggregation import (
-    by_category,
-    by_competition,
-    by_split,
-    measures_on,
-)
+from engine.scoreboard.aggregation import by_category, by_competition, by_split, measures_on
 from engine.scoreboard.reports import (
     About,
     find_source,

@@ -11,7 +11,7 @@ import pytest
 
 from engine.grading.report import Report
 from engine.workers import Ended, GradeTask, Limits, PrepareTask, Progressed, Task, WorkerPool
-from environment.runner import processes
+from environment.runner import host
 from tests.engine.harness import COMPETITION, eventually
 
 
@@ -82,7 +82,7 @@ def test_a_task_has_its_memory_bounded_and_a_killed_one_dies_alone(
     doomed = pool.start(large, Limits(60, 7 << 30))
 
     def child() -> int:
-        tree = processes.look()
+        tree = host.process_tree()
         (nursery,) = tree.children[os.getpid()]
         return next((found.pid for found in tree.children.get(nursery.pid, ())), 0)
 
@@ -118,7 +118,7 @@ def test_after_a_kill_of_all_workers_the_next_task_has_new_ones(
 ) -> None:
     news(pool, [(grade(prepared_data), Limits())])
     numbers = [pool.start(grade(prepared_data), Limits()) for _ in range(3)]
-    processes.kill([child.pid for child in processes.look().children.get(os.getpid(), ())])
+    host.kill([child.pid for child in host.process_tree().children.get(os.getpid(), ())])
     ends, _ = wait_for(pool, numbers)
     assert all(ended.value is not None or ended.blameless for ended in ends)
     assert any(ended.blameless for ended in ends)
@@ -128,7 +128,7 @@ def test_after_a_kill_of_all_workers_the_next_task_has_new_ones(
 
 def test_workers_do_not_outlive_their_engine(pool: WorkerPool, prepared_data: Path) -> None:
     news(pool, [(grade(prepared_data), Limits())])
-    (nursery,) = [child.pid for child in processes.look().children.get(os.getpid(), ())]
+    (nursery,) = [child.pid for child in host.process_tree().children.get(os.getpid(), ())]
     os.kill(nursery, signal.SIGSTOP)
     pool.start(grade(prepared_data), Limits())
     pool.close()

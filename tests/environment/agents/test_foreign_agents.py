@@ -17,13 +17,7 @@ from typing import Any
 import pytest
 
 import environment
-from engine.agents import (
-    find_agents,
-    get_agent,
-    prepare_launch,
-    required_secrets,
-    wants_obfuscated,
-)
+from engine.agents import find_agents, get_agent, prepare_launch, required_secrets, wants_obfuscated
 from engine.places import own_agents_folder
 from tests.environment.agents import stand_ins
 

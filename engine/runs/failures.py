@@ -1,0 +1,186 @@
+"""What an attempt's end means, from its facts and its last lines alone; a pure function."""
+
+from __future__ import annotations
+
+import re
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from environment.container.run_log import log_parts
+from environment.runner.protocol import Exit
+from foundation import files
+from state.lifecycle import FailureClass
+from state.transitions import Failure
+
+_SHELL_SIGNALLED = 128
+_EVIDENCE_LINES = 5
+_EVIDENCE_CHARACTERS = 400
+
+
+@dataclass(frozen=True)
+class Graded:
+    """There is a final submission: its grade is the run's outcome."""
+
+
+@dataclass(frozen=True)
+class NoSubmission:
+    """The agent ended well and left nothing."""
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """An operator ended it."""
+
+
+Verdict = Graded | NoSubmission | Stopped | Failure
+
+
+@dataclass(frozen=True)
+class _Sign:
+    pattern: re.Pattern[str]
+    meaning: str
+
+
+def _signs(*pairs: tuple[str, str]) -> tuple[_Sign, ...]:
+    return tuple(_Sign(re.compile(pattern, re.IGNORECASE), meaning) for pattern, meaning in pairs)
+
+
+_INFRASTRUCTURE = _signs(
+    (r"^bwrap: ", "the sandbox could not be made"),
+    (
+        r"NVML: Unknown Error|Failed to initialize NVML|NVML.*Driver/library version mismatch",
+        "the GPU was lost",
+    ),
+    (
+        r"CUDA error: (an illegal memory access|unspecified launch failure|unknown error|device.*unavailable)"
+        r"|CUDA error: all CUDA-capable devices are busy|no CUDA-capable device is detected"
+        r"|CUDA driver initialization failed|uncorrectable ECC error",
+        "the GPU failed",
+    ),
+    # Shared memory has no disk below it: how much of it there is was the operator's choice, how it is used the agent's.
+    (
+        r"^(?!.*(?:/dev/shm|</torch_|[Ss]hared memory)).*(?:No space left on device|Disk quota exceeded)",
+        "the disk is full",
+    ),
+    (r"Input/output error|Read-only file system.*(?:/home/(?:submission|logs|code))", "the disk failed"),
+    (
+        r"Temporary failure in name resolution|Name or service not known|Could not resolve host"
+        r"|Connection reset by peer|Network is unreachable|No route to host",
+        "the network failed",
+    ),
+    (
+        r"insufficient_quota|exceeded your current quota|credit balance is too low|billing_hard_limit_reached",
+        "the model API's quota is used up",
+    ),
+    (
+        r"invalid_api_key|Incorrect API key|authentication_error|AuthenticationError|Error code: 401",
+        "the model API refused the key",
+    ),
+    (
+        r"Error code: 529|overloaded_error|Error code: 503|Service Unavailable",
+        "the model API was not available",
+    ),
+)
+_MEMORY = _signs(
+    (
+        r"MemoryError|std::bad_alloc|Cannot allocate memory|OutOfMemoryError|CUDA out of memory",
+        "out of memory",
+    ),
+    (
+        r"(?:/dev/shm|</torch_).*No space left on device|insufficient shared memory",
+        "shared memory is full (shm_size)",
+    ),
+)
+
+
+def classify(ended: Exit, last_lines: str) -> Verdict:
+    """Tell what an attempt's end means.
+
+    Infrastructure is told from its signs only where the agent did not end well: one that met a full
+    disk and coped is judged by its submission. A submission is graded however its agent ended.
+    """
+    if ended.reason == "stopped":
+        return Stopped()
+    if ended.reason == "lost":
+        return Failure(FailureClass.INFRASTRUCTURE, f"sandbox lost: {ended.problem}", _tail(last_lines))
+    if ended.reason == "exited" and not _ended_well(ended):
+        sign = _find(_INFRASTRUCTURE, last_lines)
+        if sign is not None:
+            return Failure(FailureClass.INFRASTRUCTURE, *sign)
+    if ended.submission_sequence is not None:
+        return Graded()
+    return _without_submission(ended, last_lines)
+
+
+def _without_submission(ended: Exit, last_lines: str) -> Verdict:
+    if ended.reason == "deadline":
+        return Failure(FailureClass.TIMEOUT, "its time was up before it had a submission", _tail(last_lines))
+    if ended.reason == "idle":
+        return Failure(FailureClass.TIMEOUT, f"ended for being idle: {ended.problem}", _tail(last_lines))
+    if ended.reason == "disk":
+        return Failure(FailureClass.DISK, f"ended for its disk use: {ended.problem}", _tail(last_lines))
+    if _ended_well(ended):
+        return NoSubmission()
+    how = _how(ended)
+    sign = _find(_MEMORY, last_lines)
+    if sign is not None:
+        return Failure(FailureClass.MEMORY, f"{sign[0]} ({how})", sign[1])
+    if ended.oom_kills > 0 and _signal(ended) == signal.SIGKILL:
+        evidence = f"the kernel killed {ended.oom_kills} processes for memory on this host"
+        return Failure(FailureClass.MEMORY, f"out of memory ({how})", evidence)
+    if _signal(ended) == signal.SIGKILL:
+        return Failure(FailureClass.UNKNOWN, f"killed by nobody that we know of ({how})", _tail(last_lines))
+    return Failure(FailureClass.CRASH, f"the agent ended with {how}", _tail(last_lines))
+
+
+def _ended_well(ended: Exit) -> bool:
+    return ended.exit_code == 0
+
+
+def _signal(ended: Exit) -> int | None:
+    """The signal that ended the agent, also as its shell tells it."""
+    if ended.signal is not None:
+        return ended.signal
+    code = ended.exit_code or 0
+    return code - _SHELL_SIGNALLED if _SHELL_SIGNALLED < code < _SHELL_SIGNALLED + signal.NSIG else None
+
+
+def _how(ended: Exit) -> str:
+    number = _signal(ended)
+    if number is None:
+        return f"exit code {ended.exit_code}"
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _find(signs: tuple[_Sign, ...], text: str) -> tuple[str, str] | None:
+    """The meaning of the sign that stands last in the text, with its line."""
+    for line in reversed(text.splitlines()):
+        for sign in signs:
+            if sign.pattern.search(line):
+                return sign.meaning, line.strip()[:_EVIDENCE_CHARACTERS]
+    return None
+
+
+def _tail(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return "\n".join(lines[-_EVIDENCE_LINES:])[-_EVIDENCE_CHARACTERS:]
+
+
+_BYTES = 64 << 10
+_LINES = 200
+
+
+def last_lines(log: Path) -> str:
+    """Read at most the last 200 lines of the last 64 KiB; empty when there is no log."""
+    parts = log_parts(log)
+    if not parts:
+        return ""
+    with files.reading_untrusted(parts[-1].path) as stream:
+        stream.seek(max(0, parts[-1].length - _BYTES))
+        content = stream.read(_BYTES)
+    text = content.decode("utf-8", "replace").replace("\r", "\n")
+    return "\n".join(text.split("\n")[-_LINES:])

@@ -1,0 +1,1 @@
+"""What runs inside containers and sandboxes, with the standard library alone."""

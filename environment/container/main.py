@@ -1,0 +1,213 @@
+"""The main process of an agent's container: gives the agent a user without rights, and is its warden.
+
+It is root, so that the agent can neither signal nor deceive it, but has no right except to change users
+and to signal (SETUID, SETGID, SETPCAP, KILL). Standard library only; it lies in the image as `__main__.py`
+of a folder, beside the modules that it imports.
+
+    python -I /opt/mlebench/main --user USER --folder DIR --deadline S --grace S
+        [--log-limit BYTES] [--launch FILE] [--privileged] -- COMMAND...
+
+DIR is a mount that only root may enter. It gets `claim` (whoever makes it runs the agent; a second start of
+the container ends with code 75), `run.log` and its segments, `started.json`, and at the end `warden.json`.
+FILE holds the variables that must not show in the container's configuration, and the values that are secret
+and so are kept out of the log; it is emptied.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import errno
+import json
+import os
+import pwd
+import resource
+import stat
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from environment.container.redaction import redact_files
+from environment.container.run_log import CappedLog
+from environment.container.warden import EXIT_LOCKED, EXIT_NOT_EXECUTABLE, Ending, Warden, put_json
+
+CLAIM = "claim"
+LOG = "run.log"
+STARTED = "started.json"
+ENDING = "warden.json"
+_UNSTARTED = "unstarted"
+_OWN_FOLDERS = ("SUBMISSION_DIR", "LOGS_DIR", "CODE_DIR")
+_HANDED_ON = ("LOGS_DIR", "CODE_DIR")
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Run the command of the command line once and for all."""
+    folder: Path = asked.folder
+    try:
+        os.close(os.open(folder / CLAIM, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+    except FileExistsError:
+        sys.stderr.write(f"container: {folder / CLAIM} is there: the agent has run before\n")
+        return EXIT_LOCKED
+    try:
+        user = pwd.getpwnam(asked.user)
+        variables, secrets = _take_launch(asked.launch) if asked.launch else ({}, ())
+        os.environ.update({"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name, **variables})
+        home = Path(os.environ.get("AGENT_DIR", "/home/agent"))
+        _open_to_all(home)
+        os.chdir(home)
+        become = becoming(user.pw_uid, user.pw_gid, keep_privileges=asked.privileged)
+        log = CappedLog(folder / LOG, asked.log_limit, hide=secrets)
+        warden = Warden(asked.command, deadline=asked.deadline, grace=asked.grace, log=log, prepare=become)
+        kills_before = _oom_kills()
+        warden.start()
+    except (OSError, KeyError, ValueError) as error:
+        now = time.time()
+        put_json(folder / ENDING, _ending(Ending("exited", None, None, now, now, 0.0), reason=_UNSTARTED,
+             problem=f"the agent can't be started: {error}"))  # fmt: skip
+        return EXIT_NOT_EXECUTABLE
+    put_json(folder / STARTED, _started(privileged=asked.privileged))
+    ending = warden.watch()
+    log.close()
+    _as_user(become, lambda: _tidy(secrets))
+    put_json(folder / ENDING, _ending(ending, oom_kills=_oom_kills() - kills_before))
+    return ending.shell_code()
+
+
+def _take_launch(path: Path) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    launch = json.loads(path.read_text(encoding="utf-8"))
+    os.truncate(path, 0)
+    return dict(launch["variables"]), tuple(launch["secrets"])
+
+
+def _started(*, privileged: bool) -> dict[str, Any]:
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    return {
+        "pid": os.getpid(),
+        "at": time.time(),
+        "monotonic": time.monotonic(),
+        "boot_id": boot.read_text().strip() if boot.exists() else "",
+        "isolated": not privileged,
+    }
+
+
+def _ending(ending: Ending, **more: Any) -> dict[str, Any]:
+    return asdict(ending) | more
+
+
+def _open_to_all(folder: Path) -> None:
+    """Let the agent write where its image was built by root, as agents expect; links are left alone."""
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent), *(Path(parent, name) for name in names)):
+            found = path.lstat()
+            wanted = found.st_mode | 0o666 | (0o111 if found.st_mode & 0o111 else 0)
+            own = found.st_uid == os.getuid() and not stat.S_ISLNK(found.st_mode)
+            if own and wanted != found.st_mode:
+                path.chmod(stat.S_IMODE(wanted))
+
+
+def _tidy(secrets: Sequence[str]) -> None:
+    """Prepare what the agent made for being gathered and handed on."""
+    _leave_readable()
+    for name in _HANDED_ON:
+        for failure in redact_files(Path(os.environ.get(name, "/nowhere")), secrets):
+            sys.stderr.write(f"container: {failure}\n")
+
+
+def _leave_readable() -> None:
+    """Let whoever owns the host's side read and remove what the agent made, whatever its modes were."""
+    for name in _OWN_FOLDERS:
+        for parent, folders, names in os.walk(os.environ.get(name, "")):
+            for path in (Path(parent, name) for name in (*folders, *names)):
+                # What belongs to somebody else is not ours to open.
+                with suppress(PermissionError):
+                    mode = path.lstat().st_mode
+                    if stat.S_ISDIR(mode):
+                        path.chmod(0o777)
+                    elif stat.S_ISREG(mode):
+                        path.chmod(stat.S_IMODE(mode) | 0o666)
+
+
+def _as_user(become: Callable[[], None], do: Callable[[], None]) -> None:
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            become()
+            do()
+            code = 0
+        finally:
+            os._exit(code)
+    os.waitpid(child, 0)
+
+
+def _oom_kills() -> int:
+    """How many processes of this container the kernel has killed for memory."""
+    for path in (_CGROUP / "memory.events", _CGROUP / "memory" / "memory.oom_control"):
+        if path.exists():
+            for line in path.read_text().splitlines():
+                name, _, value = line.partition(" ")
+                if name == "oom_kill":
+                    return int(value)
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Be the container's main process."""
+    parser = argparse.ArgumentParser(prog="container", description="Run an agent without rights.")
+    parser.add_argument("--user", default="nonroot", help="name of the agent's user")
+    parser.add_argument("--folder", type=Path, required=True, help="where log and endings go")
+    parser.add_argument("--deadline", type=float, required=True, help="seconds until SIGTERM")
+    parser.add_argument("--grace", type=float, required=True, help="seconds from SIGTERM to SIGKILL")
+    parser.add_argument("--log-limit", type=int, default=1 << 30, help="bytes of output to keep")
+    parser.add_argument("--launch", type=Path, help="file with variables and secrets, emptied when read")
+    parser.add_argument("--privileged", action="store_true", help="leave the agent a way to all rights")
+    parser.add_argument("command", nargs="+", metavar="COMMAND", help="after --")
+    return run(parser.parse_args(argv))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+
+
+_PR_CAPBSET_DROP = 24
+_PR_SET_NO_NEW_PRIVS = 38
+_PR_CAP_AMBIENT = 47
+_PR_CAP_AMBIENT_CLEAR_ALL = 4
+_LIBC = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: the child only calls it
+
+
+def becoming(user: int, group: int, *, keep_privileges: bool = False) -> Callable[[], None]:
+    """What a child has to call to become a user that can never become another one.
+
+    Args:
+        user: its id.
+        group: id of its only group.
+        keep_privileges: leave the way back open, for a container that was made privileged on purpose.
+    """
+
+    def become() -> None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.setgroups([])
+        if not keep_privileges:
+            _drop_capabilities()
+        os.setgid(group)
+        os.setuid(user)
+
+    return become
+
+
+def _drop_capabilities() -> None:
+    """Empty the bounding set, so that not even a program with file capabilities gets any."""
+    number = 0
+    while _LIBC.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) == 0:
+        number += 1
+    if ctypes.get_errno() != errno.EINVAL:  # anything but "there is no such capability" is a refusal
+        raise OSError(ctypes.get_errno(), "the capabilities can't be dropped")
+    for option, value in ((_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL), (_PR_SET_NO_NEW_PRIVS, 1)):
+        if _LIBC.prctl(option, value, 0, 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), "the capabilities can't be dropped")

@@ -1,0 +1,186 @@
+"""A forward proxy that leads to the hosts of a list and nowhere else: CONNECT, and plain HTTP by full address.
+
+    python -m environment.container.proxy --socket PATH --allow HOST[:PORT]...
+
+Standard library only. It answers one request a connection, looks at nothing inside of a tunnel, and prints
+one line for each request: where to, and whether it was let through. HOST may be `*.example.org`; without a
+PORT it is open on 443 and 80.
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from environment.container.relay import carry, shut
+
+MAX_CONNECTIONS = 128
+_USUAL_PORTS = (443, 80)
+_HEAD_LIMIT = 64 << 10
+_CONNECT_SECONDS = 30
+_HEAD_SECONDS = 60
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A host, or all below a domain, on one port or on the usual ones."""
+
+    host: str
+    port: int | None
+
+    def allows(self, host: str, port: int) -> bool:
+        """Whether this rule lets a connection through."""
+        if port not in ((self.port,) if self.port else _USUAL_PORTS):
+            return False
+        if self.host.startswith("*."):
+            return host.endswith(self.host[1:])
+        return host == self.host
+
+
+def parse_rule(text: str) -> Rule:
+    """Read HOST or HOST:PORT.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    host, _, port = text.strip().lower().rstrip(".").partition(":")
+    if not host or "/" in host or (port and not port.isdigit()):
+        raise ValueError(f"'{text}' is not HOST or HOST:PORT")
+    return Rule(host, int(port) if port else None)
+
+
+@dataclass(frozen=True)
+class _Request:
+    host: str
+    port: int
+    is_tunnel: bool
+    head: bytes
+
+
+class Proxy:
+    """Serves connections, each on its own thread."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = tuple(rules)
+        self._free = threading.Semaphore(MAX_CONNECTIONS)
+
+    def serve(self, door: socket.socket) -> None:
+        """Serve for ever; beyond the limit connections wait at the door."""
+        while True:
+            self._free.acquire()
+            client, _ = door.accept()
+            threading.Thread(target=self._answer, args=(client,), daemon=True).start()
+
+    def _answer(self, client: socket.socket) -> None:
+        with client:
+            try:
+                self._lead(client)
+            except OSError as error:
+                sys.stdout.write(f"broken: {error}\n")
+            finally:
+                self._free.release()
+        sys.stdout.flush()
+
+    def _lead(self, client: socket.socket) -> None:
+        client.settimeout(_HEAD_SECONDS)
+        head, rest = _read_head(client)
+        request = _parse(head)
+        if request is None:
+            _refuse(client, "400 Bad Request", "This is no request to a proxy.")
+            return
+        where = f"{request.host}:{request.port}"
+        if not any(rule.allows(request.host, request.port) for rule in self._rules):
+            sys.stdout.write(f"refused {where}\n")
+            _refuse(client, "403 Forbidden", f"{request.host} is not among the hosts that may be reached.")
+            return
+        try:
+            server = socket.create_connection((request.host, request.port), _CONNECT_SECONDS)
+        except OSError as error:
+            sys.stdout.write(f"unreachable {where}: {error}\n")
+            _refuse(client, "502 Bad Gateway", f"{request.host} can't be reached.")
+            return
+        sys.stdout.write(f"allowed {where}\n")
+        with server:
+            for end in (client, server):
+                end.settimeout(None)
+            if request.is_tunnel:
+                client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            else:
+                server.sendall(request.head)
+            server.sendall(rest)
+            forth = threading.Thread(target=carry, args=(client, server), daemon=True)
+            forth.start()
+            carry(server, client)
+            shut(client, socket.SHUT_RDWR)
+            forth.join()
+
+
+def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
+    data = b""
+    while b"\r\n\r\n" not in data and len(data) <= _HEAD_LIMIT:
+        more = client.recv(_CHUNK)
+        if not more:
+            break
+        data += more
+    head, _, rest = data.partition(b"\r\n\r\n")
+    return head, rest
+
+
+def _parse(head: bytes) -> _Request | None:
+    """Understand a request's head; a plain one is rewritten for the server that it goes to."""
+    first, _, headers = head.decode("latin-1").partition("\r\n")
+    parts = first.split(" ")
+    if len(parts) != 3:
+        return None
+    method, target, version = parts
+    try:
+        address = urlsplit(f"//{target}" if method == "CONNECT" else target)
+        host, port = (address.hostname or "").rstrip("."), address.port
+    except ValueError:
+        return None
+    if method == "CONNECT":
+        return _Request(host, port or 443, True, b"") if host else None
+    if address.scheme != "http" or not host:
+        return None
+    path = (address.path or "/") + (f"?{address.query}" if address.query else "")
+    # One request a connection: a second one might be meant for another host, and nobody would look.
+    kept = [
+        line
+        for line in headers.split("\r\n")
+        if not line.lower().startswith(("connection:", "proxy-", "host:", "keep-alive:"))
+    ]
+    lines = [f"{method} {path} {version}", f"Host: {address.netloc}", *kept, "Connection: close"]
+    return _Request(
+        host, port or 80, False, "\r\n".join(line for line in lines if line).encode("latin-1") + b"\r\n\r\n"
+    )
+
+
+def _refuse(client: socket.socket, status: str, text: str) -> None:
+    body = f"{text}\n".encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    client.sendall(head.encode() + body)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until killed."""
+    parser = argparse.ArgumentParser(prog="proxy", description="Lead to some hosts and nowhere else.")
+    parser.add_argument("--socket", type=Path, required=True, help="Unix socket to listen on")
+    parser.add_argument("--allow", type=parse_rule, action="append", default=[], metavar="HOST[:PORT]")
+    asked = parser.parse_args(argv)
+    asked.socket.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+        door.bind(str(asked.socket))
+        door.listen(MAX_CONNECTIONS)
+        Proxy(asked.allow).serve(door)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

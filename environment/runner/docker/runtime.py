@@ -1,0 +1,442 @@
+"""The daemon as the runner sees it: one look at all containers of a state directory serves every attempt."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from environment.runner import protocol, secrets
+from environment.runner.docker import daemon
+from environment.runner.docker.daemon import connect
+from environment.runner.docker.plans import READY, Plan, Role, plans
+from environment.runner.protocol import AgentEnd, Order
+from environment.runner.runtime import Sight, Unreachable
+from foundation import files
+from foundation.problems import EnvironmentProblem
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+LABEL_STATE = "mlebench.state"
+LABEL_ATTEMPT = "mlebench.attempt"
+LABEL_ROLE = "mlebench.role"
+LABEL_KEPT = "mlebench.kept"
+_LOOK_SECONDS = 0.5
+_AT_ONCE = 4
+
+
+@dataclass(frozen=True)
+class Container:
+    """A container as the daemon lists it: `state` is created, running, exited, dead or the like."""
+
+    id: str
+    attempt_id: int
+    role: Role
+    state: str
+    image: str
+    kept: bool
+
+
+class DockerHost:
+    """Owns the containers of one state directory."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self.state_dir = state_dir
+        self._client: APIClient | None = None
+        self._seen: dict[tuple[int, Role], Container] = {}
+        self._seen_at: float | None = None
+        self._starters = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="docker")
+        self._way_out_in_use = threading.Lock()
+
+    @property
+    def starters(self) -> ThreadPoolExecutor:
+        """Threads for what takes the daemon seconds: the other attempts are looked after meanwhile."""
+        return self._starters
+
+    def sandbox(self, attempt: Path, order: Order) -> DockerSandbox:
+        """One attempt's containers."""
+        return DockerSandbox(self, attempt, order)
+
+    def name_of(self, attempt_id: int, role: Role) -> str:
+        """The name that a container has, whoever makes it: the daemon gives it only once."""
+        return f"{self._prefix}-{attempt_id}-{role}"
+
+    @property
+    def way_out(self) -> str:
+        """The name of this state directory's one network with a way out."""
+        return f"{self._prefix}-open"
+
+    @property
+    def _prefix(self) -> str:
+        return f"mlebench-{hashlib.sha256(str(self.state_dir).encode()).hexdigest()[:10]}"
+
+    @contextmanager
+    def joining_the_way_out(self) -> Iterator[None]:
+        """Keep the network while a container that has been made for it is not on it yet."""
+        with self._way_out_in_use:
+            yield
+
+    def close_the_way_out(self) -> None:
+        """Remove the network unless somebody is on it; the next who needs it makes it again.
+
+        Raises:
+            Unreachable: the daemon does not answer.
+        """
+        # Not waited for: whoever joins it now will close it later.
+        if self._way_out_in_use.acquire(blocking=False):
+            try:
+                with self.asking("the network can't be removed") as client:
+                    daemon.remove_way_out(client, self.way_out)
+            finally:
+                self._way_out_in_use.release()
+
+    def find(self, attempt_id: int, role: Role) -> Container | None:
+        """One container, as of less than a second ago.
+
+        Raises:
+            Unreachable: the daemon does not answer.
+        """
+        now = time.monotonic()
+        if self._seen_at is None or now - self._seen_at > _LOOK_SECONDS:
+            self._seen = {(one.attempt_id, one.role): one for one in self._all()}
+            self._seen_at = now
+        return self._seen.get((attempt_id, role))
+
+    def forget(self) -> None:
+        """Look again at the next question: something has been changed."""
+        self._seen_at = None
+
+    def client(self) -> APIClient:
+        """The way to the daemon.
+
+        Raises:
+            Unreachable: it does not answer.
+        """
+        if self._client is None:
+            try:
+                self._client = connect()
+            except EnvironmentProblem as problem:
+                raise Unreachable(problem.what, problem.why, problem.next_step) from problem
+        return self._client
+
+    @contextmanager
+    def asking(self, doing: str) -> Iterator[APIClient]:
+        """Use the daemon.
+
+        Raises:
+            Unreachable: it does not answer, or not now.
+            docker.errors.APIError: it refuses.
+        """
+        from docker.errors import APIError, DockerException
+        from requests.exceptions import RequestException
+
+        try:
+            yield self.client()
+        except APIError as error:
+            if error.is_client_error():
+                raise
+            raise Unreachable(doing, " ".join(str(error.explanation or error).split())) from error
+        except (RequestException, DockerException) as error:
+            self._client = None
+            raise Unreachable(doing, f"the daemon does not answer ({type(error).__name__})") from error
+
+    def remove(self, container_id: str, *, if_possible: bool = False) -> None:
+        """Remove a container with its anonymous volumes, running or not; again is harmless.
+
+        Args:
+            container_id: which.
+            if_possible: leave it where the daemon says that another one, which is kept, needs it.
+
+        Raises:
+            Unreachable: the daemon does not answer.
+        """
+        from docker.errors import APIError, NotFound
+
+        self.forget()
+        with self.asking("a container can't be removed") as client:
+            try:
+                client.remove_container(container_id, force=True, v=True)
+            except NotFound:
+                return
+            except APIError as error:
+                if if_possible:
+                    return
+                # Somebody else (a runner before us) is at it: whether it is gone, the next look tells.
+                raise Unreachable("a container can't be removed", str(error.explanation)) from error
+
+    def _all(self) -> list[Container]:
+        with self.asking("the containers can't be listed") as client:
+            found: list[dict[str, Any]] = client.containers(
+                all=True, filters={"label": f"{LABEL_STATE}={self.state_dir}"}
+            )
+        return [
+            Container(
+                one["Id"],
+                int(one["Labels"][LABEL_ATTEMPT]),
+                Role(one["Labels"][LABEL_ROLE]),
+                one["State"],
+                one["ImageID"],
+                LABEL_KEPT in one["Labels"],
+            )
+            for one in found
+        ]
+
+
+START_TRIES = 3
+_TOLD_TO_STOP = "stop.told"
+_READY_SECONDS = 120.0
+_READY_LOOK_SECONDS = 0.05
+_KILLED = 137
+_SIGKILL = 9
+
+
+class DockerSandbox:
+    """An agent's container with its grader and perhaps its proxy."""
+
+    def __init__(self, host: DockerHost, attempt: Path, order: Order) -> None:
+        self._host = host
+        self._attempt = attempt
+        self._order = order
+        self._starting: Future[None] | None = None
+        self._refusals = 0
+
+    def look(self) -> Sight:
+        """See where the agent is.
+
+        Raises:
+            Unreachable: the daemon does not answer.
+        """
+        if self._starting is not None and not self._starting.done():
+            return Sight.COMING
+        agent = self._agent()
+        if agent is not None and agent.state in ("running", "paused", "restarting"):
+            return Sight.ALIVE
+        if (self._attempt / protocol.CLAIM).exists() or (agent is not None and agent.state != "created"):
+            return Sight.GONE
+        return Sight.ABSENT
+
+    def begin(self) -> str:
+        """Start the containers on another thread; what goes wrong there is told at the next call.
+
+        Raises:
+            Unreachable: not now; to be tried again.
+        """
+        if self._starting is not None and (error := self._starting.exception()) is not None:
+            self._starting = None
+            if isinstance(error, Unreachable):
+                raise error
+            self._refusals += 1
+            text = " ".join(str(error).split())
+            if self._refusals == START_TRIES:
+                return text
+            raise Unreachable(f"try {self._refusals} of {START_TRIES} to start the containers failed", text)
+        if not (self._attempt / protocol.OUTPUT).is_dir():
+            return "its directory is damaged"
+        self._starting = self._host.starters.submit(self._start)
+        return ""
+
+    def stop(self) -> None:
+        """Let the container's main process end the agent: told once, for told again it would skip the grace."""
+        told = self._attempt / _TOLD_TO_STOP
+        if not told.exists():
+            self._signal(self._agent(), "SIGTERM")
+            told.touch()
+
+    def kill(self) -> None:
+        """Kill the container."""
+        self._signal(self._agent(), "SIGKILL")
+
+    def ending(self) -> AgentEnd | None:
+        """What the main process has told; else what the daemon knows, kept before the container is removed."""
+        told = protocol.read_if_there(self._attempt / protocol.ENDING, AgentEnd)
+        asked = protocol.was_asked_to_end(self._attempt)
+        if told is not None and (told.reason != "stopped" or asked):
+            return told
+        if told is not None:
+            return replace(told, reason="lost", problem="its container was stopped from outside")
+        seen = self._inspect()
+        if seen is None or (asked and not seen["State"]["OOMKilled"]):
+            return None
+        found = self._as_the_daemon_saw_it(seen["State"])
+        protocol.write(self._attempt / protocol.ENDING, found)
+        return found
+
+    def _as_the_daemon_saw_it(self, state: dict[str, Any]) -> AgentEnd:
+        now = time.time()
+        if not (self._attempt / protocol.CLAIM).exists():
+            why = " ".join(str(state["Error"]).split()) or f"its main process ended with {state['ExitCode']}"
+            return AgentEnd("unstarted", None, None, now, now, problem=f"its container did not start: {why}")
+        if state["OOMKilled"]:
+            return AgentEnd("exited", None, _SIGKILL, now, now, oom_kills=1)
+        how = "killed" if state["ExitCode"] == _KILLED else f"ended with {state['ExitCode']}"
+        return AgentEnd("lost", None, None, now, now, problem=f"its container was {how} from outside")
+
+    def clear(self) -> bool:
+        """Containers leave nothing running, but those beside the agent's run on: end them."""
+        for beside in self._beside():
+            if beside.state == "running":
+                self._signal(beside, "SIGKILL")
+        return True
+
+    def remove(self) -> None:
+        """Remove the containers, the folder that they shared, and the network after the last run."""
+        agent = self._agent()
+        is_kept = agent is not None and agent.kept
+        if agent is not None and not is_kept:
+            # First, because to Podman it depends on the one whose network it shares.
+            self._keep_output(agent)
+            self._host.remove(agent.id)
+        for beside in self._beside():
+            self._host.remove(beside.id, if_possible=is_kept)
+        if (self._attempt / protocol.GRADER).exists():
+            shutil.rmtree(self._attempt / protocol.GRADER)
+        if self._order.network != "none":
+            self._host.close_the_way_out()
+
+    def image(self) -> str:
+        """The digest of the agent's image."""
+        agent = self._agent()
+        return agent.image if agent is not None else ""
+
+    def bytes_elsewhere(self) -> int:
+        """What the agent has written into its container's own file system."""
+        with self._host.asking("a container can't be measured") as client:
+            name = self._host.name_of(self._order.attempt_id, Role.AGENT)
+            found: list[dict[str, Any]] = client.containers(size=True, filters={"name": f"^/{name}$"})
+        return sum(int(one.get("SizeRw") or 0) for one in found)
+
+    def root_process(self) -> int | None:
+        """The container's main process as this host sees it; None where it can't."""
+        seen = self._inspect()
+        pid = int(seen["State"]["Pid"]) if seen is not None else 0
+        return pid or None
+
+    def _beside(self) -> list[Container]:
+        found = (self._host.find(self._order.attempt_id, role) for role in (Role.GRADER, Role.PROXY))
+        return [one for one in found if one is not None]
+
+    def _inspect(self) -> dict[str, Any] | None:
+        agent = self._agent()
+        if agent is None:
+            return None
+        from docker.errors import NotFound
+
+        with self._host.asking("a container can't be looked at") as client:
+            try:
+                found: dict[str, Any] = client.inspect_container(agent.id)
+            except NotFound:
+                return None
+        return found
+
+    def _agent(self) -> Container | None:
+        return self._host.find(self._order.attempt_id, Role.AGENT)
+
+    def _signal(self, container: Container | None, name: str) -> None:
+        from docker.errors import APIError
+
+        if container is None:
+            return
+        self._host.forget()
+        with self._host.asking("a container can't be signalled") as client:
+            try:
+                client.kill(container.id, name)
+            except APIError as error:
+                if error.status_code not in (404, 409):  # it has ended in between, which the next look sees
+                    raise
+
+    def _keep_output(self, agent: Container) -> None:
+        """Keep what the main process itself has printed: it tells what went wrong around the agent."""
+        from docker.errors import APIError
+
+        with self._host.asking("a container's output can't be read") as client:
+            try:
+                text: bytes = client.logs(agent.id, tail=200)
+            except APIError:
+                return  # it is gone, or was never started
+        if text:
+            files.write_bytes(self._attempt / protocol.SHIM_LOG, text, durable=False)
+
+    def _start(self) -> None:
+        """Make and start everything that is missing, in order.
+
+        Raises:
+            Problem: it can't be done.
+        """
+        from docker.errors import APIError, ImageNotFound
+
+        try:
+            with self._host.asking("the containers can't be started"):
+                self._start_all()
+        except ImageNotFound as error:
+            raise EnvironmentProblem(
+                "an image is missing", " ".join(str(error.explanation).split())
+            ) from error
+        except APIError as error:
+            raise EnvironmentProblem(
+                "a container can't be started", " ".join(str(error.explanation).split())
+            ) from error
+        finally:
+            self._host.forget()
+
+    def _start_all(self) -> None:
+        launch = secrets.place_of(self._attempt) if self._order.secret else None
+        (self._attempt / protocol.GRADER).mkdir(exist_ok=True)
+        (self._attempt / protocol.VALIDATIONS).touch()
+        for name in (protocol.SUBMISSION, protocol.LOGS, protocol.CODE):
+            # The agent is another user here; the attempt's own folder keeps everybody else out.
+            (self._attempt / name).chmod(0o777)
+        self._attempt.chmod(0o700)
+        (self._attempt / protocol.OUTPUT).chmod(0o770)
+        names = {role: self._host.name_of(self._order.attempt_id, role) for role in Role}
+        client = self._host.client()
+        for plan in plans(self._attempt, self._order, names, launch, self._host.way_out):
+            with self._host.joining_the_way_out() if plan.has_way_out else nullcontext():
+                container = daemon.create(client, names[plan.role], plan, self._labels(plan))
+                self._start_one(client, container)
+            if plan.role is Role.GRADER:
+                self._wait_for_grader(container)
+
+    def _start_one(self, client: APIClient, container: str) -> None:
+        from docker.errors import APIError
+
+        try:
+            daemon.start(client, container)
+        except APIError as error:
+            if error.is_client_error() or (self._attempt / protocol.CLAIM).exists():
+                raise
+            # A daemon that was killed while it started a container can't start it ever again ("task already
+            # exists"), so the next try shall make a new one; the claim still lets only one of them run the agent.
+            self._host.remove(container)
+            why = " ".join(str(error.explanation or error).split())
+            raise EnvironmentProblem("a container can't be started", why) from error
+
+    def _labels(self, plan: Plan) -> dict[str, str]:
+        order = self._order
+        return {
+            LABEL_STATE: str(self._host.state_dir),
+            LABEL_ATTEMPT: str(order.attempt_id),
+            LABEL_ROLE: plan.role.value,
+            "mlebench.sweep": order.sweep_id,
+            "mlebench.competition": order.competition_id,
+            "mlebench.seed": str(order.seed),
+            "mlebench.number": str(order.attempt),
+            "mlebench.config": plan.config_hash(),
+            **({LABEL_KEPT: "yes"} if order.keep_container and plan.role is Role.AGENT else {}),
+        }
+
+    def _wait_for_grader(self, container: str) -> None:
+        give_up = time.monotonic() + _READY_SECONDS
+        while not (self._attempt / protocol.GRADER / READY).exists():
+            state = self._host.client().inspect_container(container)["State"]
+            if not state["Running"] or time.monotonic() > give_up:
+                log = self._host.client().logs(container, tail=3).decode("utf-8", "replace")
+                raise EnvironmentProblem("the validation server did not start", " ".join(log.split()))
+            time.sleep(_READY_LOOK_SECONDS)

@@ -1,0 +1,132 @@
+"""What an agent finds where: its folders and variables, in a sandbox and without one."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import environment
+from environment.runner import protocol
+from environment.runner.protocol import Order
+
+_ARGUMENTS = "MLEBENCH_ARGUMENTS"
+# The script is read by the same bash, so that it finds its name in $0 and its arguments in $@ as ever.
+_WITH_HIDDEN_ARGUMENTS = f'eval "set -- ${_ARGUMENTS}"; unset {_ARGUMENTS}; . "$0"'
+HOME = Path("/home")
+TOOLS = Path("/opt/mlebench")
+SANDBOX_PORT = 5000
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where an agent's things are, as the agent itself sees them."""
+
+    data: Path
+    submission: Path
+    logs: Path
+    code: Path
+    agent: Path
+    instructions: Path
+    instructions_obfuscated: Path
+    validate: Path
+    tools: Path
+    relay: Path
+    home: Path
+    temporary: Path
+    socket: Path
+
+
+def own_files() -> Path:
+    """The folder with instructions, validation script, relay and conda."""
+    return Path(environment.__path__[0])
+
+
+def instructions(order: Order) -> Path:
+    """The text that an agent finds as its instructions."""
+    return own_files() / ("instructions_obfuscated.txt" if order.obfuscated else "instructions.txt")
+
+
+def sandboxed() -> Layout:
+    """As in a container."""
+    return Layout(
+        data=HOME / "data",
+        submission=HOME / "submission",
+        logs=HOME / "logs",
+        code=HOME / "code",
+        agent=HOME / "agent",
+        instructions=HOME / "instructions.txt",
+        instructions_obfuscated=HOME / "instructions_obfuscated.txt",
+        validate=HOME / "validate_submission.sh",
+        tools=TOOLS,
+        relay=TOOLS / "relay.py",
+        home=HOME / "nonroot",
+        temporary=Path("/tmp"),  # noqa: S108 - the sandbox's own
+        socket=Path("/run/grader") / protocol.GRADER_SOCKET,
+    )
+
+
+def plain(attempt: Path, order: Order) -> Layout:
+    """Where things really are, for an agent that no sandbox holds."""
+    tools = own_files()
+    return Layout(
+        data=attempt / protocol.SCRATCH / "data" if order.obfuscated else Path(order.prepared_dir) / "public",
+        submission=attempt / protocol.SUBMISSION,
+        logs=attempt / protocol.LOGS,
+        code=attempt / protocol.CODE,
+        agent=attempt / protocol.SCRATCH / "agent",
+        instructions=instructions(order),
+        instructions_obfuscated=tools / "instructions_obfuscated.txt",
+        validate=tools / "validate_submission.sh",
+        tools=tools,
+        relay=tools / "container" / "relay.py",
+        home=attempt / protocol.SCRATCH / "home",
+        temporary=attempt / protocol.SCRATCH / "tmp",
+        socket=attempt / protocol.GRADER / protocol.GRADER_SOCKET,
+    )
+
+
+def start_command(order: Order, layout: Layout) -> list[str]:
+    """What starts the agent: its script by bash; arguments with secrets in them are not in it, for `ps` shows it."""
+    script = str(layout.agent / order.start)
+    if order.secret and order.arguments:
+        return ["bash", "-c", _WITH_HIDDEN_ARGUMENTS, script]
+    return ["bash", script, *order.arguments]
+
+
+def with_hidden_arguments(
+    variables: Mapping[str, str], arguments: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    """An agent's own variables, and its arguments as one more, which `start_command` turns back into arguments."""
+    hidden = ((_ARGUMENTS, shlex.join(arguments)),) if arguments else ()
+    return (*variables.items(), *hidden)
+
+
+def variables(order: Order, layout: Layout, own: tuple[tuple[str, str], ...], *, port: int) -> dict[str, str]:
+    """All variables of an agent; what its config.yaml sets wins over ours, nothing else gets in."""
+    threads = str(max(1, int(order.cpus)))
+    return {
+        "COMPETITION_ID": order.competition_id,
+        "SEED": str(order.seed),
+        "ATTEMPT": str(order.attempt),
+        "TIME_LIMIT_SECONDS": f"{order.time_limit_seconds:g}",
+        "DATA_DIR": str(layout.data),
+        "SUBMISSION_DIR": str(layout.submission),
+        "LOGS_DIR": str(layout.logs),
+        "CODE_DIR": str(layout.code),
+        "AGENT_DIR": str(layout.agent),
+        "INSTRUCTIONS_FILE": str(layout.instructions),
+        "INSTRUCTIONS_OBFUSCATED_FILE": str(layout.instructions_obfuscated),
+        "VALIDATE_SCRIPT": str(layout.validate),
+        "VALIDATION_URL": f"http://localhost:{port}",
+        "MLEBENCH_ENV_AGENT": order.python_prefix,
+        "PATH": f"{layout.tools}:{order.python_prefix}/bin:/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(layout.home),
+        "TMPDIR": str(layout.temporary),
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "OMP_NUM_THREADS": threads,
+        "OPENBLAS_NUM_THREADS": threads,
+        **dict(own),
+    }

@@ -1,0 +1,105 @@
+"""The process runtime's side of the seam: an attempt is its shim, found again by the lock that it holds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from environment.runner import host, protocol
+from environment.runner.protocol import AgentEnd, Started
+from environment.runner.runtime import Sight
+from foundation import locks
+
+START_TRIES = 3
+
+
+class ProcessSandbox:
+    """An agent below a shim, in bubblewrap or without it."""
+
+    def __init__(self, attempt: Path, start_shim: Callable[[Path], subprocess.Popen[bytes]]) -> None:
+        self._attempt = attempt
+        self._start_shim = start_shim
+        self._shim: subprocess.Popen[bytes] | None = None
+        self._tries = 0
+
+    def look(self) -> Sight:
+        """See where the agent is."""
+        if self._lives():
+            return Sight.ALIVE
+        # After the lock, so that what a shim wrote before it let go is not missed.
+        if (self._attempt / protocol.CLAIM).exists():
+            return Sight.GONE
+        starting = self._shim is not None and self._shim.poll() is None
+        return Sight.COMING if starting else Sight.ABSENT
+
+    def begin(self) -> str:
+        """Start a shim."""
+        if self._tries == START_TRIES:
+            return f"its shim does not start, see {protocol.SHIM_LOG}"
+        self._tries += 1
+        self._shim = self._start_shim(self._attempt)
+        return ""
+
+    def stop(self) -> None:
+        """Let the shim end the agent."""
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kill the shim: with it goes everything below."""
+        self._signal(signal.SIGKILL)
+
+    def ending(self) -> AgentEnd | None:
+        """What the shim has told."""
+        return protocol.read_if_there(self._attempt / protocol.ENDING, AgentEnd)
+
+    def clear(self) -> bool:
+        """Kill what is left of the agent."""
+        # A warden leaves nothing behind; only where it could not is it worth a look at every process.
+        ending = self.ending()
+        left = host.of_attempt(self._attempt) if ending is None or ending.survivors else []
+        host.kill(left)
+        return not left
+
+    def remove(self) -> None:
+        """Remove the agent's own system and its validation server's socket."""
+        for name in (protocol.SCRATCH, protocol.GRADER):
+            if (self._attempt / name).exists():
+                _remove(self._attempt / name)
+
+    def image(self) -> str:
+        """Processes have none."""
+        return ""
+
+    def bytes_elsewhere(self) -> int:
+        """Nothing that is known: a sandbox can write nowhere else, and where a plain process writes nobody sees."""
+        return 0
+
+    def root_process(self) -> int | None:
+        """The shim."""
+        started = protocol.read_if_there(self._attempt / protocol.STARTED, Started)
+        return started.pid if started is not None else None
+
+    def _lives(self) -> bool:
+        return locks.is_held(self._attempt / protocol.LOCK)
+
+    def _signal(self, number: int) -> None:
+        """Signal the shim; the process that holds its lock can be no other."""
+        text = (self._attempt / protocol.LOCK).read_text().strip()
+        if text.isdigit() and self._lives():
+            with suppress(ProcessLookupError):  # it ended in between, which the next look sees
+                os.kill(int(text), number)
+
+
+def _remove(folder: Path) -> None:
+    """Remove an agent's scratch; it may have closed directories to itself, and so to us."""
+    for parent, names, _ in os.walk(folder):
+        for name in names:
+            path = Path(parent, name)
+            if not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(folder)

@@ -1,0 +1,83 @@
+"""What an attempt's end means: by its facts and its last lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.runs.failures import Graded, NoSubmission, Stopped, Verdict, classify
+from environment.runner.protocol import Exit
+from state.lifecycle import FailureClass
+from state.transitions import Failure
+
+
+def ended(reason: str = "exited", code: int | None = 0, **more: object) -> Exit:
+    return Exit(reason, code, None, 1.0, 2.0, **more)  # type: ignore[arg-type]  # varied by the tables below
+
+
+@pytest.mark.parametrize(
+    ("end", "log", "wanted"),
+    [
+        (ended(), "", NoSubmission()),
+        (ended(submission_sequence=2), "", Graded()),
+        (ended(code=1, submission_sequence=2), "ValueError: no", Graded()),
+        (ended("deadline", None, submission_sequence=1), "", Graded()),
+        (ended("stopped", None, submission_sequence=1), "", Stopped()),
+        (ended(), "No space left on device", NoSubmission()),
+        (ended(submission_sequence=1), "NVML: Unknown Error", Graded()),
+    ],
+)
+def test_an_end_that_is_no_failure(end: Exit, log: str, wanted: Verdict) -> None:
+    assert classify(end, log) == wanted
+
+
+@pytest.mark.parametrize(
+    ("end", "log", "kind", "telling"),
+    [
+        (ended("deadline", None), "working", FailureClass.TIMEOUT, "time was up"),
+        (ended("lost", None, problem="it was killed"), "x", FailureClass.INFRASTRUCTURE, "it was killed"),
+        (ended(code=1), "Traceback\nValueError: no", FailureClass.CRASH, "exit code 1"),
+        (ended(code=137, oom_kills=1), "Killed", FailureClass.MEMORY, "out of memory"),
+        (ended(code=137), "Killed", FailureClass.UNKNOWN, "SIGKILL"),
+        (ended(code=139), "", FailureClass.CRASH, "SIGSEGV"),
+        (ended(code=1), "cp: '/dev/shm/x': No space left on device", FailureClass.MEMORY, "shared memory"),
+        (ended(code=1), "write to </torch_7_1>: No space left on device (28)", FailureClass.MEMORY, "shared"),
+        (
+            ended(code=1),
+            "It is possible that insufficient shared memory (shm)",
+            FailureClass.MEMORY,
+            "shared",
+        ),
+        (ended(code=1), "cp: '/tmp/x': No space left on device", FailureClass.INFRASTRUCTURE, "disk"),
+        (ended(code=1), "numpy: MemoryError", FailureClass.MEMORY, "out of memory"),
+        (ended(code=1), "torch.cuda.OutOfMemoryError: CUDA out of memory", FailureClass.MEMORY, "memory"),
+        (ended(code=1), "Failed to initialize NVML: Unknown Error", FailureClass.INFRASTRUCTURE, "GPU"),
+        (ended(code=1), "OSError: [Errno 28] No space left on device", FailureClass.INFRASTRUCTURE, "disk"),
+        (ended(code=1), "bwrap: Can't mount proc", FailureClass.INFRASTRUCTURE, "sandbox"),
+        (ended(code=1), "Temporary failure in name resolution", FailureClass.INFRASTRUCTURE, "network"),
+        (ended(code=1), "Error code: 429 insufficient_quota", FailureClass.INFRASTRUCTURE, "quota"),
+        (ended(code=1), "openai.AuthenticationError", FailureClass.INFRASTRUCTURE, "key"),
+        (
+            ended(code=1, submission_sequence=3),
+            "NVML: Unknown Error",
+            FailureClass.INFRASTRUCTURE,
+            "GPU",
+        ),
+    ],
+)
+def test_a_failure_has_its_class_and_says_why(end: Exit, log: str, kind: FailureClass, telling: str) -> None:
+    verdict = classify(end, log)
+    assert isinstance(verdict, Failure)
+    assert verdict.kind is kind
+    assert telling in verdict.text
+
+
+def test_the_evidence_is_the_line_that_tells_it() -> None:
+    verdict = classify(ended(code=1), "begin\n  No space left on device: 'x'  \nend\n")
+    assert isinstance(verdict, Failure)
+    assert verdict.evidence == "No space left on device: 'x'"
+
+
+def test_an_endless_line_makes_no_endless_evidence() -> None:
+    verdict = classify(ended(code=1), "x" * 100_000)
+    assert isinstance(verdict, Failure)
+    assert len(verdict.evidence) <= 400

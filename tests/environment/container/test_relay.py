@@ -1,0 +1,148 @@
+"""What is sent to localhost inside a sandbox arrives at the Unix socket, and the answer comes back."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import environment
+from environment.grading_server.calls import CallRecord, RateLimit
+from environment.grading_server.checking import Verdict
+from environment.grading_server.server import Desk, make_server
+
+RELAY = Path(environment.__path__[0]) / "container" / "relay.py"
+
+
+def relay_command(target: Path, port: str, *rest: str) -> list[str]:
+    return [sys.executable, str(RELAY), "--socket", str(target), "--port", port, *rest]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def validation_server(path: Path) -> Iterator[None]:
+    desk = Desk(
+        check=lambda file: Verdict(True, f"{file.stat().st_size} bytes"),
+        record=CallRecord(None),
+        rate=RateLimit(100),
+    )
+    with make_server(desk, address=path) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+ASK = """
+import http.client, json, sys
+body = b'--B\\r\\nContent-Disposition: form-data; name="file"\\r\\n\\r\\n' + b"x" * 3_000_000 + b"\\r\\n--B--\\r\\n"
+for _ in range(3):
+    client = http.client.HTTPConnection("localhost", int(sys.argv[1]), timeout=60)
+    client.request("POST", "/validate", body, {"Content-Type": "multipart/form-data; boundary=B"})
+    print(json.loads(client.getresponse().read())["result"])
+sys.exit(5)
+"""
+
+
+def test_the_command_finds_the_door_open_and_keeps_its_exit_code(tmp_path: Path) -> None:
+    port = str(free_port())
+    with validation_server(tmp_path / "v.sock"):
+        told = subprocess.run(
+            relay_command(tmp_path / "v.sock", port, "--", sys.executable, "-c", ASK, port),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert (told.returncode, told.stdout) == (5, "3000000 bytes\n" * 3)
+
+
+def test_the_door_closes_with_the_command(tmp_path: Path) -> None:
+    port = free_port()
+    subprocess.run(
+        [sys.executable, RELAY, "--socket", tmp_path / "v.sock", "--port", str(port), "--", "true"],
+        timeout=60,
+        check=True,
+    )
+    pause = threading.Event()
+    for _ in range(1000):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return
+        pause.wait(0.02)
+    pytest.fail("the relay is still there")
+
+
+def test_it_also_serves_alone_and_a_missing_server_ends_only_the_connection(tmp_path: Path) -> None:
+    port = free_port()
+    with subprocess.Popen(
+        [sys.executable, RELAY, "--socket", tmp_path / "v.sock", "--port", str(port)], stderr=subprocess.PIPE
+    ) as relay:
+        try:
+            with connected(port) as client:
+                assert client.recv(10) == b""
+            with validation_server(tmp_path / "v.sock"):
+                asking = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+                asking.request("GET", "/health")
+                assert json.loads(asking.getresponse().read()) == {"status": "running"}
+                asking.close()
+        finally:
+            relay.kill()
+        assert relay.stderr is not None
+        assert b"No such file" in relay.stderr.read()
+
+
+@contextmanager
+def connected(port: int) -> Iterator[socket.socket]:
+    pause = threading.Event()
+    for _ in range(1000):
+        try:
+            client = socket.create_connection(("127.0.0.1", port), timeout=60)
+        except ConnectionRefusedError:
+            pause.wait(0.02)
+        else:
+            with client:
+                yield client
+            return
+    pytest.fail("the relay does not listen")
+
+
+def test_a_taken_port_is_told(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        told = subprocess.run(
+            [
+                sys.executable,
+                RELAY,
+                "--socket",
+                tmp_path / "v",
+                "--port",
+                str(taken.getsockname()[1]),
+                "--",
+                "true",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert told.returncode == 1
+    assert "Address already in use" in told.stderr

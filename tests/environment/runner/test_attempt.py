@@ -1,0 +1,149 @@
+"""One attempt in the runner's hands, where no agent needs to run for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from environment.runner import host, protocol
+from environment.runner.attempt import RunnerAttempt, Stage
+from environment.runner.gpus import Gpu, RecordedReader
+from environment.runner.process.runtime import ProcessSandbox
+from environment.runner.protocol import Exit, Order, Started, Stop
+from foundation import locks
+from foundation.clock import SystemClock
+from tests.engine.harness import eventually, lines
+from tests.environment.runner.orders import order_with
+
+GPUS = RecordedReader(
+    (Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None), Gpu("GPU-b", "Some GPU", None, None, None))
+)
+DISK = ThreadPoolExecutor(1)
+HOLD = (
+    "import sys, time; from pathlib import Path; from foundation.locks import FileLock; import os;"
+    "lock = FileLock(Path(sys.argv[1])); assert lock.acquire(note=str(os.getpid())); time.sleep(600)"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    order = order_with()
+    protocol.make_folders(tmp_path)
+    protocol.write(tmp_path / protocol.ORDER, order)
+    return tmp_path
+
+
+def never(_folder: Path) -> subprocess.Popen[bytes]:
+    raise AssertionError("nothing was to be started")
+
+
+def attempt_in(folder: Path, start: Callable[[Path], subprocess.Popen[bytes]] = never) -> RunnerAttempt:
+    return RunnerAttempt(
+        folder, SystemClock(), lambda place, _order: ProcessSandbox(place, start), GPUS, DISK
+    )
+
+
+def exit_of(folder: Path) -> Exit:
+    return protocol.read(folder / protocol.EXIT, Exit)
+
+
+def test_a_run_that_is_stopped_before_it_started_never_starts(folder: Path) -> None:
+    protocol.write(folder / protocol.STOP, Stop("tester", 1.0))
+    attempt = attempt_in(folder)
+    attempt.look()
+    assert attempt.stage is Stage.DONE
+    assert exit_of(folder).reason == "stopped"
+    assert (folder / protocol.CLAIM).exists()
+
+
+def test_a_shim_that_never_comes_up_is_tried_three_times(folder: Path) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(_folder: Path) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(["false"]))
+        started[-1].wait()
+        return started[-1]
+
+    attempt = attempt_in(folder, start)
+    for _ in range(5):
+        attempt.look()
+    assert len(started) == 3
+    assert exit_of(folder).reason == "lost"
+    assert "does not start" in exit_of(folder).problem
+
+
+def test_a_claim_without_a_living_shim_is_a_lost_sandbox(folder: Path) -> None:
+    (folder / protocol.CLAIM).touch()
+    (folder / protocol.SUBMISSION / protocol.SUBMISSION_FILE).write_text("a,b\n1,2\n")
+    attempt_in(folder).look()
+    ended = exit_of(folder)
+    assert ended.reason == "lost"
+    assert ended.submission_sequence == 1
+    kinds = [line["kind"] for line in lines(folder / protocol.EVENTS)]
+    assert kinds == ["submission", "ended", "collected"]
+
+
+def test_a_shim_that_misses_the_deadline_is_ended_by_the_runner(folder: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder / protocol.LOCK)]) as shim:
+        eventually(lambda: locks.is_held(folder / protocol.LOCK))
+        (folder / protocol.CLAIM).touch()
+        long_ago = time.monotonic() - 10 - 1 - 61
+        started = Started(shim.pid, time.time(), long_ago, host.boot_id(), isolated=False)
+        protocol.write(folder / protocol.STARTED, started)
+        attempt = attempt_in(folder)
+        attempt.look()
+        assert shim.wait() == -9
+    attempt.look()
+    assert exit_of(folder).reason == "deadline"
+
+
+def test_what_an_agent_runs_on_is_reported_once_with_its_start(folder: Path) -> None:
+    order = protocol.read(folder / protocol.ORDER, Order)
+    protocol.write(folder / protocol.ORDER, replace(order, gpu_uuids=("GPU-a",)))
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder / protocol.LOCK)]) as shim:
+        eventually(lambda: locks.is_held(folder / protocol.LOCK))
+        started = Started(shim.pid, time.time(), time.monotonic(), host.boot_id(), isolated=False)
+        protocol.write(folder / protocol.STARTED, started)
+        for _ in range(2):
+            attempt_in(folder).look()
+        shim.kill()
+    (told,) = lines(folder / protocol.EVENTS)
+    assert told["hardware"]["gpus"] == ["NVIDIA A10, 24 GiB"]
+
+
+def test_a_deadline_of_another_boot_is_not_compared(folder: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder / protocol.LOCK)]) as shim:
+        eventually(lambda: locks.is_held(folder / protocol.LOCK))
+        started = Started(shim.pid, time.time(), -1e9, "another boot", isolated=False)
+        protocol.write(folder / protocol.STARTED, started)
+        attempt = attempt_in(folder)
+        attempt.look()
+        assert attempt.stage is Stage.RUNNING
+        assert shim.poll() is None
+        shim.kill()
+
+
+def test_a_runner_killed_between_any_two_steps_of_gathering_can_do_it_again(folder: Path) -> None:
+    (folder / protocol.CLAIM).touch()
+    (folder / protocol.SUBMISSION / protocol.SUBMISSION_FILE).write_text("a,b\n1,2\n")
+    attempt_in(folder).look()
+    (folder / protocol.EXIT).unlink()  # as if it had been killed just before
+    attempt_in(folder).look()
+    assert exit_of(folder).submission_sequence == 1
+    assert [path.name for path in (folder / protocol.SNAPSHOTS).iterdir()] == ["1.csv"]
+    kinds = [line["kind"] for line in lines(folder / protocol.EVENTS)]
+    assert kinds.count("ended") == kinds.count("collected") == 1
+
+
+def test_an_order_of_a_newer_protocol_is_refused(folder: Path) -> None:
+    text = (folder / protocol.ORDER).read_text().replace('"version": 1', '"version": 2')
+    (folder / protocol.ORDER).write_text(text)
+    with pytest.raises(Exception, match="newer version"):
+        attempt_in(folder)

@@ -1,0 +1,39 @@
+"""What an attempt's containers are given, as decided from its order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from competitions.registry import OWN_VARIABLE
+from environment import __path__ as environment_path
+from environment.runner import protocol
+from environment.runner.docker.plans import Bind, Role, plans
+from tests.environment.runner.test_docker_runtime import order
+
+
+def test_the_grader_of_a_users_own_competition_is_given_its_folder(tmp_path: Path) -> None:
+    names = {role: role.value for role in Role}
+    own = replace(order(tmp_path), competition_id="tides", own_competition="/home/me/own/tides")
+    usual, grader = (plans(tmp_path, one, names, None, "out")[0] for one in (order(tmp_path), own))
+    assert grader.role is Role.GRADER
+    assert dict(usual.environment) == {}
+    assert dict(grader.environment) == {OWN_VARIABLE: "/run/competitions"}
+    assert set(grader.binds) - set(usual.binds) == {
+        Bind(Path("/home/me/own/tides"), "/run/competitions/tides", read_only=True)
+    }
+
+
+def test_an_obfuscated_run_has_both_texts_in_place_of_the_usual_ones(tmp_path: Path) -> None:
+    names = {role: role.value for role in Role}
+    plain, obfuscated = (
+        plans(tmp_path, replace(order(tmp_path), obfuscated=wanted), names, None, "out")[-1]
+        for wanted in (False, True)
+    )
+    assert plain.role is Role.AGENT
+    assert set(obfuscated.binds) - set(plain.binds) == {
+        Bind(tmp_path / protocol.DESCRIPTION, "/home/data/description.md", read_only=True),
+        Bind(
+            Path(environment_path[0], "instructions_obfuscated.txt"), "/home/instructions.txt", read_only=True
+        ),
+    }

@@ -1,0 +1,144 @@
+"""Starting containers where the daemon makes difficulties; the real daemon has its own tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from docker.errors import APIError
+
+from environment.runner import protocol
+from environment.runner.docker.plans import READY
+from environment.runner.docker.runtime import (
+    LABEL_ATTEMPT,
+    LABEL_ROLE,
+    START_TRIES,
+    DockerHost,
+    DockerSandbox,
+)
+from environment.runner.protocol import Order
+from environment.runner.runtime import Sight, Unreachable
+from tests.environment.runner.orders import order_with
+
+
+def refusal(status: int, text: str) -> APIError:
+    response = requests.Response()
+    response.status_code = status
+    return APIError(text, response=response, explanation=text)
+
+
+@dataclass
+class Daemon:
+    """As much of a daemon as starting containers asks for; containers in `stuck` can't be started."""
+
+    stuck: set[str] = field(default_factory=set)
+    always: str = ""
+    made: list[str] = field(default_factory=list)
+    there: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def create_host_config(self, **settings: Any) -> dict[str, Any]:
+        return settings
+
+    def create_container(
+        self, image: str, *, name: str, labels: dict[str, str], **rest: Any
+    ) -> dict[str, Any]:
+        if any(one["Name"] == name for one in self.there.values()):
+            raise refusal(409, "the name is in use")
+        number = f"id-{len(self.made)}"
+        self.made.append(number)
+        one = {"Id": number, "Name": name, "Labels": labels, "State": "created", "ImageID": image}
+        self.there[number] = one
+        return one
+
+    def inspect_container(self, name: str) -> dict[str, Any]:
+        return next(one for one in self.there.values() if name in (one["Id"], one["Name"]))
+
+    def start(self, number: str) -> None:
+        if self.always or number in self.stuck:
+            raise refusal(500, self.always or f"task {number}: already exists")
+        self.there[number]["State"] = "running"
+
+    def remove_container(self, number: str, **rest: Any) -> None:
+        del self.there[number]
+
+    def containers(self, **rest: Any) -> list[dict[str, Any]]:
+        return list(self.there.values())
+
+
+class Host(DockerHost):
+    def __init__(self, state_dir: Path, daemon: Daemon) -> None:
+        super().__init__(state_dir)
+        self.daemon = daemon
+
+    def client(self) -> Any:
+        return self.daemon
+
+
+@pytest.fixture
+def attempt(tmp_path: Path) -> Path:
+    protocol.make_folders(tmp_path)
+    (tmp_path / protocol.GRADER).mkdir()
+    (tmp_path / protocol.GRADER / READY).touch()
+    return tmp_path
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    made = Host(tmp_path, Daemon())
+    yield made
+    made.starters.shutdown()
+
+
+def order(attempt: Path) -> Order:
+    return order_with(
+        prepared_dir=str(attempt), runtime=protocol.DOCKER, image="agent", grader_image="grader"
+    )
+
+
+def tried(sandbox: DockerSandbox) -> str:
+    """Begin once and wait for what comes of it."""
+    told = sandbox.begin()
+    if sandbox._starting is not None:
+        wait([sandbox._starting])
+    return told
+
+
+def test_a_container_that_a_killed_daemon_left_half_started_is_made_anew(host: Host, attempt: Path) -> None:
+    host.daemon.stuck = {"id-0"}
+    sandbox = DockerSandbox(host, attempt, order(attempt))
+    assert tried(sandbox) == ""
+    with pytest.raises(Unreachable, match="already exists"):
+        tried(sandbox)
+    assert sandbox.look() is Sight.ABSENT
+    assert tried(sandbox) == ""
+    assert sandbox.look() is Sight.ALIVE
+    roles = {one["Labels"][LABEL_ROLE]: one["Id"] for one in host.daemon.there.values()}
+    assert roles == {"grader": "id-1", "agent": "id-2"}
+    assert {one["Labels"][LABEL_ATTEMPT] for one in host.daemon.there.values()} == {"1"}
+
+
+def test_a_refusal_that_stays_is_told_after_some_tries(host: Host, attempt: Path) -> None:
+    host.daemon.always = "could not select device driver with capabilities gpu"
+    sandbox = DockerSandbox(host, attempt, order(attempt))
+    assert tried(sandbox) == ""
+    for _ in range(START_TRIES - 1):
+        with pytest.raises(Unreachable, match="device driver"):
+            tried(sandbox)
+        assert tried(sandbox) == ""
+    assert "device driver" in tried(sandbox)
+    assert host.daemon.there == {}
+
+
+def test_a_container_whose_agent_may_run_is_not_made_anew(host: Host, attempt: Path) -> None:
+    """An orphan of a killed daemon may have the claim: what it is doing must not be removed under its hands."""
+    (attempt / protocol.CLAIM).touch()
+    host.daemon.stuck = {"id-1"}
+    sandbox = DockerSandbox(host, attempt, order(attempt))
+    tried(sandbox)
+    assert set(host.daemon.there) == {"id-0", "id-1"}
+    assert sandbox.look() is Sight.GONE

@@ -1,0 +1,109 @@
+"""One attempt's own process, without engine and runner around it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.runs.failures import last_lines
+from environment.container.run_log import CUT_MARK
+from environment.runner import protocol
+from environment.runner.process.shim import EXIT_CLAIMED
+from environment.runner.protocol import AgentEnd, Order, Started
+from tests.engine.harness import COMPETITION
+from tests.environment.runner.orders import order_with
+
+
+@pytest.fixture
+def order(tmp_path: Path, prepared_data: Path) -> Order:
+    agent = tmp_path / "agent"
+    agent.mkdir()
+    return order_with(
+        competition_id=COMPETITION,
+        agent_folder=str(agent),
+        arguments=("--lr", "0.1"),
+        variables=(("OWN", "value"),),
+        prepared_dir=str(prepared_data / COMPETITION / "prepared"),
+        runtime=protocol.BUBBLEWRAP,
+        time_limit_seconds=60,
+    )
+
+
+def run(folder: Path, order: Order, script: str) -> subprocess.CompletedProcess[bytes]:
+    protocol.make_folders(folder)
+    (Path(order.agent_folder) / "start.sh").write_text(script)
+    protocol.write(folder / protocol.ORDER, order)
+    return subprocess.run(
+        [sys.executable, "-I", "-m", "environment.runner.process.shim", str(folder)],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "SECRET_OF_THE_ENGINE": "x"},
+    )
+
+
+def ending(folder: Path) -> AgentEnd:
+    return protocol.read(folder / protocol.ENDING, AgentEnd)
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_an_attempt_is_claimed_once_and_for_ever(tmp_path: Path, order: Order) -> None:
+    folder = tmp_path / "attempt"
+    assert run(folder, order, 'echo "$OWN $*"; exit 3').returncode == 0
+    assert ending(folder).exit_code == 3
+    assert (folder / protocol.LOG).read_text() == "value --lr 0.1\n"
+    assert protocol.read(folder / protocol.STARTED, Started).isolated
+    assert run(folder, order, "echo twice").returncode == EXIT_CLAIMED
+    assert (folder / protocol.LOG).read_text() == "value --lr 0.1\n"
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_a_huge_and_binary_log_is_cut_in_the_middle_with_a_mark(tmp_path: Path, order: Order) -> None:
+    folder = tmp_path / "attempt"
+    script = "echo the beginning; head -c 200000 /dev/urandom; echo; echo the end"
+    run(folder, replace(order, log_limit_bytes=40_000), script)
+    assert ending(folder).exit_code == 0
+    head = (folder / protocol.LOG).read_bytes()
+    assert head.startswith(b"the beginning\n")
+    assert head.endswith(CUT_MARK)
+    assert last_lines(folder / protocol.LOG).rstrip().endswith("the end")
+    assert sum(path.stat().st_size for path in folder.glob("output/run.log*")) < 50_000
+
+
+@pytest.mark.parametrize("runtime", [protocol.BUBBLEWRAP, protocol.PLAIN])
+@pytest.mark.usefixtures("bubblewrap")
+def test_a_path_too_long_for_a_socket_is_no_hindrance(tmp_path: Path, order: Order, runtime: str) -> None:
+    folder = tmp_path / ("long" * 20) / ("longer" * 20) / "attempt"
+    script = (
+        'cp "$DATA_DIR/sample_submission.csv" "$SUBMISSION_DIR/submission.csv"\n'
+        '"$VALIDATE_SCRIPT" "$SUBMISSION_DIR/submission.csv"\n'
+    )
+    run(folder, replace(order, runtime=runtime), script)
+    assert "The submission is valid." in (folder / protocol.LOG).read_text()
+
+
+def test_a_sandbox_that_can_not_be_made_is_told_and_nothing_runs(tmp_path: Path, order: Order) -> None:
+    folder = tmp_path / "attempt"
+    run(folder, replace(order, prepared_dir=str(tmp_path / "none")), "echo never")
+    told = ending(folder)
+    assert told.reason == "unstarted"
+    assert "dataset is gone" in told.problem
+    assert not (folder / protocol.STARTED).exists()
+
+
+def test_secrets_that_are_gone_are_told(tmp_path: Path, order: Order) -> None:
+    folder = tmp_path / "attempt"
+    run(folder, replace(order, secret=True), "echo never")
+    assert "secrets are gone" in ending(folder).problem
+
+
+def test_memory_is_bounded_where_the_order_says_so(tmp_path: Path, order: Order) -> None:
+    folder = tmp_path / "attempt"
+    script = 'python -c "bytearray(3 << 30)"'
+    run(folder, replace(order, runtime=protocol.PLAIN, memory_bytes=2 << 30), script)
+    assert ending(folder).exit_code == 1
+    assert "MemoryError" in (folder / protocol.LOG).read_text()
