@@ -43,6 +43,11 @@ _UNSTARTED = "unstarted"
 _OWN_FOLDERS = ("SUBMISSION_DIR", "LOGS_DIR", "CODE_DIR")
 _HANDED_ON = ("LOGS_DIR", "CODE_DIR")
 _CGROUP = Path("/sys/fs/cgroup")
+_PR_CAPBSET_DROP = 24
+_PR_SET_NO_NEW_PRIVS = 38
+_PR_CAP_AMBIENT = 47
+_PR_CAP_AMBIENT_CLEAR_ALL = 4
+_LIBC = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: the child only calls it
 
 
 def run(asked: argparse.Namespace) -> int:
@@ -156,31 +161,6 @@ def _oom_kills() -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Be the container's main process."""
-    parser = argparse.ArgumentParser(prog="container", description="Run an agent without rights.")
-    parser.add_argument("--user", default="nonroot", help="name of the agent's user")
-    parser.add_argument("--folder", type=Path, required=True, help="where log and endings go")
-    parser.add_argument("--deadline", type=float, required=True, help="seconds until SIGTERM")
-    parser.add_argument("--grace", type=float, required=True, help="seconds from SIGTERM to SIGKILL")
-    parser.add_argument("--log-limit", type=int, default=1 << 30, help="bytes of output to keep")
-    parser.add_argument("--launch", type=Path, help="file with variables and secrets, emptied when read")
-    parser.add_argument("--privileged", action="store_true", help="leave the agent a way to all rights")
-    parser.add_argument("command", nargs="+", metavar="COMMAND", help="after --")
-    return run(parser.parse_args(argv))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
-
-
-_PR_CAPBSET_DROP = 24
-_PR_SET_NO_NEW_PRIVS = 38
-_PR_CAP_AMBIENT = 47
-_PR_CAP_AMBIENT_CLEAR_ALL = 4
-_LIBC = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: the child only calls it
-
-
 def becoming(user: int, group: int, *, keep_privileges: bool = False) -> Callable[[], None]:
     """What a child has to call to become a user that can never become another one.
 
@@ -211,3 +191,21 @@ def _drop_capabilities() -> None:
     for option, value in ((_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL), (_PR_SET_NO_NEW_PRIVS, 1)):
         if _LIBC.prctl(option, value, 0, 0, 0) != 0:
             raise OSError(ctypes.get_errno(), "the capabilities can't be dropped")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Be the container's main process."""
+    parser = argparse.ArgumentParser(prog="container", description="Run an agent without rights.")
+    parser.add_argument("--user", default="nonroot", help="name of the agent's user")
+    parser.add_argument("--folder", type=Path, required=True, help="where log and endings go")
+    parser.add_argument("--deadline", type=float, required=True, help="seconds until SIGTERM")
+    parser.add_argument("--grace", type=float, required=True, help="seconds from SIGTERM to SIGKILL")
+    parser.add_argument("--log-limit", type=int, default=1 << 30, help="bytes of output to keep")
+    parser.add_argument("--launch", type=Path, help="file with variables and secrets, emptied when read")
+    parser.add_argument("--privileged", action="store_true", help="leave the agent a way to all rights")
+    parser.add_argument("command", nargs="+", metavar="COMMAND", help="after --")
+    return run(parser.parse_args(argv))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
