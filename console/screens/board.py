@@ -13,8 +13,8 @@ from console.screens.filtered import FilteredScreen
 from console.tui.keys import bindings
 from console.tui.painting import Pieces, foreign
 from console.tui.session import Remembered
-from console.tui.widgets.heading import Heading, TitleClicked
-from console.tui.widgets.line_list import LineList
+from console.tui.widgets.heading import Heading
+from console.tui.widgets.line_list import LineList, TitleClicked
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.prompt import Prompt
 from console.views.scoreboard import (

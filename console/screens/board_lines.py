@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from console import wording
 from console.screens.titles import Column, titles_line
 from console.tui.painting import (
+    ColumnSpan,
     Line,
     Piece,
     Pieces,
@@ -213,7 +214,7 @@ def _line(row: Row, look: Look, notes: dict[str, int]) -> Line:
     return Line(
         cut(tuple(pieces), look.width),
         key=key_of(row),
-        cells=tuple(layout.places.values()),
+        cells=tuple(ColumnSpan(*place) for place in layout.places.values()),
         selectable=True,
     )
 

@@ -10,16 +10,11 @@ from textual.widget import Widget
 from console import wording
 from console.screens.filtered import FilteredScreen
 from console.tui.keys import bindings
-from console.tui.painting import (
-    Line,
-    Pieces,
-    cut,
-    foreign,
-)
-from console.tui.theme import Role
+from console.tui.painting import Line, Pieces, foreign
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.prompt import Prompt
+from console.tui.widgets.table import REST, Column, Table
 from console.views.filters import words_accept
 from state import events
 from state.database import Database
@@ -61,9 +56,12 @@ class EventsScreen(FilteredScreen):
         newest = "newest " if len(self._events) == MOST_EVENTS else ""
         note = f"   / {foreign(self.words, 40).rstrip()}" if self.words else ""
         self.query_one("#header", Painted).show(((f" {count} {newest}events", "dim"), (note, "accent")))
-        shown.show(
-            [_line(event, width) for event in found] or [Line((("  nothing has happened yet", "dim"),))]
-        )
+        table = Table(_COLUMNS, found, width, self.app.signs)
+        lines = [table.line(event, key=event.id) for event in found]
+        if lines:
+            shown.show(lines, heading=table.heading())
+        else:
+            shown.show([Line((("  nothing has happened yet", "dim"),))])
 
     def on_line_list_opened(self) -> None:
         """Go to what the event is about."""
@@ -91,15 +89,14 @@ def _texts(event: Event) -> tuple[str, ...]:
     return event.kind, event.text, event.sweep_id or "", event.competition_id or "", f"run:{event.run_id}"
 
 
-def _line(event: Event, width: int) -> Line:
-    role: Role = "bad" if event.kind.endswith("failed") else "text"
-    sweep, competition = (16, 30) if width >= 140 else (12, 20 if width >= 110 else 0)
-    room = max(10, width - 46 - sweep - (competition + 2 if competition else 0))
-    pieces: Pieces = (
-        (f"  {wording.day_and_clock(event.at)}  ", "dim"),
-        (foreign(event.kind, 20) + "  ", "dim"),
-        (foreign(event.sweep_id or "", sweep) + "  ", "dim"),
-        (foreign(event.competition_id or "", competition) + "  " if competition else "", "text"),
-        (foreign(event.text, room), role),
-    )
-    return Line(cut(pieces, width), key=event.id, selectable=True)
+def _text(event: Event) -> Pieces:
+    return ((event.text, "bad" if event.kind.endswith("failed") else "text"),)
+
+
+_COLUMNS = (
+    Column[Event]("when", lambda event: wording.day_and_clock(event.at), 16, role="dim"),
+    Column[Event]("kind", lambda event: event.kind, 20, role="dim"),
+    Column[Event]("sweep", lambda event: event.sweep_id or "", 12, grows=20, role="dim"),
+    Column[Event]("competition", lambda event: event.competition_id or "", 20, grows=56, drop=1),
+    Column[Event]("what happened", _text, 40, grows=REST),
+)

@@ -6,6 +6,7 @@ from competitions import registry
 from console import wording
 from console.screens.run_cell import OUTCOME_ROLES, outcome_sign
 from console.tui.painting import (
+    ColumnSpan,
     Line,
     Piece,
     Pieces,
@@ -105,7 +106,9 @@ def _competition(found: Behind, name: str, seeds: int, width: int, signs: Signs)
         text, role = trial_text(trial, signs)
         pieces.append((fit(text, _CELL, ellipsis=signs.ellipsis), role))
     begin = 2 + room
-    cells = tuple((begin + place * _CELL, begin + (place + 1) * _CELL - 1) for place in range(len(trials)))
+    cells = tuple(
+        ColumnSpan(begin + place * _CELL, begin + (place + 1) * _CELL - 1) for place in range(len(trials))
+    )
     return Line(tuple(pieces), key=name, cells=cells, selectable=True)
 
 

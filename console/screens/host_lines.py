@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from console import wording
 from console.screens.chart import Curve, chart
 from console.tui.painting import (
@@ -16,9 +18,11 @@ from console.tui.painting import (
 )
 from console.tui.signs import Signs
 from console.tui.theme import Role
+from console.tui.widgets.table import Column, Table
 from console.views.host import HISTORY_SECONDS, HostUse, User
 from engine.control import EngineStatus
 from engine.notifications.news import LOW_DISK_SHARE
+from state.records import UsageSample
 
 _BAR = 16
 
@@ -63,8 +67,9 @@ def facts(engine: EngineStatus | None, now: float, width: int, signs: Signs) -> 
 def lines(use: HostUse, width: int, height: int, now: float, signs: Signs) -> list[Line]:
     """Who uses what, the disks by kind, and the last hours."""
     made = [Line(heading("who uses what", width, signs, note=str(len(use.users)) if use.users else ""))]
-    made += [_title(width)] if use.users else [Line((("  nothing is running", "dim"),))]
-    made += [_user(user, width, now, signs) for user in use.users]
+    table = Table(_columns(now), use.users, width, signs)
+    made += [table.heading()] if use.users else [Line((("  nothing is running", "dim"),))]
+    made += [table.line(user, key=user.run.id) for user in use.users]
     made += [Line(), Line(heading("what fills the disks", width, signs)), *_kinds(use, signs)]
     room = max(4, min(8, (height - len(made) - 8) // 2))
     for name, points, number in (
@@ -114,39 +119,29 @@ def _disk(name: str, free: int | None, total: int | None, width: int, signs: Sig
     )
 
 
-def _title(width: int) -> Line:
-    name = f"  {'competition':<{_name_width(width)}}"
-    return Line(
-        (
-            (
-                f"{name} {'seed':>4} {'cpus':>6} {'memory':>9} {'disk':>9} {'GPU':>6} {'procs':>6} {'since':>6}",
-                "dim",
-            ),
-        )
-    )
+def _measured(value: float | None, number: wording.Number) -> str:
+    return wording.UNKNOWN if value is None else number(value)
 
 
-def _name_width(width: int) -> int:
-    return min(48, max(14, width - 57))
+def _columns(now: float) -> list[Column[User]]:
+    def used(of: Callable[[UsageSample], float | None], number: wording.Number) -> Callable[[User], str]:
+        return lambda user: _measured(of(user.latest) if user.latest else None, number)
 
+    def since(user: User) -> str:
+        run = user.run
+        return wording.span(now - run.started_at) if run.started_at else run.state.value[:6]
 
-def _user(user: User, width: int, now: float, signs: Signs) -> Line:
-    run, latest = user.run, user.latest
-    name = foreign(run.competition_id, _name_width(width), ellipsis=signs.ellipsis)
-    cpu = _cpus(latest.cpu_percent) if latest and latest.cpu_percent is not None else wording.UNKNOWN
-    memory = wording.size(latest.memory_bytes if latest else None)
-    disk = wording.size(latest.disk_bytes if latest else None)
-    processes = str(latest.processes) if latest and latest.processes is not None else wording.UNKNOWN
-    gpu = f"{latest.gpu_percent:.0f} %" if latest and latest.gpu_percent is not None else wording.UNKNOWN
-    since = wording.span(now - run.started_at) if run.started_at else run.state.value[:6]
-    pieces: Pieces = (
-        (f"  {name} ", "text"),
-        (f"{run.seed:>4} ", "dim"),
-        (f"{cpu:>6} {memory:>9} {disk:>9} {gpu:>6} {processes:>6} ", "text"),
-        (f"{since:>6}  ", "dim"),
-        (foreign(run.sweep_id, 20), "dim"),
-    )
-    return Line(cut(pieces, width), key=run.id, selectable=True)
+    return [
+        Column("competition", lambda user: user.run.competition_id, 14, grows=48),
+        Column("seed", lambda user: str(user.run.seed), 4, right=True, gap=1, role="dim"),
+        Column("cpus", used(lambda sample: sample.cpu_percent, _cpus), 6, right=True, gap=1),
+        Column("memory", used(lambda sample: sample.memory_bytes, wording.size), 9, right=True, gap=1),
+        Column("disk", used(lambda sample: sample.disk_bytes, wording.size), 9, right=True, gap=1),
+        Column("GPU", used(lambda sample: sample.gpu_percent, "{:.0f} %".format), 6, right=True, gap=1),
+        Column("procs", used(lambda sample: sample.processes, str), 6, right=True, gap=1),
+        Column("since", since, 6, right=True, gap=1, role="dim"),
+        Column("sweep", lambda user: user.run.sweep_id, 12, grows=20, drop=1, role="dim"),
+    ]
 
 
 def _kinds(use: HostUse, signs: Signs) -> list[Line]:

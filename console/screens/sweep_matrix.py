@@ -9,6 +9,7 @@ from console.screens.run_cell import cell_pieces, draw_run
 from console.screens.sweep_lines import View, cell_text
 from console.screens.titles import Column, titles_line
 from console.tui.painting import (
+    ColumnSpan,
     Line,
     Piece,
     fit,
@@ -62,10 +63,11 @@ def _layout(board: SweepBoard, width: int) -> _Layout:
     return _Layout(max(12, min(longest, room - seeds * seed)), seed, seeds, more)
 
 
-def _cells(layout: _Layout) -> tuple[tuple[int, int], ...]:
+def _cells(layout: _Layout) -> tuple[ColumnSpan, ...]:
     start = _MARGIN + layout.name
     return tuple(
-        (start + seed * layout.seed, start + (seed + 1) * layout.seed - 1) for seed in range(layout.seeds)
+        ColumnSpan(start + seed * layout.seed, start + (seed + 1) * layout.seed - 1)
+        for seed in range(layout.seeds)
     )
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from console.tui.painting import (
+    ColumnSpan,
     Line,
     Piece,
-    Title,
     fit,
 )
 from console.tui.signs import Signs
@@ -37,7 +37,7 @@ def titles_line(columns: Iterable[Column], sorting: Sorting[By], signs: Signs) -
     """The names side by side, an arrow at what sorts."""
     arrow = signs.up if sorting.turned else signs.down
     pieces: list[Piece] = []
-    titles: list[Title] = []
+    titles: list[ColumnSpan] = []
     begin = 0
     for column in columns:
         text, role = column.text, column.role if column.text else "text"
@@ -46,6 +46,6 @@ def titles_line(columns: Iterable[Column], sorting: Sorting[By], signs: Signs) -
             text, role = spaced if cell_len(spaced) < column.width else text + arrow, "accent"
         pieces.append((fit(text, column.width, right=column.right), role))
         if column.by:
-            titles.append(Title(begin, begin + column.width, column.by))
+            titles.append(ColumnSpan(begin, begin + column.width, column.by))
         begin += column.width
-    return Line(tuple(pieces), titles=tuple(titles))
+    return Line(tuple(pieces), cells=tuple(titles))

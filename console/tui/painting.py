@@ -19,12 +19,17 @@ Pieces = tuple[Piece, ...]
 
 
 @dataclass(frozen=True)
-class Title:
-    """Where the name of a column stands, and what a click on it sorts by."""
+class ColumnSpan:
+    """From where to where a column goes on a line, and what a click on its title sorts by."""
 
     begin: int
     end: int
-    by: str
+    by: str = ""
+
+    @property
+    def width(self) -> int:
+        """How many cells it takes."""
+        return self.end - self.begin
 
 
 @dataclass(frozen=True)
@@ -33,20 +38,20 @@ class Line:
 
     Attributes:
         key: what the line is about; the cursor and marks stay with it.
-        cells: from where to where the columns go that the cursor may choose among.
+        cells: of a row the columns that the cursor may choose among, of a heading those that a click sorts by.
         selectable: whether the cursor may stand on it.
-        titles: the names of columns that sort, if this is the line over them.
     """
 
     pieces: Pieces = ()
     key: Hashable = None
-    cells: tuple[tuple[int, int], ...] = ()
+    cells: tuple[ColumnSpan, ...] = ()
     selectable: bool = False
-    titles: tuple[Title, ...] = ()
 
-    def title_at(self, place: int) -> str:
-        """What a click there sorts by; nothing if empty."""
-        return next((title.by for title in self.titles if title.begin <= place < title.end), "")
+    def sorts_by(self, place: int) -> str:
+        """What a click there sorts by, if this is a heading; otherwise nothing."""
+        if self.selectable:
+            return ""
+        return next((cell.by for cell in self.cells if cell.begin <= place < cell.end), "")
 
 
 def fit(text: str, width: int, *, right: bool = False, ellipsis: str = "…") -> str:
@@ -59,9 +64,9 @@ def fit(text: str, width: int, *, right: bool = False, ellipsis: str = "…") ->
     return " " * (width - length) + text if right else text + " " * (width - length)
 
 
-def foreign(text: str, width: int, *, ellipsis: str = "…") -> str:
+def foreign(text: str, width: int, *, right: bool = False, ellipsis: str = "…") -> str:
     """Make one line of foreign text harmless and exactly `width` cells wide."""
-    return fit(plain(text.replace("\n", " "), limit=4 * max(1, width)), width, ellipsis=ellipsis)
+    return fit(plain(text.replace("\n", " "), limit=4 * max(1, width)), width, right=right, ellipsis=ellipsis)
 
 
 def width_of(pieces: Iterable[Piece]) -> int:

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from textual import events
-from textual.message import Message
 
 from console.tui.painting import Line
+from console.tui.widgets.line_list import TitleClicked
 from console.tui.widgets.painted import Painted
-
-
-@dataclass
-class TitleClicked(Message):
-    """Somebody clicked on the name of a column that sorts by something."""
-
-    by: str
 
 
 class Heading(Painted):
@@ -32,6 +23,6 @@ class Heading(Painted):
 
     def on_click(self, event: events.Click) -> None:
         """Tell whose name was clicked on."""
-        by = self._line.title_at(event.x)
+        by = self._line.sorts_by(event.x)
         if by:
             self.post_message(TitleClicked(by))

@@ -1,4 +1,7 @@
-"""A list of lines with a cursor, drawn line by line, so that a thousand of them cost no more than a screenful."""
+"""A list of lines with a cursor, drawn line by line, so that a thousand of them cost no more than a screenful.
+
+What its lines say is made elsewhere, those of tables by `table`.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,16 @@ from textual.strip import Strip
 
 from console.tui.keys import bindings
 from console.tui.painting import Line, overlaid, strip
-from console.tui.widgets.heading import TitleClicked
 
 if TYPE_CHECKING:
     from console.tui.app import ConsoleApp
+
+
+@dataclass
+class TitleClicked(Message):
+    """Somebody clicked on the title of a column that sorts by something."""
+
+    by: str
 
 
 class LineList(ScrollView, can_focus=True, inherit_bindings=False):
@@ -50,6 +59,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._lines: tuple[Line, ...] = ()
+        self._heading: Line | None = None
         self._cursor = 0
         self._column = 0
         self._begins_at: int | None = None
@@ -72,6 +82,12 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         return min(self._column, len(line.cells) - 1) if line is not None and line.cells else 0
 
     @property
+    def column_by(self) -> str:
+        """What the column under the cursor sorts by; nothing if empty."""
+        line = self._line_at_cursor()
+        return line.cells[self.column].by if line is not None and line.cells else ""
+
+    @property
     def place(self) -> int:
         """How far down the cursor stands."""
         return self._cursor if self._begins_at is None else self._begins_at
@@ -80,22 +96,29 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         """Put the cursor there once there are lines."""
         self._begins_at = place
 
-    def show(self, lines: Sequence[Line]) -> None:
-        """Show these lines; only those that differ are drawn again, and the cursor stays with its key."""
-        key, before = self.key, self._lines
-        self._lines = tuple(lines)
+    def show(self, lines: Sequence[Line], *, heading: Line | None = None) -> None:
+        """Show these lines; only those that differ are drawn again, and the cursor stays with its key.
+
+        Args:
+            lines: what scrolls.
+            heading: a line above them that stays in view.
+        """
+        key, before, heading_before = self.key, self._lines, self._heading
+        self._lines, self._heading = tuple(lines), heading
         self._cursor = self._place_of(key, self._cursor)
         if self._begins_at is not None and any(line.selectable for line in self._lines):
             self._cursor = self._nearest(min(self._begins_at, len(self._lines) - 1))
             self._begins_at = None
             self.call_after_refresh(self._keep_in_view)
-        size = Size(self.scrollable_content_region.width, len(self._lines))
-        if size.height != self.virtual_size.height:
+        size = self._whole_size()
+        if size.height != self.virtual_size.height or len(before) != len(self._lines):
             self.virtual_size = size
             self.refresh()
         else:
+            if heading != heading_before:
+                self.refresh(Region(0, 0, self.size.width, 1))
             top = round(self.scroll_y)
-            shown = range(top, min(top + self.size.height, len(self._lines)))
+            shown = range(top, min(top + self._page(), len(self._lines)))
             self._refresh_lines({y for y in shown if before[y] != self._lines[y]})
 
     def put_cursor(self, key: Hashable, column: int | None = None) -> bool:
@@ -109,8 +132,10 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         """Draw one line, the cursor over it."""
-        place = y + round(self.scroll_y)
+        place = y - self._headed() + round(self.scroll_y)
         width = self.size.width
+        if self._heading is not None and y == 0:
+            return strip(self._heading.pieces, width, self.app.palette)
         if place >= len(self._lines):
             return Strip.blank(width, self.app.palette.base)
         line = self._lines[place]
@@ -126,30 +151,32 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             return Strip.join([mark, drawn.crop(1, width)])
         if not line.cells:
             return Strip.join([mark, overlaid(drawn.crop(1, width), palette.cursor)])
-        start, end = line.cells[self.column]
+        start, end = line.cells[self.column].begin, line.cells[self.column].end
         chosen = overlaid(drawn.crop(start, end), palette.cursor + Style(bold=True))
-        name = overlaid(drawn.crop(1, line.cells[0][0]), Style(bold=True))
-        rest = drawn.crop(line.cells[0][0], start)
+        name = overlaid(drawn.crop(1, line.cells[0].begin), Style(bold=True))
+        rest = drawn.crop(line.cells[0].begin, start)
         return Strip.join([mark, name, rest, chosen, drawn.crop(end, width)])
 
     def on_resize(self) -> None:
         """Keep the width of what scrolls the same as what is seen."""
-        self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines))
+        self.virtual_size = self._whole_size()
         self._keep_in_view()
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor where was clicked; a second click there opens, one on a column's name sorts."""
-        place = event.y + round(self.scroll_y)
-        if place >= len(self._lines):
+        """Put the cursor where was clicked; a second click there opens, one on a column's title sorts."""
+        place = event.y - self._headed() + round(self.scroll_y)
+        on_heading = self._heading is not None and event.y == 0
+        if place >= len(self._lines) and not on_heading:
             return
-        by = self._lines[place].title_at(event.x)
+        line = self._heading if self._heading is not None and on_heading else self._lines[place]
+        by = line.sorts_by(event.x)
         if by:
             self.post_message(TitleClicked(by))
-        if not self._lines[place].selectable:
+        if not line.selectable:
             return
         again = place == self._cursor
-        for column, (start, end) in enumerate(self._lines[place].cells):
-            if start <= event.x < end:
+        for column, cell in enumerate(line.cells):
+            if cell.begin <= event.x < cell.end:
                 again = again and column == self.column
                 self._column = column
         self._go(place)
@@ -168,7 +195,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_page(self, step: int) -> None:
         """Move by a page."""
-        wanted = self._cursor + step * max(1, self.size.height - 1)
+        wanted = self._cursor + step * max(1, self._page() - 1)
         self._go(self._nearest(min(max(wanted, 0), len(self._lines) - 1)))
 
     def action_edge(self, end: int) -> None:
@@ -187,6 +214,16 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         """Open what is under the cursor."""
         if self._line_at_cursor() is not None:
             self.post_message(self.Opened(self))
+
+    def _headed(self) -> int:
+        return 0 if self._heading is None else 1
+
+    def _page(self) -> int:
+        """How many lines are seen at once."""
+        return self.size.height - self._headed()
+
+    def _whole_size(self) -> Size:
+        return Size(self.scrollable_content_region.width, len(self._lines) + self._headed())
 
     def _line_at_cursor(self) -> Line | None:
         if 0 <= self._cursor < len(self._lines) and self._lines[self._cursor].selectable:
@@ -211,8 +248,8 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         self.post_message(self.Moved(self))
 
     def _keep_in_view(self) -> None:
-        height = self.size.height
-        if not height:
+        height = self._page()
+        if height <= 0:
             return
         # The heading above the first line of a group is kept in view with it.
         above = (
@@ -228,6 +265,10 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _refresh_lines(self, places: set[int]) -> None:
         top = round(self.scroll_y)
-        regions = [Region(0, place - top, self.size.width, 1) for place in sorted(places) if place >= top]
+        regions = [
+            Region(0, place - top + self._headed(), self.size.width, 1)
+            for place in sorted(places)
+            if place >= top
+        ]
         if regions:
             self.refresh(*regions)

@@ -1,0 +1,230 @@
+"""Tables: one list of columns makes a table's heading, the cells of its rows and their widths.
+
+    columns = [
+        Column("run", lambda run: str(run.id), 6, right=True, by="number", role="dim"),
+        Column("competition", lambda run: run.competition_id, 24, grows=56, by="name"),
+        Column("attempt", lambda run: str(run.attempts), 7, right=True, drop=1),
+        Column("what", lambda run: run.failure_text, 10, grows=REST, role="dim"),
+    ]
+    table = Table(columns, found, width, signs, sorting=sorting, mark=lambda run: run.id in marks)
+    line_list.show([table.line(run, key=run.id) for run in found], heading=table.heading())
+
+`LineList` shows the heading above its lines, where it stays, and posts `TitleClicked(by)` when a title is clicked on. A
+list of several tables, or of groups, puts `table.heading(...)` among its lines instead. A table knows nothing of what
+its rows are; which row comes first is decided by whoever makes the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from rich.cells import cell_len
+
+from console.sanitize import plain
+from console.tui.painting import ColumnSpan, Line, Piece, Pieces, cut, fitting, foreign, width_of
+from console.tui.signs import Signs
+from console.tui.theme import Role
+from console.views.sorting import Sorting
+
+Row = TypeVar("Row")
+
+# How far a column grows that takes all the width there is.
+REST = 10_000
+# Below this width a name says nothing.
+_NARROWEST = 8
+
+
+@dataclass(frozen=True)
+class Forms:
+    """A cell in several forms, longest first; the longest that fits is drawn."""
+
+    forms: Sequence[Pieces]
+
+
+@dataclass(frozen=True)
+class Rest:
+    """A cell that is drawn over its own column and all that follow, such as a problem in place of figures."""
+
+    pieces: Pieces
+
+
+# Text is drawn in its column's role; pieces have roles of their own. Either may be foreign: a table makes it harmless.
+Cell = str | Pieces | Forms | Rest
+
+
+@dataclass(frozen=True)
+class Column(Generic[Row]):
+    """A column of a table.
+
+    Attributes:
+        title: what the heading calls it.
+        cell: makes a row's cell.
+        width: how many cells it takes.
+        grows: up to how many cells it takes if there is room and a row needs them; `REST` takes all there are.
+        drop: whether it may be left out where there is no room, the highest number first; 0 is never left out.
+        right: whether it is aligned to the right.
+        role: in which its text is drawn, and `title_role` its title.
+        gap: how many cells are left empty before it.
+        by: what a click on its title sorts by; nothing if empty.
+        chosen: whether the cursor may choose it on a row.
+    """
+
+    title: str
+    cell: Callable[[Row], Cell]
+    width: int
+    grows: int = 0
+    drop: int = 0
+    right: bool = False
+    role: Role = "text"
+    title_role: Role = "dim"
+    gap: int = 2
+    by: str = ""
+    chosen: bool = False
+
+
+class Table(Generic[Row]):
+    """Some columns, fitted to a width.
+
+    Widths follow one rule. Where the columns do not fit, those are left out that may be: first those in which no row
+    has anything, then by their number. If the others are still too wide, columns that grow are cut, the last one
+    first, so that names, which stand first, are cut last. What is left over goes to columns that grow, the first one
+    first, as far as a row needs it.
+
+    Args:
+        columns: from left to right.
+        rows: what the widths have to suit; a row that is not among them can still be drawn.
+        width: of the whole.
+        sorting: what the heading shows an arrow at.
+        mark: whether a row is marked; without it there is no room for a mark.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Column[Row]],
+        rows: Sequence[Row],
+        width: int,
+        signs: Signs,
+        *,
+        sorting: Sorting[Any] | None = None,
+        mark: Callable[[Row], bool] | None = None,
+    ) -> None:
+        self._signs = signs
+        self._sorting = sorting
+        self._mark = mark
+        self._width = width
+        self._columns = columns
+        self._spans = self._placed(rows)
+
+    def heading(self, first: str = "") -> Line:
+        """The columns' titles, an arrow at what sorts; `first` replaces the first one, as over a group of rows."""
+        pieces: list[Piece] = []
+        for column, span in self._shown():
+            text, role = column.title, column.title_role
+            if first and text:
+                text, role, first = first, "strong", ""
+            if column.by and self._sorting is not None and column.by == self._sorting.by:
+                arrow = self._signs.up if self._sorting.turned else self._signs.down
+                spaced = f"{text} {arrow}"
+                text, role = spaced if cell_len(spaced) <= span.width else text + arrow, "accent"
+            pieces.append((" " * (span.begin - width_of(pieces)), "text"))
+            pieces += self._fitted(((text, role),), span.width, right=column.right)
+        return Line(tuple(pieces), cells=tuple(span for _column, span in self._shown() if span.by))
+
+    def line(self, row: Row, key: Hashable = None) -> Line:
+        """A row; the cursor may stand on it if it has a key."""
+        marked = self._mark is not None and self._mark(row)
+        return self.line_of([column.cell(row) for column in self._columns], key, marked=marked)
+
+    def line_of(self, cells: Sequence[Cell], key: Hashable = None, *, marked: bool = False) -> Line:
+        """A row whose cells are made already, one for each column, as that of totals; by its key it can be chosen."""
+        pieces: list[Piece] = [(f" {self._signs.marked}", "accent")] if marked else []
+        used = 2 if marked else 0
+        for column, span, cell in zip(self._columns, self._spans, cells, strict=True):
+            if not span.width:
+                continue
+            pieces.append((" " * (span.begin - used), "text"))
+            used = span.end
+            if isinstance(cell, Rest):
+                pieces += self._fitted(cell.pieces, self._width - span.begin)
+                break
+            if isinstance(cell, str):
+                cell = ((cell, column.role),)
+            elif isinstance(cell, Forms):
+                cell = fitting(cell.forms, span.width)
+            pieces += self._fitted(cell, span.width, right=column.right)
+        chosen = tuple(span for column, span in self._shown() if column.chosen)
+        return Line(tuple(pieces), key, chosen, selectable=key is not None)
+
+    def _shown(self) -> list[tuple[Column[Row], ColumnSpan]]:
+        return [(column, span) for column, span in zip(self._columns, self._spans, strict=True) if span.width]
+
+    def _fitted(self, pieces: Pieces, width: int, *, right: bool = False) -> Pieces:
+        """Make pieces harmless and exactly so wide."""
+        ellipsis = self._signs.ellipsis
+        if len(pieces) == 1:
+            text, role = pieces[0]
+            return ((foreign(text, width, right=right, ellipsis=ellipsis), role),)
+        harmless = tuple((plain(text.replace("\n", " ")), role) for text, role in pieces)
+        if width_of(harmless) > width:
+            harmless = (*cut(harmless, width - 1), (ellipsis, "dim"))
+        padding: Piece = (" " * (width - width_of(harmless)), "text")
+        return (padding, *harmless) if right else (*harmless, padding)
+
+    def _placed(self, rows: Sequence[Row]) -> tuple[ColumnSpan, ...]:
+        """Where each column begins and ends; one that is left out is nowhere."""
+        widths = self._widths(rows)
+        used = margin = 2 if self._mark is None else 3
+        spans = []
+        for column, width in zip(self._columns, widths, strict=True):
+            begin = used + (column.gap if used > margin else 0) if width else used
+            used = begin + width
+            spans.append(ColumnSpan(min(begin, self._width), min(used, self._width), column.by))
+        return tuple(spans)
+
+    def _widths(self, rows: Sequence[Row]) -> list[int]:
+        """How wide each column is by the one rule; 0 is left out."""
+        widths = [column.width for column in self._columns]
+        gaps = [column.gap for column in self._columns]
+        spare = self._width - (2 if self._mark is None else 3) - sum(widths) - sum(gaps[1:])
+        for place in self._dropped_first(rows) if spare < 0 else ():
+            spare += widths[place] + gaps[place]
+            widths[place] = 0
+            if spare >= 0:
+                break
+        growing = [place for place, column in enumerate(self._columns) if column.grows and widths[place]]
+        for place in growing[::-1] if spare < 0 else ():
+            taken = min(-spare, max(0, widths[place] - _NARROWEST))
+            widths[place] -= taken
+            spare += taken
+        for place in growing if spare > 0 else ():
+            needed = self._columns[place].grows
+            if needed != REST:
+                needed = min(
+                    needed, max((self._natural(self._columns[place], row) for row in rows), default=0)
+                )
+            given = min(spare, max(0, needed - widths[place]))
+            widths[place] += given
+            spare -= given
+        return widths
+
+    def _dropped_first(self, rows: Sequence[Row]) -> list[int]:
+        """The places of the columns that may be left out, in the order in which they are."""
+        return sorted(
+            (place for place, column in enumerate(self._columns) if column.drop),
+            key=lambda place: (
+                any(self._columns[place].cell(row) for row in rows),
+                -self._columns[place].drop,
+            ),
+        )
+
+    @staticmethod
+    def _natural(column: Column[Row], row: Row) -> int:
+        """How wide a row's cell would be."""
+        cell = column.cell(row)
+        if isinstance(cell, str):
+            return cell_len(cell)
+        if isinstance(cell, Forms):
+            return width_of(cell.forms[0])
+        return 0 if isinstance(cell, Rest) else width_of(cell)
