@@ -1,62 +1,109 @@
-"""Relaunching, stopping and classifying runs from any screen: what can be, what is asked first, what is told."""
+"""Relaunching, stopping and classifying runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from console import wording
-from console.actions.questions import classify_question, relaunch_question, stop_question
-from console.screens.classify import ClassifyScreen, Verdict
-from console.screens.confirm import ConfirmScreen
+from console.actions.action import Action, Affected, NotApplicable, Question, Request
 from state.lifecycle import FailureClass, RunState
 from state.records import Run
 from state.transitions import is_reroll
 
-if TYPE_CHECKING:
-    from console.tui.app import ConsoleApp
 
-_QUESTION_WIDTH = 86
+def relaunch(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
+    """Launch those again that have ended; warns about those whose seeds it re-rolls.
 
-
-def relaunch(app: ConsoleApp, found: Sequence[Run]) -> None:
-    """Ask whether the ended ones among these runs are to be launched again."""
-    ended = [run for run in found if run.has_ended]
-    if not ended:
-        app.say("only runs that have ended can be relaunched")
-        return
-    rerolls = [run for run in ended if is_reroll(run)]
-    lines = relaunch_question(ended, rerolls, min(app.size.width - 12, _QUESTION_WIDTH))
+    Raises:
+        NotApplicable: none of them has ended, or with `all_or_none` one has not.
+    """
+    ended = _those(chosen, _has_ended, "relaunched", "only runs that have ended", all_or_none)
+    rerolled = [run for run in ended if is_reroll(run)]
+    free = [run for run in ended if not is_reroll(run)]
+    affected = []
+    if free:
+        heading = f"{wording.plural(len(free), 'run')} lost to infrastructure or never started"
+        affected.append(Affected(heading, _items(free), "Launching them again changes no statistics."))
+    if rerolled:
+        heading = f"{wording.plural(len(rerolled), 'run')} ended by the agent's own doing"
+        note = (
+            "Another chance for these seeds makes the result look better than one try would have been."
+            " They count as re-rolled, and the exported row says so."
+        )
+        affected.append(Affected(heading, _items(rerolled), note, is_warning=True))
     title = f"Relaunch {wording.plural(len(ended), 'run')}?"
-    ask = partial(app.errands.ask, "run.relaunch", {"run_ids": [run.id for run in ended]})
-    app.confirm(ConfirmScreen(title, lines, "yes, relaunch"), ask)
+    return Action((_request("run.relaunch", ended),), Question(title, "yes, relaunch", tuple(affected)))
 
 
-def stop(app: ConsoleApp, found: Sequence[Run]) -> None:
-    """Ask whether the live and queued ones among these runs are to be stopped."""
-    going = [run for run in found if run.is_live or run.state is RunState.QUEUED]
-    if not going:
-        app.say("only runs that are queued or running can be stopped")
-        return
-    lines = stop_question(going, min(app.size.width - 12, _QUESTION_WIDTH))
-    ask = partial(app.errands.ask, "run.stop", {"run_ids": [run.id for run in going]})
-    app.confirm(ConfirmScreen(f"Stop {wording.plural(len(going), 'run')}?", lines, "yes, stop"), ask)
+def stop(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
+    """Stop those that are queued or live: agents are ended, queued runs never start.
+
+    Raises:
+        NotApplicable: none of them is, or with `all_or_none` one is not.
+    """
+    going = _those(chosen, _can_be_stopped, "stopped", "only runs that are queued or running", all_or_none)
+    live = sum(run.is_live for run in going)
+    heading = f"{wording.plural(len(going), 'run')}, {live} of them running"
+    affected = Affected(heading, _items(going), "Their agents are ended; what they have left is kept.")
+    title = f"Stop {wording.plural(len(going), 'run')}?"
+    return Action((_request("run.stop", going),), Question(title, "yes, stop", (affected,)))
 
 
-def classify(app: ConsoleApp, found: Sequence[Run]) -> None:
-    """Let the class of the failed ones among these runs be corrected."""
-    failed = [run for run in found if run.state is RunState.FAILED]
-    if not failed:
-        app.say("only runs that have failed have a class")
-        return
-    lines = classify_question(failed, min(app.size.width - 12, _QUESTION_WIDTH))
+def classify(chosen: Sequence[Run], failure_class: FailureClass, note: str) -> Action:
+    """Correct the failure class of runs that have failed; the note is kept with their attempts.
 
-    def ask(verdict: Verdict | None) -> None:
-        if verdict is not None:
-            wanted = {"class": verdict.kind.value, "note": verdict.note}
-            app.errands.ask("run.classify", {"run_ids": [run.id for run in failed]} | wanted)
+    Raises:
+        NotApplicable: one of them has not failed.
+    """
+    failed = _those(chosen, _has_failed, "classified", "only runs that have failed", all_or_none=True)
+    return Action((_request("run.classify", failed, **{"class": failure_class.value, "note": note}),))
 
+
+def classify_question(chosen: Sequence[Run]) -> tuple[Question, tuple[Run, ...]]:
+    """Ask which class is right for those that have failed, and return them too.
+
+    Raises:
+        NotApplicable: none of them has failed.
+    """
+    failed = _those(chosen, _has_failed, "classified", "only runs that have failed", all_or_none=False)
     title = f"What did {wording.plural(len(failed), 'run')} fail of?"
-    current = failed[0].failure_class or FailureClass.UNKNOWN
-    app.push_screen(ClassifyScreen(title, lines, current), ask)
+    return Question(title, "", (Affected(items=_items(failed)),)), failed
+
+
+def _has_ended(run: Run) -> bool:
+    return run.has_ended
+
+
+def _has_failed(run: Run) -> bool:
+    return run.state is RunState.FAILED
+
+
+def _can_be_stopped(run: Run) -> bool:
+    return not run.has_ended and run.state is not RunState.GRADING
+
+
+def _those(
+    chosen: Sequence[Run], applies: Callable[[Run], bool], done: str, only: str, all_or_none: bool
+) -> tuple[Run, ...]:
+    """Those that an action applies to."""
+    found = tuple(run for run in chosen if applies(run))
+    if all_or_none and len(found) < len(chosen):
+        other = next(run for run in chosen if not applies(run))
+        raise NotApplicable(f"run {other.id} can't be {done}", f"it is {other.state}")
+    if not found:
+        raise NotApplicable(f"{only} can be {done}")
+    return found
+
+
+def _items(runs: Sequence[Run]) -> tuple[tuple[str, str], ...]:
+    return tuple((run.competition_id, f"seed {run.seed}, {_state(run)}") for run in runs)
+
+
+def _state(run: Run) -> str:
+    if run.failure_class is not None:
+        return wording.FAILURE_WORDS[run.failure_class]
+    return (run.outcome or run.state).replace("_", " ")
+
+
+def _request(kind: str, runs: Sequence[Run], **more: object) -> Request:
+    return Request(kind, {"run_ids": [run.id for run in runs], **more})

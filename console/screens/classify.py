@@ -1,8 +1,8 @@
-"""Correcting a failure's class by hand: which class is right, and a note that is kept with the attempt."""
+"""The form that corrects the class of failures: which class is right, and a note that is kept with the attempts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -11,6 +11,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from console import wording
+from console.actions import runs
+from console.actions.action import NotApplicable, Question
+from console.screens.confirm import question_lines
 from console.tui.keys import bindings
 from console.tui.painting import Pieces
 from console.tui.widgets.painted import Painted
@@ -19,6 +22,7 @@ from state.lifecycle import FailureClass
 
 if TYPE_CHECKING:
     from console.tui.app import ConsoleApp
+    from state.records import Run
 
 _MEANS = {
     FailureClass.INFRASTRUCTURE: "not the agent's fault; relaunching is free",
@@ -30,30 +34,32 @@ _MEANS = {
 }
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The class that is right, and why."""
+def open_classify(app: ConsoleApp, chosen: Sequence[Run]) -> None:
+    """Open the form for those of the runs that have failed, or say that none has."""
+    try:
+        question, failed = runs.classify_question(chosen)
+    except NotApplicable as problem:
+        app.say(str(problem))
+    else:
+        app.push_screen(ClassifyScreen(question, failed))
 
-    kind: FailureClass
-    note: str
 
-
-class ClassifyScreen(ModalScreen[Verdict | None]):
+class ClassifyScreen(ModalScreen[None]):
     """A choice and a note; Esc leaves everything as it was."""
 
     BINDINGS = bindings("classify")
     app: ConsoleApp
 
-    def __init__(self, title: str, lines: tuple[Pieces, ...], current: FailureClass) -> None:
+    def __init__(self, question: Question, failed: Sequence[Run]) -> None:
         super().__init__()
-        self._title = title
-        self._lines = lines
-        self._chosen = list(FailureClass).index(current)
+        self._question = question
+        self._failed = failed
+        self._chosen = list(FailureClass).index(failed[0].failure_class or FailureClass.UNKNOWN)
 
     def compose(self) -> ComposeResult:
         """One box."""
         with Vertical(id="box") as box:
-            box.border_title = self._title
+            box.border_title = self._question.title
             box.border_subtitle = "up and down choose, Enter takes, Esc leaves it"
             yield Painted(id="question")
             yield TypingLine(placeholder="why (kept with the attempt)", id="note")
@@ -64,9 +70,10 @@ class ClassifyScreen(ModalScreen[Verdict | None]):
         self._draw()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Take it."""
+        """Correct the class."""
         event.stop()
-        self.dismiss(Verdict(list(FailureClass)[self._chosen], event.value.strip()))
+        self.dismiss()
+        self.app.act(runs.classify, self._failed, list(FailureClass)[self._chosen], event.value.strip())
 
     def action_choose(self, step: int) -> None:
         """Choose another class."""
@@ -75,7 +82,7 @@ class ClassifyScreen(ModalScreen[Verdict | None]):
 
     def action_leave(self) -> None:
         """Leave everything as it was."""
-        self.dismiss(None)
+        self.dismiss()
 
     def _draw(self) -> None:
         sign = self.app.signs.cursor
@@ -90,4 +97,5 @@ class ClassifyScreen(ModalScreen[Verdict | None]):
             )
             for place, kind in enumerate(FailureClass)
         ]
-        self.query_one("#question", Painted).show(*self._lines, (), *choices, ())
+        lines = question_lines(self._question, self.app.size.width)
+        self.query_one("#question", Painted).show(*lines, (), *choices, ())

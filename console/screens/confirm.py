@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -9,11 +10,19 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from console.tui.keys import bindings, shown
-from console.tui.painting import Piece, Pieces
+from console.tui.painting import Piece, Pieces, foreign
+from console.tui.theme import Role
 from console.tui.widgets.painted import Painted
 
 if TYPE_CHECKING:
+    from console.actions.action import Question
     from console.tui.app import ConsoleApp
+
+# What is around the lines of a question: the screen's margin, the box's border and padding.
+_AROUND = 16
+_WIDEST = 82
+_WIDEST_NAME = 46
+_MOST_ITEMS = 8
 
 
 class ConfirmScreen(ModalScreen[bool]):
@@ -75,3 +84,22 @@ class ConfirmScreen(ModalScreen[bool]):
             *yes,
         )
         self.query_one("#question", Painted).show(*self._lines, (), answers)
+
+
+def question_lines(question: Question, screen_width: int) -> tuple[Pieces, ...]:
+    """What an action changes, as lines of the box that asks about it."""
+    width = min(screen_width - _AROUND, _WIDEST)
+    details = [len(detail) for affected in question.affected for _name, detail in affected.items]
+    names = min(_WIDEST_NAME, width - max(details, default=0) - 4)
+    lines: list[Pieces] = []
+    for affected in question.affected:
+        role: Role = "warn" if affected.is_warning else "dim"
+        lines += [()] if lines else []
+        if affected.heading:
+            lines.append(((affected.heading, "warn" if affected.is_warning else "strong"),))
+        for name, detail in affected.items[:_MOST_ITEMS]:
+            lines.append(((f"  {foreign(name, names)}  ", "text"), (detail, "dim")))
+        if len(affected.items) > _MOST_ITEMS:
+            lines.append(((f"  and {len(affected.items) - _MOST_ITEMS} more", "dim"),))
+        lines += [((text, role),) for text in textwrap.wrap(affected.note, max(20, width))]
+    return tuple(lines)

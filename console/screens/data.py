@@ -8,10 +8,10 @@ from typing import Any
 from textual.widget import Widget
 
 from competitions.model import edition_named
-from console.actions import datasets
 from console.screens import data_lines
 from console.screens.data_detail import Room, detail_lines
 from console.screens.data_lines import View
+from console.screens.dataset import act
 from console.screens.marked import MarkedScreen
 from console.tui.keys import bindings, shown_key
 from console.tui.painting import foreign, heading
@@ -127,7 +127,7 @@ class DataScreen(MarkedScreen[RowKey]):
 
     def action_act(self, what: str) -> None:
         """Do something with the marked datasets, or with the one under the cursor."""
-        datasets.ACTIONS[what](self.app, self._chosen())
+        act(self.app, what, self._chosen())
 
     def action_copy_folder(self) -> None:
         """Copy where the dataset under the cursor lies."""

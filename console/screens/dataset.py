@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from textual.widget import Widget
 
 from competitions.model import Edition
 from console.actions import datasets
+from console.actions.action import Action
 from console.screens.base import ConsoleScreen
 from console.screens.data_detail import Room, detail_lines
 from console.screens.data_lines import ACCESS_ROLES, STATE_ROLES, size_text, state_sign
@@ -25,6 +27,9 @@ from console.views.dataset_board import DatasetBoard, DatasetRow, dataset_board
 from console.views.dataset_detail import DatasetDetail, dataset_detail
 from console.views.rates import Pace, Rates
 from state.database import Database
+
+if TYPE_CHECKING:
+    from console.tui.app import ConsoleApp
 
 _ALL, _TEXT_LINES = 1000, 10
 
@@ -76,7 +81,7 @@ class DatasetScreen(ConsoleScreen):
 
     def action_act(self, what: str) -> None:
         """Do something with this dataset."""
-        datasets.ACTIONS[what](self.app, [self._row] if self._row is not None else [])
+        act(self.app, what, [self._row] if self._row is not None else [])
 
     def action_copy_folder(self) -> None:
         """Copy where it lies."""
@@ -114,3 +119,26 @@ def _title(row: DatasetRow, width: int, sign: str) -> Pieces:
         ),
         width,
     )
+
+
+_PLANS: dict[str, Callable[[Sequence[DatasetRow]], Action]] = {
+    "prepare": datasets.prepare,
+    "retry": datasets.retry,
+    "check": datasets.check,
+    "stop": datasets.stop,
+    "verify": datasets.verify,
+}
+
+
+def act(app: ConsoleApp, what: str, chosen: Sequence[DatasetRow]) -> None:
+    """Do what a key says with datasets."""
+    if what in _PLANS:
+        app.act(_PLANS[what], chosen)
+    elif what == "copy_urls":
+        urls = datasets.rules_urls(chosen)
+        if urls:
+            app.copy_to_clipboard("\n".join(urls))
+            app.say(f"copied {urls[0]}" if len(urls) == 1 else f"copied {len(urls)} addresses, one a line")
+    else:
+        plan = partial(datasets.prune, chosen, app.places.data_dir, everything=what == "prune_all")
+        app.errands.in_thread(plan, app.carry_out)

@@ -76,7 +76,7 @@ class OverviewScreen(ConsoleScreen):
         """Relaunch the failed run of the line."""
         run = self._run()
         if run is not None:
-            runs.relaunch(self.app, [run])
+            self.app.act(runs.relaunch, [run])
 
     def _take(self, found: Overview) -> None:
         self._found = found

@@ -13,6 +13,7 @@ from textual.widget import Widget
 from console.actions import runs
 from console.screens import run_config, run_curves, run_lines
 from console.screens.base import ConsoleScreen
+from console.screens.classify import open_classify
 from console.screens.file import FileScreen
 from console.tui.key_table import Context
 from console.tui.keys import bindings
@@ -130,17 +131,17 @@ class RunScreen(ConsoleScreen):
     def action_relaunch(self) -> None:
         """Relaunch this run."""
         if self._facts is not None:
-            runs.relaunch(self.app, [self._facts.run])
+            self.app.act(runs.relaunch, [self._facts.run])
 
     def action_stop(self) -> None:
         """Stop this run."""
         if self._facts is not None:
-            runs.stop(self.app, [self._facts.run])
+            self.app.act(runs.stop, [self._facts.run])
 
     def action_classify(self) -> None:
         """Correct the class of this run's failure."""
         if self._facts is not None:
-            runs.classify(self.app, [self._facts.run])
+            open_classify(self.app, [self._facts.run])
 
     def action_copy(self) -> None:
         """Copy the path of the run's directory to the terminal's clipboard."""

@@ -7,8 +7,9 @@ from typing import Any
 
 from textual.widget import Widget
 
-from console.actions import runs
+from console.actions import runs, sweeps
 from console.screens import sweep_lines, sweep_matrix, sweep_table
+from console.screens.classify import open_classify
 from console.screens.marked import MarkedScreen
 from console.screens.merged import MergedScreen
 from console.screens.sweep_lines import View
@@ -33,7 +34,7 @@ from console.views.sweep import (
     sweep_board,
 )
 from state.database import Database
-from state.lifecycle import RunState, SweepState
+from state.lifecycle import RunState
 from state.records import Run
 
 
@@ -200,15 +201,15 @@ class SweepScreen(MarkedScreen[int]):
 
     def action_relaunch(self) -> None:
         """Relaunch the marked runs, or the one under the cursor."""
-        runs.relaunch(self.app, self._chosen())
+        self.app.act(runs.relaunch, self._chosen())
 
     def action_stop(self) -> None:
         """Stop the marked runs, or the one under the cursor."""
-        runs.stop(self.app, self._chosen())
+        self.app.act(runs.stop, self._chosen())
 
     def action_classify(self) -> None:
         """Correct the class of the marked failures, or of the one under the cursor."""
-        runs.classify(self.app, self._chosen())
+        open_classify(self.app, self._chosen())
 
     def action_order(self) -> None:
         """Show the competitions and runs in the next order."""
@@ -225,9 +226,7 @@ class SweepScreen(MarkedScreen[int]):
     def action_pause(self) -> None:
         """Let no new runs start, or go on."""
         if self._board is not None:
-            sweep = self._board.sweep
-            kind = "sweep.pause" if sweep.state is SweepState.ACTIVE else "sweep.resume"
-            self.app.errands.ask(kind, {"sweep_id": sweep.id})
+            self.app.act(sweeps.pause_or_resume, self._board.sweep)
 
     def action_step(self, step: int) -> None:
         """Show the next sweep, or the one before."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec
 
 from textual import events
 from textual.message import Message
 
+from console.actions.action import NotApplicable
 from console.sanitize import plain_lines
 from console.screens.base import ConsoleScreen
 from console.screens.frame import Situation
@@ -38,8 +40,11 @@ if TYPE_CHECKING:
     from textual.command import Provider
     from textual.screen import Screen
 
+    from console.actions.action import Action
     from console.screens.confirm import ConfirmScreen
     from engine.control import EngineStatus
+
+P = ParamSpec("P")
 
 TICK_SECONDS = 0.5
 OPEN_DEMO = "demo"
@@ -186,6 +191,32 @@ class ConsoleApp(TerminalApp):
         """Copy where something lies to the terminal's clipboard."""
         self.copy_to_clipboard("\n".join(plain_lines(str(path))))
         self.say(f"copied {path}")
+
+    def act(self, plan: Callable[P, Action], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Carry out the action that a plan makes of its arguments, or say why it applies to none of them."""
+        try:
+            action = plan(*args, **kwargs)
+        except NotApplicable as problem:
+            self.say(str(problem))
+        else:
+            self.carry_out(action)
+
+    def carry_out(self, action: Action) -> None:
+        """Ask the action's question, if it has one, then file its requests; the engine's answers are shown."""
+        from console.screens.confirm import ConfirmScreen, question_lines
+
+        question = action.question
+        if self.refuses():
+            return
+        if question is None:
+            self._file(action)
+        else:
+            lines = question_lines(question, self.size.width)
+            self.confirm(ConfirmScreen(question.title, lines, question.yes), partial(self._file, action))
+
+    def _file(self, action: Action) -> None:
+        for request in action.requests:
+            self.errands.ask(request.kind, request.arguments)
 
     def confirm(self, question: ConfirmScreen, then: Callable[[], None]) -> None:
         """Ask before doing something; nothing happens unless the answer is yes."""

@@ -50,14 +50,24 @@ def _theme(app: ConsoleApp, words: list[str]) -> None:
     adjusting.choose_palette(app, words[0])
 
 
-def _sweep_state(kind: str) -> Does:
-    return lambda app, words: app.errands.ask(f"sweep.{kind}", {"sweep_id": words[0]})
+def _pause(app: ConsoleApp, words: list[str]) -> None:
+    from console.actions import sweeps
+
+    app.act(sweeps.pause, words[0])
+
+
+def _resume(app: ConsoleApp, words: list[str]) -> None:
+    from console.actions import sweeps
+
+    app.act(sweeps.resume, words[0])
 
 
 def _concurrency(app: ConsoleApp, words: list[str]) -> None:
+    from console.actions import sweeps
+
     if not words[1].isdigit():
         raise UsageProblem(f"'{words[1]}' is not a number of runs")
-    app.errands.ask("sweep.concurrency", {"sweep_id": words[0], "value": int(words[1])})
+    app.act(sweeps.set_concurrency, words[0], int(words[1]))
 
 
 def _start_engine(app: ConsoleApp, _words: list[str]) -> None:
@@ -75,8 +85,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("launch", "", "Compose and launch a sweep", _go("launch")),
     Command("events", "", "Everything that happened", _go("events")),
     Command("settings", "", "Looks, notifications and keys", _go("settings")),
-    Command("pause", "SWEEP", "Start no more runs of a sweep", _sweep_state("pause"), needs=1),
-    Command("resume", "SWEEP", "Start runs of a sweep again", _sweep_state("resume"), needs=1),
+    Command("pause", "SWEEP", "Start no more runs of a sweep", _pause, needs=1),
+    Command("resume", "SWEEP", "Start runs of a sweep again", _resume, needs=1),
     Command("concurrency", "SWEEP N", "How many runs of a sweep may be live at once", _concurrency, needs=2),
     Command("theme", "|".join(THEME_NAMES), "Change the theme", _theme, needs=1),
     Command("engine", "", "Start the engine if it is not running", _start_engine),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from console.actions.action import NotApplicable
 from foundation.problems import Problem
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ class Errands:
             try:
                 result = work()
             except Problem as problem:
-                self._back_here(partial(self._app.say, str(problem), bad=True))
+                bad = not isinstance(problem, NotApplicable)
+                self._back_here(partial(self._app.say, str(problem), bad=bad))
             except Exception as error:
                 # One failed errand must not end the console; the log keeps the traceback.
                 log.exception("working for a screen")

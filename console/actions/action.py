@@ -1,0 +1,59 @@
+"""An action as data: the requests to the engine, and the question that comes before them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from foundation.problems import UsageProblem
+
+
+class NotApplicable(UsageProblem):
+    """There is nothing among what was chosen that the action applies to."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A change that the engine is asked for."""
+
+    kind: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Affected:
+    """Some of what an action changes, and what that means.
+
+    Attributes:
+        heading: what these have in common; empty where the title says it.
+        items: each by its name and what is known of it.
+        note: what happens to them.
+        is_warning: whether it should make somebody hesitate.
+    """
+
+    heading: str = ""
+    items: tuple[tuple[str, str], ...] = ()
+    note: str = ""
+    is_warning: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a person is asked before an action; no is the default answer."""
+
+    title: str
+    yes: str
+    affected: tuple[Affected, ...]
+
+    @property
+    def warns(self) -> bool:
+        """Whether any part of it is a warning."""
+        return any(part.is_warning for part in self.affected)
+
+
+@dataclass(frozen=True)
+class Action:
+    """Requests to the engine, filed in order once the question, if there is one, is answered with yes."""
+
+    requests: tuple[Request, ...]
+    question: Question | None = None
