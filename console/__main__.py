@@ -7,7 +7,7 @@ import sys
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    from console.cli.outermost import run
+    from console.cli.program import run
 
     sys.exit(run(sys.argv[1:]))
 

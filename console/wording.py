@@ -1,4 +1,4 @@
-"""How numbers, times and states are written on every screen; unknown is written as such."""
+"""How sizes, times, durations, scores and states are written, on every screen and by every command."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def clock_seconds(moment: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(moment))
 
 
-def day_and_clock(moment: float) -> str:
-    """A moment as local date and time."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
+def day_and_clock(moment: float | None) -> str:
+    """A moment as local date and time, to the minute."""
+    return UNKNOWN if moment is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
 
 
 def elapsed(seconds: float) -> str:
@@ -72,15 +72,31 @@ def elapsed(seconds: float) -> str:
     return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
+def duration(seconds: float | None) -> str:
+    """A duration in its two largest units: `0.4s`, `9s`, `3m05s`, `2h10m`, `1d01h`."""
+    if seconds is None:
+        return UNKNOWN
+    if 0 < seconds < 1:
+        return f"{seconds:.1f}s"
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    if whole < 86_400:
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+    return f"{whole // 86_400}d{whole % 86_400 // 3600:02d}h"
+
+
 def span(seconds: float) -> str:
-    """A duration in words short enough for a line: `45s`, `12m`, `2h10`, `3d`."""
+    """A duration to the minute, which need not be redrawn every second: `45s`, `12m`, `2h10m`, `3d`."""
     whole = max(0, int(seconds))
     if whole < 60:
         return f"{whole}s"
     if whole < 3600:
         return f"{whole // 60}m"
     if whole < 48 * 3600:
-        return f"{whole // 3600}h{whole % 3600 // 60:02d}"
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
     return f"{whole // 86400}d"
 
 
@@ -108,16 +124,6 @@ def elapsed_within(seconds: float, limit_seconds: float) -> str:
         return elapsed(seconds)
     whole = max(0, int(seconds))
     return f"{whole // 60}m{whole % 60:02d}"
-
-
-def took(seconds: float) -> str:
-    """How long something that has ended took, in the two units that matter: `0.4 s`, `9 s`, `3m05`, `2h10`."""
-    if seconds < 1:
-        return f"{max(0.0, seconds):.1f} s"
-    if seconds < 60:
-        return f"{int(seconds)} s"
-    whole = int(seconds)
-    return f"{whole // 60}m{whole % 60:02d}" if whole < 3600 else f"{whole // 3600}h{whole % 3600 // 60:02d}"
 
 
 def is_short(limit_seconds: float) -> bool:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from console.cli.outermost import PROGRAM, root_command
-from tools.reference import commands_text, keys_text
+from console.cli.program import PROGRAM, root_command
+from tools.reference import commands_text, keys_text, subcommands
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
@@ -54,10 +54,10 @@ def unknown_in(line: str) -> list[str]:
             }
             if word.partition("=")[0] not in own | flags | {"--help", "-h"}:
                 missing.append(word)
-        elif getattr(command, "commands", None):
-            if word not in command.commands:
+        elif inner := subcommands(command):
+            if word not in inner:
                 return [*missing, word]
-            command = command.commands[word]
+            command = inner[word]
     return missing
 
 

@@ -73,24 +73,15 @@ def modules_after(code: str) -> set[str]:
 @pytest.mark.parametrize(
     "code",
     [
-        "from console.cli.outermost import run; run(['--help'])",
-        "from console.cli.outermost import run; run(['sweep', '--help'])",
-        "from console.cli.outermost import run; run(['grade-sample', '--help'])",
+        "from console.cli.program import run; run(['--help'])",
+        "from console.cli.program import run; run(['sweep', '--help'])",
+        "from console.cli.program import run; run(['grade-sample', '--help'])",
         "import engine, competitions.registry, engine.places, engine.control.status",
     ],
     ids=["help", "help of a group", "help of a command", "packages"],
 )
 def test_starting_up_loads_nothing_heavy(code: str) -> None:
     assert modules_after(code) & HEAVY == set()
-
-
-def test_opening_the_console_needs_no_validation_library() -> None:
-    """It takes a fifth of what somebody waits for the first frame."""
-    code = (
-        "from console.cli.outermost import root_command;"
-        "root_command().make_context('x', ['--state-dir', '/s', '--theme', 'dark', '--readonly'])"
-    )
-    assert "pydantic" not in modules_after(code)
 
 
 def test_the_first_frame_needs_no_state_and_no_engine() -> None:
@@ -105,7 +96,7 @@ def test_the_first_frame_needs_no_state_and_no_engine() -> None:
 
 
 def test_help_loads_no_command() -> None:
-    code = "from console.cli.outermost import run; run(['--help'])"
+    code = "from console.cli.program import run; run(['--help'])"
     told = subprocess.run(
         [sys.executable, "-c", f"{code}\nimport sys; sys.stderr.write(' '.join(sys.modules))"],
         capture_output=True,
@@ -114,12 +105,4 @@ def test_help_loads_no_command() -> None:
         cwd=ROOT,
     )
     loaded = {name for name in told.stderr.split() if name.startswith(("console.", "engine", "state"))}
-    assert loaded == {
-        "console.cli",
-        "console.cli.invocation",
-        "console.cli.lazy",
-        "console.cli.light_values",
-        "console.cli.outermost",
-        "console.cli.root",
-        "console.cli.output",
-    }
+    assert loaded == {"console.cli", "console.cli.common", "console.cli.program"}

@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from console.cli.outermost import PROGRAM, root_command
+from console.cli.program import PROGRAM, root_command
 from console.tui.key_table import TABLE
 from engine.control import Answer, EngineStatus
 from engine.grading.report import Report
@@ -131,9 +131,15 @@ def keys_text() -> str:
 
 def _walk(path: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
     yield path, command
-    for name, inner in getattr(command, "commands", {}).items():
+    for name, inner in subcommands(command).items():
         if not inner.hidden:
             yield from _walk((*path, name), inner)
+
+
+def subcommands(command: Any) -> dict[str, Any]:
+    """Return the commands of a group by name; a single command has none."""
+    names = command.list_commands(None) if hasattr(command, "list_commands") else []
+    return {name: command.get_command(None, name) for name in names}
 
 
 def _keys(record: type) -> str:

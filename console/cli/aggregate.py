@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from console.cli.invocation import Json
-from console.cli.lazy import new_app
-from console.cli.output import say, say_json, say_table
+from console.cli.common import Json, new_app, say, say_json, say_table
 from console.cli.sources import ExperimentId, Pad, Sources, evidence_for
 
 if TYPE_CHECKING:

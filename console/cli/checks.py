@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.cli.output import bytes_text
+from console import wording
 
 if TYPE_CHECKING:
     from engine.places import Places
@@ -86,11 +86,11 @@ def check_state(places: Places) -> Check:
 def check_disk(name: str, path: Path, *, needs: int, wants: int) -> Check:
     """How much space is left where something is to be kept."""
     free = shutil.disk_usage(existing_ancestor(path)).free
-    found = f"{bytes_text(free)} free for {path}"
+    found = f"{wording.size(free)} free for {path}"
     if free < needs:
-        return Check(name, Health.FAIL, found, f"At least {bytes_text(needs)} are needed: free some space.")
+        return Check(name, Health.FAIL, found, f"At least {wording.size(needs)} are needed: free some space.")
     if free < wants:
-        return Check(name, Health.WARN, found, f"{bytes_text(wants)} and more are comfortable.")
+        return Check(name, Health.WARN, found, f"{wording.size(wants)} and more are comfortable.")
     return Check(name, Health.OK, found)
 
 

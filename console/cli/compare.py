@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console.cli.invocation import Json
-from console.cli.lazy import new_app
-from console.cli.output import say, say_json, say_table
+from console.cli.common import Json, new_app, say, say_json, say_table
 from console.cli.sources import Source, evidence_for
 from foundation.problems import UsageProblem
 

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from console.cli.invocation import Json
-from console.cli.lazy import new_group
-from console.cli.output import say, say_json, say_table
+from console.cli.common import Json, new_group, say, say_json, say_table
 
 if TYPE_CHECKING:
     from competitions.model import Competition, Defect

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.lazy import new_app
+from console.cli.common import new_app
 
 app = new_app()
 
@@ -27,7 +27,7 @@ def completion(shell: Annotated[Shell, typer.Argument(help="Whose script.")]) ->
 
     For bash, put into ~/.bashrc: eval "$(mlebench-console completion bash)"
     """
-    from console.cli.outermost import COMPLETE_VARIABLE, answer_shell, root_command
+    from console.cli.program import COMPLETE_VARIABLE, answer_shell, root_command
 
     # Asked in the way in which shells ask for completions, the root command prints it and leaves.
     os.environ[COMPLETE_VARIABLE] = f"source_{shell}"

@@ -8,14 +8,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from console import wording
+from console.cli.common import (
+    DataDir,
+    EditionFlag,
+    EditionName,
+    Json,
+    data_dir_of,
+    new_group,
+    places_of,
+    reading_state,
+    say,
+    say_json,
+    say_table,
+)
 from console.cli.competitions import Split
 from console.cli.datasets_chosen import Ids, chosen_ids
 from console.cli.datasets_listing import known_datasets, list_datasets, show
 from console.cli.datasets_verify import verify
-from console.cli.editions import EditionFlag, EditionName
-from console.cli.invocation import DataDir, Json, data_dir_of, places_of, reading_state
-from console.cli.lazy import new_group
-from console.cli.output import bytes_text, say, say_json, say_table
 from console.cli.pruning import confirmed, list_parts, needed, remove
 from foundation.problems import DataProblem, UsageProblem
 
@@ -58,7 +68,7 @@ def rules(competition_id: Ids = None, split: Split = "", json: Json = False) -> 
             (
                 one.competition_id,
                 said.get(one.state, one.problem),
-                bytes_text(one.bytes),
+                wording.size(one.bytes),
                 one.url if one.state is AccessState.RULES else "",
             )
             for one in found

@@ -8,10 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from console import wording
+from console.cli.common import (
+    DataDir,
+    EditionFlag,
+    EditionName,
+    Json,
+    data_dir_of,
+    places_of,
+    reading_state,
+    say,
+    say_json,
+    say_table,
+)
 from console.cli.competitions import Split
-from console.cli.editions import EditionFlag, EditionName
-from console.cli.invocation import DataDir, Json, data_dir_of, places_of, reading_state
-from console.cli.output import bytes_text, say, say_json, say_table
 
 if TYPE_CHECKING:
     from engine.datasets.access import AccessState
@@ -63,8 +73,8 @@ def list_datasets(
                 one["state"],
                 "-" if one["access"] == AccessState.UNKNOWN else one["access"],
                 "yes" if one["raw"] else "no",
-                bytes_text(one["bytes_on_disk"]),
-                "-" if one["size_gb"] is None else bytes_text(int(one["size_gb"] * 1e9)),
+                wording.size(one["bytes_on_disk"]),
+                "-" if one["size_gb"] is None else wording.size(int(one["size_gb"] * 1e9)),
                 one["problem"],
             )
             for one in found
@@ -123,9 +133,9 @@ def show(
         checked = "" if marker is None else ", verified" if marker.get("verified") else ", not verified"
         say(f"prepared    {verified}{checked}")
     for part in parts:
-        say(f"{part.name:<18}  {bytes_text(part.bytes)}")
+        say(f"{part.name:<18}  {wording.size(part.bytes)}")
     for step in steps:
-        amount = f"  {bytes_text(step.done)}" if step.unit == "bytes" and step.done else ""
+        amount = f"  {wording.size(step.done)}" if step.unit == "bytes" and step.done else ""
         say(f"step        {step.name}: {step.state}{amount}{f'  {step.note}' if step.note else ''}")
 
 

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from console.cli.common import DataDir, EditionFlag, EditionName, Json, complain, data_dir_of, say, say_json
 from console.cli.competitions import Split
 from console.cli.datasets_chosen import Ids, chosen_ids
-from console.cli.editions import EditionFlag, EditionName
-from console.cli.invocation import DataDir, Json, data_dir_of
-from console.cli.output import complain, say, say_json
 from console.cli.progress_rows import Progress, ProgressRows
 from foundation.problems import DataProblem
 

@@ -6,10 +6,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.invocation import invocation_of
-from console.cli.lazy import new_app
-from console.cli.opening import open_console, require_terminal
-from console.cli.output import say
+from console.cli.common import invocation_of, new_app, open_console, require_terminal, say
 
 app = new_app()
 

@@ -7,9 +7,7 @@ from dataclasses import asdict
 
 import typer
 
-from console.cli.invocation import Json, places_of
-from console.cli.lazy import new_app
-from console.cli.output import say, say_json
+from console.cli.common import Json, new_app, places_of, say, say_json
 from foundation.problems import EnvironmentProblem
 
 app = new_app()

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from console import wording
+from console.cli.common import Json, new_group, places_of, say, say_json
 from console.cli.following import follow, print_last_lines
-from console.cli.invocation import Json, places_of
-from console.cli.lazy import new_group
-from console.cli.output import bytes_text, duration_text, say, say_json
 from foundation.problems import DataProblem
 
 if TYPE_CHECKING:
@@ -108,10 +107,10 @@ def engine_text(current: EngineStatus) -> str:
         return "engine  not running; start it: mlebench-console engine start"
     up = None if current.started_at is None else time.time() - current.started_at
     parts = [
-        f"engine  running on {current.host or 'this host'}, process {current.pid}, up {duration_text(up)}",
+        f"engine  running on {current.host or 'this host'}, process {current.pid}, up {wording.duration(up)}",
         f"work    {current.live} live, {current.queued} queued",
-        f"disk    {bytes_text(current.state_disk_free)} free for the state,"
-        f" {bytes_text(current.data_disk_free)} for data",
+        f"disk    {wording.size(current.state_disk_free)} free for the state,"
+        f" {wording.size(current.data_disk_free)} for data",
     ]
     if current.problem:
         parts.append(f"problem {current.problem}")

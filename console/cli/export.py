@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console.cli.clipboard import copy
-from console.cli.invocation import reading_state
-from console.cli.lazy import new_group
-from console.cli.output import complain, say
+from console.cli.common import complain, copy_to_clipboard, new_group, reading_state, say
 from console.cli.sources import ExperimentId, Pad, Source, disclosure_for, evidence_for, write_file
 from foundation.problems import DataProblem, UsageProblem
 
@@ -86,7 +83,7 @@ def export_row(
     if row.conflict:
         complain(f"{row.name} makes no row: {row.conflict}")
     if to_clipboard:
-        copy(text)
+        copy_to_clipboard(text)
     if output is not None:
         write_file(output, text)
     elif not to_clipboard:

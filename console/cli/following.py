@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from console.cli.output import say
+from console.cli.common import say
 
 _BLOCK = 1 << 16
 _POLL_SECONDS = 0.25

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.cli.output import duration_text, say, say_table
+from console import wording
+from console.cli.common import say, say_table
 
 if TYPE_CHECKING:
     from engine.options.sweep import Launch
@@ -18,7 +19,7 @@ def say_forecast(launch: Launch, found: Forecast) -> None:
     spec = launch.spec
     say(
         f"{spec.agent_id} on {len(spec.competitions)} competitions x {spec.seeds} seeds,"
-        f" at most {duration_text(spec.time_limit_seconds)} each: {launch.run_count} runs"
+        f" at most {wording.duration(spec.time_limit_seconds)} each: {launch.run_count} runs"
     )
     say(time_text(found))
     say()
@@ -33,10 +34,10 @@ def say_forecast(launch: Launch, found: Forecast) -> None:
             ("starts after", "competition", "seed", "takes"),
             [
                 (
-                    duration_text(run.starts_after),
+                    wording.duration(run.starts_after),
                     run.competition_id,
                     str(run.seed),
-                    f"{'about' if run.measured else 'at most'} {duration_text(run.seconds)}",
+                    f"{'about' if run.measured else 'at most'} {wording.duration(run.seconds)}",
                 )
                 for run in shown
             ],
@@ -54,8 +55,8 @@ def time_text(found: Forecast) -> str:
     if not found.planned:
         return f"none of them ever starts: there are too few {found.bound_by}"
     at_once = f"{found.at_once} at once, bound by {found.bound_by}"
-    at_most = f"at most {duration_text(found.seconds_at_most)} in all"
+    at_most = f"at most {wording.duration(found.seconds_at_most)} in all"
     if not found.measured:
         return f"{at_once}; {at_most}; how long this agent works is not known yet"
     told = "earlier runs" if found.measured == len(found.planned) else f"earlier runs of {found.measured}"
-    return f"{at_once}; about {duration_text(found.seconds)} in all, by {told}; {at_most}"
+    return f"{at_once}; about {wording.duration(found.seconds)} in all, by {told}; {at_most}"

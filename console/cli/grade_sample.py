@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console.cli.editions import EditionFlag, EditionName
-from console.cli.invocation import DataDir, Json, data_dir_of
-from console.cli.lazy import new_app
-from console.cli.output import say, say_json
+from console.cli.common import DataDir, EditionFlag, EditionName, Json, data_dir_of, new_app, say, say_json
 from foundation.problems import DataProblem
 
 if TYPE_CHECKING:

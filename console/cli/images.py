@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console.cli.invocation import Json
-from console.cli.lazy import new_group
-from console.cli.output import bytes_text, complain, say, say_json, say_table
+from console import wording
+from console.cli.common import Json, complain, new_group, say, say_json, say_table
 from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ def _say_images(found: list[Image], *, json: bool) -> None:
                 (
                     image.name,
                     image.digest.removeprefix("sha256:")[:12],
-                    bytes_text(image.bytes),
+                    wording.size(image.bytes),
                     image.created[:19],
                 )
                 for image in found

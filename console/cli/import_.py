@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.invocation import places_of
-from console.cli.lazy import new_group
-from console.cli.output import say
+from console.cli.common import new_group, places_of, say
 from console.cli.sources import ExperimentId
 
 app = new_group("Import reports of MLE-bench onto the scoreboard, or newer published rows.")

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console.cli.invocation import Json, places_of, reading_state
-from console.cli.lazy import new_app
-from console.cli.output import say, say_json, say_table
+from console.cli.common import Json, new_app, places_of, reading_state, say, say_json, say_table
 from console.cli.sources import ExperimentId, Sources, evidence_for
 
 if TYPE_CHECKING:

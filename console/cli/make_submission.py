@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.invocation import Json
-from console.cli.lazy import new_app
-from console.cli.output import say, say_json
+from console.cli.common import Json, new_app, say, say_json
 
 app = new_app()
 

@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from console.cli.editions import EditionFlag, EditionName
-from console.cli.invocation import DataDir, Json, data_dir_of, places_of
-from console.cli.lazy import new_app
-from console.cli.output import complain, say, say_json
+from console.cli.common import (
+    DataDir,
+    EditionFlag,
+    EditionName,
+    Json,
+    complain,
+    data_dir_of,
+    new_app,
+    places_of,
+    say,
+    say_json,
+)
 from foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:

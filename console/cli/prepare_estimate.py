@@ -8,8 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.cli.editions import EditionName
-from console.cli.output import bytes_text, duration_text, say, say_json, say_table
+from console import wording
+from console.cli.common import EditionName, say, say_json, say_table
 from engine.datasets.estimating import ToDo, estimate, peak_bytes
 from engine.datasets.throughput import Throughput, measured
 from engine.space import free_bytes
@@ -54,7 +54,7 @@ def tell_estimate(
             (
                 one.competition_id,
                 one.to_do,
-                bytes_text(one.bytes),
+                wording.size(one.bytes),
                 one.basis,
                 one.problem.removeprefix(f"{one.competition_id}: "),
             )
@@ -66,12 +66,12 @@ def tell_estimate(
     unknown = sum(one.peak is None and one.to_do in (ToDo.DOWNLOAD, ToDo.PREPARE) for one in found)
     left_out = f" ({unknown} of unknown size left out)" if unknown else ""
     say(
-        f"about {bytes_text(peak)} needed in {base}, {bytes_text(free)} free: "
+        f"about {wording.size(peak)} needed in {base}, {wording.size(free)} free: "
         + ("it fits" if peak <= free else "it does not fit")
         + left_out
     )
     if seconds is not None and seconds >= 1:
-        say(f"about {duration_text(seconds)} at the rates measured here{left_out}")
+        say(f"about {wording.duration(seconds)} at the rates measured here{left_out}")
 
 
 def _measured(places: Places) -> Throughput:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from console.cli.output import bytes_text, complain, say
+from console import wording
+from console.cli.common import complain, say
 from console.cli.preparing import Seen
 from console.cli.progress_rows import Progress, ProgressRows
 from state.records import DatasetState, DatasetStep, StepState
@@ -42,7 +43,7 @@ class PlainLines:
         name, state = one.dataset.competition_id, one.dataset.state
         if state is DatasetState.PREPARED:
             size = one.dataset.bytes_on_disk
-            return f"{name}: prepared" + (f", {bytes_text(size)}" if size else "")
+            return f"{name}: prepared" + (f", {wording.size(size)}" if size else "")
         if state is DatasetState.ABSENT:
             return f"{name}: stopped"
         if state in _NOT_TO_BE_HAD:
@@ -52,7 +53,7 @@ class PlainLines:
         step = _current(one)
         if step is None:
             return ""
-        total = f", {bytes_text(step.total)}" if step.unit == "bytes" and step.total else ""
+        total = f", {wording.size(step.total)}" if step.unit == "bytes" and step.total else ""
         waiting = f": {step.note}" if step.note.startswith("waiting") else ""
         return f"{name}: {step.name}{total}{waiting}"
 

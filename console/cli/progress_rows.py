@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console.cli.output import bytes_text, duration_text
+from console import wording
 from console.views.rates import Pace, Rates
 
 if TYPE_CHECKING:
@@ -86,12 +86,12 @@ def _amount(progress: Progress) -> str:
     if not progress.total:
         return ""
     if progress.unit == "bytes":
-        return f"{bytes_text(progress.done)} of {bytes_text(progress.total)}"
+        return f"{wording.size(progress.done)} of {wording.size(progress.total)}"
     return f"{progress.done:,} of {progress.total:,}"
 
 
 def _pace(progress: Progress, pace: Pace) -> str:
     if not pace.rate:
         return ""
-    rate = f"{bytes_text(int(pace.rate))}/s" if progress.unit == "bytes" else f"{pace.rate:,.0f}/s"
-    return f"{rate}, {duration_text(pace.eta)} left" if pace.eta is not None else rate
+    rate = f"{wording.size(int(pace.rate))}/s" if progress.unit == "bytes" else f"{pace.rate:,.0f}/s"
+    return f"{rate}, {wording.duration(pace.eta)} left" if pace.eta is not None else rate

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from console.cli.invocation import places_of, reading_state
-from console.cli.output import bytes_text, complain, moment_text, say, say_table
+from console import wording
+from console.cli.common import complain, places_of, reading_state, say, say_table
 from foundation.problems import Problem, UsageProblem
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def remove(parts: Sequence[Part], base: Path) -> list[str]:
         except Problem as problem:
             problems.append(str(problem))
             complain(str(problem))
-    complain(f"{bytes_text(given_back)} given back")
+    complain(f"{wording.size(given_back)} given back")
     return problems
 
 
@@ -44,12 +44,12 @@ def list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:
     say_table(
         ("competition", "part", "size", "changed"),
         [
-            (part.competition_id, part.name, bytes_text(part.bytes), moment_text(part.changed))
+            (part.competition_id, part.name, wording.size(part.bytes), wording.day_and_clock(part.changed))
             for part in parts
         ],
         right=("size",),
     )
-    say(f"{len(parts)} parts, {bytes_text(sum(part.bytes for part in parts))}")
+    say(f"{len(parts)} parts, {wording.size(sum(part.bytes for part in parts))}")
 
 
 def confirmed(json: bool) -> bool:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console.cli.invocation import places_of, reading_state
-from console.cli.lazy import new_app
+from console.cli.common import new_app, places_of, reading_state
 from console.cli.sources import ExperimentId, Pad, Source, disclosure_for, evidence_for, write_file
 
 if TYPE_CHECKING:

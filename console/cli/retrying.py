@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console.cli.answering import confirm, say_answer
-from console.cli.invocation import places_of
+from console.cli.common import confirm, places_of, say_answer
 from foundation.problems import UsageProblem
 
 if TYPE_CHECKING:

@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from console.cli.answering import say_answer
-from console.cli.invocation import Json, places_of, reading_state
-from console.cli.lazy import new_group
-from console.cli.output import moment_text, say, say_json, say_table
+from console import wording
+from console.cli.common import (
+    Json,
+    Network,
+    new_group,
+    places_of,
+    reading_state,
+    say,
+    say_answer,
+    say_json,
+    say_table,
+)
 from console.cli.retrying import Yes, retry_runs
 from console.cli.runs_text import find_run, run_facts, say_runs
-from console.cli.sweep_launch import Network
 from foundation.problems import DataProblem, UsageProblem
 from state.lifecycle import FailureClass, RunState
 
@@ -87,7 +94,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
                 (
                     str(next(attempt.number for attempt in attempts if attempt.id == one.attempt_id)),
                     f"{one.sequence}{' final' if one.final else ''}",
-                    moment_text(one.taken_at),
+                    wording.day_and_clock(one.taken_at),
                     f"{one.bytes:,}",
                     "-" if one.score is None else f"{one.score:.5f}",
                     (one.standing or "-").replace("_", " "),
@@ -99,7 +106,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
         )
     say()
     for event in happened:
-        say(f"{moment_text(event.at)}  {event.text}")
+        say(f"{wording.day_and_clock(event.at)}  {event.text}")
 
 
 @app.command()

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from console.cli.output import duration_text, say_table
+from console import wording
+from console.cli.common import say_table
 from foundation.problems import UsageProblem
 from state.lifecycle import RunState
 
@@ -48,7 +49,7 @@ def say_runs(runs: Sequence[Run]) -> None:
                 (run.outcome or run.standing or "-").replace("_", " "),
                 "-" if run.score is None else f"{run.score:.5f}",
                 _took(run, now),
-                duration_text(_idle(run, now)),
+                wording.duration(_idle(run, now)),
                 str(run.attempts),
                 run.failure_text,
             )
@@ -89,7 +90,7 @@ def find_run(database: Database, text: str) -> Run:
 def _took(run: Run, now: float) -> str:
     if run.started_at is None:
         return "-"
-    return duration_text((run.ended_at or now) - run.started_at)
+    return wording.duration((run.ended_at or now) - run.started_at)
 
 
 def _idle(run: Run, now: float) -> float | None:

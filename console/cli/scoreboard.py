@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from console.cli.invocation import Json, places_of, reading_state
-from console.cli.lazy import new_app
-from console.cli.output import say, say_json, say_table
+from console.cli.common import Json, new_app, places_of, reading_state, say, say_json, say_table
 
 if TYPE_CHECKING:
     from engine.scoreboard import Row, Standing

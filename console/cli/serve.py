@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.invocation import invocation_of
-from console.cli.lazy import new_app
-from console.cli.output import say
+from console.cli.common import invocation_of, new_app, say
 from foundation.problems import EnvironmentProblem
 
 app = new_app()

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from console.cli.output import complain
+from console.cli.common import complain
 from engine.runs.shell import Wish, open_shell, variables
 from state.database import Database
 from state.records import Run

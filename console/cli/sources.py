@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console.cli.invocation import places_of, reading_state
-from console.cli.output import say
+from console.cli.common import places_of, reading_state, say
 from foundation.problems import DataProblem
 
 if TYPE_CHECKING:

@@ -6,10 +6,8 @@ from dataclasses import asdict
 
 import typer
 
+from console.cli.common import Json, new_app, places_of, reading_state, say, say_json
 from console.cli.engine import engine_text
-from console.cli.invocation import Json, places_of, reading_state
-from console.cli.lazy import new_app
-from console.cli.output import say, say_json
 from console.cli.sweeps_text import say_sweeps, sweep_facts
 
 app = new_app()

@@ -6,10 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from console.cli.answering import say_answer
-from console.cli.invocation import Json, places_of, reading_state
-from console.cli.lazy import new_group
-from console.cli.output import say, say_json
+from console.cli.common import Json, new_group, places_of, reading_state, say, say_answer, say_json
 from console.cli.retrying import Yes, retry_runs
 from console.cli.runs_text import run_facts, say_runs
 from console.cli.sweep_import import import_groups

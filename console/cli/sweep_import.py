@@ -8,9 +8,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.answering import say_answer
-from console.cli.editions import EditionFlag, EditionName
-from console.cli.invocation import Json, places_of
+from console.cli.common import EditionFlag, EditionName, Json, places_of, say_answer
 
 
 def import_groups(

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from console.cli.answering import say_answer
-from console.cli.editions import EditionName
-from console.cli.invocation import Json, places_of
-from console.cli.output import say_json
+from console.cli.common import EditionName, Json, Network, places_of, say_answer, say_json
 from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
@@ -26,14 +23,6 @@ class Runtime(StrEnum):
     BUBBLEWRAP = "bubblewrap"
     PLAIN = "plain"
     DOCKER = "docker"
-
-
-class Network(StrEnum):
-    """What `--network` takes."""
-
-    NONE = "none"
-    MODELS = "models"
-    OPEN = "open"
 
 
 def launch(

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.answering import confirm, say_answer
-from console.cli.invocation import Json, places_of, reading_state
+from console.cli.common import Json, confirm, places_of, reading_state, say_answer
 from foundation.problems import UsageProblem
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from console.cli.output import duration_text, moment_text, say_table
+from console import wording
+from console.cli.common import say_table
 from state.records import IMPORTED
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def say_sweeps(sweeps: Sequence[Sweep], counts: Mapping[str, SweepCounts]) -> No
                     str(getattr(counts[sweep.id], column)) if sweep.id in counts else "0"
                     for column in columns
                 ),
-                moment_text(sweep.created_at),
+                wording.day_and_clock(sweep.created_at),
                 "demo" if sweep.spec.demo else "",
             )
             for sweep in sweeps
@@ -45,10 +46,10 @@ def spec_text(sweep: Sweep) -> str:
     """What was asked for, in one line; of runs that were made elsewhere only what is known."""
     spec = sweep.spec
     what = f"{len(spec.competitions)} competitions x {spec.seeds} seeds"
-    limit = f", {duration_text(spec.time_limit_seconds)} each" if spec.time_limit_seconds else ""
+    limit = f", {wording.duration(spec.time_limit_seconds)} each" if spec.time_limit_seconds else ""
     if spec.runtime == IMPORTED:
         return f"{what}{limit}, imported from run groups, graded by edition {spec.edition}"
-    ramp = f", started {duration_text(spec.start_ramp_seconds)} apart" if spec.start_ramp_seconds else ""
+    ramp = f", started {wording.duration(spec.start_ramp_seconds)} apart" if spec.start_ramp_seconds else ""
     return (
         f"{what}{limit}, edition {spec.edition}, {sweep.concurrency} at once{ramp},"
         f" priority {sweep.priority}, network {spec.network}, runtime {spec.runtime}"

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from console.cli.editions import EditionFlag, EditionName
+from console.cli.common import DataDir, EditionFlag, EditionName, Json, data_dir_of, new_app, say, say_json
 from console.cli.grade_sample import CompetitionId, SubmissionFile, require_readable
-from console.cli.invocation import DataDir, Json, data_dir_of
-from console.cli.lazy import new_app
-from console.cli.output import say, say_json
 
 app = new_app()
 

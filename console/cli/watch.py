@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console.cli.invocation import Json, places_of
-from console.cli.lazy import new_app
-from console.cli.output import bytes_text, duration_text, moment_text, say
+from console import wording
+from console.cli.common import Json, new_app, places_of, say
 from foundation.problems import Problem
 
 if TYPE_CHECKING:
@@ -89,14 +88,14 @@ def _summary(places: Places, *, json: bool) -> None:
 
 
 def _say(seen: Seen) -> None:
-    say(f"{moment_text(seen.now)}  {_engine(seen.engine)}")
+    say(f"{wording.day_and_clock(seen.now)}  {_engine(seen.engine)}")
     if seen.problem:
         say(f"  problem: {seen.problem}")
     for line in seen.sweeps:
         say(f"  {_sweep(line)}")
     for concern in seen.needed[:_MOST_CONCERNS]:
         run = concern.run
-        since = duration_text(abs(seen.now - concern.at))
+        since = wording.duration(abs(seen.now - concern.at))
         when = f"{since} left" if concern.kind == "late" else f"{since} ago"
         text = f"{run.competition_id}, seed {run.seed}, run {run.id}: {concern.why} ({when})"
         say(f"  needs you: {run.sweep_id} {text}")
@@ -110,7 +109,7 @@ def _engine(engine: EngineStatus | None) -> str:
         return "engine not running"
     parts = [f"engine running, {engine.live} live, {engine.queued} queued"]
     if engine.state_disk_free is not None:
-        parts.append(f"disk {bytes_text(engine.state_disk_free)} free")
+        parts.append(f"disk {wording.size(engine.state_disk_free)} free")
     if engine.problem:
         parts.append(f"problem: {engine.problem}")
     return ", ".join(parts)
@@ -128,7 +127,7 @@ def _sweep(line: SweepLine) -> str:
     if line.any_medal is not None:
         parts.append(f"any medal {line.any_medal} %")
     if line.seconds_left is not None:
-        parts.append(f"about {duration_text(line.seconds_left)} left")
+        parts.append(f"about {wording.duration(line.seconds_left)} left")
     return ", ".join(parts)
 
 

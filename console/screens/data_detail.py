@@ -91,7 +91,7 @@ def _step(step: DatasetStep, paces: Mapping[str, Pace], room: Room) -> Pieces:
         rate, eta = pace_words(step, paces.get(step.name, Pace()))
         pieces.append((f"{rate}{f', {eta} left' if eta else ''}  " if rate else "", "dim"))
     elif step.state is StepState.DONE and step.started_at is not None and step.ended_at is not None:
-        pieces.append((f"took {wording.took(step.ended_at - step.started_at)}  ", "dim"))
+        pieces.append((f"took {wording.duration(step.ended_at - step.started_at)}  ", "dim"))
     pieces.append((foreign(step.note, room.width).rstrip(), "dim"))
     return tuple(pieces)
 

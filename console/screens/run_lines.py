@@ -65,7 +65,7 @@ def _state(facts: RunFacts, now: float, signs: Signs, *, with_bar: bool) -> Piec
     if run.started_at is None:
         return ((f"{drawn.sign} {word} ", state_role(run)),)
     took = (run.ended_at or now) - run.started_at
-    told = f"{wording.took(took)} of {wording.limit(limit)}" if run.ended_at else ""
+    told = f"{wording.duration(took)} of {wording.limit(limit)}" if run.ended_at else ""
     pieces: list[Piece] = [
         (f"{drawn.sign} {word} ", state_role(run)),
         (told or wording.of_limit(took, limit), "text"),

@@ -18,12 +18,12 @@ import pyte
 
 PATIENCE_SECONDS = 60.0
 COLUMNS, LINES = 120, 40
-# What the outermost layer does with the errors of the console is seen too.
+# What the program does with the errors of the console is seen too.
 PROGRAM = """
 import sys
-from console.cli import opening, outermost
+from console.cli import common, program
 {before}
-sys.exit(outermost.run(sys.argv[1:]))
+sys.exit(program.run(sys.argv[1:]))
 """
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from console.cli.outermost import run
+from console.cli.program import run
 from engine.places import Places
 from tests.conformance.trees import VECTORS, Vector
 

@@ -2,29 +2,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.metadata import version
-from typing import Any
 
 import pytest
 
-from console.cli.outermost import root_command
-from console.cli.root import Root
+from console.cli.program import COMMANDS, root_command
 from tests.console.cli.conftest import Cli
+from tools.reference import subcommands
 
 
 def all_commands() -> Iterator[tuple[str, ...]]:
     """Every command's path, groups included."""
-    for name in Root.entries:
-        command: Any = root_command()
-        command = command.commands[name]
+    for name, command in subcommands(root_command()).items():
         yield (name,)
-        for inner in getattr(command, "commands", {}):
+        for inner in subcommands(command):
             yield (name, inner)
 
 
-COMMANDS = tuple(all_commands())
-
-
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("path", tuple(all_commands()), ids=" ".join)
 def test_every_command_says_in_one_sentence_what_it_does(cli: Cli, path: tuple[str, ...]) -> None:
     helped = cli(*path, "--help")
     assert helped.code == 0
@@ -35,9 +29,9 @@ def test_every_command_says_in_one_sentence_what_it_does(cli: Cli, path: tuple[s
     assert cli(*path, "-h").out == helped.out
 
 
-@pytest.mark.parametrize("name", Root.entries)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_the_table_that_spares_imports_says_what_the_command_says(cli: Cli, name: str) -> None:
-    entry = Root.entries[name]
+    entry = COMMANDS[name]
     assert entry.help.endswith(".")
     told = " ".join(cli(name, "--help").out.split())
     # The command may say more: about exit codes, or what a second call does.
@@ -46,7 +40,7 @@ def test_the_table_that_spares_imports_says_what_the_command_says(cli: Cli, name
 
 def test_the_root_lists_every_command_and_the_exit_codes(cli: Cli) -> None:
     helped = cli("--help")
-    for name, entry in Root.entries.items():
+    for name, entry in COMMANDS.items():
         assert f"  {name}" in helped.out
         assert entry.help in " ".join(helped.out.split())
     assert "Exit codes: 0 done" in " ".join(helped.out.split())

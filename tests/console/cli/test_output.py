@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from console.cli.output import bytes_text, duration_text, moment_text, say, say_json, say_table
+from console.cli.common import say, say_json, say_table
 
 
 def test_columns_line_up_whatever_is_in_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,39 +32,3 @@ def test_no_control_character_leaves_by_any_door(hostile: str, capsys: pytest.Ca
     say_json({"x": f"before{hostile}after"})
     out = capsys.readouterr().out.replace("\n", "")
     assert out.isprintable()
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [
-        (None, "-"),
-        (0, "0 B"),
-        (999, "999 B"),
-        (1000, "1.0 kB"),
-        (82_600_000_000, "82.6 GB"),
-        (3.3e12, "3.3 TB"),
-    ],
-)
-def test_sizes(count: int | None, text: str) -> None:
-    assert bytes_text(count) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (None, "-"),
-        (-1, "0s"),
-        (59.4, "59s"),
-        (60, "1m00s"),
-        (3599, "59m59s"),
-        (3600, "1h00m"),
-        (90_000, "1d01h"),
-    ],
-)
-def test_durations(seconds: float | None, text: str) -> None:
-    assert duration_text(seconds) == text
-
-
-def test_moments_are_local_and_to_the_minute() -> None:
-    assert moment_text(None) == "-"
-    assert len(moment_text(0.0)) == len("1970-01-01 00:00")

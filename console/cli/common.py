@@ -1,0 +1,262 @@
+"""What the commands of the command line share: their app, common flags and places, and their output.
+
+The table of commands and the handling of their errors are in `console.cli.program`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foundation.problems import EnvironmentProblem, UsageProblem
+
+if TYPE_CHECKING:
+    from competitions.model import Edition
+    from engine.control import Answer
+    from engine.places import Places
+    from state.database import Database
+
+# Terminals ignore a longer clipboard sequence without a word.
+_LONGEST_CLIPBOARD = 74_994
+_TERMINAL = Path("/dev/tty")
+
+
+def new_app(help: str = "", **settings: Any) -> typer.Typer:
+    """Make the Typer app of a command or group: plain help, errors left to `console.cli.program`."""
+    return typer.Typer(
+        help=help,
+        # Rich would cost more than the whole start-up, and plain text suits pipes and screen readers.
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        **settings,
+    )
+
+
+def new_group(help: str) -> typer.Typer:
+    """Make the Typer app of a group, which stays one even with a single command in it."""
+    app = new_app(help, no_args_is_help=True)
+
+    @app.callback()
+    def group() -> None:
+        pass
+
+    return app
+
+
+class EditionName(StrEnum):
+    """What `--edition` takes."""
+
+    V1 = "v1"
+    CORRECTED = "corrected"
+
+    @property
+    def edition(self) -> Edition:
+        """The same, as the benchmark's own type."""
+        return "v1" if self is EditionName.V1 else "corrected"
+
+
+class Network(StrEnum):
+    """What `--network` takes."""
+
+    NONE = "none"
+    MODELS = "models"
+    OPEN = "open"
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+DataDir = Annotated[Path | None, typer.Option("--data-dir", metavar="DIR", help="Where datasets lie.")]
+EditionFlag = Annotated[
+    EditionName, typer.Option("--edition", help="v1 is MLE-bench bit for bit; corrected mends its defects.")
+]
+
+
+@dataclass(frozen=True)
+class Appearance:
+    """How the console is to be opened."""
+
+    screen: str | None = None
+    readonly: bool = False
+    ascii_only: bool = False
+    theme: str | None = None
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """The flags that hold for every command."""
+
+    state_dir: Path | None = None
+    data_dir: Path | None = None
+    config: Path | None = None
+    demo: bool = False
+    appearance: Appearance = Appearance()
+
+    # A frozen dataclass still has a dictionary, which is where a cached property lives.
+    @cached_property
+    def own_places(self) -> Places:
+        """Where the user's own configuration, data and state are."""
+        from engine.places import find_places
+
+        return find_places(state_dir=self.state_dir, data_dir=self.data_dir, config_file=self.config)
+
+    @cached_property
+    def places(self) -> Places:
+        """The places to work with: the user's own, or the demo's beside them."""
+        if not self.demo:
+            return self.own_places
+        from engine.demo import demo_places
+
+        return demo_places(self.own_places)
+
+
+def places_of(context: typer.Context) -> Places:
+    """Where things are, as the flags before the command say."""
+    return invocation_of(context).places
+
+
+def data_dir_of(context: typer.Context, given: Path | None) -> Path:
+    """Where datasets lie; a flag after the command, as MLE-bench has it, wins."""
+    return places_of(context).data_dir if given is None else given.expanduser().absolute()
+
+
+def invocation_of(context: typer.Context) -> Invocation:
+    """The flags before the command."""
+    invocation = context.find_object(Invocation)
+    return Invocation() if invocation is None else invocation
+
+
+@contextmanager
+def reading_state(context: typer.Context) -> Iterator[Database]:
+    """Open the state for looking, and close it again."""
+    from state.database import open_for_reading
+
+    database = open_for_reading(places_of(context).state_dir)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def say(text: str = "") -> None:
+    """Write text whose every line has been made harmless."""
+    from console.sanitize import plain_lines
+
+    sys.stdout.write("\n".join(plain_lines(text)) + "\n")
+
+
+def complain(text: str) -> None:
+    """Write to standard error, likewise."""
+    from console.sanitize import plain_lines
+
+    sys.stderr.write("\n".join(plain_lines(text)) + "\n")
+
+
+def say_json(document: Any) -> None:
+    """Write one JSON document; it is pure ASCII, so that nothing in it can reach a terminal as control."""
+    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+
+
+def say_table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[str] = (),
+    limits: Mapping[str, int] | None = None,
+) -> None:
+    """Write columns of harmless text, those named in `right` flush right, none wider than its limit."""
+    from rich.cells import cell_len
+
+    from console.sanitize import plain
+
+    most = [(limits or {}).get(heading) for heading in headings]
+    table = [list(headings)]
+    table += [[plain(cell, limit=limit) for cell, limit in zip(row, most, strict=True)] for row in rows]
+    widths = [max(cell_len(line[column]) for line in table) for column in range(len(headings))]
+    for line in table:
+        padded = []
+        for heading, cell, width in zip(headings, line, widths, strict=True):
+            space = " " * (width - cell_len(cell))
+            padded.append(space + cell if heading in right else cell + space)
+        sys.stdout.write("  ".join(padded).rstrip() + "\n")
+
+
+def say_answer(answer: Answer, *, json: bool, **more: Any) -> None:
+    """Tell an answer; `more` stands in the JSON beside it."""
+    if json:
+        say_json(asdict(answer) | more)
+    else:
+        say(answer.text)
+
+
+def confirm(question: str, told: str, unasked: UsageProblem) -> None:
+    """Tell what is at stake and ask; where nobody can be asked, refuse instead.
+
+    Raises:
+        UsageProblem: `unasked`, because there is no terminal.
+        Abort: the answer was no.
+    """
+    if not sys.stdin.isatty():
+        raise unasked
+    say(told)
+    typer.confirm(question, abort=True)
+
+
+def require_terminal() -> None:
+    """Refuse to open the console where nobody can see it.
+
+    Raises:
+        EnvironmentProblem: there is no terminal to draw on.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise EnvironmentProblem(
+            "the console needs a terminal",
+            "input or output is redirected",
+            "Without one, 'mlebench-console status' and the other commands tell the same; see --help.",
+        )
+
+
+def open_console(places: Places, appearance: Appearance, *, demo: bool = False) -> None:
+    """Open the console and leave with its exit code."""
+    require_terminal()
+    from console.tui.running import run_console
+
+    code = run_console(
+        places,
+        screen=appearance.screen,
+        readonly=appearance.readonly,
+        demo=demo,
+        ascii=appearance.ascii_only,
+        theme=appearance.theme,
+    )
+    if code:
+        raise typer.Exit(code)
+
+
+def copy_to_clipboard(text: str) -> None:
+    """Copy text; whether the terminal obeys it never tells.
+
+    Raises:
+        UsageProblem: it is too long.
+        EnvironmentProblem: there is no terminal.
+    """
+    content = base64.b64encode(text.encode())
+    if len(content) > _LONGEST_CLIPBOARD:
+        raise UsageProblem("that is too long for a clipboard", "", "Write it to a file with --output.")
+    try:
+        with _TERMINAL.open("wb") as terminal:
+            terminal.write(b"\x1b]52;c;" + content + b"\x07")
+    except OSError as error:
+        raise EnvironmentProblem(
+            "there is no terminal whose clipboard could take it", error.strerror or "", "Use --output FILE."
+        ) from error

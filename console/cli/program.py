@@ -1,0 +1,238 @@
+"""The program `mlebench-console`: its table of commands, the flags before them, and the exit codes.
+
+`run` is the only place of the command line where an error becomes text and an exit code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import typer.core
+import typer.main
+
+from console.cli.common import Appearance, Invocation, complain, new_app, open_console
+from foundation.problems import Problem
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context, HelpFormatter
+
+PROGRAM = "mlebench-console"
+COMPLETE_VARIABLE = "_MLEBENCH_CONSOLE_COMPLETE"
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+UNEXPECTED = 1
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A command in the table: the module and the name in it of its Typer app, and its line in the help."""
+
+    module: str
+    help: str
+    app: str = "app"
+
+
+# Every command, in the order in which an operator meets them. A command's module is imported when it is used.
+COMMANDS = {
+    "demo": Entry("console.cli.demo", "Open the console on a demo sweep with synthetic data."),
+    "doctor": Entry("console.cli.doctor", "Check what this machine has and lacks, with next steps."),
+    "status": Entry("console.cli.status", "Tell how the engine, the sweeps and the disks are."),
+    "watch": Entry("console.cli.watch", "Print how everything is at intervals, in plain lines."),
+    "serve": Entry("console.cli.serve", "Show the console in a browser, on this machine only."),
+    "engine": Entry("console.cli.engine", "Start, stop and watch the engine that does the work."),
+    "sweep": Entry("console.cli.sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
+    "runs": Entry("console.cli.runs", "List, follow, retry, stop and classify single runs."),
+    "images": Entry("console.cli.images", "Build, list and check container images."),
+    "prepare": Entry("console.cli.prepare", "Prepare datasets: download, verify, extract, split."),
+    "datasets": Entry("console.cli.datasets", "List, check, verify, stop and prune datasets."),
+    "competitions": Entry("console.cli.competitions", "Show the benchmark's competitions and defects."),
+    "grade-sample": Entry("console.cli.grade_sample", "Grade one submission file."),
+    "grade": Entry("console.cli.grade", "Grade many submissions, listed in a JSONL file."),
+    "make-submission": Entry(
+        "console.cli.make_submission", "List a run group's submissions in a JSONL file for 'grade'."
+    ),
+    "validate": Entry("console.cli.validate", "Tell whether a submission is valid, without its score."),
+    "scoreboard": Entry("console.cli.scoreboard", "Show own experiments beside the published rows."),
+    "aggregate": Entry("console.cli.aggregate", "Aggregate runs, grading reports or a table of outcomes."),
+    "compare": Entry("console.cli.compare", "Compare two experiments by competition."),
+    "insight": Entry("console.cli.insight", "Tell what lies behind a row."),
+    "report": Entry("console.cli.report", "Write one self-contained HTML page of an experiment."),
+    "export": Entry(
+        "console.cli.export", "Export a row, a bundle to hand in, run groups of MLE-bench, or plots."
+    ),
+    "import": Entry(
+        "console.cli.import_", "Import reports of MLE-bench onto the scoreboard, or newer published rows."
+    ),
+    "dev": Entry("console.cli.dev", "Keep the benchmark's own facts up to date."),
+    "completion": Entry("console.cli.completion", "Print the completion script for a shell."),
+}
+
+
+class Root(typer.core.TyperGroup):
+    """The commands of the table, listed without importing them, so that `--help` stays instant."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        # Typer suggests from these names; the commands themselves come from `get_command`.
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]  # only the names are used
+
+    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002  # the base class's signature
+        """List the names in the table's order."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002  # likewise
+        """Import a command."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command = typer.main.get_command(getattr(importlib.import_module(entry.module), entry.app))
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002  # likewise
+        """Write the table into the help."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+
+app = new_app(
+    "Prepare, run, watch and grade MLE-bench. Without a command: open the console.",
+    cls=Root,
+    invoke_without_command=True,
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad data, 4 unusable state, 5 missing from this"
+    " machine, 130 interrupted.",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"mlebench-console {version('mlebench-console')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    state_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the state lies (MLEBENCH_STATE_DIR).")
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where datasets lie (MLEBENCH_DATA_DIR).")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The configuration (MLEBENCH_CONFIG).")
+    ] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Work on the demo instead of your own state.")] = False,
+    screen: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Where the console opens: a screen, sweep:ID or run:NUMBER."),
+    ] = None,
+    readonly: Annotated[
+        bool, typer.Option("--readonly", help="Open the console without the keys that change anything.")
+    ] = False,
+    theme: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The console's theme: dark, light or mono.")
+    ] = None,
+    ascii_only: Annotated[
+        bool, typer.Option("--ascii", help="Draw the console's signs with ASCII only.")
+    ] = False,
+    version: Annotated[  # noqa: ARG001  # its callback does the work
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Take the flags that hold for every command."""
+    appearance = Appearance(screen, readonly, ascii_only, theme)
+    invocation = Invocation(state_dir, data_dir, config, demo, appearance)
+    context.obj = invocation
+    if context.invoked_subcommand is None:
+        open_console(invocation.places, appearance, demo=demo)
+
+
+def root_command() -> Command:
+    """Make the whole command line."""
+    return typer.main.get_command(app)
+
+
+def answer_shell(command: Command) -> None:
+    """Print what a shell that completes a line asks for, and leave."""
+    from typer.completion import completion_init  # type: ignore[attr-defined]  # documented, in no __all__
+
+    completion_init()
+    command.main(args=[], prog_name=PROGRAM, complete_var=COMPLETE_VARIABLE)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A terminal that can't show a sign shows a question mark; that is no reason to end.
+            stream.reconfigure(errors="replace")
+    command = root_command()
+    if COMPLETE_VARIABLE in os.environ:
+        answer_shell(command)
+    try:
+        code = _run(command, arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # Whoever read us has enough. What is still buffered must not fail again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+
+
+def _run(command: Command, arguments: Sequence[str]) -> int:
+    context: Context | None = None
+    try:
+        context = command.make_context(PROGRAM, list(arguments))
+        with context:
+            command.invoke(context)
+        return 0
+    except typer.Exit as leaving:
+        return leaving.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Problem as problem:
+        complain(str(problem))
+        return problem.exit_code
+    except typer.TyperException as error:
+        complain(_usage_error(error))
+        return error.exit_code
+    except Exception:  # noqa: BLE001  # the outermost layer: whatever it is ends here, logged
+        invocation = None if context is None else context.find_object(Invocation)
+        complain(_unforeseen(invocation or Invocation()))
+        return UNEXPECTED
+
+
+def _usage_error(error: typer.TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    path = PROGRAM if context is None else context.command_path
+    return f"{' '.join(error.format_message().split())}\nSee '{path} --help'."
+
+
+def _unforeseen(invocation: Invocation) -> str:
+    """Append the traceback to the console's log; tell in two lines what it was and where that is."""
+    import time
+    import traceback
+
+    trace = traceback.format_exc()
+    told = f"{PROGRAM} met an error that it did not foresee: {trace.strip().splitlines()[-1]}"
+    try:
+        log = invocation.places.state_dir / "console.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8", errors="backslashreplace") as stream:
+            stream.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {' '.join(sys.argv)}\n{trace}\n")
+    except (OSError, Problem) as error:
+        return f"{told}\nIts traceback could not be kept ({error}):\n{trace}"
+    return f"{told}\nThe traceback is in {log}."
