@@ -27,7 +27,7 @@ async def test_the_welcome_gives_way_to_a_state(opened: OpenDesk, places: Places
 
 async def test_the_overview_shows_what_needs_a_person_first_failed_then_late(opened: OpenDesk) -> None:
     async with opened() as desk:
-        await desk.sees("image pull: connection reset", "no valid submission, 1h30 left")
+        await desk.sees("image pull: connection reset", "no valid submission, 1h30m left")
         text = desk.text()
         assert text.index("image pull") < text.index("no valid submission")
 
