@@ -86,7 +86,7 @@ def test_starting_up_loads_nothing_heavy(code: str) -> None:
 
 def test_the_first_frame_needs_no_state_and_no_engine() -> None:
     loaded = subprocess.run(
-        [sys.executable, "-c", "import console.tui.running, sys; sys.stdout.write(' '.join(sys.modules))"],
+        [sys.executable, "-c", "import console.tui.run, sys; sys.stdout.write(' '.join(sys.modules))"],
         capture_output=True,
         text=True,
         check=True,

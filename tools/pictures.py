@@ -14,7 +14,7 @@ from pathlib import Path
 
 from console.tui.app import ConsoleApp
 from console.tui.config import Settings
-from console.tui.palettes import PALETTE_NAMES
+from console.tui.theme import PALETTE_NAMES
 from engine.control.status import lock_path
 from engine.places import Places
 from foundation.locks import FileLock

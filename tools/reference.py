@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from console.cli.program import PROGRAM, root_command
-from console.tui.key_table import TABLE
+from console.tui.keys import TABLE
 from engine.control import Answer, EngineStatus
 from engine.grading.report import Report
 from engine.rungroups import SubmissionLine

@@ -229,7 +229,7 @@ def require_terminal() -> None:
 def open_console(places: Places, appearance: Appearance, *, demo: bool = False) -> None:
     """Open the console and leave with its exit code."""
     require_terminal()
-    from console.tui.running import run_console
+    from console.tui.run import run_console
 
     code = run_console(
         places,

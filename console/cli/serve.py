@@ -21,8 +21,8 @@ def serve(
 ) -> None:
     """Show the console in a browser, on this machine only and for who has the address with its token."""
     try:
-        from console.tui.serving import GuardedServer
-        from console.tui.serving import serve as serve_until_ended
+        from console.tui.serve import GuardedServer
+        from console.tui.serve import serve as serve_until_ended
     except ImportError as error:
         raise EnvironmentProblem(
             "the console in a browser needs textual-serve",

@@ -9,14 +9,14 @@ from textual.widget import Widget
 
 from console.screens import board_lines
 from console.screens.board_lines import Look
-from console.screens.filtered import FilteredScreen
 from console.tui.keys import bindings
+from console.tui.list_screen import FilteredScreen
 from console.tui.painting import Pieces, foreign
 from console.tui.session import Remembered
 from console.tui.widgets.heading import Heading
+from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList, TitleClicked
 from console.tui.widgets.painted import Painted
-from console.tui.widgets.prompt import Prompt
 from console.views.scoreboard import (
     Scoreboard,
     Subject,

@@ -21,7 +21,7 @@ from console.tui.painting import (
     heading,
     width_of,
 )
-from console.tui.signs import Signs
+from console.tui.theme import Signs
 from console.views.filters import words_accept
 from console.views.scoreboard import Subject, subject_of
 from console.views.sorting import Sorting

@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from console import wording
-from console.tui.braille import Canvas
-from console.tui.painting import Piece, Pieces
-from console.tui.signs import Signs
-from console.tui.theme import Role
+from console.tui.painting import Canvas, Piece, Pieces
+from console.tui.theme import Role, Signs
 
 _SCALE = 11
 

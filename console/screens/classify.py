@@ -16,8 +16,8 @@ from console.actions.action import NotApplicable, Question
 from console.screens.confirm import question_lines
 from console.tui.keys import bindings
 from console.tui.painting import Pieces
+from console.tui.widgets.inputs import TypingLine
 from console.tui.widgets.painted import Painted
-from console.tui.widgets.typing_line import TypingLine
 from state.lifecycle import FailureClass
 
 if TYPE_CHECKING:

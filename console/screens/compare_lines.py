@@ -13,8 +13,7 @@ from console.tui.painting import (
     foreign,
     heading,
 )
-from console.tui.signs import Signs
-from console.tui.theme import Role
+from console.tui.theme import Role, Signs
 from engine.scoreboard import Comparison, Difference, Duel, Side
 
 _HALF = 8

@@ -12,12 +12,12 @@ from console.screens import data_lines
 from console.screens.data_detail import Room, detail_lines
 from console.screens.data_lines import View
 from console.screens.dataset import act
-from console.screens.marked import MarkedScreen
 from console.tui.keys import bindings, shown_key
+from console.tui.list_screen import MarkedScreen
 from console.tui.painting import foreign, heading
+from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
-from console.tui.widgets.prompt import Prompt
 from console.views.dataset_board import DatasetBoard, DatasetRow, dataset_board
 from console.views.dataset_detail import DatasetDetail, dataset_detail
 from console.views.dataset_totals import needs, totals

@@ -18,8 +18,7 @@ from console.tui.painting import (
     fit,
     foreign,
 )
-from console.tui.signs import Signs
-from console.tui.theme import Role
+from console.tui.theme import Role, Signs
 from console.views.dataset_board import DatasetRow
 from console.views.dataset_detail import DatasetDetail, KnownSum
 from console.views.rates import Pace

@@ -17,8 +17,7 @@ from console.tui.painting import (
     foreign,
     joined,
 )
-from console.tui.signs import Signs
-from console.tui.theme import Role
+from console.tui.theme import Role, Signs
 from console.views import filters
 from console.views.dataset_board import DatasetRow
 from console.views.dataset_totals import Needs, Totals

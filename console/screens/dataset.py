@@ -11,7 +11,6 @@ from textual.widget import Widget
 from competitions.model import Edition
 from console.actions import datasets
 from console.actions.action import Action
-from console.screens.base import ConsoleScreen
 from console.screens.data_detail import Room, detail_lines
 from console.screens.data_lines import ACCESS_ROLES, STATE_ROLES, size_text, state_sign
 from console.tui.keys import bindings, shown_key
@@ -21,6 +20,7 @@ from console.tui.painting import (
     cut,
     foreign,
 )
+from console.tui.screen import ConsoleScreen
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.views.dataset_board import DatasetBoard, DatasetRow, dataset_board

@@ -8,12 +8,12 @@ from typing import Any
 from textual.widget import Widget
 
 from console import wording
-from console.screens.filtered import FilteredScreen
 from console.tui.keys import bindings
+from console.tui.list_screen import FilteredScreen
 from console.tui.painting import Line, Pieces, foreign
+from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
-from console.tui.widgets.prompt import Prompt
 from console.tui.widgets.table import REST, Column, Table
 from console.views.filters import words_accept
 from state import events

@@ -9,9 +9,9 @@ from typing import Any
 from textual.widget import Widget
 
 from console.screens import experiment_lines, plot_lines
-from console.screens.base import ConsoleScreen
 from console.tui.keys import bindings
 from console.tui.painting import Line, foreign
+from console.tui.screen import ConsoleScreen
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.views import scoreboard

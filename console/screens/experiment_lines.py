@@ -15,8 +15,7 @@ from console.tui.painting import (
     heading,
     joined,
 )
-from console.tui.signs import Signs
-from console.tui.theme import Role
+from console.tui.theme import Role, Signs
 from console.views.scoreboard import Behind
 from console.views.splits import ORDER, split_of
 from engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing, Trial

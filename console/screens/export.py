@@ -10,7 +10,6 @@ from pathlib import Path
 from textual.widget import Widget
 
 from console.sanitize import plain_lines
-from console.screens.base import ConsoleScreen
 from console.tui.keys import bindings
 from console.tui.painting import (
     Line,
@@ -20,10 +19,11 @@ from console.tui.painting import (
     cut,
     foreign,
 )
+from console.tui.screen import ConsoleScreen
+from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_pane import MOST_COPIED
 from console.tui.widgets.painted import Painted
-from console.tui.widgets.prompt import Prompt
 from console.views import handing
 from console.views.handing import Handout, Wish
 from console.views.scoreboard import Subject

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from textual.widget import Widget
 
-from console.screens.base import ConsoleScreen
 from console.tui.keys import bindings
 from console.tui.painting import foreign
+from console.tui.screen import ConsoleScreen
 from console.tui.syntax import highlighter_for
 from console.tui.widgets.log_pane import LogPane
 from console.tui.widgets.painted import Painted

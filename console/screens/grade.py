@@ -13,13 +13,12 @@ from textual.widgets import Input
 from competitions import registry
 from competitions.model import Edition
 from console.screens import grade_lines
-from console.screens.base import ConsoleScreen
 from console.tui.keys import bindings, shown_key
 from console.tui.painting import Pieces, foreign
-from console.tui.widgets.form import Field, Row
+from console.tui.screen import ConsoleScreen
+from console.tui.widgets.inputs import CompetitionNames, Field, FilePaths, Row
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
-from console.tui.widgets.suggesting import CompetitionNames, FilePaths
 from console.views import fuzzy
 from console.views.graded import (
     Past,

@@ -16,8 +16,7 @@ from console.tui.painting import (
     heading,
     width_of,
 )
-from console.tui.signs import Signs
-from console.tui.theme import Role
+from console.tui.theme import Role, Signs
 from console.views.graded import Past
 from console.views.grading import Graded
 from console.views.offending import Row

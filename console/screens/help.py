@@ -9,8 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 
-from console.tui.key_table import Context
-from console.tui.keys import shown
+from console.tui.keys import Context, shown
 from console.tui.painting import Pieces
 from console.tui.widgets.painted import Painted
 

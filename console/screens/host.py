@@ -8,8 +8,8 @@ from typing import Any
 from textual.widget import Widget
 
 from console.screens import host_lines
-from console.screens.base import ConsoleScreen
 from console.tui.keys import bindings
+from console.tui.screen import ConsoleScreen
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.views.host import HostUse, host_use

@@ -16,8 +16,7 @@ from console.tui.painting import (
     heading,
     joined,
 )
-from console.tui.signs import Signs
-from console.tui.theme import Role
+from console.tui.theme import Role, Signs
 from console.tui.widgets.table import Column, Table
 from console.views.host import HISTORY_SECONDS, HostUse, User
 from engine.control import EngineStatus

@@ -15,12 +15,12 @@ from textual.widgets import Input
 from competitions import registry
 from console import wording
 from console.screens import launch_lines
-from console.screens.base import ConsoleScreen
 from console.screens.confirm import ConfirmScreen
 from console.screens.launch_fields import COLUMNS, FIELDS
 from console.tui.keys import bindings
 from console.tui.painting import Pieces
-from console.tui.widgets.form import Field, Row
+from console.tui.screen import ConsoleScreen
+from console.tui.widgets.inputs import Field, Row
 from console.tui.widgets.painted import Painted
 from console.views.composing import (
     OBFUSCATED,

@@ -11,7 +11,7 @@ from console.tui.painting import (
     foreign,
     heading,
 )
-from console.tui.signs import Signs
+from console.tui.theme import Signs
 from console.views.composing import Composed
 from engine.sweeps.checks import Check, Mend
 

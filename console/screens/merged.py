@@ -9,8 +9,8 @@ from textual.widget import Widget
 
 from console import wording
 from console.logs.merged import Source, sources
-from console.screens.base import ConsoleScreen
 from console.tui.keys import bindings
+from console.tui.screen import ConsoleScreen
 from console.tui.widgets.log_pane import LogPane
 from console.tui.widgets.painted import Painted
 from state.database import Database

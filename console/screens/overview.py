@@ -9,9 +9,9 @@ from textual.widget import Widget
 
 from console.actions import runs
 from console.screens import overview_lines
-from console.screens.base import ConsoleScreen
 from console.screens.overview_lines import Target
 from console.tui.keys import bindings
+from console.tui.screen import ConsoleScreen
 from console.tui.widgets.line_list import LineList
 from console.views.overview import Overview, concerns, overview
 from engine.notifications.news import troubles

@@ -18,8 +18,7 @@ from console.tui.painting import (
     heading,
     width_of,
 )
-from console.tui.signs import Signs
-from console.tui.theme import Role
+from console.tui.theme import Role, Signs
 from console.views.overview import Concern, Overview, SweepLine
 from state.lifecycle import FailureClass, Outcome, SweepState
 from state.records import Event, Run

@@ -12,8 +12,7 @@ from console.tui.painting import (
     fit,
     heading,
 )
-from console.tui.signs import Signs
-from console.tui.theme import Role
+from console.tui.theme import Role, Signs
 from engine.scoreboard.plots import Plot, Series
 
 _LABEL = 26

@@ -9,10 +9,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from console.tui.key_table import TABLE
-from console.tui.keys import shown
+from console.tui.keys import TABLE, rebound, shadowed, shown
 from console.tui.painting import Pieces
-from console.tui.rebinding import rebound, shadowed
 from console.tui.widgets.painted import Painted
 from foundation.problems import Problem
 

@@ -8,8 +8,7 @@ from itertools import pairwise
 from competitions.model import Thresholds
 from console import wording
 from console.tui.painting import Piece, Pieces
-from console.tui.signs import Signs
-from console.tui.theme import Role
+from console.tui.theme import Role, Signs
 
 _NAMES: tuple[tuple[str, str, Role], ...] = (
     ("gold", "G", "gold"),

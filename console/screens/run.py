@@ -12,12 +12,11 @@ from textual.widget import Widget
 
 from console.actions import runs
 from console.screens import run_config, run_curves, run_lines
-from console.screens.base import ConsoleScreen
 from console.screens.classify import open_classify
 from console.screens.file import FileScreen
-from console.tui.key_table import Context
-from console.tui.keys import bindings
+from console.tui.keys import Context, bindings
 from console.tui.painting import Line
+from console.tui.screen import ConsoleScreen
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_pane import LogPane
 from console.tui.widgets.painted import Painted

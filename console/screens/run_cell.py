@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from console import wording
-from console.tui.signs import Signs
-from console.tui.theme import Role
+from console.tui.theme import Role, Signs
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Run
 

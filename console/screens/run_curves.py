@@ -10,7 +10,7 @@ from console import wording
 from console.screens.chart import Curve, Mark, chart
 from console.screens.ruler import medal_role
 from console.tui.painting import Line, Pieces
-from console.tui.signs import Signs
+from console.tui.theme import Signs
 from console.views.run import Point, RunFacts, Usage
 from state.records import Submission
 

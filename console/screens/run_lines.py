@@ -19,7 +19,7 @@ from console.tui.painting import (
     spread_fitting,
     width_of,
 )
-from console.tui.signs import Signs
+from console.tui.theme import Signs
 from console.views.run import FileEntry, RunFacts
 from state.lifecycle import Outcome
 from state.records import Attempt, Submission

@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from textual.widget import Widget
 
 from console.screens import settings_lines
-from console.screens.filtered import FilteredScreen
 from console.screens.rebind import RebindScreen
 from console.screens.settings_lines import Setting
 from console.tui import adjusting
 from console.tui.config_edit import Value
 from console.tui.keys import bindings
+from console.tui.list_screen import FilteredScreen
+from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
-from console.tui.widgets.prompt import Prompt
 from foundation.problems import Problem
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from console.screens.help import TITLES
 from console.tui.config import REFRESH_CHOICES, Settings
 from console.tui.config_edit import Value
-from console.tui.key_table import TABLE
-from console.tui.keys import shown
+from console.tui.keys import TABLE, shown
 from console.tui.painting import (
     Line,
     Piece,
@@ -19,8 +18,7 @@ from console.tui.painting import (
     foreign,
     heading,
 )
-from console.tui.palettes import PALETTE_NAMES, THEME_NAMES
-from console.tui.signs import Signs
+from console.tui.theme import PALETTE_NAMES, THEME_NAMES, Signs
 from console.views.filters import words_accept
 from engine.notifications.news import TABLE as NOTIFICATIONS
 from engine.notifications.news import Kind

@@ -10,15 +10,15 @@ from textual.widget import Widget
 from console.actions import runs, sweeps
 from console.screens import sweep_lines, sweep_matrix, sweep_table
 from console.screens.classify import open_classify
-from console.screens.marked import MarkedScreen
 from console.screens.merged import MergedScreen
 from console.screens.sweep_lines import View
 from console.tui.keys import bindings
+from console.tui.list_screen import MarkedScreen
 from console.tui.session import Remembered
 from console.tui.widgets.heading import Heading
+from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList, TitleClicked
 from console.tui.widgets.painted import Painted
-from console.tui.widgets.prompt import Prompt
 from console.views import filters
 from console.views.marks import Marks
 from console.views.ordering import BENCHMARK, Order, in_order

@@ -14,7 +14,7 @@ from console.tui.painting import (
     spread,
     spread_fitting,
 )
-from console.tui.signs import Signs
+from console.tui.theme import Signs
 from console.views.filters import Filter
 from console.views.ordering import BENCHMARK, Order, told
 from console.views.sorting import Sorting

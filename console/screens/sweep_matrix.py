@@ -15,7 +15,7 @@ from console.tui.painting import (
     fit,
     foreign,
 )
-from console.tui.signs import Signs
+from console.tui.theme import Signs
 from console.views.ordering import Order
 from console.views.sweep import BoardRow, Group, SweepBoard, runs_of_row
 from state.records import Run

@@ -13,8 +13,7 @@ from console.tui.painting import (
     Piece,
     fit,
 )
-from console.tui.signs import Signs
-from console.tui.theme import Role
+from console.tui.theme import Role, Signs
 from console.views.sorting import By, Sorting
 
 

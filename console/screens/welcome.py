@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from console.screens.base import ConsoleScreen
 from console.tui.keys import bindings, shown
 from console.tui.painting import Pieces, foreign
+from console.tui.screen import ConsoleScreen
 from console.tui.widgets.painted import Painted
 
 _COMMANDS = (

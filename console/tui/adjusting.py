@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from console.tui.config import Settings, read_settings
 from console.tui.config_edit import Value, write_value
-from console.tui.palettes import PALETTE_NAMES, THEME_NAMES
+from console.tui.theme import PALETTE_NAMES, THEME_NAMES
 from foundation.problems import UsageProblem
 
 if TYPE_CHECKING:

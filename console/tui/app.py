@@ -12,20 +12,16 @@ from textual.message import Message
 
 from console.actions.action import NotApplicable
 from console.sanitize import plain_lines
-from console.screens.base import ConsoleScreen
-from console.screens.frame import Situation
-from console.screens.opening import OpeningScreen
 from console.tui.calling import Caller
 from console.tui.config import Settings
 from console.tui.errands import Errands
 from console.tui.keys import bindings
 from console.tui.messages import ConditionChanged, EngineSeen
-from console.tui.palettes import DARK, LIGHT, PALETTES
 from console.tui.redrawing import Redrawing
 from console.tui.remembering import Memory
-from console.tui.signs import ASCII, UNICODE, Signs
-from console.tui.terminal_app import TerminalApp
-from console.tui.theme import Palette
+from console.tui.screen import ConsoleScreen, OpeningScreen, Situation
+from console.tui.terminal import TerminalApp
+from console.tui.theme import ASCII, DARK, LIGHT, PALETTES, UNICODE, Palette, Signs
 from console.tui.type_ahead import TypeAhead
 from console.tui.ways import MODES, Ways, import_the_rest
 from console.views.condition import Condition, Health
@@ -51,7 +47,7 @@ OPEN_DEMO = "demo"
 
 
 def _palette_commands() -> type[Provider]:
-    from console.tui.palette_commands import ConsoleCommands
+    from console.tui.commands import ConsoleCommands
 
     return ConsoleCommands
 
@@ -239,7 +235,7 @@ class ConsoleApp(TerminalApp):
 
     def action_command_line(self) -> None:
         """Open the command line."""
-        from console.tui.widgets.command_line import CommandLine
+        from console.tui.commands import CommandLine
 
         if not self.screen.is_modal and not self.screen.query(CommandLine):
             self.screen.mount(CommandLine())

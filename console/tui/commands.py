@@ -1,12 +1,23 @@
-"""The words of the `:` command line and of the palette, in one table."""
+"""The `:` command line: its commands in one table, the line they are typed on, and the Ctrl+P palette over them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
-from console.tui.palettes import THEME_NAMES
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.suggester import SuggestFromList
+from textual.widget import Widget
+from textual.widgets import Input
+
+from competitions import registry
+from console.tui.theme import THEME_NAMES
+from console.tui.widgets.inputs import TypingLine
+from console.tui.widgets.painted import Painted
 from foundation.problems import Problem, UsageProblem
 
 if TYPE_CHECKING:
@@ -139,3 +150,92 @@ def _find(name: str) -> Command:
     if found:
         raise UsageProblem(f":{name} could be {', '.join(command.name for command in found)}")
     raise UsageProblem(f"there is no command :{name}", "", "? lists the keys, Ctrl+P all commands.")
+
+
+class ConsoleCommands(Provider):
+    """Finds commands by fuzzy search; those that need a word open the command line with their name."""
+
+    async def discover(self) -> Hits:
+        """All commands, before anything is typed."""
+        for command in COMMANDS:
+            yield DiscoveryHit(_title(command), partial(self._take, command), help=command.help)
+
+    async def search(self, query: str) -> Hits:
+        """The commands that match."""
+        matcher = self.matcher(query)
+        for command in COMMANDS:
+            score = matcher.match(f"{command.name} {command.help}")
+            if score > 0:
+                yield Hit(score, _title(command), partial(self._take, command), help=command.help)
+
+    def _take(self, command: Command) -> None:
+        from console.tui.app import ConsoleApp
+
+        assert isinstance(self.app, ConsoleApp)  # this console has no other
+        if command.needs:
+            self.app.screen.mount(CommandLine(f"{command.name} "))
+        else:
+            execute(self.app, command.name)
+
+
+def _title(command: Command) -> str:
+    return f"{command.name} {command.takes}".rstrip().replace("[", "\\[")
+
+
+class CommandLine(Widget):
+    """Takes one command; Tab or → completes, ↑ brings back the last one, Esc leaves."""
+
+    DEFAULT_CSS = "CommandLine { height: 1; dock: bottom; layout: horizontal; layer: overlay; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "leave", show=False),
+        Binding("tab", "complete", "complete", show=False, priority=True),
+        Binding("up", "recall", "recall", show=False),
+    ]
+    app: ConsoleApp
+    _last = ""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(id="command", classes="prompt -open")
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        """The sign and the field."""
+        yield Painted(classes="prompt-sign")
+        known = completions(self.app.known_sweeps, registry.all_ids())
+        suggester = SuggestFromList(known, case_sensitive=False)
+        yield TypingLine(self._text, suggester=suggester, select_on_focus=False)
+
+    def on_mount(self) -> None:
+        """Take what is typed."""
+        self.query_one(Painted).show(((" : ", "accent"),))
+        self.query_one(Input).focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Do it."""
+        event.stop()
+        text = event.value.strip()
+        self.remove()
+        if text:
+            CommandLine._last = text
+            execute(self.app, text)
+
+    def on_input_blurred(self, event: Input.Blurred) -> None:
+        """Go away when something else is chosen."""
+        event.stop()
+        self.remove()
+
+    def action_leave(self) -> None:
+        """Go away."""
+        self.remove()
+
+    def action_complete(self) -> None:
+        """Take the suggestion."""
+        field = self.query_one(Input)
+        if not field.cursor_at_end:
+            field.action_end()
+        else:
+            field.action_cursor_right()
+
+    def action_recall(self) -> None:
+        """Bring back the last command."""
+        self.query_one(Input).value = CommandLine._last

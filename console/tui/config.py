@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from console.tui.keys import KeyTable
-from console.tui.palettes import (
+from console.tui.keys import KeyTable, rebound
+from console.tui.theme import (
     DARK,
     MONOCHROME,
     PALETTE_NAMES,
     THEME_NAMES,
+    Palette,
 )
-from console.tui.rebinding import rebound
-from console.tui.theme import Palette
 from engine.notifications.news import TABLE as NOTIFICATIONS
 from engine.notifications.news import Calls, calls_of
 from foundation.problems import UsageProblem

@@ -1,13 +1,344 @@
-"""What is made of the table of keys: bindings, footer, help, and their names as people know them."""
+"""Every key of the console in one table, and what is made of it: bindings, footer, help, names, rebinding.
+
+`docs/keys.md` is made of it too. Keys that come in bursts are held in order by `terminal`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from textual.binding import Binding, BindingType
 
-from console.tui.key_table import TABLE, Context, Key
+from foundation.problems import UsageProblem
+
+Context = Literal[
+    "app",
+    "list",
+    "matrix",
+    "log",
+    "file",
+    "merged",
+    "overview",
+    "sweep",
+    "run",
+    "data",
+    "dataset",
+    "grade",
+    "board",
+    "experiment",
+    "compare",
+    "export",
+    "host",
+    "launch",
+    "events",
+    "settings",
+    "welcome",
+    "confirm",
+    "classify",
+]
+
+
+@dataclass(frozen=True)
+class Key:
+    """What some keys do in one context.
+
+    Attributes:
+        id: the name under which config.toml rebinds it.
+        keys: Textual's names of the keys.
+        does: Textual's action.
+        label: the word in the footer.
+        help: the sentence in the help.
+        footer: its place in the footer, or None if it is only in the help.
+        changes: whether it changes anything, and so is inert in a read-only console.
+    """
+
+    id: str
+    keys: tuple[str, ...]
+    does: str
+    label: str
+    help: str
+    footer: int | None = None
+    changes: bool = False
+
+    @property
+    def context(self) -> str:
+        """Where the key works: the first part of its id."""
+        return self.id.partition(".")[0]
+
+
+TABLE: tuple[Key, ...] = (
+    # Everywhere
+    Key("app.overview", ("1",), "app.go('overview')", "overview", "Overview: is everything all right?"),
+    Key("app.sweep", ("2",), "app.go('sweep')", "sweep", "Sweep: competitions and seeds"),
+    Key("app.data", ("3",), "app.go('data')", "data", "Datasets and how far they are"),
+    Key("app.grade", ("4",), "app.go('grade')", "grade", "Grade one submission file"),
+    Key("app.board", ("5",), "app.go('board')", "board", "Scoreboard beside the published rows"),
+    Key("app.host", ("6",), "app.go('host')", "host", "The machine, and who uses what of it"),
+    Key("app.launch", ("7",), "app.go('launch')", "launch", "Compose and launch a sweep"),
+    Key("app.events", ("8",), "app.go('events')", "events", "Everything that happened"),
+    Key("app.settings", ("9",), "app.go('settings')", "settings", "Looks, notifications and keys"),
+    Key("app.command", ("colon",), "app.command_line", "command", "Command line with completion", 90),
+    Key("app.palette", ("ctrl+p",), "app.command_palette", "palette", "Search all commands"),
+    Key("app.help", ("question_mark", "f1"), "app.help", "help", "The keys of this screen", 91),
+    Key("app.theme", ("f2",), "app.next_theme", "theme", "Dark or light"),
+    Key("app.quit", ("q", "ctrl+q"), "app.leave", "quit", "Close the console; the engine goes on", 92),
+    # Lists and the matrix
+    Key("list.down", ("down", "j"), "cursor(1)", "down", "One line down"),
+    Key("list.up", ("up", "k"), "cursor(-1)", "up", "One line up"),
+    Key("list.page_down", ("pagedown", "ctrl+d"), "page(1)", "page down", "One page down"),
+    Key("list.page_up", ("pageup", "ctrl+u"), "page(-1)", "page up", "One page up"),
+    Key("list.top", ("g", "home"), "edge(-1)", "top", "To the first line"),
+    Key("list.bottom", ("G", "end"), "edge(1)", "bottom", "To the last line"),
+    Key("list.open", ("enter",), "open", "open", "Open what is under the cursor"),
+    Key("matrix.left", ("left",), "column(-1)", "left", "One column to the left"),
+    Key("matrix.right", ("right",), "column(1)", "right", "One column to the right"),
+    # Overview
+    Key("overview.open", ("enter",), "open", "open", "Go to what the line is about", 1),
+    Key(
+        "overview.relaunch",
+        ("r",),
+        "relaunch",
+        "relaunch",
+        "Relaunch the failed run of the line",
+        2,
+        changes=True,
+    ),
+    Key("overview.log", ("l",), "log", "log", "The log of the run of the line", 3),
+    # Sweep
+    Key("sweep.open", ("enter",), "open", "run", "Open the run under the cursor", 1),
+    Key("sweep.log", ("l",), "log", "log", "The run's log", 2),
+    Key("sweep.mark", ("space",), "mark", "mark", "Mark the run, or take the mark away", 3),
+    Key(
+        "sweep.relaunch",
+        ("r",),
+        "relaunch",
+        "relaunch",
+        "Relaunch the marked runs, or this one",
+        4,
+        changes=True,
+    ),
+    Key("sweep.stop", ("s",), "stop", "stop", "Stop the marked runs, or this one", 5, changes=True),
+    Key(
+        "sweep.filter",
+        ("slash",),
+        "filter",
+        "filter",
+        "Words, or state: class: split: seed: outcome:",
+        6,
+    ),
+    Key("sweep.failed", ("f",), "next_failed", "next failed", "To the next failed run"),
+    Key("sweep.view", ("v",), "view", "table", "Between the matrix and a flat table", 8),
+    Key("sweep.mark_row", ("m",), "mark_row", "mark row", "Mark all shown runs of this competition"),
+    Key("sweep.mark_all", ("a",), "mark_failed", "mark failed", "Mark every shown run that failed"),
+    Key("sweep.previous", ("left_square_bracket",), "step(-1)", "previous sweep", "To the previous sweep"),
+    Key("sweep.next", ("right_square_bracket",), "step(1)", "next sweep", "To the next sweep", 7),
+    Key("sweep.mark_range", ("M",), "mark_range", "mark range", "Mark from the last mark to here"),
+    Key("sweep.classify", ("c",), "classify", "class", "Correct the class of failed runs", changes=True),
+    Key("sweep.order", ("o",), "order", "order", "Show the rows in the next order"),
+    Key("sweep.turn", ("O",), "turn", "turn round", "Turn the order round"),
+    Key("sweep.merged", ("L",), "merged_log", "merged log", "The logs of the marked runs as one, by time"),
+    Key("sweep.pause", ("p",), "pause", "pause", "Let no new runs start, or go on", changes=True),
+    Key("sweep.back", ("escape",), "back", "back", "Clear marks, then the filter"),
+    # Run
+    Key("run.next", ("tab",), "next_pane", "pane", "The next pane", 1),
+    Key("run.previous", ("shift+tab",), "previous_pane", "previous pane", "The pane before"),
+    Key("run.relaunch", ("r",), "relaunch", "relaunch", "Relaunch this run", 5, changes=True),
+    Key("run.stop", ("s",), "stop", "stop", "Stop this run", 6, changes=True),
+    Key("run.copy", ("Y",), "copy", "copy path", "Copy the path of the run's directory"),
+    Key("run.open", ("enter",), "open", "open", "Open the file or snapshot under the cursor"),
+    Key("run.classify", ("c",), "classify", "class", "Correct the class of a failure", changes=True),
+    Key("run.back", ("escape",), "back", "back", "Back to where you came from", 7),
+    # Log
+    Key("log.down", ("down", "j"), "scroll_lines(1)", "down", "One line down"),
+    Key("log.up", ("up", "k"), "scroll_lines(-1)", "up", "One line up; following stops"),
+    Key("log.page_down", ("pagedown", "space", "ctrl+d"), "scroll_pages(1)", "page down", "One page down"),
+    Key("log.page_up", ("pageup", "b", "ctrl+u"), "scroll_pages(-1)", "page up", "One page up"),
+    Key("log.top", ("g", "home"), "top", "top", "To the beginning"),
+    Key("log.bottom", ("G", "end", "F"), "bottom", "end", "To the end, and follow", 3),
+    Key("log.left", ("left",), "sideways(-20)", "left", "To the left"),
+    Key("log.right", ("right",), "sideways(20)", "right", "To the right"),
+    Key("log.wrap", ("w",), "wrap", "wrap", "Wrap long lines, or cut them", 4),
+    Key("log.search", ("slash",), "ask('search')", "search", "Search for a regular expression", 2),
+    Key("log.filter", ("ampersand",), "ask('filter')", "only", "Show only lines with a regular expression"),
+    Key("log.next", ("n",), "hit(1)", "next", "To the next hit"),
+    Key("log.previous", ("N",), "hit(-1)", "previous", "To the previous hit"),
+    Key("log.next_error", ("e",), "error(1)", "next error", "To the next line that looks like an error"),
+    Key("log.previous_error", ("E",), "error(-1)", "previous error", "To the previous such line"),
+    Key("log.numbers", ("number_sign",), "numbers", "numbers", "Number the lines"),
+    Key("log.times", ("t",), "times", "times", "Tell when each line was printed"),
+    Key("log.moment", ("at", "T"), "ask('time')", "to a time", "To a time of day, or so far into the run"),
+    Key("log.mark", ("m",), "mark", "mark", "Begin a selection at the page's top, or give it up"),
+    Key("log.copy", ("y",), "copy", "copy", "Copy the selection, or the page, to the clipboard"),
+    Key("log.save", ("S",), "ask('save')", "save", "Save the selection, or the page, to a file"),
+    Key("log.pager", ("o",), "pager", "pager", "Open the log in $PAGER"),
+    # Merged logs
+    Key("merged.back", ("escape",), "back", "back", "Back to the sweep", 1),
+    # File
+    Key("file.back", ("escape",), "back", "back", "Back to the run", 1),
+    Key("file.copy", ("Y",), "copy", "copy path", "Copy the path of the file"),
+    # Datasets
+    Key("data.open", ("enter",), "open", "detail", "Everything about the dataset under the cursor", 1),
+    Key("data.mark", ("space",), "mark", "mark", "Mark the dataset, or take the mark away", 2),
+    Key(
+        "data.prepare",
+        ("p",),
+        "act('prepare')",
+        "prepare",
+        "Prepare the marked datasets, or this one",
+        3,
+        changes=True,
+    ),
+    Key(
+        "data.stop",
+        ("s",),
+        "act('stop')",
+        "stop",
+        "Stop preparing; what is downloaded stays",
+        4,
+        changes=True,
+    ),
+    Key("data.retry", ("r",), "act('retry')", "retry", "Try again what failed", 5, changes=True),
+    Key(
+        "data.check",
+        ("c", "K"),  # `k` alone moves up here as in every list
+        "act('check')",
+        "check again",
+        "Ask Kaggle again, after the rules were accepted",
+        6,
+        changes=True,
+    ),
+    Key("data.verify", ("v",), "act('verify')", "verify", "Compare with the known checksums", changes=True),
+    Key("data.prune", ("x",), "act('prune')", "prune", "Remove zips, raw data and leftovers", changes=True),
+    Key("data.prune_all", ("X",), "act('prune_all')", "remove", "Remove the prepared data too", changes=True),
+    Key("data.copy_url", ("y",), "act('copy_urls')", "copy URL", "Copy where the rules are accepted", 8),
+    Key("data.copy_folder", ("Y",), "copy_folder", "copy path", "Copy the path of its folder"),
+    Key("data.filter", ("slash",), "filter", "filter", "Filter by words", 7),
+    Key("data.mark_range", ("M",), "mark_range", "mark range", "Mark from the last mark to here"),
+    Key("data.mark_all", ("a",), "mark_all", "mark all", "Mark everything that is shown, or unmark it"),
+    Key("data.back", ("escape",), "back", "back", "Clear marks, then the filter"),
+    # One dataset
+    Key("dataset.back", ("escape",), "back", "back", "Back to the list", 1),
+    Key("dataset.prepare", ("p",), "act('prepare')", "prepare", "Prepare it", 2, changes=True),
+    Key("dataset.stop", ("s",), "act('stop')", "stop", "Stop preparing it", 3, changes=True),
+    Key("dataset.retry", ("r",), "act('retry')", "retry", "Try again, if it failed", 4, changes=True),
+    Key("dataset.check", ("c", "K"), "act('check')", "check again", "Ask Kaggle again", 5, changes=True),
+    Key(
+        "dataset.verify",
+        ("v",),
+        "act('verify')",
+        "verify",
+        "Compare with the known checksums",
+        6,
+        changes=True,
+    ),
+    Key(
+        "dataset.prune",
+        ("x",),
+        "act('prune')",
+        "prune",
+        "Remove zip, raw data and leftovers",
+        7,
+        changes=True,
+    ),
+    Key(
+        "dataset.prune_all",
+        ("X",),
+        "act('prune_all')",
+        "remove",
+        "Remove the prepared data too",
+        changes=True,
+    ),
+    Key("dataset.copy_url", ("y",), "act('copy_urls')", "copy URL", "Copy where its rules are accepted", 8),
+    Key("dataset.copy_folder", ("Y",), "copy_folder", "copy path", "Copy the path of its folder"),
+    # Grade
+    Key("grade.next", ("tab",), "app.focus_next", "next field", "To the next field", 1),
+    Key("grade.watch", ("f5", "ctrl+g"), "watch", "watch", "Grade again whenever the file changes", 3),
+    Key("grade.edition", ("f6",), "edition", "edition", "Grade by the other edition", 4),
+    Key("grade.run", ("enter",), "submit", "grade", "Grade the file", 2),
+    Key(
+        "grade.back", ("escape",), "back", "leave field", "Leave the field, so that digits switch screens", 5
+    ),
+    # Scoreboard
+    Key("board.open", ("enter",), "open", "competitions", "What lies behind the cell under the cursor", 1),
+    Key("board.export", ("e",), "export", "export", "Preview the row as it is handed on, and export it", 2),
+    Key("board.mark", ("space",), "mark", "mark", "Mark an experiment, to compare it with another", 3),
+    Key("board.compare", ("c",), "compare", "compare", "Compare the marked experiments by competition", 4),
+    Key("board.sort", ("s",), "sort", "sort", "Sort by the column under the cursor; again: turn round", 5),
+    Key("board.turn", ("S",), "turn", "turn round", "Turn the order round"),
+    Key("board.filter", ("slash",), "filter", "filter", "Filter by words", 6),
+    Key(
+        "board.pad", ("p",), "pad", "pad", "Count lost and missing runs as no medal, or leave their seeds out"
+    ),
+    Key("board.back", ("escape",), "back", "back", "Clear marks, then the filter"),
+    # One experiment
+    Key("experiment.open", ("enter",), "open", "run", "Open the run under the cursor", 1),
+    Key("experiment.export", ("e",), "export", "export", "Preview its row as it is handed on", 2),
+    Key("experiment.plots", ("p",), "plots", "plots", "Its plots, or its competitions again", 5),
+    Key("experiment.column", ("v",), "column", "split", "Show the next split", 3),
+    Key("experiment.back", ("escape",), "back", "back", "Back to the scoreboard", 4),
+    # Comparing
+    Key("compare.measure", ("m",), "measure", "measure", "Compare by the next measure", 1),
+    Key(
+        "compare.everything", ("v",), "everything", "all or deciding", "All competitions, or what decides", 2
+    ),
+    Key("compare.swap", ("x",), "swap", "swap", "Swap the two", 3),
+    Key("compare.back", ("escape",), "back", "back", "Back to the scoreboard", 4),
+    # Exporting
+    Key("export.format", ("tab", "f"), "form(1)", "format", "Markdown, CSV, JSON or LaTeX", 1),
+    Key("export.format_before", ("shift+tab",), "form(-1)", "format before", "The format before"),
+    Key("export.copy", ("y",), "copy", "copy", "Copy it to the terminal's clipboard", 2),
+    Key("export.write", ("w",), "write", "write", "Write it to a file", 3, changes=True),
+    Key("export.bundle", ("b",), "bundle", "bundle", "Write the bundle that is handed in", 4, changes=True),
+    Key("export.agent", ("n",), "ask('agent')", "name", "Type the agent's name in the row", 5),
+    Key("export.models", ("l",), "ask('llms')", "models", "Type the models that it used", 6),
+    Key(
+        "export.pad",
+        ("p",),
+        "pad",
+        "pad",
+        "Count lost and missing runs as no medal, or leave their seeds out",
+    ),
+    Key("export.back", ("escape",), "back", "back", "Back", 7),
+    # Host
+    Key("host.open", ("enter",), "open", "run", "Open the run under the cursor, on what it uses", 1),
+    # Launch
+    Key("launch.launch", ("ctrl+l",), "launch", "launch", "Launch what is composed", 1, changes=True),
+    Key("launch.dry", ("ctrl+t",), "dry_run", "dry run", "Show in which order and when runs would start", 2),
+    Key("launch.prepare", ("ctrl+r",), "prepare", "prepare data", "Prepare what is missing first", 3),
+    Key("launch.build", ("ctrl+b",), "build", "build", "Build the images that are missing", changes=True),
+    Key("launch.engine", ("ctrl+n",), "engine", "start engine", "Start the engine", changes=True),
+    Key(
+        "launch.back", ("escape",), "back", "leave field", "Leave the field, so that digits switch screens", 4
+    ),
+    # Events
+    Key("events.open", ("enter",), "open", "open", "Go to what the event is about", 1),
+    Key("events.filter", ("slash",), "filter", "filter", "Filter by words", 2),
+    Key("events.back", ("escape",), "back", "back", "Clear the filter"),
+    # Settings
+    Key("settings.change", ("enter",), "change", "change", "Change the line, or press a new key for it", 1),
+    Key("settings.reset", ("d",), "reset", "default", "Take it out of config.toml: as it was made", 2),
+    Key("settings.filter", ("slash",), "filter", "filter", "Filter by words", 3),
+    Key("settings.back", ("escape",), "back", "back", "Clear the filter"),
+    # Welcome
+    Key("welcome.demo", ("d",), "demo", "demo", "Open the demo: it runs by itself", 1, changes=True),
+    Key("welcome.grade", ("s",), "app.go('grade')", "grade a submission", "Grade one submission file", 2),
+    Key(
+        "welcome.engine", ("e",), "engine", "start engine", "Start the engine on this state", 3, changes=True
+    ),
+    # Confirmation
+    Key("confirm.yes", ("y",), "answer(True)", "yes", "Do it", 1),
+    Key("confirm.no", ("n", "escape", "q"), "answer(False)", "no", "Leave it", 2),
+    Key(
+        "confirm.choose", ("tab", "left", "right", "shift+tab"), "choose", "other", "Choose the other answer"
+    ),
+    Key("confirm.take", ("enter",), "take", "take", "Take what is chosen, which is no at first"),
+    # Correcting a class
+    Key("classify.down", ("down", "tab"), "choose(1)", "next", "The next class"),
+    Key("classify.up", ("up", "shift+tab"), "choose(-1)", "previous", "The class before"),
+    Key("classify.leave", ("escape",), "leave", "leave", "Leave everything as it was"),
+)
 
 SHOWN = {
     "question_mark": "?",
@@ -73,3 +404,64 @@ def shown(key: str, *, ascii_only: bool = False) -> str:
     if key in _ARROWS:
         return key if ascii_only else _ARROWS[key]
     return SHOWN.get(key, key.replace("ctrl+", "^"))
+
+
+# Screens on which a log is read; the others show lists.
+_WITH_LOG = frozenset({"run", "file", "merged"})
+_WITH_MATRIX = frozenset({"sweep", "board", "experiment"})
+
+
+def rebound(changes: Mapping[str, str]) -> KeyTable:
+    """The table with keys replaced as config.toml says, `"sweep.relaunch" = "R,f5"`.
+
+    Raises:
+        UsageProblem: there is no such action, or the key already does something else there.
+    """
+    known = {key.id for key in TABLE}
+    for name in changes:
+        if name not in known:
+            raise UsageProblem(
+                f"config.toml rebinds '{name}', which no key does", "", "docs/keys.md lists the names."
+            )
+    table = tuple(
+        replace(key, keys=tuple(_textual_name(part.strip()) for part in changes[key.id].split(",")))
+        if key.id in changes
+        else key
+        for key in TABLE
+    )
+    _refuse_clashes(table)
+    return KeyTable(table)
+
+
+def shadowed(table: KeyTable, name: str) -> tuple[str, ...]:
+    """What works wherever a key works too, and would no longer be reached because of it."""
+    chosen = table.named(name)
+    return tuple(
+        key.id
+        for key in table.keys
+        if chosen.context != key.context
+        and (chosen.context == "app" or _is_beside(key.context, chosen.context))
+        and set(chosen.keys) & set(key.keys)
+    )
+
+
+def _is_beside(shared: str, context: str) -> bool:
+    """Whether keys that several screens share work on a screen."""
+    if shared == "log":
+        return context in _WITH_LOG
+    if shared == "matrix":
+        return context in _WITH_MATRIX
+    return shared == "app" or (shared == "list" and context not in _WITH_LOG)
+
+
+def _textual_name(key: str) -> str:
+    return next((name for name, known in SHOWN.items() if known == key), key)
+
+
+def _refuse_clashes(table: Iterable[Key]) -> None:
+    taken: dict[tuple[str, str], str] = {}
+    for entry in table:
+        for key in entry.keys:
+            other = taken.setdefault((entry.context, key), entry.id)
+            if other != entry.id:
+                raise UsageProblem(f"the key '{key}' is given to both '{other}' and '{entry.id}'")

@@ -14,9 +14,8 @@ from console import wording
 from console.logs.logpage import Page
 from console.sanitize import plain, spans
 from console.tui.painting import fit, span_segments
-from console.tui.signs import Signs
 from console.tui.syntax import Highlighter
-from console.tui.theme import Palette, Role
+from console.tui.theme import Palette, Role, Signs
 
 # A line's first cells; the rest is counted in a mark and can be reached sideways.
 WIDEST = 4000

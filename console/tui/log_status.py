@@ -10,7 +10,7 @@ from console.tui.painting import (
     foreign,
     spread,
 )
-from console.tui.signs import Signs
+from console.tui.theme import Signs
 
 
 def log_status(page: Page, from_column: int, width: int, signs: Signs, *, wrap: bool) -> Pieces:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.screens.base import ConsoleScreen
+from console.tui.screen import ConsoleScreen
 
 if TYPE_CHECKING:
     from console.tui.app import ConsoleApp

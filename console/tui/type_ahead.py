@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from textual import events
 
-from console.screens.base import ConsoleScreen
+from console.tui.screen import ConsoleScreen
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
     from textual.widget import Widget
 
     from console.tui.app import ConsoleApp
-    from console.tui.key_table import Key
+    from console.tui.keys import Key
 
 # A field that is not there by then will not come; what follows is a key like any other.
 _PATIENCE_SECONDS = 5.0

@@ -9,7 +9,7 @@ import importlib
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from console.screens.frame import SCREENS
+from console.tui.screen import SCREENS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -13,8 +13,7 @@ from textual.pilot import Pilot
 
 from console.tui.app import ConsoleApp
 from console.tui.config import Settings
-from console.tui.palettes import DARK
-from console.tui.theme import Palette
+from console.tui.theme import DARK, Palette
 from console.views.condition import Health
 from engine.control import Answer
 from engine.control.status import lock_path

@@ -164,7 +164,7 @@ async def test_no_size_makes_any_screen_fail(opened: OpenDesk) -> None:
 
 
 async def test_an_app_needs_no_terminal_to_refuse_politely(places: Places) -> None:
-    from console.tui.running import run_console
+    from console.tui.run import run_console
 
     with pytest.raises(EnvironmentProblem, match="needs a terminal"):
         run_console(places)

@@ -11,7 +11,7 @@ import pytest
 from console.screens.board_lines import SORTS, Look, lines, sorted_rows
 from console.screens.run import RunScreen
 from console.tui.painting import cells_of
-from console.tui.signs import UNICODE
+from console.tui.theme import UNICODE
 from console.views.scoreboard import Subject, scoreboard
 from console.views.sorting import Sorting
 from engine.places import Places

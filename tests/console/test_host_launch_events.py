@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
-from console.screens.base import ConsoleScreen
 from console.screens.run import RunScreen
 from console.tui import commands
 from console.tui.app import ConsoleApp
+from console.tui.screen import ConsoleScreen
 from console.views.composing import Draft, compose
 from console.views.host import host_use
 from engine.control import EngineStatus

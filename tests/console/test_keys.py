@@ -28,9 +28,7 @@ from console.screens.sweep import SweepScreen
 from console.screens.welcome import WelcomeScreen
 from console.tui.app import ConsoleApp
 from console.tui.config import read_settings
-from console.tui.key_table import TABLE, Key
-from console.tui.keys import KeyTable, shown
-from console.tui.rebinding import rebound
+from console.tui.keys import TABLE, Key, KeyTable, rebound, shown
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import LogView
 from foundation.problems import UsageProblem

@@ -12,8 +12,7 @@ from textual.pilot import Pilot
 from competitions import registry
 from console.tui.app import ConsoleApp
 from console.tui.config import Settings
-from console.tui.palettes import DARK, MONOCHROME
-from console.tui.theme import Palette
+from console.tui.theme import DARK, MONOCHROME, Palette
 from console.views.composing import Composed
 from engine.options.sweep import Launch
 from engine.places import Places

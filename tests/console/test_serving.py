@@ -18,7 +18,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from console.tui.serving import GuardedServer
+from console.tui.serve import GuardedServer
 from engine.places import Places
 from foundation.problems import EnvironmentProblem
 from tests.console import worlds

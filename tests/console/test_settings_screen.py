@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from console.tui.config import read_settings
-from console.tui.keys import KeyTable
-from console.tui.rebinding import rebound, shadowed
+from console.tui.keys import KeyTable, rebound, shadowed
 from engine.notifications.news import Kind
 from engine.places import Places
 from foundation.problems import UsageProblem
@@ -114,7 +113,7 @@ async def test_a_config_that_cannot_be_changed_is_told(opened: OpenDesk, places:
 
 def test_addresses_are_never_shown(places: Places) -> None:
     from console.screens import settings_lines
-    from console.tui.signs import UNICODE
+    from console.tui.theme import UNICODE
 
     places.config_file.parent.mkdir(parents=True, exist_ok=True)
     places.config_file.write_text('[notifications]\nurls = ["slack://secret-token"]\n')

@@ -11,14 +11,14 @@ from textual.pilot import Pilot
 
 from console.tui.app import ConsoleApp
 from console.tui.config import Settings
-from console.tui.palettes import (
+from console.tui.theme import (
     ANSI,
     CONTRAST,
     DARK,
     LIGHT,
     MONOCHROME,
+    Palette,
 )
-from console.tui.theme import Palette
 from console.views.condition import Health
 from engine.control.status import lock_path
 from engine.places import Places

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from console.tui.painting import Line, width_of
-from console.tui.signs import ASCII
+from console.tui.theme import ASCII
 from console.tui.widgets.table import REST, Column, Rest, Table
 from console.views.sorting import Sorting
 

@@ -6,14 +6,17 @@ from dataclasses import fields
 
 import pytest
 
-from console.tui.palettes import (
+from console.tui.theme import (
+    ASCII,
     CONTRAST,
     DARK,
     LIGHT,
     PALETTES,
+    UNICODE,
+    Colours,
+    Palette,
+    Signs,
 )
-from console.tui.signs import ASCII, UNICODE, Signs
-from console.tui.theme import Colours, Palette
 
 # WCAG: 4.5 for text, 3 for what is large or only marks; 7 is the enhanced level.
 _READ = ("text", "dim", "accent", "gold", "silver", "bronze", "good", "running", "warn", "bad")

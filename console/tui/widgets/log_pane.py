@@ -14,9 +14,9 @@ from textual.app import ComposeResult, SuspendNotSupported
 from textual.widget import Widget
 
 from console.sanitize import plain
+from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.log_view import Asking, LogView
 from console.tui.widgets.painted import Painted
-from console.tui.widgets.prompt import Prompt
 from environment.container.run_log import log_parts
 from foundation import files
 from foundation.problems import EnvironmentProblem

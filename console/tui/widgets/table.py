@@ -24,8 +24,7 @@ from rich.cells import cell_len
 
 from console.sanitize import plain
 from console.tui.painting import ColumnSpan, Line, Piece, Pieces, cut, fitting, foreign, width_of
-from console.tui.signs import Signs
-from console.tui.theme import Role
+from console.tui.theme import Role, Signs
 from console.views.sorting import Sorting
 
 Row = TypeVar("Row")

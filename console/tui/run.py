@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import sys
+from pathlib import Path
 
-from console.screens.frame import SCREENS
 from console.tui.app import OPEN_DEMO, ConsoleApp
 from console.tui.config import read_settings
+from console.tui.screen import SCREENS
 from engine.places import Places
 from foundation.problems import EnvironmentProblem, UsageProblem
 
@@ -98,3 +100,32 @@ def _log_to_file(places: Places) -> None:
     root = logging.getLogger("console")
     root.handlers[:] = [handler]
     root.propagate = False
+
+
+def main() -> int:
+    """Be the console until the page is closed."""
+    parser = argparse.ArgumentParser(prog="console.tui.run", description="The console behind a page.")
+    for name in ("--state-dir", "--data-dir", "--config"):
+        parser.add_argument(name, type=Path, required=True)
+    for name in ("--screen", "--theme"):
+        parser.add_argument(name)
+    for name in ("--readonly", "--demo", "--ascii"):
+        parser.add_argument(name, action="store_true")
+    asked = parser.parse_args()
+    if os.environ.get("TEXTUAL_DRIVER") is None:
+        parser.error("it speaks to a browser only; see 'mlebench-console serve'")
+
+    places = Places(asked.config, asked.data_dir, asked.state_dir)
+    return run_console(
+        places,
+        screen=asked.screen,
+        readonly=asked.readonly,
+        demo=asked.demo,
+        ascii=asked.ascii,
+        theme=asked.theme,
+        in_browser=True,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -31,14 +31,14 @@ _POLICY = (
 
 def console_command(arguments: list[str]) -> str:
     """The command line of the process behind each page; it takes the shell's place, so that we are its parent."""
-    return shlex.join(["exec", sys.executable, "-m", "console.tui.served", *arguments])
+    return shlex.join(["exec", sys.executable, "-m", "console.tui.run", *arguments])
 
 
 class GuardedServer(Server):
     """Serves the console to browsers that have once shown the token.
 
     Args:
-        arguments: those of `console.tui.served`.
+        arguments: those of `console.tui.run`.
         port: where to listen; 0 takes one that is free.
         token: what must be shown; a new one if not given.
     """

@@ -1,0 +1,224 @@
+"""What is typed into: a field, a field behind its label, a prompt over a screen's foot, and what fields suggest.
+
+The `:` command line, which uses them, is in `console.tui.commands`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.suggester import Suggester
+from textual.widget import Widget
+from textual.widgets import Input
+
+from console.tui.widgets.painted import Painted
+
+if TYPE_CHECKING:
+    from console.tui.app import ConsoleApp
+
+# One cell, so that the cursor stands where it seems to.
+_STANDS_FOR_UNPRINTABLE = "?"
+
+
+class TypingLine(Input):
+    """What of its value can't be printed is drawn as a mark; it leans on how the pinned Textual draws."""
+
+    app: ConsoleApp
+
+    def on_mount(self) -> None:
+        """Keep the cursor still: a blinking one costs bytes on every beat."""
+        self.cursor_blink = False
+
+    @property
+    def _value(self) -> Text:
+        mark = self.app.palette.style("mark")
+        drawn = Text(no_wrap=True, overflow="ignore", end="")
+        for letter in self.value:
+            if letter.isprintable():
+                drawn.append(letter)
+            else:
+                drawn.append(_STANDS_FOR_UNPRINTABLE, mark)
+        return drawn
+
+    def validate__suggestion(self, found: str) -> str:
+        """Suggest nothing that nobody could have typed."""
+        return found if found.isprintable() else ""
+
+
+class Prompt(Widget):
+    """One line of input behind a sign, hidden until it is opened."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", show=False)]
+    app: ConsoleApp
+
+    @dataclass
+    class Changed(Message):
+        """Something was typed."""
+
+        prompt: Prompt
+        value: str
+
+        @property
+        def control(self) -> Prompt:
+            """The prompt."""
+            return self.prompt
+
+    @dataclass
+    class Done(Changed):
+        """Enter: this is meant."""
+
+    @dataclass
+    class Left(Changed):
+        """Esc: what was there before is meant; it is `value`."""
+
+    def __init__(self, sign: str, placeholder: str, *, id: str) -> None:
+        super().__init__(id=id, classes="prompt")
+        self._sign = sign
+        self._placeholder = placeholder
+        self._before = ""
+
+    def compose(self) -> ComposeResult:
+        """The sign and the field."""
+        yield Painted(classes="prompt-sign")
+        yield TypingLine(placeholder=self._placeholder, select_on_focus=False)
+
+    def on_mount(self) -> None:
+        """Draw the sign."""
+        self.query_one(Painted).show(((f" {self._sign} ", "accent"),))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is being typed into."""
+        return self.has_class("-open")
+
+    def open(self, text: str) -> None:
+        """Let something be typed, beginning with a text."""
+        self._before = text
+        self.add_class("-open")
+        field = self.query_one(Input)
+        field.value = text
+        field.focus()
+
+    def close(self) -> None:
+        """Hide it again."""
+        self.remove_class("-open")
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Tell what is typed."""
+        event.stop()
+        if self.is_open:
+            self.post_message(self.Changed(self, event.value))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Tell what is meant."""
+        event.stop()
+        self.close()
+        self.post_message(self.Done(self, event.value))
+
+    def action_leave(self) -> None:
+        """Tell that nothing is to change."""
+        self.close()
+        self.post_message(self.Left(self, self._before))
+
+
+class Field(TypingLine):
+    """A line to type into; Tab completes before it goes on."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "complete_or_next", "complete", show=False),
+        Binding("down", "app.focus_next", "next", show=False),
+        Binding("up", "app.focus_previous", "previous", show=False),
+    ]
+
+    def action_complete_or_next(self) -> None:
+        """Take the suggestion if there is one, otherwise go to the next field."""
+        if self._suggestion and self._suggestion != self.value and self.cursor_at_end:
+            self.action_cursor_right()
+        else:
+            self.screen.focus_next()
+
+
+class Row(Widget):
+    """A field behind its name."""
+
+    DEFAULT_CSS = """
+    Row { height: 1; layout: horizontal; margin-left: 1; }
+    Row > .label { width: 14; }
+    Row > Input { width: 1fr; max-width: 100; }
+    """
+
+    def __init__(self, label: str, field: Field) -> None:
+        super().__init__(classes="field")
+        self._label = label
+        self._field = field
+
+    def compose(self) -> ComposeResult:
+        """The name and the field."""
+        yield Painted(classes="label")
+        yield self._field
+
+    def on_mount(self) -> None:
+        """Write the name."""
+        self.query_one(".label", Painted).show(((self._label, "dim"),))
+
+
+class CompetitionNames(Suggester):
+    """The first competition that begins as is typed."""
+
+    def __init__(self) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """Complete a name."""
+        from competitions import registry
+
+        found = [name for name in registry.all_ids() if name.lower().startswith(value.lower())]
+        return found[0] if found and value else None
+
+
+class FilePaths(Suggester):
+    """The path, as far as the names on the disk allow."""
+
+    def __init__(self) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """Complete a path, in a thread: looking a name up may wait for a slow disk."""
+        return await asyncio.to_thread(complete_path, value) if value else None
+
+
+# In a folder with more, only so many are compared.
+_MOST_NAMES = 5000
+
+
+def complete_path(typed: str) -> str | None:
+    """The typed path, completed as far as the names on disk allow; None when nothing begins so."""
+    folder, _, beginning = typed.rpartition("/")
+    base = Path(folder + "/" if typed.startswith("/") or folder else ".").expanduser()
+    names = _names(base, beginning)
+    if not names:
+        return None
+    # Names are compared letter by letter, which is what is wanted here.
+    common = os.path.commonprefix(names)  # noqa: RUF071 see above
+    if len(names) == 1 and (base / common).is_dir():
+        common += "/"
+    completed = f"{folder}/{common}" if "/" in typed else common
+    return completed if completed != typed else None
+
+
+def _names(folder: Path, beginning: str) -> list[str]:
+    try:
+        with os.scandir(folder) as scan:
+            names = [entry.name for _place, entry in zip(range(_MOST_NAMES), scan, strict=False)]
+    except OSError:
+        return []
+    hidden = beginning.startswith(".")
+    return [name for name in names if name.startswith(beginning) and (hidden or not name.startswith("."))]
