@@ -74,7 +74,7 @@ def grade_submission(
     Raises:
         Problem: unknown competition, or its dataset is not prepared.
     """
-    from engine.grading.single import grade
+    from engine.grading.grader import grade
 
     return grade(
         submission_path,

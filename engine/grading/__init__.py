@@ -1,4 +1,4 @@
-"""Grading submissions: reports of one and of many, in this process or in a limited child.
+"""Grading submissions against prepared datasets: reports on one and on many.
 
-Scoring itself is in `competitions.judging`; nothing here knows a metric.
+Scoring itself is `competitions.judging`, doing it under limits `competitions.grader`; nothing here knows a metric.
 """

@@ -1,15 +1,24 @@
-"""The report on many submissions, in MLE-bench's format; grading each is `child`."""
+"""Grading many submissions at once, and the report on them in MLE-bench's format."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from engine.grading.report import Report
+from competitions import registry
+from competitions.grader import Grader, GradeRequest
+from competitions.judging import Judgement
+from competitions.model import Edition
+from engine.grading.grader import report_on, request_for
+from engine.grading.report import Report, make_report
+from engine.rungroups import SubmissionLine
 from foundation.clock import run_group_stamp
 from foundation.files import write_json
-from foundation.problems import DataProblem
+from foundation.problems import DataProblem, Problem
 
 REPORT_SUFFIX = "_grading_report.json"
 
@@ -52,3 +61,78 @@ def write_batch_report(report: BatchReport, output_dir: Path, moment: float) -> 
             f"the report can't be written to {output_dir}", error.strerror or str(error)
         ) from error
     return path
+
+
+@dataclass(frozen=True)
+class GradedLine:
+    """One line, its report, and how far the whole is: `done` of `total`."""
+
+    line: SubmissionLine
+    report: Report
+    done: int
+    total: int
+
+
+def grade_many(
+    lines: Sequence[SubmissionLine],
+    *,
+    data_dir: Path | str | None = None,
+    edition: Edition = "v1",
+    at_once: int | None = None,
+    on_graded: Callable[[GradedLine], None] | None = None,
+) -> BatchReport:
+    """Grade submissions in parallel; the reports stand in the order of the lines.
+
+    Args:
+        lines: what to grade; what can't be graded stops none of the others.
+        data_dir: where datasets lie.
+        edition: which graders and which prepared data.
+        at_once: how many are graded at once; as many as processors, if not given.
+        on_graded: called with each as it is done.
+
+    Raises:
+        UsageProblem: a line names an unknown competition; nothing has been graded then.
+    """
+    for line in lines:
+        registry.get(line.competition_id)
+    reports: dict[int, Report] = {}
+
+    def keep(place: int, report: Report) -> None:
+        reports[place] = report
+        if on_graded is not None:
+            on_graded(GradedLine(lines[place], report, len(reports), len(lines)))
+
+    requests: dict[int, GradeRequest] = {}
+    for place, line in enumerate(lines):
+        try:
+            requests[place] = request_for(
+                line.submission_path,
+                line.competition_id,
+                data_dir=data_dir,
+                edition=edition,
+                follow_links=True,
+            )
+        except Problem as problem:
+            keep(place, _ungraded(line, edition, problem))
+    with Grader() as grader:
+        places = list(requests)
+        for index, result in grader.grade_all(
+            list(requests.values()), at_once=at_once or os.cpu_count() or 1
+        ):
+            place = places[index]
+            if result.judgement is not None:
+                keep(place, report_on(requests[place], result.judgement))
+            else:
+                assert result.problem is not None
+                keep(place, _ungraded(lines[place], edition, result.problem))
+    return BatchReport(tuple(reports[place] for place in range(len(lines))))
+
+
+def _ungraded(line: SubmissionLine, edition: Edition, problem: Problem) -> Report:
+    """Keep a line whose dataset is not prepared; that says nothing about the submission."""
+    path = None if line.submission_path is None else Path(line.submission_path)
+    there = path is not None and path.is_file() and path.suffix.lower() == ".csv"
+    judgement = Judgement("grader_error" if there else "no_file", None, str(problem))
+    competition = registry.get(line.competition_id)
+    made = make_report(competition, judgement, path, edition, datetime.now(UTC).isoformat())
+    return replace(made, outcome="not_prepared")

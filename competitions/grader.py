@@ -1,0 +1,274 @@
+"""Grade submissions in child processes with limits: the one way in which a submission is scored, wherever it is.
+
+The engine, the commands, the Grade screen and the validation server all use it, so that their verdicts agree.
+Scoring itself is in `judging`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import threading
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+from competitions.judging import Judgement, judge
+from competitions.model import Edition, Parameter
+from competitions.registry import OWN_VARIABLE, get
+from foundation.problems import Problem
+from foundation.workers import Ended, Limits, Progressed, ReportProgress, WorkerPool
+
+LIMITS = Limits(wall_seconds=3600, cpu_seconds=1800, memory_bytes=16 << 30, open_files=256, file_bytes=0)
+"""What grading one submission may take; far above what any real one needs."""
+
+_TRIES = 3
+_PROBE_SECONDS = 20
+_PATHS = ("submission", "prepared", "answers")
+# All that a grader needs to know of its surroundings; the operator's keys and home are none of its business.
+_VARIABLES = (
+    "PATH",
+    "PYTHONPATH",
+    "LD_LIBRARY_PATH",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    OWN_VARIABLE,
+)
+
+
+@dataclass(frozen=True)
+class GradeRequest:
+    """One submission to grade.
+
+    Attributes:
+        competition_id: whose grader to run.
+        submission: the file; None stands for a run that left none.
+        prepared: the dataset's folder with `private/` in it.
+        edition: which grader.
+        parameters: replaces numbers that the competition fixes.
+        answers: grade against this file instead of the prepared answers.
+        follow_links: accept a symbolic link; only for files that an operator names, never for an agent's.
+    """
+
+    competition_id: str
+    submission: Path | None
+    prepared: Path
+    edition: Edition = "v1"
+    parameters: Mapping[str, Parameter] | None = None
+    answers: Path | None = None
+    follow_links: bool = False
+
+
+@dataclass(frozen=True)
+class GradeResult:
+    """What became of a request.
+
+    Attributes:
+        number: what `start` returned for it.
+        lost: the grading process was killed from outside: the same request may be started again.
+    """
+
+    number: int
+    judgement: Judgement | None
+    problem: Problem | None = None
+    lost: bool = False
+
+
+class Grader:
+    """Grades submissions in child processes, as many at once as are started; a context manager.
+
+    It can be used by one thread at a time.
+    """
+
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        """Start nothing yet."""
+        self._limits = limits
+        self._pool = WorkerPool(
+            preload=("competitions.judging", "competitions.kit.tables", "pandas"),
+            environment=_environment(),
+            wrapper=_sandbox(),
+            capture_output=True,
+        )
+
+    def __enter__(self) -> Self:
+        """Start nothing yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End all that is being graded."""
+        self.close()
+
+    def start(self, request: GradeRequest) -> int:
+        """Start grading and return a number by which `poll` names the result."""
+        return self._pool.start(f"{__name__}:grade_in_worker", _to_json(request), self._limits)
+
+    def fileno(self) -> int | None:
+        """The descriptor that becomes readable when there are results; None while nothing is being graded."""
+        return self._pool.fileno()
+
+    def poll(self) -> list[GradeResult]:
+        """Take the results, without waiting."""
+        return self._results(self._pool.poll())
+
+    def grade(self, request: GradeRequest) -> Judgement:
+        """Grade one submission and wait for it.
+
+        Raises:
+            Problem: what was asked for cannot be done whatever the submission is.
+        """
+        ((_, graded),) = self.grade_all([request])
+        if graded.judgement is None:
+            assert graded.problem is not None
+            raise graded.problem
+        return graded.judgement
+
+    def grade_all(
+        self, requests: Sequence[GradeRequest], *, at_once: int = 1
+    ) -> Iterator[tuple[int, GradeResult]]:
+        """Grade many submissions; yields each one's place in `requests` with its result, as they are done."""
+        waiting = deque(enumerate(requests))
+        places: dict[int, int] = {}
+        tries: Counter[int] = Counter()
+        try:
+            while waiting or places:
+                while waiting and len(places) < at_once:
+                    place, request = waiting.popleft()
+                    tries[place] += 1
+                    places[self.start(request)] = place
+                for graded in self._results(self._pool.wait()):
+                    place = places.pop(graded.number)
+                    if graded.lost and tries[place] < _TRIES:
+                        waiting.append((place, requests[place]))
+                    else:
+                        yield place, graded
+        finally:
+            if places:  # interrupted: what is being graded is of no use to anybody
+                self.close()
+
+    def close(self) -> None:
+        """End all that is being graded."""
+        self._pool.close()
+
+    def _results(self, news: Sequence[Progressed | Ended]) -> list[GradeResult]:
+        return [self._result(ended) for ended in news if isinstance(ended, Ended)]
+
+    def _result(self, ended: Ended) -> GradeResult:
+        limits = self._limits
+        judgement = None if ended.value is None else Judgement(**ended.value)
+        exceeded = ended.exceeded
+        if judgement is not None and judgement.outcome == "limits_exceeded":
+            exceeded = "memory"
+        if exceeded is not None:
+            allowed = {
+                "wall": f"takes more than {limits.wall_seconds or 0:,g} s",
+                "cpu": f"takes more than {limits.cpu_seconds or 0:,} s of processor time",
+                "memory": f"needs more than {(limits.memory_bytes or 0) / (1 << 30):,.3g} GiB of memory",
+            }
+            message = f"Grading the submission {allowed[exceeded]}."
+            return GradeResult(ended.number, Judgement("limits_exceeded", None, message, ended.output))
+        if judgement is not None or ended.lost or ended.kind:
+            return GradeResult(ended.number, judgement, ended.problem, ended.lost)
+        detail = f"{ended.problem}\n{ended.output}"
+        return GradeResult(
+            ended.number, Judgement("grader_error", None, "The submission could not be graded.", detail)
+        )
+
+
+def grade(request: GradeRequest, limits: Limits = LIMITS) -> Judgement:
+    """Grade one submission; the next call in this process finds the libraries loaded.
+
+    Raises:
+        Problem: what was asked for cannot be done whatever the submission is.
+    """
+    if limits != LIMITS or not _shared.lock.acquire(blocking=False):
+        with Grader(limits) as own:
+            return own.grade(request)
+    try:
+        return _shared.grader().grade(request)
+    finally:
+        _shared.lock.release()
+
+
+class _Shared:
+    """The grader that this process keeps for `grade`."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._grader: Grader | None = None
+        self._environment: dict[str, str] = {}
+
+    def grader(self) -> Grader:
+        if self._grader is None or self._environment != _environment():
+            self.close()
+            self._environment = _environment()
+            self._grader = Grader()
+        return self._grader
+
+    def close(self) -> None:
+        if self._grader is not None:
+            self._grader.close()
+        self._grader = None
+
+
+_shared = _Shared()
+atexit.register(_shared.close)
+
+
+def grade_in_worker(report_progress: ReportProgress, **arguments: Any) -> dict[str, Any]:
+    """Grade in this process, which is a worker's child."""
+    del report_progress
+    paths = {name: arguments[name] and Path(arguments[name]) for name in _PATHS}
+    request = GradeRequest(**(arguments | paths))
+    judgement = judge(
+        get(request.competition_id),
+        request.submission,
+        prepared=request.prepared,
+        edition=request.edition,
+        parameters=request.parameters,
+        answers=request.answers,
+        follow_links=request.follow_links,
+    )
+    return asdict(judgement)
+
+
+def _to_json(request: GradeRequest) -> dict[str, Any]:
+    values = asdict(request)
+    # the working directory of the server may be another one
+    paths = {name: values[name] and str(values[name].absolute()) for name in _PATHS}
+    return values | paths
+
+
+def _environment() -> dict[str, str]:
+    known = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    return {**known, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@cache
+def _sandbox() -> tuple[str, ...]:
+    """The bubblewrap command around graders: no network, nothing can be written; empty where it does not work."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return ()
+    command = (
+        *(program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+        *("--unshare-net", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL"),
+    )
+    # root may read the files of all users, and loses that in a user namespace of its own
+    variants = (("--cap-add", "CAP_DAC_READ_SEARCH"), ("--unshare-user",)) if os.geteuid() == 0 else ((),)
+    for more in variants:
+        with suppress(OSError, subprocess.TimeoutExpired):
+            tried = subprocess.run(
+                [*command, *more, "true"], capture_output=True, timeout=_PROBE_SECONDS, check=False
+            )
+            if tried.returncode == 0:
+                return (*command, *more)
+    return ()

@@ -1,0 +1,85 @@
+"""Grading submissions against prepared datasets into reports; scoring under limits is `competitions.grader`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from competitions import grader
+from competitions.grader import GradeRequest
+from competitions.judging import Judgement
+from competitions.model import Edition, Parameter
+from competitions.registry import get
+from engine.grading.report import Report, make_report
+from engine.layout import DatasetFolder, can_grade, dataset_folder, descriptions_of
+from foundation.problems import DataProblem
+
+
+def grade(
+    submission_path: Path | str | None,
+    competition_id: str,
+    *,
+    data_dir: Path | str | None = None,
+    edition: Edition = "v1",
+    parameters: Mapping[str, Parameter] | None = None,
+    answers: Path | str | None = None,
+) -> Report:
+    """Grade a submission that the operator names; see `engine.grade_submission`.
+
+    Raises:
+        Problem: unknown competition, or its dataset is not prepared.
+    """
+    request = request_for(
+        submission_path,
+        competition_id,
+        data_dir=data_dir,
+        edition=edition,
+        parameters=parameters,
+        answers=answers,
+        follow_links=True,
+    )
+    return report_on(request, grader.grade(request))
+
+
+def request_for(
+    submission_path: Path | str | None,
+    competition_id: str,
+    *,
+    data_dir: Path | str | None = None,
+    edition: Edition = "v1",
+    parameters: Mapping[str, Parameter] | None = None,
+    answers: Path | str | None = None,
+    follow_links: bool = False,
+) -> GradeRequest:
+    """Make the request to grade a submission against a prepared dataset.
+
+    Raises:
+        Problem: unknown competition, or its dataset is not prepared.
+    """
+    competition = get(competition_id)
+    folder = dataset_folder(competition, data_dir, edition)
+    given = None if answers is None else Path(answers)
+    if given is not None and not given.is_file():
+        raise DataProblem(f"Answers file {given} was not found")
+    if given is None and not can_grade(competition, folder):
+        raise DataProblem(
+            f"{competition.id} is not prepared",
+            f"{folder.prepared / competition.answers} is missing",
+            f"Prepare it: mlebench-console prepare -c {competition.id}",
+        )
+    submission = None if submission_path is None else Path(submission_path)
+    return GradeRequest(competition_id, submission, folder.prepared, edition, parameters, given, follow_links)
+
+
+def report_on(request: GradeRequest, judgement: Judgement, descriptions: str | None = None) -> Report:
+    """Put a judgement into a report; `descriptions` says whose text the agent had if not the dataset's."""
+    known = descriptions or descriptions_of(DatasetFolder(request.prepared.parent, request.edition))
+    return make_report(
+        get(request.competition_id),
+        judgement,
+        request.submission,
+        request.edition,
+        datetime.now(UTC).isoformat(),
+        known,
+    )

@@ -1,0 +1,493 @@
+"""Run functions in child processes with limits, forked from one server process that has the heavy libraries loaded.
+
+A function that crashes, runs out of memory or never ends costs its own job only. `python -m foundation.workers`
+is the server: it reads jobs on standard input and writes what becomes of them on standard output, both as JSON
+lines. It loads the libraries before its second job: a single one would not gain by it.
+When its owner goes away (end of input) it kills all jobs; when the server is killed, the kernel kills them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from foundation import problems
+from foundation.problems import DataProblem, EnvironmentProblem, Problem
+
+ReportProgress = Callable[[str, str, int, int], None]
+"""Called with the step, what is being done in it, how much is done and how much there is (0: unknown)."""
+
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""Variables for jobs that run side by side: every further thread reserves address space."""
+
+_CHUNK = 1 << 16
+_OUTPUT_KEPT = 4000
+_TEXT_KEPT = 200
+_CLOSE_SECONDS = 1.0
+_EXIT_OUT_OF_MEMORY = 71
+# The kernel kills for want of memory, and libraries die in these ways of a failed allocation.
+_OUT_OF_MEMORY = (-signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, _EXIT_OUT_OF_MEMORY)
+_PR_SET_PDEATHSIG = 1
+
+Excess = Literal["wall", "cpu", "memory"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one job may use; None is no limit.
+
+    Attributes:
+        file_bytes: how large a file may become that it writes; 0: it can write none.
+    """
+
+    wall_seconds: float | None = None
+    cpu_seconds: int | None = None
+    memory_bytes: int | None = None
+    open_files: int | None = None
+    file_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Progressed:
+    """How far a job is."""
+
+    number: int
+    step: str
+    what: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What became of a job.
+
+    Attributes:
+        value: what the function returned; None when it failed.
+        problem: why there is no value.
+        kind: the name of the problem's class, also of one that is not among `foundation.problems`.
+        exceeded: the limit that it has exceeded, as far as its end shows it.
+        output: the end of what it printed, where that is captured.
+        lost: it ended because the server was killed; the same job may simply be started again.
+    """
+
+    number: int
+    value: Any = None
+    problem: Problem | None = None
+    kind: str = ""
+    exceeded: Excess | None = None
+    output: str = ""
+    lost: bool = False
+
+
+class WorkerPool:
+    """Runs jobs in child processes; how many at once is its owner's business. Not for several threads."""
+
+    def __init__(
+        self,
+        *,
+        preload: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        wrapper: Sequence[str] = (),
+        capture_output: bool = False,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            preload: modules that every job needs, imported before its limits hold.
+            environment: the jobs' variables; this process's own, if not given.
+            wrapper: a command in front of the server's, such as a sandbox.
+            capture_output: keep what a job prints, for `Ended.output`, instead of passing it to standard error.
+        """
+        self._options = {"preload": list(preload), "capture_output": capture_output}
+        self._environment = environment
+        self._wrapper = wrapper
+        self._server: subprocess.Popen[bytes] | None = None
+        self._jobs: dict[int, Limits] = {}
+        self._last = 0
+        self._pending = b""
+
+    def start(self, function: str, arguments: Mapping[str, Any], limits: Limits | None = None) -> int:
+        """Start a job and return its number.
+
+        Args:
+            function: `module:function`, called with the arguments by name and `report_progress`.
+            arguments: what JSON can hold.
+            limits: what the job may use.
+        """
+        self._last += 1
+        limits = limits or Limits()
+        self._jobs[self._last] = limits
+        if self._server is None:
+            self._server = self._start_server()
+        self._send(
+            {
+                "number": self._last,
+                "function": function,
+                "arguments": dict(arguments),
+                "limits": asdict(limits),
+            }
+        )
+        return self._last
+
+    def cancel(self, number: int) -> None:
+        """Kill a job; it ends as one whose process died, unless it ended by itself just before."""
+        if number in self._jobs:
+            self._send({"cancel": number})
+
+    def fileno(self) -> int | None:
+        """The descriptor that becomes readable when there is news; None while no server runs."""
+        return None if self._server is None or self._server.stdout is None else self._server.stdout.fileno()
+
+    def poll(self) -> list[Progressed | Ended]:
+        """Take the news, without waiting."""
+        news: list[Progressed | Ended] = []
+        descriptor = self.fileno()
+        while descriptor is not None:
+            try:
+                data = os.read(descriptor, _CHUNK)
+            except BlockingIOError:
+                break
+            if not data:
+                self.close()
+                problem = EnvironmentProblem("a worker process was killed", "", "It is started again.")
+                lost, self._jobs = list(self._jobs), {}
+                return news + [Ended(number, problem=problem, lost=True) for number in lost]
+            *lines, self._pending = (self._pending + data).split(b"\n")
+            news += [self._read(json.loads(line)) for line in lines]
+        return news
+
+    def wait(self) -> list[Progressed | Ended]:
+        """Wait until there is news, and take it."""
+        while True:
+            descriptor = self.fileno()
+            if descriptor is None:
+                return []
+            with selectors.DefaultSelector() as selector:
+                selector.register(descriptor, selectors.EVENT_READ)
+                selector.select()
+            if news := self.poll():
+                return news
+
+    def close(self) -> None:
+        """Kill all jobs and the server; a job that is started afterwards gets a new one."""
+        server, self._server, self._pending = self._server, None, b""
+        if server is None:
+            return
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.close()  # on which it kills its jobs and ends
+        server.stdout.close()
+        try:
+            server.wait(_CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+
+    def _start_server(self) -> subprocess.Popen[bytes]:
+        environment = os.environ if self._environment is None else self._environment
+        server = subprocess.Popen(
+            # -P keeps the working directory off the import path: an agent may have put modules there
+            [*self._wrapper, sys.executable, "-P", "-m", "foundation.workers", json.dumps(self._options)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL if self._options["capture_output"] else None,
+            bufsize=0,
+            env={**environment, **ONE_THREAD},
+            start_new_session=True,
+        )
+        assert server.stdout is not None
+        os.set_blocking(server.stdout.fileno(), False)
+        return server
+
+    def _send(self, line: dict[str, Any]) -> None:
+        if self._server is not None and self._server.stdin is not None:
+            with suppress(BrokenPipeError):  # the server has just died, which `poll` finds out
+                self._server.stdin.write(json.dumps(line).encode() + b"\n")
+
+    def _read(self, line: dict[str, Any]) -> Progressed | Ended:
+        number = int(line["number"])
+        if "progress" in line:
+            return Progressed(number, *line["progress"])
+        limits = self._jobs.pop(number)
+        output, outcome, code = line["output"], line["outcome"], int(line["code"])
+        if code == 0 and "value" in outcome:
+            return Ended(number, value=outcome["value"], output=output)
+        if code == 0 and "problem" in outcome:
+            told = outcome["problem"]
+            kind: type[Problem] = getattr(problems, told["kind"], DataProblem)
+            problem = kind(told["what"], told["why"], told["next_step"])
+            return Ended(number, problem=problem, kind=told["kind"], output=output)
+        exceeded: Excess | None = None
+        if line["overdue"]:
+            exceeded = "wall"
+            problem = EnvironmentProblem("the task took too long", f"its limit is {limits.wall_seconds:g} s")
+        elif code == -signal.SIGXCPU:
+            exceeded = "cpu"
+            problem = EnvironmentProblem(
+                "the task took too much processor time", f"its limit is {limits.cpu_seconds} s"
+            )
+        else:
+            if code in _OUT_OF_MEMORY or "MemoryError" in output:
+                exceeded = "memory"
+            why = outcome.get("error") or (signal.Signals(-code).name if code < 0 else f"exit code {code}")
+            problem = EnvironmentProblem(
+                "the task's process died",
+                why,
+                "Memory may have run out: see the kernel's log." if exceeded else "See engine.log.",
+            )
+        return Ended(number, problem=problem, exceeded=exceeded, output=output)
+
+
+@dataclass
+class _Child:
+    """A job's process, seen from the server.
+
+    Attributes:
+        messages: a pipe with its progress and its outcome, as JSON lines.
+        output: a pipe with what it prints; -1 where that is not captured.
+    """
+
+    number: int
+    messages: int
+    output: int
+    give_up: float | None
+    pending: bytes = b""
+    printed: bytes = b""
+    outcome: dict[str, Any] = field(default_factory=dict)
+    overdue: bool = False
+
+
+class _Server:
+    """Forks a child for each job, and passes on what it says and how it ends."""
+
+    def __init__(self, news: int, options: Mapping[str, Any]) -> None:
+        self._news = news
+        self._options = options
+        self._children: dict[int, _Child] = {}
+        self._jobs_begun = 0
+        self._pending = b""
+
+    def run(self) -> None:
+        """Work until the input ends."""
+        wake, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        while True:
+            with selectors.DefaultSelector() as selector:
+                for descriptor in (0, wake, *self._pipes()):
+                    selector.register(descriptor, selectors.EVENT_READ)
+                ready = {key.fd for key, _ in selector.select(self._next_overdue())}
+            if wake in ready:
+                os.read(wake, _CHUNK)
+            for child in self._children.values():
+                self._listen(child)
+            if 0 in ready and not self._take_jobs():
+                self._kill(list(self._children))
+                return
+            self._reap()
+            late = [pid for pid, child in self._children.items() if _is_late(child)]
+            for pid in late:
+                self._children[pid].overdue = True
+            self._kill(late)
+
+    def _pipes(self) -> list[int]:
+        both = [(child.messages, child.output) for child in self._children.values()]
+        return [descriptor for pair in both for descriptor in pair if descriptor >= 0]
+
+    def _next_overdue(self) -> float | None:
+        waiting = (child for child in self._children.values() if not child.overdue)
+        ends = [child.give_up for child in waiting if child.give_up is not None]
+        return max(0.0, min(ends) - time.monotonic()) if ends else None
+
+    def _take_jobs(self) -> bool:
+        data = os.read(0, _CHUNK)
+        *lines, self._pending = (self._pending + data).split(b"\n")
+        for line in map(json.loads, lines):
+            if "cancel" in line:
+                self._kill([pid for pid, child in self._children.items() if child.number == line["cancel"]])
+            else:
+                self._begin(line)
+        return bool(data)
+
+    def _begin(self, job: dict[str, Any]) -> None:
+        self._jobs_begun += 1
+        if self._jobs_begun == 2:
+            import gc
+
+            _import_all(self._options["preload"])
+            gc.freeze()  # what is loaded stays shared between the children
+        messages, messages_write = os.pipe()
+        output, output_write = os.pipe() if self._options["capture_output"] else (-1, -1)
+        server = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            os._exit(self._be_child(server, job, messages_write, output_write))
+        for descriptor in (messages, output):
+            if descriptor >= 0:
+                os.set_blocking(descriptor, False)
+        for descriptor in (messages_write, output_write):
+            if descriptor >= 0:
+                os.close(descriptor)
+        with suppress(PermissionError, ProcessLookupError):  # the child does the same, whoever is first
+            os.setpgid(pid, pid)
+        wall = job["limits"]["wall_seconds"]
+        give_up = None if wall is None else time.monotonic() + wall
+        self._children[pid] = _Child(job["number"], messages, output, give_up)
+
+    def _be_child(self, server: int, job: dict[str, Any], messages: int, output: int) -> int:
+        import ctypes
+
+        os.setpgid(0, 0)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != server:  # it died before the line above could take effect
+            return 1
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.close(0)
+        os.close(self._news)
+        if output >= 0:
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+        # If memory runs out, this job shall go and not the engine or an agent.
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+        def say(line: dict[str, Any]) -> None:
+            left = memoryview(json.dumps(line).encode() + b"\n")
+            while left:
+                left = left[os.write(messages, left) :]
+
+        def report_progress(step: str, what: str, done: int, total: int) -> None:
+            say({"progress": [step, what[:_TEXT_KEPT], done, total]})
+
+        try:
+            _import_all(self._options["preload"])
+            _limit(Limits(**job["limits"]))
+            module, _, name = job["function"].partition(":")
+            function = getattr(importlib.import_module(module), name)
+            say({"value": function(**job["arguments"], report_progress=report_progress)})
+        except Problem as problem:
+            told = {"what": problem.what, "why": problem.why, "next_step": problem.next_step}
+            say({"problem": {"kind": type(problem).__name__, **told}})
+        except MemoryError:
+            return _EXIT_OUT_OF_MEMORY
+        except BaseException as error:  # noqa: BLE001 - a job must not end its process without a word
+            import traceback
+
+            traceback.print_exc()
+            say({"error": f"{type(error).__name__}: {error}"})
+            return 1
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        return 0
+
+    def _listen(self, child: _Child) -> None:
+        """Pass on progress, and keep the outcome and the end of the output."""
+        data, child.messages = _drain(child.messages)
+        *lines, child.pending = (child.pending + data).split(b"\n")
+        for line in map(json.loads, lines):
+            if "progress" in line:
+                self._say({"number": child.number, **line})
+            else:
+                child.outcome = line
+        printed, child.output = _drain(child.output)
+        child.printed = (child.printed + printed)[-_OUTPUT_KEPT:]
+
+    def _reap(self) -> None:
+        while self._children:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            child = self._children.pop(pid, None)
+            if child is None:
+                continue
+            with suppress(ProcessLookupError, PermissionError):  # what it has started goes with it
+                os.killpg(pid, signal.SIGKILL)
+            self._listen(child)
+            for descriptor in (child.messages, child.output):
+                if descriptor >= 0:
+                    os.close(descriptor)
+            ended = {
+                "code": os.waitstatus_to_exitcode(status),
+                "overdue": child.overdue,
+                "outcome": child.outcome,
+                "output": child.printed.decode(errors="replace"),
+            }
+            self._say({"number": child.number, **ended})
+
+    def _say(self, line: dict[str, Any]) -> None:
+        left = memoryview(json.dumps(line).encode() + b"\n")
+        while left:
+            left = left[os.write(self._news, left) :]
+
+    @staticmethod
+    def _kill(pids: Sequence[int]) -> None:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+
+
+def _import_all(modules: Sequence[str]) -> None:
+    for name in modules:
+        importlib.import_module(name)
+
+
+def _limit(limits: Limits) -> None:
+    for kind, value in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CPU, limits.cpu_seconds),
+        (resource.RLIMIT_NOFILE, limits.open_files),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_AS, limits.memory_bytes),
+    ):
+        if value is not None:
+            hard = resource.getrlimit(kind)[1]
+            lower = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(kind, (lower, hard))
+
+
+def _is_late(child: _Child) -> bool:
+    return not child.overdue and child.give_up is not None and time.monotonic() >= child.give_up
+
+
+def _drain(descriptor: int) -> tuple[bytes, int]:
+    """Read what a pipe holds; the descriptor is -1 when its other end is closed."""
+    found = b""
+    while descriptor >= 0:
+        try:
+            data = os.read(descriptor, _CHUNK)
+        except BlockingIOError:
+            break
+        if not data:
+            os.close(descriptor)
+            return found, -1
+        found += data
+    return found, descriptor
+
+
+def main() -> None:
+    """Be the server."""
+    # What a job prints must not get among the news.
+    news = os.dup(1)
+    os.dup2(2, 1)
+    # Ctrl-C in a terminal is for the owner, who ends this process by closing its input.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _Server(news, json.loads(sys.argv[1])).run()
+
+
+if __name__ == "__main__":
+    main()
