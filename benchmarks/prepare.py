@@ -25,7 +25,7 @@ _MEMORY = Path("/dev/shm")
 _PREPARE = """
 import shutil, sys
 from pathlib import Path
-from engine.preparing import prepare
+from engine.datasets.preparing import prepare
 competition_id, data = sys.argv[1:3]
 shutil.rmtree(Path(data, competition_id, "prepared"), ignore_errors=True)
 prepare(competition_id, data_dir=data, verify=False, discard_zip=len(sys.argv) > 3)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -70,17 +71,25 @@ class GradeRequest:
 
 @dataclass(frozen=True)
 class GradeResult:
-    """What became of a request.
+    """What became of a request: a judgement, or the problem for which none can be made.
 
     Attributes:
         number: what `start` returned for it.
-        lost: the grading process was killed from outside: the same request may be started again.
+        killed: something else killed its process, again and again; the kernel does so when memory runs out, which
+            need not be this submission's fault.
     """
 
     number: int
     judgement: Judgement | None
     problem: Problem | None = None
-    lost: bool = False
+    killed: bool = False
+
+
+@dataclass(frozen=True)
+class _Work:
+    number: int
+    request: GradeRequest
+    tries: int = 1
 
 
 class Grader:
@@ -98,6 +107,8 @@ class Grader:
             wrapper=_sandbox(),
             capture_output=True,
         )
+        self._working: dict[int, _Work] = {}
+        self._last = 0
 
     def __enter__(self) -> Self:
         """Start nothing yet."""
@@ -108,11 +119,13 @@ class Grader:
         self.close()
 
     def start(self, request: GradeRequest) -> int:
-        """Start grading and return a number by which `poll` names the result."""
-        return self._pool.start(f"{__name__}:grade_in_worker", _to_json(request), self._limits)
+        """Start grading and return a number by which the result is known."""
+        self._last += 1
+        self._start(_Work(self._last, request))
+        return self._last
 
     def fileno(self) -> int | None:
-        """The descriptor that becomes readable when there are results; None while nothing is being graded."""
+        """The descriptor that becomes readable when there may be results; None while nothing is being graded."""
         return self._pool.fileno()
 
     def poll(self) -> list[GradeResult]:
@@ -137,19 +150,13 @@ class Grader:
         """Grade many submissions; yields each one's place in `requests` with its result, as they are done."""
         waiting = deque(enumerate(requests))
         places: dict[int, int] = {}
-        tries: Counter[int] = Counter()
         try:
             while waiting or places:
                 while waiting and len(places) < at_once:
                     place, request = waiting.popleft()
-                    tries[place] += 1
                     places[self.start(request)] = place
-                for graded in self._results(self._pool.wait()):
-                    place = places.pop(graded.number)
-                    if graded.lost and tries[place] < _TRIES:
-                        waiting.append((place, requests[place]))
-                    else:
-                        yield place, graded
+                for result in self._results(self._pool.wait()):
+                    yield places.pop(result.number), result
         finally:
             if places:  # interrupted: what is being graded is of no use to anybody
                 self.close()
@@ -157,30 +164,46 @@ class Grader:
     def close(self) -> None:
         """End all that is being graded."""
         self._pool.close()
+        self._working.clear()
+
+    def _start(self, work: _Work) -> None:
+        number = self._pool.start(f"{__name__}:grade_in_worker", _to_json(work.request), self._limits)
+        self._working[number] = work
 
     def _results(self, news: Sequence[Progressed | Ended]) -> list[GradeResult]:
-        return [self._result(ended) for ended in news if isinstance(ended, Ended)]
+        results = []
+        for ended in news:
+            if isinstance(ended, Progressed):
+                continue
+            work = self._working.pop(ended.number)
+            killed = ended.lost or ended.signal == signal.SIGKILL
+            if killed and work.tries < _TRIES:
+                self._start(replace(work, tries=work.tries + 1))
+            elif ended.kind:
+                results.append(GradeResult(work.number, None, ended.problem))
+            else:
+                results.append(GradeResult(work.number, self._judgement(ended), killed=killed))
+        return results
 
-    def _result(self, ended: Ended) -> GradeResult:
-        limits = self._limits
+    def _judgement(self, ended: Ended) -> Judgement:
         judgement = None if ended.value is None else Judgement(**ended.value)
-        exceeded = ended.exceeded
-        if judgement is not None and judgement.outcome == "limits_exceeded":
-            exceeded = "memory"
-        if exceeded is not None:
-            allowed = {
-                "wall": f"takes more than {limits.wall_seconds or 0:,g} s",
-                "cpu": f"takes more than {limits.cpu_seconds or 0:,} s of processor time",
-                "memory": f"needs more than {(limits.memory_bytes or 0) / (1 << 30):,.3g} GiB of memory",
-            }
-            message = f"Grading the submission {allowed[exceeded]}."
-            return GradeResult(ended.number, Judgement("limits_exceeded", None, message, ended.output))
-        if judgement is not None or ended.lost or ended.kind:
-            return GradeResult(ended.number, judgement, ended.problem, ended.lost)
-        detail = f"{ended.problem}\n{ended.output}"
-        return GradeResult(
-            ended.number, Judgement("grader_error", None, "The submission could not be graded.", detail)
-        )
+        limits = self._limits
+        if ended.exceeded == "wall":
+            exceeded = f"takes more than {limits.wall_seconds:,g} s"
+        elif ended.exceeded == "cpu":
+            exceeded = f"takes more than {limits.cpu_seconds:,} s of processor time"
+        elif ended.exceeded == "memory" or (judgement and judgement.outcome == "limits_exceeded"):
+            exceeded = f"needs more than {(limits.memory_bytes or 0) / (1 << 30):,.3g} GiB of memory"
+        elif ended.lost or ended.signal == signal.SIGKILL:
+            exceeded = "needs more memory than this machine has to spare"
+        else:
+            return judgement or Judgement(
+                "grader_error",
+                None,
+                "The submission could not be graded.",
+                f"{ended.problem}\n{ended.output}",
+            )
+        return Judgement("limits_exceeded", None, f"Grading the submission {exceeded}.", ended.output)
 
 
 def grade(request: GradeRequest, limits: Limits = LIMITS) -> Judgement:

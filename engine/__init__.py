@@ -47,7 +47,7 @@ def prepare_competition(
     Raises:
         Problem: unknown competition, raw data missing, damaged or not as known.
     """
-    from engine.preparing import prepare
+    from engine.datasets.preparing import prepare
 
     return prepare(
         competition_id,

@@ -37,8 +37,8 @@ _OUTPUT_KEPT = 4000
 _TEXT_KEPT = 200
 _CLOSE_SECONDS = 1.0
 _EXIT_OUT_OF_MEMORY = 71
-# The kernel kills for want of memory, and libraries die in these ways of a failed allocation.
-_OUT_OF_MEMORY = (-signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, _EXIT_OUT_OF_MEMORY)
+# In these ways libraries die of a failed allocation.
+_OUT_OF_MEMORY = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, _EXIT_OUT_OF_MEMORY)
 _PR_SET_PDEATHSIG = 1
 
 Excess = Literal["wall", "cpu", "memory"]
@@ -79,6 +79,7 @@ class Ended:
         problem: why there is no value.
         kind: the name of the problem's class, also of one that is not among `foundation.problems`.
         exceeded: the limit that it has exceeded, as far as its end shows it.
+        signal: what killed its process, if it was not a limit; SIGKILL may come of the machine's want of memory.
         output: the end of what it printed, where that is captured.
         lost: it ended because the server was killed; the same job may simply be started again.
     """
@@ -88,6 +89,7 @@ class Ended:
     problem: Problem | None = None
     kind: str = ""
     exceeded: Excess | None = None
+    signal: int = 0
     output: str = ""
     lost: bool = False
 
@@ -243,13 +245,15 @@ class WorkerPool:
         else:
             if code in _OUT_OF_MEMORY or "MemoryError" in output:
                 exceeded = "memory"
-            why = outcome.get("error") or (signal.Signals(-code).name if code < 0 else f"exit code {code}")
+            died_of = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            memory = exceeded == "memory" or code == -signal.SIGKILL
             problem = EnvironmentProblem(
                 "the task's process died",
-                why,
-                "Memory may have run out: see the kernel's log." if exceeded else "See engine.log.",
+                outcome.get("error") or died_of,
+                "Memory may have run out: see the kernel's log." if memory else "See engine.log.",
             )
-        return Ended(number, problem=problem, exceeded=exceeded, output=output)
+        killed_by = -code if code < 0 and exceeded is None else 0
+        return Ended(number, problem=problem, exceeded=exceeded, signal=killed_by, output=output)
 
 
 @dataclass
@@ -335,7 +339,11 @@ class _Server:
         server = os.getpid()
         pid = os.fork()
         if pid == 0:
-            os._exit(self._be_child(server, job, messages_write, output_write))
+            try:
+                code = self._be_child(server, job, messages_write, output_write)
+            except BaseException:  # noqa: BLE001 - nothing may return into the server's own loop
+                code = 1
+            os._exit(code)
         for descriptor in (messages, output):
             if descriptor >= 0:
                 os.set_blocking(descriptor, False)
@@ -385,10 +393,10 @@ class _Server:
         except MemoryError:
             return _EXIT_OUT_OF_MEMORY
         except BaseException as error:  # noqa: BLE001 - a job must not end its process without a word
+            say({"error": f"{type(error).__name__}: {error}"})
             import traceback
 
             traceback.print_exc()
-            say({"error": f"{type(error).__name__}: {error}"})
             return 1
         finally:
             sys.stdout.flush()

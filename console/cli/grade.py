@@ -24,8 +24,7 @@ from console.cli.common import (
 from foundation.problems import DataProblem
 
 if TYPE_CHECKING:
-    from engine.grading.batch import BatchReport
-    from engine.grading.many import Graded
+    from engine.grading.batch import BatchReport, GradedLine
 
 app = new_app()
 
@@ -45,8 +44,7 @@ def grade(
     json: Json = False,
 ) -> None:
     """Grade many submissions, listed in a JSONL file; one that can't be graded (code 3) stops no other."""
-    from engine.grading.batch import write_batch_report
-    from engine.grading.many import grade_many
+    from engine.grading.batch import grade_many, write_batch_report
     from engine.rungroups import read_submissions
 
     batch = grade_many(
@@ -71,7 +69,7 @@ def grade(
         raise typer.Exit(DataProblem.exit_code)
 
 
-def _tell(graded: Graded) -> None:
+def _tell(graded: GradedLine) -> None:
     report = graded.report
     found = f"{report.score:g}" if report.score is not None else report.outcome.replace("_", " ")
     complain(f"{graded.done:>{len(str(graded.total))}}/{graded.total}  {report.competition_id}  {found}")

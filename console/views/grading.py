@@ -1,4 +1,4 @@
-"""Grading one file that the operator names: in a child process, so that a bad file harms nothing."""
+"""Grading one file that the operator names: with the rows that a refusal is about."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from competitions.model import Competition, Edition
 from competitions.registry import get
 from console.views.offending import Row, rows_behind
-from engine.grading.child import GradeRequest, grade_in_child
+from engine import grade_submission
 from engine.grading.report import Report
 from foundation.problems import UsageProblem
 
@@ -39,9 +39,7 @@ def grade_file(competition_id: str, path: Path, data_dir: Path, edition: Edition
     if not path.is_file():
         raise UsageProblem(f"there is no file {path}")
     began = time.monotonic()
-    report = grade_in_child(
-        GradeRequest(str(path), competition_id, data_dir=str(data_dir), edition=edition, follow_links=True)
-    )
+    report = grade_submission(path, competition_id, data_dir=data_dir, edition=edition)
     rows = rows_behind(path, report.message) if report.score is None else ()
     return Graded(found, report, path.stat().st_size, time.monotonic() - began, rows)
 

@@ -12,14 +12,15 @@ from pathlib import Path
 from competitions import registry
 from competitions.model import EDITIONS, edition_named
 from engine.claims import Claimed
+from engine.datasets import tasks
 from engine.datasets.access import state_after
 from engine.datasets.noting import Notebook
 from engine.datasets.planning import Lane, in_order, is_ready, next_lane, note_prepared
 from engine.datasets.sources import CHECK, DOWNLOAD, PREPARE
 from engine.datasets.verifications import Verifications
 from engine.space import DiskFull, free_bytes
-from engine.workers import CheckTask, Ended, FetchTask, Limits, PrepareTask, Progressed, PruneTask, WorkerPool
 from foundation.clock import Clock
+from foundation.workers import Ended, Progressed, WorkerPool
 from state import datasets
 from state.database import Database
 from state.records import Dataset, DatasetState
@@ -148,8 +149,8 @@ class DatasetDesk:
 
     def prune(self, competition_id: str, parts: tuple[str, ...]) -> None:
         """Remove parts of a competition's data from the disk."""
-        task = PruneTask(competition_id, str(self._data_dir), parts)
-        self._pruning[self._pool.start(task, Limits())] = competition_id
+        wanted = {"competition_id": competition_id, "data_dir": str(self._data_dir), "parts": parts}
+        self._pruning[self._pool.start(tasks.PRUNE, wanted)] = competition_id
 
     def refresh(self) -> None:
         """Take into the state what lies prepared on the disk, by whomever, and what does no longer."""
@@ -214,19 +215,18 @@ class DatasetDesk:
 
     def _start(self, dataset: Dataset, lane: Lane) -> None:
         self._notes.working(dataset)
-        data_dir, keep_free = str(self._data_dir), self._room.keep_free
-        task: CheckTask | FetchTask | PrepareTask
-        if lane is Lane.CHECK:
-            task = CheckTask(dataset.competition_id)
-        elif lane is Lane.DOWNLOAD:
-            task = FetchTask(dataset.competition_id, data_dir, keep_free)
-        else:
-            edition = edition_named(dataset.edition)
-            task = PrepareTask(dataset.competition_id, data_dir, edition, dataset.source, keep_free)
+        task = tasks.CHECK_ACCESS
+        wanted: dict[str, object] = {"competition_id": dataset.competition_id}
+        if lane is not Lane.CHECK:
+            task = tasks.FETCH
+            wanted |= {"data_dir": str(self._data_dir), "keep_free": self._room.keep_free}
+        if lane is Lane.PREPARE:
+            task = tasks.PREPARE
+            wanted |= {"edition": edition_named(dataset.edition), "options": dataset.source}
         for work in self._working.values():
             work.company = True
         work = _Work(dataset, lane, free_bytes(self._data_dir), company=bool(self._working))
-        self._working[self._pool.start(task, Limits())] = work
+        self._working[self._pool.start(task, wanted)] = work
 
     def _hear_progress(self, work: _Work, news: Progressed) -> None:
         now = self._clock.monotonic()
@@ -243,7 +243,7 @@ class DatasetDesk:
         key = (dataset.competition_id, dataset.edition)
         if work.cancelled:
             self._notes.stopped(dataset)
-        elif news.blameless and self._blameless.get(key, 0) < _BLAMELESS_TRIES:
+        elif news.lost and self._blameless.get(key, 0) < _BLAMELESS_TRIES:
             self._blameless[key] = self._blameless.get(key, 0) + 1
             self._notes.put_back(dataset)
         elif news.kind in (DiskFull.__name__, Claimed.__name__):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from engine.datasets.sources import CHECK, CHECKSUM, DOWNLOAD, EXTRACT, VERIFY
 from engine.space import gigabytes
-from engine.workers import Ended, Progressed
 from foundation.clock import Clock
+from foundation.workers import Ended, Progressed
 from state import datasets, events
 from state.database import Database
 from state.datasets import Progress

@@ -6,10 +6,11 @@ from collections import deque
 from pathlib import Path
 
 from competitions.model import edition_named
+from engine.datasets import tasks
 from engine.datasets.noting import Notebook
 from engine.datasets.sources import CHECKSUM
-from engine.workers import Ended, Limits, Progressed, VerifyTask, WorkerPool
 from foundation.clock import Clock
+from foundation.workers import Ended, Progressed, WorkerPool
 from state import datasets
 from state.database import Database
 from state.records import Dataset, DatasetState, StepState
@@ -62,9 +63,12 @@ class Verifications:
         """Start as many as there is room for."""
         while self._waiting and len(self._working) < room:
             dataset = self._waiting.popleft()
-            edition = edition_named(dataset.edition)
-            task = VerifyTask(dataset.competition_id, str(self._data_dir), edition)
-            self._working[self._pool.start(task, Limits())] = dataset
+            wanted = {
+                "competition_id": dataset.competition_id,
+                "data_dir": str(self._data_dir),
+                "edition": edition_named(dataset.edition),
+            }
+            self._working[self._pool.start(tasks.VERIFY, wanted)] = dataset
 
     def stop(self, dataset: Dataset) -> None:
         """Verify a dataset no longer."""
@@ -91,7 +95,7 @@ class Verifications:
         if news.number in self._stopped:
             self._stopped.remove(news.number)
             self._notes.not_verified(dataset)
-        elif news.blameless:
+        elif news.lost:
             self._waiting.appendleft(dataset)
         else:
             self._notes.verified(dataset, news)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from competitions.grader import Grader, GradeRequest
 from competitions.model import edition_named
 from engine.datasets.descriptions import OBFUSCATED
-from engine.grading.child import ChildLimits
+from engine.grading.grader import report_on, request_for
 from engine.grading.report import Report
-from engine.workers import Ended, GradeTask, Limits, Progressed, WorkerPool
 from environment.runner import protocol
 from environment.runner.protocol import Order
 from foundation.clock import Clock
-from foundation.problems import Problem
+from foundation.problems import EnvironmentProblem, Problem
 from state import runs, submissions, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome, RunState
@@ -27,16 +27,18 @@ _TRIES = 2
 class _Work:
     submission: Submission
     run_id: int
+    request: GradeRequest
+    descriptions: str | None
 
 
 class LiveGrading:
-    """Finds what is to be graded, has it graded by workers, and lets runs end with their outcome."""
+    """Finds what is to be graded, has it graded, and lets runs end with their outcome."""
 
     def __init__(
-        self, database: Database, pool: WorkerPool, state_dir: Path, clock: Clock, *, at_once: int
+        self, database: Database, grader: Grader, state_dir: Path, clock: Clock, *, at_once: int
     ) -> None:
         self._database = database
-        self._pool = pool
+        self._grader = grader
         self._state_dir = state_dir
         self._clock = clock
         self._at_once = at_once
@@ -58,18 +60,16 @@ class LiveGrading:
                 return
             self._start(submission)
 
-    def hear(self, news: Progressed | Ended) -> bool:
-        """Take news of a task; False when the task is not one of ours."""
-        work = self._working.get(news.number)
-        if work is None or isinstance(news, Progressed):
-            return work is not None
-        del self._working[news.number]
-        if news.value is not None:
-            self._keep(work, Report.from_dict(news.value))
-        elif not news.blameless:
-            assert news.problem is not None
-            self._note_failure(work, news.problem)
-        return True
+    def take_results(self) -> None:
+        """Keep what has been graded."""
+        for result in self._grader.poll():
+            work = self._working.pop(result.number)
+            if result.judgement is None or result.killed:
+                told = "" if result.judgement is None else result.judgement.message
+                problem = result.problem or EnvironmentProblem("grading was killed", told)
+                self._note_failure(work.submission, work.run_id, problem)
+            else:
+                self._keep(work, report_on(work.request, result.judgement, work.descriptions))
 
     def _settle(self) -> list[Attempt]:
         """End the runs whose final submission is graded; returns those that still wait for it."""
@@ -101,16 +101,19 @@ class LiveGrading:
         run = self._run_of(submission)
         attempt = runs.attempt(self._database, submission.attempt_id)
         order = protocol.read_if_there(self._state_dir / attempt.directory / protocol.ORDER, Order)
-        limits = ChildLimits()
-        task = GradeTask(
-            str(self._state_dir / submission.path),
-            run.competition_id,
-            sweep.spec.data_dir,
-            edition_named(sweep.spec.edition),
-            OBFUSCATED if order is not None and order.obfuscated else None,
-        )
-        number = self._pool.start(task, Limits(limits.wall_seconds, limits.memory_bytes))
-        self._working[number] = _Work(submission, run.id)
+        descriptions = OBFUSCATED if order is not None and order.obfuscated else None
+        try:
+            request = request_for(
+                self._state_dir / submission.path,
+                run.competition_id,
+                data_dir=sweep.spec.data_dir,
+                edition=edition_named(sweep.spec.edition),
+            )
+        except Problem as problem:
+            self._note_failure(submission, run.id, problem)
+        else:
+            work = _Work(submission, run.id, request, descriptions)
+            self._working[self._grader.start(request)] = work
         self._graded_at[submission.attempt_id] = self._clock.monotonic()
 
     def _keep(self, work: _Work, report: Report) -> None:
@@ -127,15 +130,15 @@ class LiveGrading:
         )
         submissions.add_grade(self._database, grade, now=now)
 
-    def _note_failure(self, work: _Work, problem: Problem) -> None:
+    def _note_failure(self, submission: Submission, run_id: int, problem: Problem) -> None:
         """Grading itself failed: tried once more, then a final submission's run fails for our reason."""
-        tries = self._tries.get(work.submission.id, 0) + 1
-        self._tries[work.submission.id] = tries
-        run = runs.get(self._database, work.run_id)
+        tries = self._tries.get(submission.id, 0) + 1
+        self._tries[submission.id] = tries
+        run = runs.get(self._database, run_id)
         if tries >= _TRIES and run.state is RunState.GRADING:
             text = f"grader error: {problem.what}"
             failure = Failure(FailureClass.INFRASTRUCTURE, text, str(problem))
-            transitions.failed(self._database, work.submission.attempt_id, failure, now=self._clock.now())
+            transitions.failed(self._database, submission.attempt_id, failure, now=self._clock.now())
 
     def _finish(self, attempt: Attempt, standing: Outcome) -> None:
         transitions.finished(self._database, attempt.id, standing, now=self._clock.now())

@@ -40,10 +40,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(places: Places, ready: int | None) -> None:
+    from competitions.grader import Grader
+    from engine.datasets.tasks import PRELOAD
     from engine.settings import read_settings
     from engine.supervisor.loop import EngineLog, Supervisor
-    from engine.workers import WorkerPool
     from environment.container.redaction import TextRedactor
+    from foundation.workers import WorkerPool
     from state import database
     from state.samples import Samples
 
@@ -59,11 +61,14 @@ def _run(places: Places, ready: int | None) -> None:
         settings = read_settings(places.config_file)
         state = database.open_for_writing(places.state_dir)
         samples = Samples(places.state_dir, writable=True)
-        pool = WorkerPool(places.state_dir / "work")
+        workers = WorkerPool(preload=PRELOAD)
+        grader = Grader()
         try:
             redaction = TextRedactor()
             log = EngineLog(redaction)
-            supervisor = Supervisor(places, settings, state, samples, pool, SystemClock(), log, redaction)
+            supervisor = Supervisor(
+                places, settings, state, samples, workers, grader, SystemClock(), log, redaction
+            )
             supervisor.recover()
             log(f"engine {os.getpid()} is up")
             if ready is not None:
@@ -72,7 +77,8 @@ def _run(places: Places, ready: int | None) -> None:
             supervisor.run(lambda: bool(stops), wakeup)
             log(f"engine {os.getpid()} ends; live runs go on")
         finally:
-            pool.close()
+            workers.close()
+            grader.close()
             samples.close()
             state.close()
 

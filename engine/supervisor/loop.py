@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from competitions.grader import Grader
 from engine.control.status import EngineStatus, publish
 from engine.datasets import DatasetDesk, Room
 from engine.datasets.requests import DatasetRequests
@@ -28,7 +29,6 @@ from engine.supervisor.requests import RequestDesk
 from engine.supervisor.starting import Retrier, Starter
 from engine.sweeps.importing import SweepImport
 from engine.sweeps.removing import SweepRemoval
-from engine.workers import WorkerPool
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol
 from environment.runner.gpus import nvidia_reader
@@ -37,6 +37,7 @@ from foundation import locks
 from foundation.clock import Clock
 from foundation.daemon_log import write_log
 from foundation.problems import Problem
+from foundation.workers import WorkerPool
 from state import runs
 from state.database import Database
 from state.samples import Samples
@@ -67,13 +68,15 @@ class Supervisor:
         settings: Settings,
         database: Database,
         samples: Samples,
-        pool: WorkerPool,
+        workers: WorkerPool,
+        grader: Grader,
         clock: Clock,
         log: Log,
         redaction: TextRedactor,
     ) -> None:
         self._database = database
-        self._pool = pool
+        self._workers = workers
+        self._grader = grader
         self._clock = clock
         self._log = log
         room = Room(
@@ -81,7 +84,7 @@ class Supervisor:
             preparations=int(settings.dataset_workers),
             keep_free=int(settings.keep_free_gb * 1e9),
         )
-        self._datasets = DatasetDesk(database, pool, clock, data_dir=places.data_dir, room=room)
+        self._datasets = DatasetDesk(database, workers, clock, data_dir=places.data_dir, room=room)
         asked = DatasetRequests(database, self._datasets, places.data_dir, clock)
         self._removal = SweepRemoval(database, samples, places, log)
         self._import = SweepImport(database, places, clock)
@@ -91,7 +94,9 @@ class Supervisor:
         self._starter = Starter(database, places, clock, log, redaction, self._gpus, settings)
         self._retrier = Retrier(database, clock)
         self._intake = Intake(database, samples, places.state_dir, clock, log, redaction)
-        self._grading = LiveGrading(database, pool, places.state_dir, clock, at_once=settings.grading_workers)
+        self._grading = LiveGrading(
+            database, grader, places.state_dir, clock, at_once=settings.grading_workers
+        )
         self._keeper = RunnerKeeper(places.state_dir, clock)
         self._heartbeat = Heartbeat(places, clock, settings)
         self._notifier = Notifier(places.config_file, database, clock, self._heartbeat.full_disks)
@@ -143,12 +148,15 @@ class Supervisor:
             self._seen_version = version
 
     def _hear(self) -> None:
-        for news in self._pool.poll():
+        for news in self._workers.poll():
             try:
-                if not self._datasets.hear(news):
-                    self._grading.hear(news)
+                self._datasets.hear(news)
             except Exception as error:  # noqa: BLE001 - one task's news must not keep the others from being heard
                 self._log(f"news of task {news.number}", error)
+        try:
+            self._grading.take_results()
+        except Exception as error:  # noqa: BLE001 - as above
+            self._log("results of grading", error)
 
     def _beat(self) -> None:
         self._heartbeat.beat(
@@ -165,9 +173,9 @@ class Supervisor:
     def _sleep(self, wakeup: int) -> None:
         with selectors.DefaultSelector() as selector:
             selector.register(wakeup, selectors.EVENT_READ)
-            news = self._pool.fileno()
-            if news is not None:
-                selector.register(news, selectors.EVENT_READ)
+            for news in (self._workers.fileno(), self._grader.fileno()):
+                if news is not None:
+                    selector.register(news, selectors.EVENT_READ)
             selector.select(WAKE_SECONDS)
 
 

@@ -6,12 +6,9 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
-from environment.grading_server.calls import CallRecord, RateLimit
-from environment.grading_server.checking import Question, check
-from environment.grading_server.server import Desk, make_server
+from environment.grading_server.server import CallRecord, RateLimit, Service, Validator, make_server
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,15 +27,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--per-minute", type=int, default=30, help="validations allowed a minute")
     parser.add_argument("--max-bytes", type=int, default=1 << 30, help="largest upload")
     asked = parser.parse_args(argv)
-    question = Question(asked.competition, asked.edition, asked.prepared)
-    desk = Desk(
-        check=partial(check, question),
+    service = Service(
+        check=Validator(asked.competition, asked.edition, asked.prepared),
         record=CallRecord(asked.record),
         rate=RateLimit(asked.per_minute),
         max_bytes=asked.max_bytes,
     )
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
-    with make_server(desk, address=asked.socket or (asked.host, asked.port)) as server:
+    with make_server(service, address=asked.socket or (asked.host, asked.port)) as server:
         server.serve_forever()
     return 0
 

@@ -1,10 +1,12 @@
-"""The HTTP side: POST /validate and GET /health over TCP or a Unix socket, for clients that mean no good."""
+"""The validation server: POST /validate and GET /health over TCP or a Unix socket, for clients that mean no good."""
 
 from __future__ import annotations
 
 import errno
 import json
+import os
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -16,20 +18,96 @@ from pathlib import Path
 from socketserver import BaseServer, TCPServer, ThreadingMixIn
 from typing import Any
 
-from environment.grading_server.calls import CallRecord, RateLimit
-from environment.grading_server.checking import Verdict
+from competitions.grader import LIMITS, Grader, GradeRequest
+from competitions.model import Edition
 from environment.grading_server.multipart import BadUpload, boundary_of, copy_file_field
+from foundation.problems import Problem
+from foundation.workers import Limits
 
 MAX_CONNECTIONS = 16
 _LINGER_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
-class Desk:
-    """What the requests share.
+class Validity:
+    """Whether a file has the right form; None when that could not be found out."""
+
+    valid: bool | None
+    message: str
+
+
+@dataclass(frozen=True)
+class Validator:
+    """Checks files against one prepared dataset, each in a limited process that ends with the check.
+
+    What it returns says nothing about the score.
+    """
+
+    competition_id: str
+    edition: Edition
+    prepared: Path
+    limits: Limits = LIMITS
+
+    def __call__(self, submission: Path) -> Validity:
+        """Check a file that nobody else writes to."""
+        request = GradeRequest(self.competition_id, submission, self.prepared, self.edition)
+        try:
+            with Grader(self.limits) as grader:
+                judgement = grader.grade(request)
+        except Problem as problem:
+            sys.stderr.write(f"{problem}\n")
+            return Validity(None, "The submission could not be checked: the server's own log says why.")
+        if judgement.detail:
+            sys.stderr.write(f"{judgement.detail}\n")
+        return Validity(judgement.outcome == "scored", judgement.message)
+
+
+class RateLimit:
+    """So many calls in a burst, one more each time the minute's share has passed."""
+
+    def __init__(self, per_minute: int) -> None:
+        self._per_second = per_minute / 60
+        self._burst = float(per_minute)
+        self._left = self._burst
+        self._at: float | None = None
+        self._lock = threading.Lock()
+
+    def wait_seconds(self, now: float) -> float:
+        """Take a call and tell 0, or tell how long to wait for one."""
+        with self._lock:
+            if self._at is not None:
+                self._left = min(self._burst, self._left + (now - self._at) * self._per_second)
+            self._at = now
+            if self._left >= 1:
+                self._left -= 1
+                return 0.0
+            return (1 - self._left) / self._per_second
+
+
+class CallRecord:
+    """One line a checked upload in `validations.jsonl`: when, how many bytes, valid or not; no content."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def add(self, size: int, valid: bool | None) -> None:
+        """Append a line in one write, so that lines of several threads do not mix."""
+        if self._path is None:
+            return
+        line = json.dumps({"time": round(time.time(), 3), "bytes": size, "valid": valid}) + "\n"
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.write(descriptor, line.encode())
+        finally:
+            os.close(descriptor)
+
+
+@dataclass(frozen=True)
+class Service:
+    """What all requests share.
 
     Attributes:
-        check: tells whether a file is valid.
+        check: finds out whether a file is valid.
         record: keeps count.
         rate: how often one may ask.
         max_bytes: of an upload.
@@ -38,13 +116,30 @@ class Desk:
         busy: held by the one check that runs.
     """
 
-    check: Callable[[Path], Verdict]
+    check: Callable[[Path], Validity]
     record: CallRecord
     rate: RateLimit
     max_bytes: int = 1 << 30
     idle_seconds: float = 30.0
     upload_seconds: float = 900.0
     busy: threading.Lock = field(default_factory=threading.Lock)
+
+
+def make_server(service: Service, *, address: tuple[str, int] | Path) -> TCPServer:
+    """A server that listens already; `serve_forever` makes it answer.
+
+    Args:
+        service: what the requests share.
+        address: host and port, or the path of a Unix socket, which is replaced when it is there.
+    """
+    handler = type("Handler", (_Handler,), {"service": service, "timeout": service.idle_seconds})
+    if isinstance(address, Path):
+        address.unlink(missing_ok=True)
+        server = _UnixServer(str(address), handler)
+        # The agent's user is another one; who may get to the socket is decided by its folder.
+        address.chmod(0o666)
+        return server
+    return _Server(address, handler)
 
 
 class _Refused(Exception):
@@ -61,7 +156,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "validation"
     sys_version = ""
-    desk: Desk
+    service: Service
 
     def handle(self) -> None:
         """Answer; a client that goes away or stays silent concerns nobody else."""
@@ -83,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Check an upload."""
         try:
             length = self._upload_length()
-            wait = self.desk.rate.wait_seconds(time.monotonic())
+            wait = self.service.rate.wait_seconds(time.monotonic())
             if wait > 0:
                 raise _Refused(
                     HTTPStatus.TOO_MANY_REQUESTS, f"Too many validations; try again in {wait:.0f} seconds."
@@ -138,22 +233,22 @@ class _Handler(BaseHTTPRequestHandler):
         text = self.headers.get("Content-Length", "")
         if not (text.isascii() and text.isdigit()):
             raise _Refused(HTTPStatus.LENGTH_REQUIRED, "The upload must tell its Content-Length.")
-        if len(text) > 18 or int(text) > self.desk.max_bytes:
+        if len(text) > 18 or int(text) > self.service.max_bytes:
             raise _Refused(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"Uploads have at most {self.desk.max_bytes:,} bytes."
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"Uploads have at most {self.service.max_bytes:,} bytes."
             )
         return int(text)
 
-    def _validate(self, length: int) -> Verdict:
+    def _validate(self, length: int) -> Validity:
         boundary = boundary_of(self.headers.get("Content-Type", ""))
         with tempfile.TemporaryDirectory(prefix="validation-") as folder:
             file = Path(folder, "submission.csv")
             with file.open("wb") as sink:
-                body = _Timed(self.rfile.read1, time.monotonic() + self.desk.upload_seconds)
+                body = _Timed(self.rfile.read1, time.monotonic() + self.service.upload_seconds)
                 size = copy_file_field(body, length, boundary, "file", sink)
-            with self.desk.busy:
-                verdict = self.desk.check(file)
-        self.desk.record.add(size, verdict.valid)
+            with self.service.busy:
+                verdict = self.service.check(file)
+        self.service.record.add(size, verdict.valid)
         return verdict
 
     def _answer(self, status: HTTPStatus, content: dict[str, str]) -> None:
@@ -209,20 +304,3 @@ class _Server(ThreadingMixIn, TCPServer):
 
 class _UnixServer(_Server):
     address_family = socket.AF_UNIX
-
-
-def make_server(desk: Desk, *, address: tuple[str, int] | Path) -> TCPServer:
-    """A server that listens already; `serve_forever` makes it answer.
-
-    Args:
-        desk: what the requests share.
-        address: host and port, or the path of a Unix socket, which is replaced when it is there.
-    """
-    handler = type("Handler", (_Handler,), {"desk": desk, "timeout": desk.idle_seconds})
-    if isinstance(address, Path):
-        address.unlink(missing_ok=True)
-        server = _UnixServer(str(address), handler)
-        # The agent's user is another one; who may get to the socket is decided by its folder.
-        address.chmod(0o666)
-        return server
-    return _Server(address, handler)

@@ -15,7 +15,6 @@ from competitions import registry
 from competitions.descriptions import description, obfuscated_description
 from competitions.model import EDITIONS, Edition
 from engine import grade_submission, prepare_competition
-from engine.grading.child import GradeRequest, grade_in_child
 from foundation.problems import UsageProblem
 
 ID = "harbour-tides"
@@ -71,14 +70,6 @@ def test_a_bad_submission_is_refused_with_a_reason(tmp_path: Path, raw: Path) ->
     report = grade_submission(tmp_path / "text.csv", ID, data_dir=tmp_path / "data")
     assert report.score is None
     assert "height" in report.message
-
-
-def test_it_is_graded_in_a_process_of_its_own(tmp_path: Path, raw: Path) -> None:
-    prepared = prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
-    sample = prepared / "public" / "sample_submission.csv"
-    report = grade_in_child(GradeRequest(str(sample), ID, str(tmp_path / "data")))
-    assert report.valid_submission
-    assert report.score == grade_submission(sample, ID, data_dir=tmp_path / "data").score
 
 
 def test_commands_know_it() -> None:

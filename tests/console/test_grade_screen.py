@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from textual.widgets import Input
@@ -17,10 +17,18 @@ from console.views.graded import (
     read_past,
 )
 from console.views.offending import rows_behind
-from engine.grading.child import GradeRequest
 from engine.grading.report import Report
 from engine.places import Places
 from tests.console.conftest import Desk, OpenDesk
+
+
+class Asked(NamedTuple):
+    """One file that was asked to be graded."""
+
+    submission_path: Path
+    competition_id: str
+    edition: str
+
 
 SPOOKY = "spooky-author-identification"
 
@@ -37,37 +45,35 @@ def report(**values: Any) -> Report:
 
 
 @pytest.fixture
-def graded(monkeypatch: pytest.MonkeyPatch) -> Callable[[Report], list[GradeRequest]]:
-    def answer(with_report: Report) -> list[GradeRequest]:
-        requests: list[GradeRequest] = []
+def graded(monkeypatch: pytest.MonkeyPatch) -> Callable[[Report], list[Asked]]:
+    def answer(with_report: Report) -> list[Asked]:
+        requests: list[Asked] = []
 
-        def grade_in_child(request: GradeRequest) -> Report:
-            requests.append(request)
+        def grade(path: Path, competition_id: str, *, data_dir: Path, edition: str) -> Report:
+            requests.append(Asked(path, competition_id, edition))
             return with_report
 
-        monkeypatch.setattr("console.views.grading.grade_in_child", grade_in_child)
+        monkeypatch.setattr("console.views.grading.grade_submission", grade)
         return requests
 
     return answer
 
 
 @pytest.fixture
-def requests(monkeypatch: pytest.MonkeyPatch) -> list[GradeRequest]:
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
     """What was asked to be graded; the score is how many bytes the file has."""
-    taken: list[GradeRequest] = []
+    taken: list[Asked] = []
 
-    def grade(request: GradeRequest) -> Report:
-        taken.append(request)
-        assert request.submission_path is not None
-        size = Path(request.submission_path).stat().st_size
-        values: dict[str, Any] = {"score": float(size), "submission_path": request.submission_path}
-        return report(**values, edition=request.edition, competition_id=request.competition_id)
+    def grade(path: Path, competition_id: str, *, data_dir: Path, edition: str) -> Report:
+        taken.append(Asked(path, competition_id, edition))
+        values: dict[str, Any] = {"score": float(path.stat().st_size), "submission_path": str(path)}
+        return report(**values, edition=edition, competition_id=competition_id)
 
-    monkeypatch.setattr("console.views.grading.grade_in_child", grade)
+    monkeypatch.setattr("console.views.grading.grade_submission", grade)
     return taken
 
 
-async def until_asked(desk: Desk, requests: list[GradeRequest], count: int, name: str) -> None:
+async def until_asked(desk: Desk, requests: list[Asked], count: int, name: str) -> None:
     """Wait until so many files were asked to be graded, the last of them of that name."""
     await desk.until(lambda: len(requests) == count and str(requests[-1].submission_path).endswith(name))
 
@@ -78,7 +84,7 @@ async def until_kept(desk: Desk, places: Places, scores: list[float]) -> None:
 
 
 async def test_what_was_graded_is_found_again(
-    opened: OpenDesk, tmp_path: Path, places: Places, requests: list[GradeRequest]
+    opened: OpenDesk, tmp_path: Path, places: Places, requests: list[Asked]
 ) -> None:
     graded = (("one.csv", "1", [1.0]), ("two.csv", "22", [2.0, 1.0]), ("two.csv", "333", [3.0, 1.0]))
     async with opened(screen="grade") as desk:
@@ -105,7 +111,7 @@ async def test_the_fields_begin_with_what_was_graded_last(opened: OpenDesk, plac
 
 
 async def test_a_watched_file_is_graded_again_when_it_has_changed(
-    opened: OpenDesk, tmp_path: Path, requests: list[GradeRequest]
+    opened: OpenDesk, tmp_path: Path, requests: list[Asked]
 ) -> None:
     file = tmp_path / "sub.csv"
     file.write_text("1")
@@ -133,7 +139,7 @@ async def test_watching_needs_a_file(opened: OpenDesk) -> None:
 
 
 async def test_the_other_edition_grades_again(
-    opened: OpenDesk, tmp_path: Path, requests: list[GradeRequest]
+    opened: OpenDesk, tmp_path: Path, requests: list[Asked]
 ) -> None:
     file = tmp_path / "sub.csv"
     file.write_text("1")
@@ -151,7 +157,7 @@ async def test_the_row_that_breaks_a_rule_is_shown(
     file = tmp_path / "sub.csv"
     file.write_text("id,EAP\na,0.5\nb,often\x1b[2J\nc,0.1\nd,0.2\n")
     refused = report(score=None, outcome="rejected", message="Row 2: EAP 'often' is not a number.")
-    monkeypatch.setattr("console.views.grading.grade_in_child", lambda _request: refused)
+    monkeypatch.setattr("console.views.grading.grade_submission", lambda *_a, **_b: refused)
     async with opened(screen="grade") as desk:
         desk.app.ways.to_grade(SPOOKY, str(file))
         await desk.sees("heading  id,EAP", "2  b,often^[[2J", "1  a,0.5", "3  c,0.1", "rejected")
@@ -200,7 +206,7 @@ async def test_grading_shows_where_the_score_falls(
     opened: OpenDesk,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    graded: Callable[[Report], list[GradeRequest]],
+    graded: Callable[[Report], list[Asked]],
 ) -> None:
     requests = graded(report())
     (tmp_path / "sub.csv").write_text("id\n")
@@ -218,7 +224,7 @@ async def test_grading_shows_where_the_score_falls(
 
 
 async def test_an_invalid_file_says_why(
-    opened: OpenDesk, tmp_path: Path, graded: Callable[[Report], list[GradeRequest]]
+    opened: OpenDesk, tmp_path: Path, graded: Callable[[Report], list[Asked]]
 ) -> None:
     graded(report(score=None, valid_submission=False, outcome="rejected", message="Column 'MWS' is missing."))
     (tmp_path / "sub.csv").write_text("id\n")

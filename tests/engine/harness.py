@@ -151,9 +151,10 @@ class Harness:
         workers = [
             child.pid
             for child in host.process_tree().children.get(engine, ())
-            if b"engine.workers.nursery" in Path(f"/proc/{child.pid}/cmdline").read_bytes()
+            if b"foundation.workers" in Path(f"/proc/{child.pid}/cmdline").read_bytes()
         ]
-        host.kill(workers)
+        for worker in workers:
+            os.killpg(worker, signal.SIGKILL)  # with what wraps it
         return len(workers)
 
     def kill_shim(self, run: Run) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.control import RefusedRequest
-from engine.grading.many import grade_many
+from engine.grading.batch import grade_many
 from engine.rungroups import find_groups, read_submissions, submissions_of, write_submissions
 from engine.scoreboard.export import counted_trials, write_runs
 from engine.scoreboard.own_runs import files_of, find_evidence

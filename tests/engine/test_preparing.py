@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from competitions import registry
-from engine import grade_submission, layout, prepare_competition, preparing
+from engine import grade_submission, layout, prepare_competition
 from engine.claims import Claimed, claimed
+from engine.datasets import preparing
 from engine.layout import dataset_folder, is_prepared
 from foundation.problems import DataProblem, EnvironmentProblem, UsageProblem
 from tests.conformance.trees import VECTORS, Vector

@@ -15,9 +15,9 @@ from engine.datasets.requests import DatasetRequests
 from engine.places import Places
 from engine.settings import Settings
 from engine.supervisor.requests import RequestDesk
-from engine.workers import WorkerPool
 from environment.runner import protocol
 from foundation.clock import SystemClock
+from foundation.workers import WorkerPool
 from state import database, datasets, events, experiments, requests, runs, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome, RunState, SweepState
@@ -35,7 +35,7 @@ class Desk:
         self.state = database.open_for_writing(places.state_dir)
         self.errors: list[str] = []
         clock = SystemClock()
-        pool = WorkerPool(places.state_dir / "work")
+        pool = WorkerPool()
         room = Room(downloads=1, preparations=1)
         dataset_desk = DatasetDesk(self.state, pool, clock, data_dir=places.data_dir, room=room)
         asked = DatasetRequests(self.state, dataset_desk, places.data_dir, clock)

@@ -18,21 +18,20 @@ from pathlib import Path
 import pytest
 
 import environment
-from environment.grading_server.calls import CallRecord, RateLimit
-from environment.grading_server.checking import Question, Verdict, check
-from environment.grading_server.server import Desk, make_server
+from environment.grading_server.server import CallRecord, RateLimit, Service, Validator, Validity, make_server
+from foundation.workers import Limits
 
 SCRIPT = Path(environment.__path__[0]) / "validate_submission.sh"
 
 
-def valid_when_it_begins_with_id(file: Path) -> Verdict:
+def valid_when_it_begins_with_id(file: Path) -> Validity:
     good = file.read_bytes().startswith(b"id")
-    return Verdict(good, "The submission is valid." if good else "The column id is missing.")
+    return Validity(good, "The submission is valid." if good else "The column id is missing.")
 
 
 @contextmanager
-def serving(desk: Desk, address: tuple[str, int] | Path = ("127.0.0.1", 0)) -> Iterator[int]:
-    with make_server(desk, address=address) as server:
+def serving(service: Service, address: tuple[str, int] | Path = ("127.0.0.1", 0)) -> Iterator[int]:
+    with make_server(service, address=address) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
@@ -42,16 +41,16 @@ def serving(desk: Desk, address: tuple[str, int] | Path = ("127.0.0.1", 0)) -> I
             thread.join()
 
 
-def desk_for(
+def service_for(
     tmp_path: Path,
     *,
-    check: Callable[[Path], Verdict] = valid_when_it_begins_with_id,
+    check: Callable[[Path], Validity] = valid_when_it_begins_with_id,
     per_minute: int = 100,
     max_bytes: int = 1 << 20,
     idle_seconds: float = 30.0,
     upload_seconds: float = 60.0,
-) -> Desk:
-    return Desk(
+) -> Service:
+    return Service(
         check=check,
         record=CallRecord(tmp_path / "validations.jsonl"),
         rate=RateLimit(per_minute),
@@ -78,7 +77,7 @@ def ask(port: int, method: str, path: str, body: bytes | None = None) -> tuple[i
 
 
 def test_health_and_validate_answer_as_agents_expect(tmp_path: Path) -> None:
-    with serving(desk_for(tmp_path)) as port:
+    with serving(service_for(tmp_path)) as port:
         assert ask(port, "GET", "/health") == (200, {"status": "running"})
         assert ask(port, "POST", "/validate", form(b"id,x\n")) == (
             200,
@@ -88,7 +87,7 @@ def test_health_and_validate_answer_as_agents_expect(tmp_path: Path) -> None:
 
 
 def test_each_check_is_recorded_without_content(tmp_path: Path) -> None:
-    with serving(desk_for(tmp_path)) as port:
+    with serving(service_for(tmp_path)) as port:
         ask(port, "POST", "/validate", form(b"id,x\n"))
         ask(port, "POST", "/validate", form(b"secret\n"))
     lines = [json.loads(line) for line in (tmp_path / "validations.jsonl").read_text().splitlines()]
@@ -111,7 +110,7 @@ def test_the_validation_script_gets_the_answer(tmp_path: Path, installed: str, u
     submission = tmp_path / "my; submission,1.csv"
     submission.write_bytes(b"id,x\n" + b"1,2\n" * 100_000)
     address: tuple[str, int] | Path = tmp_path / "v.sock" if unix else ("127.0.0.1", 0)
-    with serving(desk_for(tmp_path), address) as port:
+    with serving(service_for(tmp_path), address) as port:
         where = (
             {"VALIDATION_SOCKET": str(address)} if unix else {"VALIDATION_URL": f"http://127.0.0.1:{port}"}
         )
@@ -157,7 +156,7 @@ def test_the_validation_script_says_when_nobody_answers(tmp_path: Path) -> None:
 def test_wrong_requests_get_one_clear_line(
     tmp_path: Path, method: str, path: str, body: bytes | None, status: int
 ) -> None:
-    with serving(desk_for(tmp_path)) as port:
+    with serving(service_for(tmp_path)) as port:
         got, answer = ask(port, method, path, body)
         assert got == status
         assert set(answer) == {"error"}
@@ -170,7 +169,7 @@ def test_an_upload_that_is_too_large_is_refused_before_it_is_sent(tmp_path: Path
         b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=B\r\n"
         b"Content-Length: 99999999999\r\n"
     )
-    with serving(desk_for(tmp_path)) as port:
+    with serving(service_for(tmp_path)) as port:
         expecting = send_and_listen(port, head + b"Expect: 100-continue\r\n\r\n")
         assert expecting.startswith(b"HTTP/1.1 413")
         assert b"at most 1,048,576 bytes" in expecting
@@ -190,13 +189,13 @@ def send_and_listen(port: int, data: bytes) -> bytes:
 @pytest.mark.parametrize("length", [b"", b"Content-Length: -1\r\n", b"Content-Length: \xb2\r\n"])
 def test_an_upload_without_a_length_is_refused(tmp_path: Path, length: bytes) -> None:
     request = b"POST /validate HTTP/1.1\r\nHost: x\r\n" + length + b"\r\n"
-    with serving(desk_for(tmp_path)) as port:
+    with serving(service_for(tmp_path)) as port:
         assert send_and_listen(port, request).startswith(b"HTTP/1.1 411")
 
 
 def test_a_client_that_falls_silent_does_not_hold_others_up(tmp_path: Path) -> None:
     with (
-        serving(desk_for(tmp_path, idle_seconds=0.3)) as port,
+        serving(service_for(tmp_path, idle_seconds=0.3)) as port,
         socket.create_connection(("127.0.0.1", port), timeout=30) as silent,
     ):
         silent.sendall(b"POST /validate HTTP/1.1\r\nContent-Le")
@@ -205,17 +204,17 @@ def test_a_client_that_falls_silent_does_not_hold_others_up(tmp_path: Path) -> N
 
 
 def test_a_client_that_drips_is_stopped(tmp_path: Path) -> None:
-    desk = desk_for(tmp_path, upload_seconds=-1)
-    with serving(desk) as port:
+    service = service_for(tmp_path, upload_seconds=-1)
+    with serving(service) as port:
         status, answer = ask(port, "POST", "/validate", form(b"id\n"))
     assert (status, answer) == (400, {"error": "The upload took too long."})
 
 
 def test_a_full_disk_is_told_and_the_server_goes_on(tmp_path: Path) -> None:
-    def full(_file: Path) -> Verdict:
+    def full(_file: Path) -> Validity:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with serving(desk_for(tmp_path, check=full)) as port:
+    with serving(service_for(tmp_path, check=full)) as port:
         status, answer = ask(port, "POST", "/validate", form(b"id\n"))
         assert (status, answer) == (507, {"error": "There is no room for the upload; try again later."})
         assert ask(port, "GET", "/health")[0] == 200
@@ -225,7 +224,7 @@ def test_a_client_that_leaves_in_the_middle_leaves_no_trace(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     head = b"POST /validate HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=B\r\nContent-Length: 900\r\n\r\n"
-    with serving(desk_for(tmp_path)) as port:
+    with serving(service_for(tmp_path)) as port:
         for sent in (b"GET", head, head + form(b"id")[:30]):
             with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -235,7 +234,7 @@ def test_a_client_that_leaves_in_the_middle_leaves_no_trace(
 
 
 def test_asking_too_often_is_told_how_long_to_wait(tmp_path: Path) -> None:
-    with serving(desk_for(tmp_path, per_minute=2)) as port:
+    with serving(service_for(tmp_path, per_minute=2)) as port:
         statuses = [ask(port, "POST", "/validate", form(b"id\n"))[0] for _ in range(3)]
         assert statuses == [200, 200, 429]
 
@@ -251,15 +250,15 @@ def test_calls_come_back_with_time() -> None:
 def test_checks_do_not_share_files(tmp_path: Path) -> None:
     seen: set[Path] = set()
 
-    def remember(file: Path) -> Verdict:
+    def remember(file: Path) -> Validity:
         seen.add(file)
-        return Verdict(True, file.read_text())
+        return Validity(True, file.read_text())
 
     def send(number: int) -> None:
         answers[number] = ask(port, "POST", "/validate", form(b"%d" % number))[1]["result"]
 
     answers: dict[int, str] = {}
-    with serving(desk_for(tmp_path, check=remember)) as port:
+    with serving(service_for(tmp_path, check=remember)) as port:
         threads = [threading.Thread(target=send, args=(number,)) for number in range(8)]
         for thread in threads:
             thread.start()
@@ -283,19 +282,19 @@ def prepared(tmp_path: Path) -> Path:
 
 
 def test_a_real_check_tells_form_and_never_the_score(tmp_path: Path, prepared: Path) -> None:
-    question = Question("spaceship-titanic", "v1", prepared)
+    check = Validator("spaceship-titanic", "v1", prepared)
     file = tmp_path / "submission.csv"
     messages = set()
     for guess in ("True", "False"):
         file.write_text(f"PassengerId,Transported\n1_01,{guess}\n2_01,{guess}\n")
-        verdict = check(question, file)
+        verdict = check(file)
         assert verdict.valid is True
         messages.add(verdict.message)
         file.write_text("PassengerId,Transported\n1_01,True\n2_01,False\n")
-        messages.add(check(question, file).message)
+        messages.add(check(file).message)
     assert len(messages) == 1
     file.write_text("PassengerId\n1_01\n2_01\n")
-    verdict = check(question, file)
+    verdict = check(file)
     assert verdict.valid is False
     assert "Transported" in verdict.message
 
@@ -303,9 +302,12 @@ def test_a_real_check_tells_form_and_never_the_score(tmp_path: Path, prepared: P
 def test_a_check_that_needs_too_much_memory_does_not_harm_the_server(tmp_path: Path, prepared: Path) -> None:
     file = tmp_path / "submission.csv"
     file.write_text("PassengerId,Transported\n1_01,True\n2_01,False\n")
-    verdict = check(Question("spaceship-titanic", "v1", prepared, memory_bytes=48 << 20), file)
-    assert verdict.valid is None
-    assert "could not be checked" in verdict.message
+    check = Validator("spaceship-titanic", "v1", prepared, Limits(memory_bytes=48 << 20))
+    assert check(file) == Validity(False, "Grading the submission needs more than 0.0469 GiB of memory.")
+
+
+def test_a_dataset_that_is_gone_is_not_held_against_a_submission(tmp_path: Path) -> None:
+    assert Validator("no-such-competition", "v1", tmp_path)(tmp_path / "s.csv").valid is None
 
 
 def test_the_listening_process_stays_small_and_stops_when_told(tmp_path: Path, prepared: Path) -> None:

@@ -19,12 +19,11 @@ from competitions import registry
 from competitions.kit import zip_tree
 from competitions.model import Checksums
 from competitions.task import Preparation
-from engine import preparing
-from engine.datasets import pruning
+from engine.datasets import preparing, pruning
 from engine.datasets.estimating import ask_access, estimate, peak_bytes
+from engine.datasets.preparing import prepare
 from engine.datasets.verifying import verify
 from engine.layout import dataset_folder, is_prepared
-from engine.preparing import prepare
 from foundation.problems import DataProblem, UsageProblem
 from tests.conformance.trees import VECTORS, Vector, describe
 from tests.kaggle.loopback import Loopback

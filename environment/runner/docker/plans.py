@@ -30,7 +30,7 @@ _VALIDATIONS = "/run/validations.jsonl"
 _OF_THE_MAIN_PROCESS = ("KILL", "SETGID", "SETPCAP", "SETUID")
 _MOST_PROCESSES = 4096
 _SERVICE_PROCESSES = 256
-_SERVICE_MEMORY = 12 << 30
+_SERVICE_MEMORY = 18 << 30  # more than grading a submission may take
 _PROXY_MEMORY = 512 << 20
 # Left to the image: it knows where its programs and environments are.
 _NOT_OURS = ("PATH", "MLEBENCH_ENV_AGENT", "HOME", "TMPDIR")

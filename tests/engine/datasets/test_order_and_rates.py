@@ -14,8 +14,8 @@ from engine.datasets.planning import in_order
 from engine.datasets.sources import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
 from engine.datasets.throughput import Throughput, measured
 from engine.layout import dataset_folder
-from engine.workers import WorkerPool
 from foundation.clock import SystemClock
+from foundation.workers import WorkerPool
 from state import datasets
 from state.database import Database, open_for_writing
 from state.datasets import Progress
@@ -112,7 +112,7 @@ def test_datasets_that_others_prepared_are_found_and_those_they_removed_are_miss
         path = folder.prepared / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("id\n")
-    pool = WorkerPool(tmp_path / "workers")
+    pool = WorkerPool()
     desk = DatasetDesk(database, pool, SystemClock(), data_dir=tmp_path / "data", room=Room(1, 1))
     desk.recover()
     found = datasets.find(database, SMALL, "v1")

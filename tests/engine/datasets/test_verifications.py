@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
 import pytest
 
+from engine.datasets import tasks
 from engine.datasets.noting import Notebook
 from engine.datasets.planning import note_prepared
 from engine.datasets.sources import CHECKSUM, STEPS
 from engine.datasets.verifications import Verifications
-from engine.workers import Ended, Limits, Progressed, Task, VerifyTask, WorkerPool
 from foundation.clock import SystemClock
 from foundation.problems import EnvironmentProblem
+from foundation.workers import Ended, Progressed, WorkerPool
 from state import datasets
 from state.database import Database, open_for_writing
 from state.records import Dataset, DatasetStep, StepState
@@ -29,9 +30,9 @@ class Pool:
         self.started: list[str] = []
         self.cancelled: list[int] = []
 
-    def start(self, task: Task, limits: Limits) -> int:
-        assert isinstance(task, VerifyTask)
-        self.started.append(task.competition_id)
+    def start(self, function: str, arguments: Mapping[str, str]) -> int:
+        assert function == tasks.VERIFY
+        self.started.append(arguments["competition_id"])
         return len(self.started)
 
     def cancel(self, number: int) -> None:
@@ -129,7 +130,7 @@ def test_a_killed_worker_costs_another_try_and_nothing_more(database: Database, 
     ask(verifications, database, ONE)
     verifications.step(1)
     killed = EnvironmentProblem("a worker process was killed")
-    assert verifications.hear(Ended(1, problem=killed, blameless=True))
+    assert verifications.hear(Ended(1, problem=killed, lost=True))
     verifications.step(1)
     assert pool.started == [ONE, ONE]
     assert dataset(database, ONE).problem == ""

@@ -15,9 +15,7 @@ from pathlib import Path
 import pytest
 
 import environment
-from environment.grading_server.calls import CallRecord, RateLimit
-from environment.grading_server.checking import Verdict
-from environment.grading_server.server import Desk, make_server
+from environment.grading_server.server import CallRecord, RateLimit, Service, Validity, make_server
 
 RELAY = Path(environment.__path__[0]) / "container" / "relay.py"
 
@@ -35,12 +33,12 @@ def free_port() -> int:
 
 @contextmanager
 def validation_server(path: Path) -> Iterator[None]:
-    desk = Desk(
-        check=lambda file: Verdict(True, f"{file.stat().st_size} bytes"),
+    service = Service(
+        check=lambda file: Validity(True, f"{file.stat().st_size} bytes"),
         record=CallRecord(None),
         rate=RateLimit(100),
     )
-    with make_server(desk, address=path) as server:
+    with make_server(service, address=path) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:

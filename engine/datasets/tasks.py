@@ -1,0 +1,115 @@
+"""What worker processes do for datasets: each function is a job of a `WorkerPool`, and returns what JSON can hold."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from competitions import registry
+from competitions.model import Edition
+from engine.claims import claimed_folder
+from engine.datasets import sources
+from engine.datasets.options import DEMO, Options
+from engine.datasets.pruning import prune
+from engine.datasets.telling import TellStep, seldom
+from engine.datasets.verifying import verify
+from engine.layout import dataset_folder
+from engine.space import size_on_disk
+
+CHECK_ACCESS, FETCH, PREPARE, VERIFY, PRUNE = (
+    f"{__name__}:{name}"
+    for name in ("check_access", "fetch_zip", "prepare_dataset", "verify_dataset", "prune_dataset")
+)
+PRELOAD = ("pandas", "engine.datasets.preparing", __name__)
+
+
+def check_access(competition_id: str, *, report_progress: TellStep) -> dict[str, Any]:
+    """Ask Kaggle whether a competition's data may be downloaded: `bytes` is their size where it says so."""
+    return {"bytes": sources.check(registry.get(competition_id), report_progress)}
+
+
+def fetch_zip(
+    competition_id: str, data_dir: str, keep_free: int, *, report_progress: TellStep
+) -> dict[str, Any]:
+    """Download a competition's zip; `keep_free` bytes are to stay free on the disk."""
+    competition = registry.get(competition_id)
+    folder = dataset_folder(competition, data_dir)
+    _let_the_group_in(data_dir)
+    with claimed_folder(folder.root, folder.claim, competition.id):
+        sources.fetch(competition, folder, keep_free=keep_free, tell=seldom(report_progress))
+    return {}
+
+
+def prepare_dataset(
+    competition_id: str,
+    data_dir: str,
+    edition: Edition,
+    options: str,
+    keep_free: int,
+    *,
+    report_progress: TellStep,
+) -> dict[str, Any]:
+    """Prepare a dataset with options in their own text form: `bytes_on_disk` is what it takes."""
+    from engine.datasets.preparing import prepare
+
+    chosen = Options.from_text(options)
+    _let_the_group_in(data_dir)
+    raw: Path | None = Path(chosen.source) if chosen.source else None
+    if chosen.source == DEMO:
+        raw = _generate(competition_id, data_dir, report_progress)
+    prepared = prepare(
+        competition_id,
+        data_dir=data_dir,
+        raw=raw,
+        edition=edition,
+        verify=chosen.verify,
+        keep_raw=chosen.keep_raw,
+        discard_zip=chosen.discard_zip,
+        descriptions=chosen.descriptions,
+        keep_free=keep_free,
+        tell=seldom(report_progress),
+    )
+    return {"bytes_on_disk": size_on_disk(prepared)}
+
+
+def verify_dataset(
+    competition_id: str, data_dir: str, edition: Edition, *, report_progress: TellStep
+) -> dict[str, Any]:
+    """Compare a prepared dataset with what is known of it: how many sums were `compared`, and what `differs`."""
+    folder = dataset_folder(registry.get(competition_id), data_dir, edition)
+    told = seldom(report_progress)
+    found = verify(
+        registry.get(competition_id),
+        folder,
+        lambda what, done, total: told(sources.CHECKSUM, what, done, total),
+    )
+    return {"compared": len(found.sums), "differs": found.differs}
+
+
+def prune_dataset(
+    competition_id: str, data_dir: str, parts: list[str], *, report_progress: TellStep
+) -> dict[str, Any]:
+    """Remove parts of a competition's data from the disk: `bytes` is what that gave back."""
+    del report_progress
+    return {"bytes": prune(registry.get(competition_id), Path(data_dir), parts)}
+
+
+def _let_the_group_in(data_dir: str) -> None:
+    """Let those who share the data directory read what is made, and go on with it if they may write there."""
+    folder = Path(data_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    shared = folder.stat().st_mode & (stat.S_ISGID | stat.S_IWGRP)
+    mask = os.umask(0o022)
+    os.umask(mask & ~(stat.S_IRWXG if shared else stat.S_IRGRP | stat.S_IXGRP))
+
+
+def _generate(competition_id: str, data_dir: str, report_progress: TellStep) -> Path:
+    """Make the demo's raw data where downloaded ones would lie; the demo has a data directory of its own."""
+    from engine.demo_data import generate
+
+    report_progress("download", "making synthetic data", 0, 0)
+    raw = Path(data_dir) / competition_id / "raw"
+    generate(competition_id, raw)
+    return raw

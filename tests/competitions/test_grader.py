@@ -1,0 +1,197 @@
+"""Grading under limits: what dies or takes too much costs its own score, in the same words wherever it is graded."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from competitions import grader, registry
+from competitions.grader import Grader, GradeRequest, GradeResult, grade
+from competitions.judging import judge
+from console.views.grading import grade_file
+from engine import grade_submission, validate_submission
+from engine.grading.batch import grade_many
+from engine.rungroups import SubmissionLine
+from environment.grading_server.server import Validator
+from environment.runner import host
+from foundation.problems import DataProblem, UsageProblem
+from foundation.workers import Limits
+from tests.competitions.prepared import prepared
+from tests.engine.harness import eventually
+
+ID = "spaceship-titanic"
+OWN = Path(__file__).parent / "own" / "harbour-tides"
+
+
+@pytest.fixture
+def data_dir() -> Path:
+    return prepared(ID).parent.parent
+
+
+@pytest.fixture
+def gold() -> Path:
+    return prepared(ID) / "private" / "test.csv"
+
+
+def request(submission: Path | None, **values: object) -> GradeRequest:
+    return GradeRequest(ID, submission, prepared(ID), **values)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def competition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A competition of the user's own whose grader is to be written: its submission and dataset are there."""
+    shutil.copytree(OWN, tmp_path / "own" / OWN.name)
+    monkeypatch.setenv(registry.OWN_VARIABLE, str(tmp_path / "own"))
+    data = tmp_path / "data" / OWN.name / "prepared"
+    for part, name in (("public", "sample_submission.csv"), ("private", "test.csv")):
+        (data / part).mkdir(parents=True)
+        pd.DataFrame({"id": [1], "height": [0.5]}).to_csv(data / part / name, index=False)
+    return tmp_path
+
+
+def write_grader(place: Path, body: str) -> GradeRequest:
+    """Let the competition's grader do something; returns the request to grade its sample."""
+    (place / "own" / OWN.name / "task.py").write_text(f"def grade(case):\n    import os\n    {body}\n")
+    data = place / "data" / OWN.name / "prepared"
+    return GradeRequest(OWN.name, data / "public" / "sample_submission.csv", data)
+
+
+def test_a_child_says_what_this_process_would_say(gold: Path) -> None:
+    here = judge(registry.get(ID), gold, prepared=prepared(ID))
+    assert grade(request(gold)) == here
+    assert grade(request(gold)) == here, "and so does one that finds the libraries loaded"
+
+
+def test_parameters_and_answers_reach_the_child(gold: Path, tmp_path: Path) -> None:
+    found = GradeRequest(ID, gold, tmp_path, parameters={"seed": 1}, answers=gold)
+    assert grade(found).score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (Limits(wall_seconds=0.01), "takes more than 0.01 s"),
+        (Limits(memory_bytes=1 << 20), "needs more than 0.000977 GiB of memory"),
+    ],
+    ids=["wall", "memory"],
+)
+def test_a_child_over_its_limits_costs_only_its_score(gold: Path, limits: Limits, words: str) -> None:
+    judgement = grade(request(gold), limits)
+    assert judgement.outcome == "limits_exceeded", judgement.detail
+    assert judgement.score is None
+    assert judgement.message == f"Grading the submission {words}."
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("while True: pass", "takes more than 1 s of processor time"),
+        ("bytearray(2 << 30)", "needs more than 1 GiB of memory"),
+        ("os.abort()", "needs more than 1 GiB of memory"),
+        ("os.kill(os.getpid(), 9)", "needs more memory than this machine has to spare"),
+    ],
+)
+def test_the_verdict_is_the_same_wherever_it_is_graded(
+    competition: Path, body: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = write_grader(competition, body)
+    limits = Limits(cpu_seconds=1, memory_bytes=1 << 30)
+    # the defaults of Grader, which all use
+    monkeypatch.setattr(Grader.__init__, "__defaults__", (limits,))
+    data_dir, message = competition / "data", f"Grading the submission {words}."
+    assert wanted.submission is not None
+    grader._shared.close()
+    try:
+        report = grade_submission(wanted.submission, OWN.name, data_dir=data_dir)
+        verdict = validate_submission(wanted.submission, OWN.name, data_dir=data_dir)
+        shown = grade_file(OWN.name, wanted.submission, data_dir).report
+    finally:
+        grader._shared.close()
+    (line,) = grade_many([SubmissionLine(OWN.name, str(wanted.submission))], data_dir=data_dir).reports
+    told = Validator(OWN.name, "v1", wanted.prepared, limits)(wanted.submission)
+    assert {report.outcome, shown.outcome, line.outcome} == {"limits_exceeded"}
+    assert {report.message, verdict.message, shown.message, line.message, told.message} == {message}
+    assert not (verdict.valid or told.valid)
+
+
+def test_graders_see_nothing_of_the_operators_variables(
+    competition: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    wanted = write_grader(competition, "raise ValueError(','.join(sorted(os.environ)))")
+    told = grade(wanted).detail
+    assert "ValueError" in told and registry.OWN_VARIABLE in told
+    assert "OPENAI_API_KEY" not in told and "HOME" not in told
+
+
+def test_graders_write_nothing(competition: Path) -> None:
+    wanted = write_grader(competition, f"open({str(competition / 'made')!r}, 'w').write('x')")
+    assert grade(wanted).outcome == "grader_error"
+    made = competition / "made"
+    assert not made.exists() or made.stat().st_size == 0
+
+
+def test_graders_reach_no_network(competition: Path, require_program: Callable[[str, str], str]) -> None:
+    require_program("bwrap", "bubblewrap")
+    body = "raise ValueError(open('/proc/net/dev').read())"
+    interfaces = [
+        line.split(":")[0].strip() for line in grade(write_grader(competition, body)).detail.splitlines()
+    ]
+    assert "lo" in interfaces
+    assert not [name for name in interfaces if name.startswith(("eth", "en", "wl"))]
+
+
+def test_problems_of_the_operator_come_back_as_they_are(tmp_path: Path) -> None:
+    with pytest.raises(DataProblem, match="is not prepared"):
+        grade_submission(None, ID, data_dir=tmp_path)
+    with pytest.raises(UsageProblem, match="not known"):
+        grade(GradeRequest("titanic", None, tmp_path))
+    with pytest.raises(UsageProblem, match="parameter"):
+        grade(request(None, parameters={"size": 1}))
+
+
+def test_an_agents_link_is_not_followed(gold: Path, tmp_path: Path) -> None:
+    link = tmp_path / "submission.csv"
+    link.symlink_to(gold)
+    assert grade(request(link)).outcome == "no_file"
+    assert grade(request(link, follow_links=True)).score == 1.0
+
+
+def test_relative_paths_are_those_of_the_caller(
+    gold: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grade(request(gold))  # its process was started in another working directory
+    shutil.copy(gold, tmp_path / "here.csv")
+    monkeypatch.chdir(tmp_path)
+    assert grade(request(Path("here.csv"))).score == 1.0
+
+
+def test_modules_in_the_working_directory_are_not_imported(
+    gold: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pandas.py").write_text("import os; os._exit(7)")
+    monkeypatch.chdir(tmp_path)
+    with Grader() as own:
+        assert own.grade(request(gold)).score == 1.0
+    assert [path.name for path in tmp_path.iterdir()] == ["pandas.py"]
+
+
+def test_what_is_killed_from_outside_is_graded_again(gold: Path) -> None:
+    with Grader() as own:
+        number = own.start(request(gold))
+        tree = host.process_tree()
+        host.kill([child.pid for child in tree.children.get(os.getpid(), ())])
+        found: list[GradeResult] = []
+
+        def graded() -> bool:
+            found.extend(own.poll())
+            return bool(found)
+
+        eventually(graded)
+    assert [(result.number, result.killed) for result in found] == [(number, False)]
+    assert found[0].judgement is not None and found[0].judgement.score == 1.0

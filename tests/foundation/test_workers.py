@@ -1,0 +1,148 @@
+"""Jobs in worker processes: what kills one of them is its own problem, and its owner knows why."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from environment.runner import host
+from foundation.problems import EnvironmentProblem, StateProblem
+from foundation.workers import Ended, Limits, Progressed, WorkerPool
+from tests.engine.harness import eventually
+
+JOBS = "tests.foundation.jobs"
+
+
+@pytest.fixture
+def pool() -> Iterator[WorkerPool]:
+    made = WorkerPool(capture_output=True)
+    yield made
+    made.close()
+
+
+def run(pool: WorkerPool, name: str, limits: Limits | None = None, **arguments: object) -> Ended:
+    """Run one job and wait for its end."""
+    (ended,) = wait_for(pool, [pool.start(f"{JOBS}:{name}", arguments, limits)])
+    return ended
+
+
+def wait_for(pool: WorkerPool, numbers: list[int]) -> list[Ended]:
+    ends: dict[int, Ended] = {}
+    while not set(numbers) <= set(ends):
+        ends |= {news.number: news for news in pool.wait() if isinstance(news, Ended)}
+    return [ends[number] for number in numbers]
+
+
+def servers() -> list[int]:
+    return [child.pid for child in host.process_tree().children.get(os.getpid(), ())]
+
+
+def test_a_job_tells_how_far_it_is_and_returns_its_value(pool: WorkerPool) -> None:
+    number = pool.start(f"{JOBS}:add", {"a": 1, "b": 2})
+    news: list[Progressed | Ended] = []
+    while not news or not isinstance(news[-1], Ended):
+        news += pool.wait()
+    assert news == [
+        Progressed(number, "add", "both", 1, 2),
+        Progressed(number, "add", "both", 2, 2),
+        Ended(number, value=3),
+    ]
+
+
+def test_jobs_run_side_by_side(pool: WorkerPool) -> None:
+    slow = pool.start(f"{JOBS}:wait", {"seconds": 600})
+    assert run(pool, "add", a=1, b=1).value == 2
+    pool.cancel(slow)
+    (ended,) = wait_for(pool, [slow])
+    assert (ended.signal, ended.exceeded) == (signal.SIGKILL, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "limits", "exceeded"),
+    [
+        ("burn", Limits(wall_seconds=0.2), "wall"),
+        ("burn", Limits(cpu_seconds=1), "cpu"),
+        ("allocate", Limits(memory_bytes=1 << 30), "memory"),
+    ],
+)
+def test_a_job_over_its_limits_dies_alone_and_its_limit_is_named(
+    pool: WorkerPool, name: str, limits: Limits, exceeded: str
+) -> None:
+    arguments = {"count": 4 << 30} if name == "allocate" else {}
+    ended = run(pool, name, limits, **arguments)
+    assert ended.exceeded == exceeded
+    assert isinstance(ended.problem, EnvironmentProblem)
+    assert run(pool, "add", a=1, b=1).value == 2
+
+
+def test_files_are_limited_in_number_and_size(pool: WorkerPool, tmp_path: Path) -> None:
+    too_large = run(pool, "write", Limits(file_bytes=0), path=str(tmp_path / "new"))
+    assert "File too large" in str(too_large.problem)
+    too_many = run(pool, "open_many", Limits(open_files=64))
+    assert "Too many open files" in str(too_many.problem)
+
+
+def test_problems_come_back_as_they_are(pool: WorkerPool) -> None:
+    ended = run(pool, "refuse")
+    assert isinstance(ended.problem, StateProblem)
+    assert str(ended.problem) == "it can't be done: because\nDo this."
+    assert ended.kind == "StateProblem"
+
+
+def test_a_job_that_fails_leaves_its_last_words(pool: WorkerPool) -> None:
+    ended = run(pool, "fail")
+    assert "ValueError: no such thing" in str(ended.problem)
+    assert "some words before" in ended.output and "Traceback" in ended.output
+    assert ended.kind == ""
+
+
+def test_what_a_job_started_ends_with_it(pool: WorkerPool) -> None:
+    left = run(pool, "leave_a_child").value
+    eventually(lambda: not Path(f"/proc/{left}").exists() or "Z" in Path(f"/proc/{left}/stat").read_text())
+
+
+def test_jobs_see_the_given_variables_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    pool = WorkerPool(environment={"PATH": os.environ["PATH"]})
+    try:
+        assert "OPENAI_API_KEY" not in run(pool, "environment").value
+    finally:
+        pool.close()
+
+
+def test_a_killed_job_dies_alone(pool: WorkerPool) -> None:
+    doomed = pool.start(f"{JOBS}:wait", {"seconds": 600})
+    (server,) = servers()
+    pid = eventually(lambda: next((found.pid for found in host.process_tree().children.get(server, ())), 0))
+    os.kill(pid, signal.SIGKILL)
+    killed, added = wait_for(pool, [doomed, pool.start(f"{JOBS}:add", {"a": 1, "b": 1})])
+    assert (killed.signal, killed.exceeded, killed.lost) == (signal.SIGKILL, None, False)
+    assert "SIGKILL" in str(killed.problem)
+    assert added.value == 2
+
+
+def test_after_a_kill_of_the_server_the_next_job_has_a_new_one(pool: WorkerPool) -> None:
+    numbers = [pool.start(f"{JOBS}:wait", {"seconds": 600}) for _ in range(3)]
+    host.kill(servers())
+    assert all(ended.lost for ended in wait_for(pool, numbers))
+    assert run(pool, "add", a=1, b=1).value == 2
+
+
+def test_workers_do_not_outlive_their_owner(pool: WorkerPool) -> None:
+    run(pool, "add", a=1, b=1)
+    (server,) = servers()
+    os.kill(server, signal.SIGSTOP)
+    pool.start(f"{JOBS}:add", {"a": 1, "b": 1})
+    pool.close()
+    eventually(lambda: not Path(f"/proc/{server}").exists())
+
+
+def test_a_closed_pool_begins_anew(pool: WorkerPool) -> None:
+    run(pool, "add", a=1, b=1)
+    pool.close()
+    assert servers() == []
+    assert run(pool, "add", a=2, b=2).value == 4
