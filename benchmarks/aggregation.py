@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.measuring import Comparison, compare, python
 from competitions.registry import splits
 from engine.grading.batch import BatchReport
-from engine.scoreboard.export import Counted, report_of
+from engine.scoreboard.export import report_of
 from engine.scoreboard.model import Measure, Trial
 
 _REPORTS = 10_000
@@ -45,8 +45,7 @@ def _write(folder: Path) -> None:
     while left > 0:
         seed += 1
         reports = tuple(
-            report_of(Counted(seed, Trial(name, seed, earned, score=0.5), earned), "v1", name)
-            for name in members[:left]
+            report_of(Trial(name, seed, earned, score=0.5), earned, "v1", name) for name in members[:left]
         )
         left -= len(reports)
         path = folder / f"{seed:05}" / "2026-01-01T00-00-00-UTC_grading_report.json"

@@ -136,10 +136,10 @@ def aggregate(
     """
     from competitions.registry import get, read_split
     from engine.scoreboard.aggregation import measures_on
-    from engine.scoreboard.reports import find_source
+    from engine.scoreboard.reports import load_evidence
 
     members = read_split(split) if isinstance(split, str | Path) else tuple(get(name).id for name in split)
-    evidence = find_source(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id)
+    evidence = load_evidence(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id)
     measures = measures_on(evidence, members, pad_missing=pad_missing, seeds=seeds)
     return {str(measure): cell for measure, cell in measures.items()}
 
@@ -168,10 +168,10 @@ def leaderboard_row(
         Problem: nothing is meant by a source, or it can't be read. Mixed conditions are in `row.conflict`.
     """
     from engine.scoreboard import row_of
-    from engine.scoreboard.reports import find_source, renamed
+    from engine.scoreboard.reports import load_evidence
 
-    evidence = find_source(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id)
-    return row_of(renamed(evidence, agent=agent, llms=llms, hours=hours), pad_missing=pad_missing)
+    evidence = load_evidence(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id)
+    return row_of(evidence.labelled(agent=agent, llms=llms, hours=hours), pad_missing=pad_missing)
 
 
 def results_frame(
@@ -188,9 +188,9 @@ def results_frame(
         Problem: nothing is meant by a source, or it can't be read.
     """
     from engine.scoreboard.export import trials_frame
-    from engine.scoreboard.reports import find_source
+    from engine.scoreboard.reports import load_evidence
 
-    return trials_frame(find_source(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id))
+    return trials_frame(load_evidence(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id))
 
 
 def _state_dir(given: Path | str | None) -> Path:

@@ -78,7 +78,7 @@ def aggregate(
 
 def _lines(evidence: Evidence, split: list[str] | None, by: By, *, pad: bool, seeds: int) -> Lines:
     from competitions import registry
-    from engine.scoreboard.aggregation import by_category, by_competition, by_split, measures_on
+    from engine.scoreboard.aggregation import by_category, by_competition, measures_on, row_of
     from foundation.problems import UsageProblem
 
     if evidence.conflict:
@@ -92,16 +92,13 @@ def _lines(evidence: Evidence, split: list[str] | None, by: By, *, pad: bool, se
             for line in by_competition(evidence)
             if wanted is None or line.competition_id in wanted
         ]
-    if by is By.CATEGORY:
-        return [
-            (group.name, f"{len(group.competitions)}/{group.of}", group.measures)
-            for group in by_category(evidence, pad_missing=pad)
-        ]
-    if split is None and seeds < 0:
-        return [
-            (group.name, f"{len(group.competitions)}/{group.of}", group.measures)
-            for group in by_split(evidence, pad_missing=pad)
-        ]
+    if by is By.CATEGORY or (split is None and seeds < 0):
+        standings = (
+            by_category(evidence, pad_missing=pad)
+            if by is By.CATEGORY
+            else row_of(evidence, pad_missing=pad).columns
+        )
+        return [(name, f"{one.covered}/{one.of}", one.measures) for name, one in standings.items()]
     have = set(evidence.competitions)
     found: Lines = []
     for name in split or ("split75",):

@@ -73,13 +73,7 @@ def export_row(
     evidence = _labelled(context, source, experiment_id, agent, llms, hours)
     row = _row(evidence, pad=pad, splits=split, date=date, source_code=source_code, reports=reports)
     disclosure = disclosure_for(context, evidence, row)
-    form_of = {
-        Form.MARKDOWN: RowFormat.MARKDOWN,
-        Form.CSV: RowFormat.CSV,
-        Form.JSON: RowFormat.JSON,
-        Form.LATEX: RowFormat.LATEX,
-    }
-    text = row_text(row, disclosure, form_of[form])
+    text = row_text(row, disclosure, RowFormat(form))
     if row.conflict:
         complain(f"{row.name} makes no row: {row.conflict}")
     if to_clipboard:
@@ -126,7 +120,7 @@ def export_bundle(
                 row,
                 disclosure,
                 now=time.time(),
-                locate=lambda trial: files_of(database, trial),
+                find_files=lambda trial: files_of(database, trial),
             )
     else:
         manifest = write_bundle(folder, evidence, row, disclosure, now=time.time())
@@ -142,7 +136,7 @@ def export_runs(
     pad: Pad = False,
 ) -> None:
     """Write own runs as MLE-bench's run groups: one a seed, with submissions, logs, code and reports."""
-    from engine.scoreboard.export import counted_trials, write_runs
+    from engine.scoreboard.export import write_runs
     from engine.scoreboard.own_runs import files_of
 
     evidence = evidence_for(context, [source], experiment_id)
@@ -150,17 +144,18 @@ def export_runs(
         raise UsageProblem(f"there are no runs of {evidence.name} here", "it was imported as reports")
     if folder.exists() and any(folder.iterdir()):
         raise UsageProblem(f"{folder} is not empty", "", "Name a new folder.")
-    counted = counted_trials(evidence, pad_missing=pad)
-    if not counted:
-        raise DataProblem(f"{evidence.name} has no result to export")
     with reading_state(context) as database:
         try:
-            write_runs(
-                folder, evidence, counted, now=time.time(), locate=lambda trial: files_of(database, trial)
+            runs, groups = write_runs(
+                folder,
+                evidence,
+                pad_missing=pad,
+                now=time.time(),
+                find_files=lambda trial: files_of(database, trial),
             )
         except OSError as error:
             raise DataProblem(f"{folder} can't be written", error.strerror or str(error)) from error
-    say(f"{len(counted)} runs in {max(one.seed for one in counted)} run groups in {folder}")
+    say(f"{runs} runs in {groups} run groups in {folder}")
 
 
 @app.command("plots")
@@ -175,17 +170,19 @@ def export_plots(
     pad: Pad = False,
 ) -> None:
     """Draw every plot that there are numbers for into files."""
+    from engine.scoreboard import row_of
     from engine.scoreboard.own_runs import curves_of
     from engine.scoreboard.plots import picture, plots_of
 
     evidence = evidence_for(context, [source], experiment_id)
     if evidence.conflict:
         raise UsageProblem(f"{evidence.name} makes no plots", evidence.conflict)
+    row = row_of(evidence, pad_missing=pad)
     if evidence.table == "own":
         with reading_state(context) as database:
-            plots = plots_of(evidence, curves=curves_of(database, evidence), pad_missing=pad)
+            plots = plots_of(evidence, row, curves=curves_of(database, evidence))
     else:
-        plots = plots_of(evidence, pad_missing=pad)
+        plots = plots_of(evidence, row)
     drawn = [(plot.key, picture(plot, form)) for plot in plots]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -203,9 +200,7 @@ def _labelled(
     llms: str,
     hours: float | None,
 ) -> Evidence:
-    from engine.scoreboard.reports import renamed
-
-    return renamed(evidence_for(context, [source], experiment_id), agent=agent, llms=llms, hours=hours)
+    return evidence_for(context, [source], experiment_id).labelled(agent=agent, llms=llms, hours=hours)
 
 
 def _row(

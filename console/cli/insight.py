@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,10 +47,10 @@ def insight(
     effort = insight.effort_of(evidence)
     flags = insight.flags_of([evidence])
     prices = insight.read_prices(places_of(context).config_file)
-    prices = replace(
-        prices,
-        run_hour=prices.run_hour if run_hour is None else run_hour,
-        gpu_hour=prices.gpu_hour if gpu_hour is None else gpu_hour,
+    prices = insight.Prices(
+        prices.run_hour if run_hour is None else run_hour,
+        prices.gpu_hour if gpu_hour is None else gpu_hour,
+        prices.currency,
     )
     cost = insight.cost_of(effort, prices)
     if json:
@@ -113,13 +113,13 @@ def insight(
 
 
 def _points(context: typer.Context, evidence: Evidence) -> tuple[TimePoint, ...]:
-    from engine.scoreboard.insight import what_if
+    from engine.scoreboard.insight import shorter_limits
     from engine.scoreboard.own_runs import curves_of
 
     if evidence.table != "own" or evidence.conflict:
         return ()
     with reading_state(context) as database:
-        return what_if(curves_of(database, evidence), evidence.limit_hours)
+        return shorter_limits(curves_of(database, evidence), evidence.limit_hours)
 
 
 def _say_stability(stability: Stability) -> None:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from console.cli.common import new_app, places_of, reading_state
 from console.cli.sources import ExperimentId, Pad, Source, disclosure_for, evidence_for, write_file
-
-if TYPE_CHECKING:
-    from engine.scoreboard import Trial
-    from state.database import Database
 
 app = new_app()
 
@@ -30,7 +26,7 @@ def report(
     """Write one self-contained HTML page of an experiment: tables, plots, every run."""
     from engine.scoreboard import published_rows, row_of
     from engine.scoreboard.insight import read_prices
-    from engine.scoreboard.own_runs import curves_of
+    from engine.scoreboard.own_runs import curves_of, files_of
     from engine.scoreboard.page import page_of
 
     evidence = evidence_for(context, [source], experiment_id)
@@ -46,18 +42,9 @@ def report(
                 disclosure,
                 curves=curves_of(database, evidence),
                 published=published,
-                find_log=lambda trial: _log_of(database, trial),
+                find_files=lambda trial: files_of(database, trial),
                 prices=prices,
             )
     else:
         page = page_of(evidence, row, disclosure, published=published, prices=prices)
     write_file(output, page)
-
-
-def _log_of(database: Database, trial: Trial) -> Path | None:
-    from engine.scoreboard.own_runs import files_of
-    from environment.runner import protocol
-
-    found = files_of(database, trial)
-    log = None if found is None else found[0] / protocol.LOG
-    return log if log is not None and log.is_file() else None

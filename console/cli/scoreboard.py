@@ -12,7 +12,7 @@ import typer
 from console.cli.common import Json, new_app, places_of, reading_state, say, say_json, say_table
 
 if TYPE_CHECKING:
-    from engine.scoreboard import Row, Standing
+    from engine.scoreboard import Evidence, Row, Standing
 
 app = new_app()
 
@@ -39,16 +39,16 @@ def scoreboard(
 ) -> None:
     """Show own experiments beside the published rows: any-medal % as mean ± SEM over seeds."""
     from competitions import registry
-    from engine.scoreboard import imported_rows, own_rows, published_rows
+    from engine.scoreboard import imported_evidence, own_evidence, published_rows, row_of
     from state import database
 
     state_dir = places_of(context).state_dir
     extra = {name: registry.read_split(name) for name in split or []}
-    own: tuple[Row, ...] = ()
+    found: tuple[Evidence, ...] = ()
     if database.exists(state_dir):
         with reading_state(context) as opened:
-            own = own_rows(opened, pad_missing=pad, user_splits=extra)
-    own += imported_rows(state_dir, pad_missing=pad, user_splits=extra)
+            found = own_evidence(opened)
+    own = [row_of(one, pad_missing=pad, user_splits=extra) for one in (*found, *imported_evidence(state_dir))]
     published = () if own_only else published_rows(state_dir)
     ranked = sorted(published, key=lambda row: (row.table != "main", -_mean(row.columns[sort])))
     if json:
@@ -64,7 +64,7 @@ def scoreboard(
         _say_published(ranked, columns[:4])
 
 
-def _say_own(rows: tuple[Row, ...], columns: list[str]) -> None:
+def _say_own(rows: list[Row], columns: list[str]) -> None:
     say_table(
         ("experiment", "agent", "its own", *columns, "h", "seeds", "edition", ""),
         [
@@ -112,7 +112,7 @@ def _cell(standing: Standing | None) -> str:
     if standing is None or standing.covered == 0:
         return "-"
     if standing.cell is None:
-        return "..." if standing.is_covered else f"{standing.covered}/{standing.of}"
+        return f"{standing.covered}/{standing.of}"
     return str(standing.cell)
 
 

@@ -39,9 +39,9 @@ def evidence_for(
     context: typer.Context, sources: Sequence[str], experiment_id: str | None = None
 ) -> Evidence:
     """Find what a person means."""
-    from engine.scoreboard.reports import find_source
+    from engine.scoreboard.reports import load_evidence
 
-    return find_source(sources, state_dir=places_of(context).state_dir, experiment_id=experiment_id)
+    return load_evidence(sources, state_dir=places_of(context).state_dir, experiment_id=experiment_id)
 
 
 def disclosure_for(context: typer.Context, evidence: Evidence, row: Row) -> Disclosure:

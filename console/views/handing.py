@@ -9,7 +9,6 @@ from console.views.scoreboard import Subject, evidence_of
 from engine.scoreboard import Disclosure, Evidence, Row, RowFormat, row_of, row_text
 from engine.scoreboard.export import write_bundle
 from engine.scoreboard.own_runs import disclosed
-from engine.scoreboard.reports import renamed
 from foundation import files
 from foundation.problems import DataProblem, UsageProblem
 from state.database import open_for_reading
@@ -47,7 +46,7 @@ def prepare(state_dir: Path, wish: Wish) -> Handout:
     """
     database = open_for_reading(state_dir)
     try:
-        evidence = renamed(evidence_of(database, wish.subject), agent=wish.agent, llms=wish.llms)
+        evidence = evidence_of(database, wish.subject).labelled(agent=wish.agent, llms=wish.llms)
         row = row_of(evidence, pad_missing=wish.pad_missing)
         return Handout(evidence, row, disclosed(database, evidence, row))
     finally:

@@ -14,8 +14,8 @@ from engine.scoreboard import (
     Row,
     Trial,
     compare,
-    imported_rows,
-    own_rows,
+    imported_evidence,
+    own_evidence,
     published_rows,
     row_of,
 )
@@ -75,8 +75,8 @@ def scoreboard(database: Database, *, pad_missing: bool) -> Scoreboard:
     rows: list[Row] = []
     problems: list[str] = []
     parts: tuple[Callable[[], tuple[Row, ...]], ...] = (
-        lambda: own_rows(database, pad_missing=pad_missing),
-        lambda: imported_rows(state_dir, pad_missing=pad_missing),
+        lambda: tuple(row_of(one, pad_missing=pad_missing) for one in own_evidence(database)),
+        lambda: tuple(row_of(one, pad_missing=pad_missing) for one in imported_evidence(state_dir)),
         lambda: published_rows(state_dir),
     )
     for part in parts:
@@ -104,13 +104,10 @@ def behind(database: Database, subject: Subject, config_file: Path, *, pad_missi
 
     def read() -> Behind:
         evidence = evidence_of(database, subject)
+        row = row_of(evidence, pad_missing=pad_missing)
         curves = curves_of(database, evidence) if evidence.table == "own" else ()
-        return Behind(
-            evidence,
-            row_of(evidence, pad_missing=pad_missing),
-            read_prices(config_file),
-            () if evidence.conflict else plots_of(evidence, curves=curves, pad_missing=pad_missing),
-        )
+        plots = () if evidence.conflict else plots_of(evidence, row, curves=curves)
+        return Behind(evidence, row, read_prices(config_file), plots)
 
     return or_problem(read)
 

@@ -11,7 +11,7 @@ from console.views.splits import ORDER, split_of, thresholds
 from engine.scoreboard import Measure, aggregate
 from engine.scoreboard.aggregation import complete_seeds
 from engine.scoreboard.model import Cell
-from engine.scoreboard.own_runs import result_of_run
+from engine.scoreboard.own_runs import trial_of
 from state import datasets, runs, sweeps
 from state.database import Database
 from state.lifecycle import MEDALS
@@ -142,7 +142,7 @@ def _group(split: str, rows: tuple[BoardRow, ...], seeds: int) -> Group:
 
 def cells_over(found: Sequence[Run], competitions: Sequence[str]) -> dict[Measure, Cell]:
     """What the finished runs come to over the seeds that every competition has; empty before the first."""
-    results = [result for run in found if (result := result_of_run(run, pad_missing=False)) is not None]
+    results = [result for run in found if (result := trial_of(run).result(pad_missing=False)) is not None]
     if not complete_seeds(results, competitions):
         return {}
     return dict(aggregate(results, competitions))

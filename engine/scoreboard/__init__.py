@@ -1,7 +1,7 @@
-"""From outcomes of runs to leaderboard rows that can be trusted, compared and handed on; it shows nothing.
+"""The scoreboard: from outcomes of runs to leaderboard rows that can be trusted, compared and exported.
 
 Everything starts with `Evidence`: the trials behind a row, whether they are runs of our own or
-reports that were imported. Rows, breakdowns, comparisons and exports are made of it alone.
+imported reports. Rows, insight, comparisons and exports are made of it alone.
 """
 
 from engine.scoreboard.aggregation import aggregate, row_of
@@ -19,9 +19,9 @@ from engine.scoreboard.model import (
     Standing,
     Trial,
 )
-from engine.scoreboard.own_runs import find_evidence, own_evidence, own_rows
+from engine.scoreboard.own_runs import find_evidence, own_evidence
 from engine.scoreboard.published import published_rows
-from engine.scoreboard.reports import imported_rows
+from engine.scoreboard.reports import imported_evidence, load_evidence
 
 __all__ = [
     "COLUMNS",
@@ -44,9 +44,9 @@ __all__ = [
     "compare",
     "disclose",
     "find_evidence",
-    "imported_rows",
+    "imported_evidence",
+    "load_evidence",
     "own_evidence",
-    "own_rows",
     "published_rows",
     "row_of",
     "row_text",

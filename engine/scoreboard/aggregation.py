@@ -1,11 +1,11 @@
-"""Percentages over competitions, then mean and standard error over seeds: MLE-bench's rules, no input or output."""
+"""Rows from evidence by MLE-bench's rules: percentages over competitions, then mean and standard error over seeds."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from competitions import registry
@@ -27,7 +27,7 @@ def aggregate(
     The k-th result of a competition belongs to seed k, whatever number its run had.
 
     Args:
-        results: in the order in which they count as seeds; those of other competitions are left out.
+        results: in the order in which they count as seeds; those of other competitions are ignored.
         competitions: the split.
         pad_missing: count what is missing as no submission, instead of dropping incomplete seeds.
         seeds: how many seeds to take; all of them by default.
@@ -88,91 +88,6 @@ def _percentage(table: Mapping[str, Sequence[Result]], measure: Measure, seed: i
     return 100.0 * earned / len(table)
 
 
-def row_of(
-    evidence: Evidence,
-    *,
-    pad_missing: bool = False,
-    user_splits: Mapping[str, Sequence[str]] | None = None,
-) -> Row:
-    """Make a row of evidence; what is in conflict with itself gets no numbers."""
-    columns = {column: registry.splits()[split] for column, split in COLUMNS.items()} | dict(
-        user_splits or {}
-    )
-    results = () if evidence.conflict else evidence.results(pad_missing=pad_missing)
-    covered = evidence.competitions
-
-    def standing(members: Sequence[str]) -> Standing:
-        return standing_on(results, members, covered, pad_missing=pad_missing)
-
-    own = standing(covered)
-    return Row(
-        table=evidence.table,
-        name=evidence.name,
-        agent=evidence.conditions.agent,
-        llms=evidence.llms,
-        columns={column: standing(members) for column, members in columns.items()},
-        own=own,
-        hours=evidence.limit_hours,
-        date=datetime.fromtimestamp(evidence.created_at, UTC).date().isoformat()
-        if evidence.created_at
-        else "",
-        edition=evidence.conditions.edition,
-        seeds_done=own.cell.n if own.cell else complete_seeds(evidence.results(pad_missing=False), covered),
-        seeds_planned=evidence.planned_seeds,
-        running=evidence.running,
-        demo=evidence.is_demo,
-        padded=pad_missing,
-        rerolled=sum(trial.rerolls > 0 for trial in evidence.trials),
-        note=evidence.note,
-        conflict=evidence.conflict,
-    )
-
-
-def standing_on(
-    results: Iterable[Result], members: Sequence[str], covered: Sequence[str], *, pad_missing: bool
-) -> Standing:
-    """How results stand on a split; a part of it is never shown as if it were the whole, unless padded."""
-    wanted = set(members)
-    count = len(wanted & set(covered))
-    relevant = [result for result in results if result.competition_id in wanted]
-    if not relevant or (count < len(members) and not pad_missing):
-        return Standing(None, count, len(members))
-    if not pad_missing and complete_seeds(relevant, members) == 0:
-        return Standing(None, count, len(members))
-    measures = aggregate(relevant, members, pad_missing=pad_missing)
-    return Standing(measures[Measure.ANY_MEDAL], count, len(members), measures)
-
-
-@dataclass(frozen=True)
-class Group:
-    """Some competitions together, and how often each measure was earned on them.
-
-    Attributes:
-        of: how many competitions the group has in the benchmark; `competitions` are those with runs.
-        measures: empty where no seed is complete.
-    """
-
-    name: str
-    competitions: tuple[str, ...]
-    of: int
-    measures: Mapping[Measure, Cell]
-
-
-@dataclass(frozen=True)
-class CompetitionLine:
-    """One competition of a row: its trials in the order of their seeds, and how often each measure was earned.
-
-    Attributes:
-        measures: over the trials that count; empty where none does.
-    """
-
-    competition_id: str
-    complexity: str
-    category: str
-    trials: tuple[Trial, ...]
-    measures: Mapping[Measure, Cell]
-
-
 def measures_on(
     evidence: Evidence, members: Sequence[str], *, pad_missing: bool = False, seeds: int = ALL_SEEDS
 ) -> Mapping[Measure, Cell]:
@@ -190,63 +105,110 @@ def measures_on(
     return aggregate(results, members, pad_missing=pad_missing, seeds=seeds)
 
 
-def by_split(
+def row_of(
     evidence: Evidence,
     *,
     pad_missing: bool = False,
     user_splits: Mapping[str, Sequence[str]] | None = None,
-) -> tuple[Group, ...]:
-    """Take a row apart by the columns' splits, then by user-made ones."""
-    columns = {column: registry.splits()[split] for column, split in COLUMNS.items()}
-    return tuple(
-        _group(evidence, name, members, pad_missing=pad_missing, whole=True)
-        for name, members in (columns | dict(user_splits or {})).items()
+) -> Row:
+    """Make the row of evidence; what is in conflict with itself gets no numbers.
+
+    Args:
+        evidence: the experiment.
+        pad_missing: count stopped, lost and missing runs as no medal instead of dropping their seeds.
+        user_splits: further columns, by name.
+    """
+    splits = {column: registry.splits()[split] for column, split in COLUMNS.items()} | dict(user_splits or {})
+    results = () if evidence.conflict else evidence.results(pad_missing=pad_missing)
+    covered = evidence.competitions
+    own = _standing(results, covered, covered, pad_missing=pad_missing)
+    created = datetime.fromtimestamp(evidence.created_at, UTC) if evidence.created_at else None
+    return Row(
+        table=evidence.table,
+        name=evidence.name,
+        agent=evidence.conditions.agent,
+        llms=evidence.llms,
+        columns={
+            column: _standing(results, members, covered, pad_missing=pad_missing)
+            for column, members in splits.items()
+        },
+        own=own,
+        hours=evidence.limit_hours,
+        date="" if created is None else created.date().isoformat(),
+        edition=evidence.conditions.edition,
+        seeds_done=own.cell.n if own.cell else complete_seeds(evidence.results(pad_missing=False), covered),
+        seeds_planned=evidence.planned_seeds,
+        running=any(not trial.ended for trial in evidence.trials),
+        demo=evidence.conditions.data == "demo",
+        padded=pad_missing,
+        rerolled=sum(trial.rerolls > 0 for trial in evidence.trials),
+        note=evidence.note,
+        conflict=evidence.conflict,
     )
 
 
-def by_category(evidence: Evidence, *, pad_missing: bool = False) -> tuple[Group, ...]:
-    """Take a row apart by the categories of its competitions, over those that it has runs of."""
+def by_category(evidence: Evidence, *, pad_missing: bool = False) -> Mapping[str, Standing]:
+    """Standings by category, each over those of its competitions that the evidence has runs of."""
+    covered = evidence.competitions
     members: dict[str, list[str]] = {}
     for competition_id in registry.splits()["split75"]:
         members.setdefault(registry.get(competition_id).category, []).append(competition_id)
-    groups = (
-        _group(evidence, category, ids, pad_missing=pad_missing, whole=False)
-        for category, ids in sorted(members.items())
-    )
-    return tuple(group for group in groups if group.competitions)
+    results = () if evidence.conflict else evidence.results(pad_missing=pad_missing)
+    found = {}
+    for category, ids in sorted(members.items()):
+        run = [competition_id for competition_id in ids if competition_id in covered]
+        if run:
+            found[category] = replace(_standing(results, run, run, pad_missing=pad_missing), of=len(ids))
+    return found
 
 
-def by_competition(evidence: Evidence) -> tuple[CompetitionLine, ...]:
-    """Take a row apart by competition: low, medium, high, then the others, each by name."""
+def _standing(
+    results: Iterable[Result], members: Sequence[str], covered: Sequence[str], *, pad_missing: bool
+) -> Standing:
+    """The standing on a split; a part of it is never shown as if it were the whole, unless padded."""
+    wanted = set(members)
+    count = len(wanted & set(covered))
+    relevant = [result for result in results if result.competition_id in wanted]
+    if not relevant or (count < len(members) and not pad_missing):
+        return Standing(None, count, len(members))
+    if not pad_missing and complete_seeds(relevant, members) == 0:
+        return Standing(None, count, len(members))
+    measures = aggregate(relevant, members, pad_missing=pad_missing)
+    return Standing(measures[Measure.ANY_MEDAL], count, len(members), measures)
+
+
+@dataclass(frozen=True)
+class CompetitionResult:
+    """One competition of a row: its trials in the order of their seeds, and how often each measure was earned.
+
+    Attributes:
+        measures: over the trials that count; empty where none does.
+    """
+
+    competition_id: str
+    complexity: str
+    category: str
+    trials: tuple[Trial, ...]
+    measures: Mapping[Measure, Cell]
+
+
+def by_competition(evidence: Evidence) -> tuple[CompetitionResult, ...]:
+    """List the results by competition: low, medium, high, then the others, each by name."""
     trials: dict[str, list[Trial]] = {}
     for trial in evidence.trials:
         trials.setdefault(trial.competition_id, []).append(trial)
+    found = []
+    for competition_id, seeds in trials.items():
+        competition = registry.get(competition_id)
+        counted = [trial for trial in seeds if trial.earned is not None]
+        measures = {
+            measure: over_seeds([100.0 * trial.has(measure) for trial in counted])
+            for measure in (Measure if counted else ())
+        }
+        found.append(
+            CompetitionResult(
+                competition_id, competition.complexity, competition.category, tuple(seeds), measures
+            )
+        )
     order = ("low", "medium", "high", "dev")
-    lines = [_competition_line(competition_id, tuple(found)) for competition_id, found in trials.items()]
-    return tuple(sorted(lines, key=lambda line: (order.index(line.complexity), line.competition_id.lower())))
-
-
-def _group(evidence: Evidence, name: str, members: Sequence[str], *, pad_missing: bool, whole: bool) -> Group:
-    """A group; with `whole`, a part of it gets no numbers unless it is padded."""
-    have = set(evidence.competitions)
-    covered = tuple(member for member in members if member in have)
-    counted = tuple(members) if whole else covered
-    results = evidence.results(pad_missing=pad_missing)
-    measures: Mapping[Measure, Cell] = {}
-    usable = covered if pad_missing else (complete_seeds(results, counted) if counted else 0)
-    if usable and not evidence.conflict and any(result.competition_id in have for result in results):
-        relevant = [result for result in results if result.competition_id in set(counted)]
-        if relevant:
-            measures = aggregate(relevant, counted, pad_missing=pad_missing)
-    return Group(name, covered, len(members), measures)
-
-
-def _competition_line(competition_id: str, trials: tuple[Trial, ...]) -> CompetitionLine:
-    competition = registry.get(competition_id)
-    counted = [trial for trial in trials if trial.earned is not None]
-    measures = (
-        {measure: over_seeds([100.0 * trial.has(measure) for trial in counted]) for measure in Measure}
-        if counted
-        else {}
-    )
-    return CompetitionLine(competition_id, competition.complexity, competition.category, trials, measures)
+    return tuple(sorted(found, key=lambda line: (order.index(line.complexity), line.competition_id.lower())))

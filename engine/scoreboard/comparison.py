@@ -121,7 +121,7 @@ def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY
         first=first.name,
         second=second.name,
         measure=measure,
-        caveats=differences((first.conditions, second.conditions), apart_from=("agent", "agent_version")),
+        caveats=differences((first.conditions, second.conditions), ignored=("agent", "agent_version")),
         duels=tuple(sorted(duels, key=lambda duel: -abs(duel.difference))),
         overall=_difference(duels),
         by_column=by_column,
@@ -156,7 +156,7 @@ def _require_comparable(first: Evidence, second: Evidence) -> None:
             raise UsageProblem(f"{evidence.name} can't be compared", evidence.conflict)
     forbidding = differences(
         (first.conditions, second.conditions),
-        apart_from=("agent", "agent_version", "hours", "hardware", "network"),
+        ignored=("agent", "agent_version", "hours", "hardware", "network"),
     )
     if forbidding:
         raise UsageProblem(f"{first.name} and {second.name} can't be compared", "; ".join(forbidding))

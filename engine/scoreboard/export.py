@@ -1,4 +1,4 @@
-"""What must be told with a row for it to be trusted, gathered from evidence; how it is written is in `row_text`."""
+"""Exports of a row: its text with a disclosure of its conditions, a bundle of its reports, a data frame of its runs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import io
 import json
 import secrets
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -29,7 +30,6 @@ from engine.scoreboard.model import (
     Standing,
     Trial,
     limit_text,
-    result_of,
 )
 from foundation.clock import iso
 from foundation.files import write_json, write_text
@@ -39,7 +39,47 @@ from foundation.text import visible
 if TYPE_CHECKING:
     import pandas as pd
 
-UNKNOWN = "not known"
+RUNS = "runs"
+MANIFEST = "manifest.json"
+_FORMAT = "mlebench-console bundle"
+_VERSION = 1
+_UNKNOWN = "not known"
+
+# Finds what a run left: its attempt's directory and the graded snapshot.
+FindFiles = Callable[[Trial], tuple[Path, Path | None] | None]
+
+# The headings of the published leaderboard, with its own wording.
+_HEADINGS = (
+    "Agent",
+    "LLM(s) used",
+    "Low == Lite (%)",
+    "Medium (%)",
+    "High (%)",
+    "All (%)",
+    "Running Time (hours)",
+    "Date",
+    "Source Code Available",
+    "Grading Reports Available",
+)
+_LATEX_SPECIAL = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "±": r"$\pm$",
+    }
+)
+_PADDED_FOOTNOTE = "Computed by padding incomplete seeds with failing scores."
+
+
+# The conditions behind a row
 
 
 @dataclass(frozen=True)
@@ -47,18 +87,18 @@ class Disclosure:
     """The conditions under which a row came about.
 
     Attributes:
-        seeds: complete seeds, and how many were asked for (None: not told).
+        seeds: complete seeds, and how many were asked for (None: unknown).
         rerolled: runs that were relaunched though the agent itself had failed, as `competition, seed n`.
         lost: runs that count for nothing: lost to infrastructure, or stopped by an operator.
         absent: competitions of the benchmark's 75 without a single run.
-        unavailable: those of the absent that nobody can have any more, with the reason; they count all the same.
+        unavailable: those of the absent that are no longer offered, with the reason; they count all the same.
         excluded: competitions that the edition leaves out, with the reason.
         defects: known defects of the edition that touch a competition of the row.
-        hardware: what a run was given of its machine.
-        machines: what the runs' machines are made of, each kind once.
+        hardware: the processors, memory and GPUs of a run.
+        machines: descriptions of the runs' machines, each once.
         images: digests of the images that the agent ran in.
-        test_feedback: whether the agent could learn its score on the test set; None: not known.
-        isolated: runs that were kept from answers and network, and how many there are; None: not known.
+        test_feedback: whether the agent could learn its score on the test set; None: unknown.
+        isolated: runs that were kept from answers and network, and how many there are; None: unknown.
     """
 
     edition: str
@@ -83,11 +123,11 @@ class Disclosure:
     demo: bool
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Everything as pairs of a name and a text, in the order in which it is to be read."""
+        """List everything as pairs of a name and a text, in reading order."""
         return (
             *((("data", "synthetic: a demo, not a result"),) if self.demo else ()),
             ("edition", self.edition),
-            ("agent", " ".join(part for part in (self.agent, self.agent_version) if part) or UNKNOWN),
+            ("agent", " ".join(part for part in (self.agent, self.agent_version) if part) or _UNKNOWN),
             ("agent images", ", ".join(self.images) or "none known"),
             ("complete seeds", _of(self.seeds_done, self.seeds_planned)),
             ("padding", "missing results counted as no medal" if self.padded else "no"),
@@ -100,12 +140,12 @@ class Disclosure:
                 "known defects that touch it",
                 _listed(tuple(dict.fromkeys(name for name, _ in self.defects))),
             ),
-            ("time limit", UNKNOWN if self.hours is None else limit_text(self.hours)),
-            ("hardware per run", self.hardware or UNKNOWN),
-            ("machines", "; ".join(self.machines) or UNKNOWN),
-            ("network policy", self.network or UNKNOWN),
-            ("isolated runs", UNKNOWN if self.isolated is None else _of(*self.isolated)),
-            ("test-set feedback", {True: "yes", False: "no", None: UNKNOWN}[self.test_feedback]),
+            ("time limit", _UNKNOWN if self.hours is None else limit_text(self.hours)),
+            ("hardware per run", self.hardware or _UNKNOWN),
+            ("machines", "; ".join(self.machines) or _UNKNOWN),
+            ("network policy", self.network or _UNKNOWN),
+            ("isolated runs", _UNKNOWN if self.isolated is None else _of(*self.isolated)),
+            ("test-set feedback", {True: "yes", False: "no", None: _UNKNOWN}[self.test_feedback]),
         )
 
 
@@ -118,7 +158,7 @@ def disclose(
     isolated: tuple[int, int] | None = None,
     unavailable: Mapping[str, str] | None = None,
 ) -> Disclosure:
-    """Say what must be told with a row; our own agents never learn a score, of others we don't know."""
+    """Gather what a reader must know to trust a row; our own agents never learn a score, of others it is unknown."""
     edition: Edition = "corrected" if evidence.conditions.edition == "corrected" else "v1"
     covered = evidence.competitions
     absent = tuple(name for name in registry.splits()["split75"] if name not in set(covered))
@@ -157,7 +197,7 @@ def disclose(
 
 
 def _of(part: int | None, whole: int | None) -> str:
-    return " of ".join(str(value) for value in (part, whole) if value is not None) or UNKNOWN
+    return " of ".join(str(value) for value in (part, whole) if value is not None) or _UNKNOWN
 
 
 def _with_reasons(found: Sequence[tuple[str, str]]) -> str:
@@ -168,48 +208,25 @@ def _listed(names: tuple[str, ...]) -> str:
     return f"{len(names)}: {'; '.join(names)}" if names else "none"
 
 
-class RowFormat(StrEnum):
-    """What a row can be written as; the value is also the file's ending."""
+# A row as text
 
-    MARKDOWN = "md"
+
+class RowFormat(StrEnum):
+    """What a row can be written as."""
+
+    MARKDOWN = "markdown"
     CSV = "csv"
     JSON = "json"
-    LATEX = "tex"
+    LATEX = "latex"
 
-
-# The headings of the published leaderboard, with its own wording.
-_HEADINGS = (
-    "Agent",
-    "LLM(s) used",
-    "Low == Lite (%)",
-    "Medium (%)",
-    "High (%)",
-    "All (%)",
-    "Running Time (hours)",
-    "Date",
-    "Source Code Available",
-    "Grading Reports Available",
-)
-_LATEX_SPECIAL = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "&": r"\&",
-        "%": r"\%",
-        "$": r"\$",
-        "#": r"\#",
-        "_": r"\_",
-        "{": r"\{",
-        "}": r"\}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "±": r"$\pm$",
-    }
-)
-PADDED_FOOTNOTE = "Computed by padding incomplete seeds with failing scores."
+    @property
+    def suffix(self) -> str:
+        """The ending of such a file's name."""
+        return {"markdown": ".md", "latex": ".tex"}.get(self, f".{self}")
 
 
 def row_text(row: Row, disclosure: Disclosure, form: RowFormat = RowFormat.MARKDOWN) -> str:
-    """Write a row with the headings of the published leaderboard, and what must be told with it."""
+    """Write a row with the headings of the published leaderboard, and its disclosure."""
     return {
         RowFormat.MARKDOWN: _markdown,
         RowFormat.CSV: _csv,
@@ -218,7 +235,7 @@ def row_text(row: Row, disclosure: Disclosure, form: RowFormat = RowFormat.MARKD
     }[form](row, disclosure)
 
 
-def row_cells(row: Row) -> tuple[str, ...]:
+def _row_cells(row: Row) -> tuple[str, ...]:
     """The row under the headings of the published leaderboard."""
     return (
         row.name if row.agent == row.name or not row.agent else f"{row.agent} ({row.name})",
@@ -253,7 +270,7 @@ def _extra(row: Row) -> tuple[tuple[str, str], ...]:
 def _notes(row: Row) -> tuple[str, ...]:
     notes = []
     if row.padded:
-        notes.append(PADDED_FOOTNOTE)
+        notes.append(_PADDED_FOOTNOTE)
     if row.demo:
         notes.append("Synthetic data: a demo, not a result.")
     if row.conflict:
@@ -266,7 +283,7 @@ def _notes(row: Row) -> tuple[str, ...]:
 def _markdown(row: Row, disclosure: Disclosure) -> str:
     extra = _extra(row)
     headings = (*_HEADINGS, *(name for name, _ in extra))
-    cells = (*row_cells(row), *(value for _, value in extra))
+    cells = (*_row_cells(row), *(value for _, value in extra))
     lines = [_table_line(headings), _table_line(["---"] * len(headings)), _table_line(cells), ""]
     lines += [f"*{note}*" for note in _notes(row)]
     lines += ["", "<details><summary>How this row came about</summary>", ""]
@@ -307,10 +324,10 @@ def _yes_no(value: bool | None) -> str:
     return "" if value is None else "yes" if value else "no"
 
 
-def row_document(row: Row, disclosure: Disclosure) -> dict[str, object]:
-    """The row with full precision, every measure and 95 % interval, and its disclosure, for `json`."""
+def _json(row: Row, disclosure: Disclosure) -> str:
+    """The row with full precision, every measure and 95 % interval, and its disclosure."""
     columns = dict(row.columns) | ({} if row.own is None else {"own": row.own})
-    return {
+    document = {
         "agent": row.agent,
         "name": row.name,
         "llms": row.llms,
@@ -323,16 +340,19 @@ def row_document(row: Row, disclosure: Disclosure) -> dict[str, object]:
             name: {
                 "covered": standing.covered,
                 "of": standing.of,
-                "measures": measures_document(_measures(standing)),
+                "measures": measures_document(
+                    standing.measures or ({Measure.ANY_MEDAL: standing.cell} if standing.cell else {})
+                ),
             }
             for name, standing in columns.items()
         },
         "disclosure": asdict(disclosure),
     }
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 
 
 def measures_document(measures: Mapping[Measure, Cell]) -> dict[str, Any]:
-    """Percentages as JSON has them, by the measures' names."""
+    """Percentages as they stand in JSON documents, by the measures' names."""
     return {
         measure.value: {
             "mean": cell.mean,
@@ -344,42 +364,16 @@ def measures_document(measures: Mapping[Measure, Cell]) -> dict[str, Any]:
     }
 
 
-def _measures(standing: Standing) -> dict[Measure, Cell]:
-    if standing.measures or standing.cell is None:
-        return dict(standing.measures)
-    return {Measure.ANY_MEDAL: standing.cell}
-
-
-def _json(row: Row, disclosure: Disclosure) -> str:
-    return json.dumps(row_document(row, disclosure), ensure_ascii=False, indent=1) + "\n"
-
-
 def _latex(row: Row, disclosure: Disclosure) -> str:
     """A table body line for the columns up to the date, the disclosure as comments."""
-    told = [f"% {name}: {visible(text)}" for name, text in disclosure.facts()]
+    facts = [f"% {name}: {visible(text)}" for name, text in disclosure.facts()]
     headings = " & ".join(heading.replace("%", r"\%") for heading in _HEADINGS[:8])
-    cells = " & ".join(visible(cell).translate(_LATEX_SPECIAL) for cell in row_cells(row)[:8])
+    cells = " & ".join(visible(cell).translate(_LATEX_SPECIAL) for cell in _row_cells(row)[:8])
     notes = [f"% {note}" for note in _notes(row)]
-    return "\n".join([*told, *notes, f"% {headings}", rf"{cells} \\", ""])
+    return "\n".join([*facts, *notes, f"% {headings}", rf"{cells} \\", ""])
 
 
-RUNS = "runs"
-MANIFEST = "manifest.json"
-_FORMAT = "mlebench-console bundle"
-_VERSION = 1
-_BLOCK = 1 << 20
-
-# Where what a run left is at hand: its attempt's directory and the graded snapshot.
-Locate = Callable[[Trial], tuple[Path, Path | None] | None]
-
-
-@dataclass(frozen=True)
-class Counted:
-    """A trial as it stands in the bundle: as which seed, and what it counts for there."""
-
-    seed: int
-    trial: Trial
-    earned: frozenset[Measure]
+# The bundle behind a row, whose `runs` folder MLE-bench's own aggregation reads
 
 
 def write_bundle(
@@ -389,7 +383,7 @@ def write_bundle(
     disclosure: Disclosure,
     *,
     now: float,
-    locate: Locate | None = None,
+    find_files: FindFiles | None = None,
 ) -> Path:
     """Write a bundle and return its manifest; all of it appears in one step.
 
@@ -397,9 +391,9 @@ def write_bundle(
         folder: the new folder.
         evidence: what the row was made of; with a padded row, missing results are in the reports too.
         row: the row.
-        disclosure: what is told with it.
+        disclosure: its conditions.
         now: the moment, in seconds since the epoch.
-        locate: where a run's files are; None leaves submissions, logs and code out.
+        find_files: finds a run's files; None leaves submissions, logs and code out.
 
     Raises:
         UsageProblem: the folder exists, or the evidence is in conflict with itself.
@@ -409,15 +403,11 @@ def write_bundle(
         raise UsageProblem(f"{folder} exists", "", "Name a new folder.")
     if evidence.conflict:
         raise UsageProblem(f"{evidence.name} makes no row", evidence.conflict)
-    counted = counted_trials(evidence, pad_missing=row.padded)
-    if not counted:
-        raise DataProblem(f"{evidence.name} has no result to hand in")
     partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.partial")
     try:
-        partial.mkdir(parents=True)
-        write_runs(partial / RUNS, evidence, counted, now=now, locate=locate)
+        write_runs(partial / RUNS, evidence, pad_missing=row.padded, now=now, find_files=find_files)
         for form in RowFormat:
-            write_text(partial / f"row.{form.value}", row_text(row, disclosure, form))
+            write_text(partial / f"row{form.suffix}", row_text(row, disclosure, form))
         write_json(
             partial / MANIFEST,
             {
@@ -438,53 +428,73 @@ def write_bundle(
     return folder / MANIFEST
 
 
-def counted_trials(evidence: Evidence, *, pad_missing: bool) -> tuple[Counted, ...]:
-    """The trials that count, each as the seed that it counts as: the k-th of its competition is seed k."""
-    places: dict[str, int] = {}
-    found = []
-    for trial in evidence.trials:
-        result = result_of(trial, pad_missing=pad_missing)
-        if result is not None:
-            places[trial.competition_id] = places.get(trial.competition_id, 0) + 1
-            found.append(Counted(places[trial.competition_id], trial, result.earned))
-    return tuple(found)
+def verify_bundle(folder: Path) -> dict[str, object]:
+    """Check a bundle's files against its manifest, and return the manifest.
+
+    Raises:
+        DataProblem: it is not a bundle, or a file is missing, changed or not listed, by name.
+    """
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        listed = manifest["files"]
+        if manifest["format"] != _FORMAT or manifest["version"] != _VERSION:
+            raise DataProblem(f"{path} has an unknown format")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataProblem(f"{folder} is not a bundle", str(error)) from error
+    found = _checksums(folder)
+    wrong = sorted(name for name in found.keys() | listed.keys() if found.get(name) != listed.get(name))
+    if wrong:
+        raise DataProblem(f"{folder} differs from its manifest", ", ".join(wrong[:5]))
+    return dict(manifest)
 
 
 def write_runs(
     runs_dir: Path,
     evidence: Evidence,
-    counted: Sequence[Counted],
     *,
+    pad_missing: bool,
     now: float,
-    locate: Locate | None = None,
-) -> None:
-    """Write one run group with its grading report for each seed, and the mapping of the experiment to them.
+    find_files: FindFiles | None = None,
+) -> tuple[int, int]:
+    """Write a run group with its grading report for each seed, and their mapping; return how many runs and groups.
 
     Raises:
+        DataProblem: the evidence has no result.
         OSError: the folder can't be written.
     """
+    # The k-th result of a competition is seed k, whatever number its run had.
+    groups: list[list[tuple[Trial, frozenset[Measure]]]] = []
+    seeds: Counter[str] = Counter()
+    for trial in evidence.trials:
+        result = trial.result(pad_missing=pad_missing)
+        if result is not None:
+            if seeds[trial.competition_id] == len(groups):
+                groups.append([])
+            groups[seeds[trial.competition_id]].append((trial, result.earned))
+            seeds[trial.competition_id] += 1
+    if not groups:
+        raise DataProblem(f"{evidence.name} has no result to export")
     runs_dir.mkdir(parents=True, exist_ok=True)
     pairs = []
-    for seed in range(1, max(one.seed for one in counted) + 1):
-        members = [one for one in counted if one.seed == seed]
+    for seed, members in enumerate(groups, start=1):
         name = group_name(evidence.conditions.agent or evidence.name, evidence.created_at or now, seed)
-        ids = [run_id_for(one.trial.competition_id, evidence.name, seed) for one in members]
-        exported = [_exported(run_id, one, locate) for run_id, one in zip(ids, members, strict=True)]
+        exported, reports = [], []
+        for trial, earned in members:
+            run_id = run_id_for(trial.competition_id, evidence.name, seed)
+            success = trial.earned is not None and not trial.failure
+            attempt, submission = (find_files(trial) if find_files else None) or (None, None)
+            exported.append(ExportedRun(run_id, success, attempt, submission))
+            reports.append(report_of(trial, earned, evidence.conditions.edition, run_id))
         folder = write_group(runs_dir, name, exported)
-        batch = BatchReport(
-            tuple(
-                report_of(one, evidence.conditions.edition, run_id)
-                for run_id, one in zip(ids, members, strict=True)
-            )
-        )
-        write_json(folder / f"{name.partition('_')[0]}{REPORT_SUFFIX}", batch.to_dict())
+        write_json(folder / f"{name.partition('_')[0]}{REPORT_SUFFIX}", BatchReport(tuple(reports)).to_dict())
         pairs.append((evidence.name, name))
     write_mapping(runs_dir / MAPPING_NAME, pairs)
+    return seeds.total(), len(groups)
 
 
-def report_of(counted: Counted, edition: str, run_id: str) -> Report:
-    """A counted trial as a report; its flags are what it was counted for, not judged anew."""
-    trial, earned = counted.trial, counted.earned
+def report_of(trial: Trial, earned: frozenset[Measure], edition: str, run_id: str) -> Report:
+    """A trial as a report; its flags are what it was counted for, nothing is graded again."""
     cut = registry.get(trial.competition_id).thresholds
     used: Edition = "corrected" if edition == "corrected" else "v1"
     outcome: ReportOutcome = (
@@ -514,33 +524,6 @@ def report_of(counted: Counted, edition: str, run_id: str) -> Report:
     )
 
 
-def verify_bundle(folder: Path) -> dict[str, object]:
-    """Check a bundle's files against its manifest, and return the manifest.
-
-    Raises:
-        DataProblem: it is no bundle, or a file is missing, changed or not told of, by name.
-    """
-    path = folder / MANIFEST
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        told = manifest["files"]
-        if manifest["format"] != _FORMAT or manifest["version"] != _VERSION:
-            raise DataProblem(f"{path} is of a format that is not known here")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataProblem(f"{folder} is no bundle", str(error)) from error
-    found = _checksums(folder)
-    wrong = sorted(name for name in found.keys() | told.keys() if found.get(name) != told.get(name))
-    if wrong:
-        raise DataProblem(f"{folder} is not as its manifest says", ", ".join(wrong[:5]))
-    return dict(manifest)
-
-
-def _exported(run_id: str, counted: Counted, locate: Locate | None) -> ExportedRun:
-    success = counted.trial.earned is not None and not counted.trial.failure
-    at_hand = locate(counted.trial) if locate else None
-    return ExportedRun(run_id, success, *(at_hand or (None, None)))
-
-
 def _checksums(folder: Path) -> dict[str, dict[str, object]]:
     return {
         str(path.relative_to(folder)): {"sha256": _sha256(path), "bytes": path.stat().st_size}
@@ -550,15 +533,15 @@ def _checksums(folder: Path) -> dict[str, dict[str, object]]:
 
 
 def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+# A data frame for notebooks
 
 
 def trials_frame(evidence: Evidence) -> pd.DataFrame:
-    """One line for each trial, in the order in which they count; a measure is missing where nothing counts."""
+    """Make one line for each trial, in the order in which they count; a measure is missing where nothing counts."""
     import pandas as pd
 
     lines = []

@@ -1,239 +1,22 @@
-"""What a row took: hours of runs and of GPUs, and how many of them for a medal, where that is known."""
+"""What evidence says beyond its row: pass@k, shorter limits, endings, noise between seeds, flags, effort and cost."""
 
 from __future__ import annotations
 
 import math
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Annotated, Literal
+
+import msgspec
 
 from competitions import registry
 from competitions.model import EDITIONS, Edition
 from engine.scoreboard.aggregation import aggregate, complete_seeds
 from engine.scoreboard.model import Cell, Evidence, Measure, Result, Trial
 from foundation.problems import UsageProblem
-
-
-@dataclass(frozen=True)
-class Effort:
-    """Hours and medals of an experiment.
-
-    Attributes:
-        runs: how many runs tell how long they took; the hours are theirs alone.
-        gpu_hours: None where it is not known how many GPUs a run had.
-        medals: of those runs.
-    """
-
-    runs: int
-    run_hours: float
-    gpu_hours: float | None
-    medals: int
-
-    @property
-    def run_hours_per_medal(self) -> float | None:
-        """Hours of runs for one medal; None without a medal."""
-        return self.run_hours / self.medals if self.medals else None
-
-    @property
-    def gpu_hours_per_medal(self) -> float | None:
-        """Hours of GPUs for one medal; None without a medal, or where GPUs are not known."""
-        return self.gpu_hours / self.medals if self.medals and self.gpu_hours is not None else None
-
-
-def effort_of(evidence: Evidence) -> Effort:
-    """Add up the latest attempts of all ended runs; what earlier attempts took is not in it."""
-    timed = [(trial, trial.seconds) for trial in evidence.trials if trial.ended and trial.seconds]
-    hours = math.fsum(seconds for _, seconds in timed) / 3600
-    return Effort(
-        runs=len(timed),
-        run_hours=hours,
-        gpu_hours=None if evidence.gpus is None else hours * evidence.gpus,
-        medals=sum(trial.has(Measure.ANY_MEDAL) for trial, _ in timed),
-    )
-
-
-TABLE = "prices"
-_KNOWN = ("run_hour", "gpu_hour", "currency")
-
-
-@dataclass(frozen=True)
-class Prices:
-    """What an hour costs; None where no price is known, which then stands for nothing.
-
-    Attributes:
-        run_hour: an hour of a run: its machine, without GPUs.
-        gpu_hour: an hour of one GPU.
-    """
-
-    run_hour: float | None = None
-    gpu_hour: float | None = None
-    currency: str = "USD"
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What the runs of an experiment have cost, by hours; what a model's provider charged is not in it."""
-
-    total: float
-    per_medal: float | None
-    currency: str
-
-    def __str__(self) -> str:
-        """Write it for people."""
-        each = "" if self.per_medal is None else f", {self.per_medal:,.2f} for a medal"
-        return f"{self.total:,.2f} {self.currency}{each}"
-
-
-def cost_of(effort: Effort, prices: Prices) -> Cost | None:
-    """What the hours have cost; None without a price, or where a price is for GPUs and their hours are not known."""
-    parts: list[float] = []
-    if prices.run_hour is not None:
-        parts.append(effort.run_hours * prices.run_hour)
-    if prices.gpu_hour is not None:
-        if effort.gpu_hours is None:
-            return None
-        parts.append(effort.gpu_hours * prices.gpu_hour)
-    if not parts or not effort.runs:
-        return None
-    total = sum(parts)
-    return Cost(total, total / effort.medals if effort.medals else None, prices.currency)
-
-
-def read_prices(config_file: Path) -> Prices:
-    """Read the `[prices]` table.
-
-    Raises:
-        UsageProblem: the file or the table can't be understood.
-    """
-    try:
-        table: Any = tomllib.loads(config_file.read_text(encoding="utf-8")).get(TABLE, {})
-    except FileNotFoundError:
-        return Prices()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageProblem(f"{config_file} can't be read", str(error), "Mend or remove it.") from error
-    if not isinstance(table, dict):
-        raise UsageProblem(f"{config_file} can't be used", f"'{TABLE}' must be a table, [{TABLE}]")
-    for name, value in table.items():
-        if name not in _KNOWN:
-            raise UsageProblem(
-                f"{config_file}: [{TABLE}] has no '{name}'", "", f"Known are: {', '.join(_KNOWN)}."
-            )
-        is_price = not isinstance(value, bool) and isinstance(value, int | float) and value >= 0
-        if not (isinstance(value, str) if name == "currency" else is_price):
-            wanted = "a text" if name == "currency" else "a price, 0 or more"
-            raise UsageProblem(f"{config_file}: [{TABLE}] {name} is not {wanted}")
-    return Prices(table.get("run_hour"), table.get("gpu_hour"), table.get("currency", Prices().currency))
-
-
-@dataclass(frozen=True)
-class PassAtK:
-    """The chance for one k, in percent, over the competitions that have at least k seeds."""
-
-    k: int
-    percent: float
-    competitions: int
-
-
-def pass_at_k(
-    evidence: Evidence, *, measure: Measure = Measure.ANY_MEDAL, members: Sequence[str] | None = None
-) -> tuple[PassAtK, ...]:
-    """Estimate pass@k for every k up to the most seeds that a competition has.
-
-    Each competition gives 1 - C(n - c, k) / C(n, k) for n seeds of which c earned the measure. A k that
-    only some competitions have seeds for is over fewer of them, which `competitions` tells.
-
-    Args:
-        evidence: whose trials.
-        measure: what is to be earned.
-        members: only these competitions; all that have trials, if not given.
-    """
-    wanted = None if members is None else set(members)
-    counts: dict[str, tuple[int, int]] = {}
-    for trial in evidence.trials:
-        if trial.earned is not None and (wanted is None or trial.competition_id in wanted):
-            seeds, earned = counts.get(trial.competition_id, (0, 0))
-            counts[trial.competition_id] = seeds + 1, earned + trial.has(measure)
-    most = max((seeds for seeds, _ in counts.values()), default=0)
-    return tuple(_at(k, tuple(counts.values())) for k in range(1, most + 1))
-
-
-def _at(k: int, counts: Sequence[tuple[int, int]]) -> PassAtK:
-    chances = [
-        1.0 - math.comb(seeds - earned, k) / math.comb(seeds, k) for seeds, earned in counts if seeds >= k
-    ]
-    return PassAtK(k, 100.0 * math.fsum(chances) / len(chances), len(chances))
-
-
-# The limits to ask about, as far as they are below the real one.
-HOURS = (1.0, 2.0, 4.0, 8.0, 12.0)
-# Of short limits, as a demo has, these parts are asked about instead.
-_PARTS = (0.125, 0.25, 0.5, 0.75)
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One trial over time: when each graded submission was there, and what it counted for."""
-
-    trial: Trial
-    points: tuple[tuple[float, frozenset[Measure]], ...]
-
-    def at(self, seconds: float) -> frozenset[Measure]:
-        """What it would have counted for, had the agent been stopped then."""
-        if self.trial.seconds is not None and seconds >= self.trial.seconds:
-            return self.trial.earned or frozenset()
-        earned: frozenset[Measure] = frozenset()
-        for elapsed, worth in self.points:
-            if elapsed > seconds:
-                break
-            earned = worth
-        return earned
-
-
-@dataclass(frozen=True)
-class TimePoint:
-    """The row at one limit; `full` is the limit that the runs really had."""
-
-    hours: float
-    cell: Cell
-    full: bool = False
-
-
-def limits_for(limit_hours: float | None) -> tuple[float, ...]:
-    """The limits to ask about for runs that had `limit_hours`."""
-    if limit_hours is None:
-        return ()
-    shorter = tuple(hours for hours in HOURS if hours < limit_hours)
-    return shorter or tuple(part * limit_hours for part in _PARTS)
-
-
-def what_if(
-    curves: Sequence[Curve],
-    limit_hours: float | None,
-    *,
-    members: Sequence[str] | None = None,
-    measure: Measure = Measure.ANY_MEDAL,
-) -> tuple[TimePoint, ...]:
-    """Aggregate what trials had counted for at shorter limits, then at the real one.
-
-    A submission that was replaced before the next look at it was never graded, and an agent that knows of
-    a shorter limit would work otherwise: it is an estimate from below. Empty where no seed is complete.
-    """
-    competitions = members or sorted({curve.trial.competition_id for curve in curves})
-    taken = [curve for curve in curves if curve.trial.competition_id in set(competitions)]
-    whole = [Result(curve.trial.competition_id, curve.trial.earned or frozenset()) for curve in taken]
-    if limit_hours is None or not competitions or not complete_seeds(whole, competitions):
-        return ()
-    points = []
-    for hours in limits_for(limit_hours):
-        results = [Result(curve.trial.competition_id, curve.at(hours * 3600)) for curve in taken]
-        points.append(TimePoint(hours, aggregate(results, competitions)[measure]))
-    full = aggregate(whole, competitions)[measure]
-    return (*points, TimePoint(limit_hours, full, full=True))
-
 
 # Best first, then what the agent failed at, then what it is not to blame for.
 ENDINGS = (
@@ -253,6 +36,103 @@ ENDINGS = (
     "stopped",
     "not ended",
 )
+# The shorter limits to estimate, as far as they are below the real one.
+_HOURS = (1.0, 2.0, 4.0, 8.0, 12.0)
+# For limits below them all, as a demo has, these fractions of the real one instead.
+_FRACTIONS = (0.125, 0.25, 0.5, 0.75)
+
+_SIGNIFICANCE = 0.05
+_POWER = 0.8
+_SEEDS = (1, 2, 3, 5, 10, 20)
+# Fewer seeds than this flag no competition.
+_ENOUGH_SEEDS = 3
+
+
+# The chance of at least one success in k seeds
+
+
+@dataclass(frozen=True)
+class PassAtK:
+    """The chance for one k, in percent, over the competitions that have at least k seeds."""
+
+    k: int
+    percent: float
+    competitions: int
+
+
+def pass_at_k(evidence: Evidence, *, measure: Measure = Measure.ANY_MEDAL) -> tuple[PassAtK, ...]:
+    """Estimate pass@k, without bias, for every k up to the most seeds that a competition has.
+
+    Each competition gives 1 - C(n - c, k) / C(n, k) for n seeds of which c earned the measure. A k that
+    only some competitions have seeds for is over fewer of them, which `competitions` says.
+    """
+    counts: dict[str, tuple[int, int]] = {}
+    for trial in evidence.trials:
+        if trial.earned is not None:
+            seeds, earned = counts.get(trial.competition_id, (0, 0))
+            counts[trial.competition_id] = seeds + 1, earned + trial.has(measure)
+    most = max((seeds for seeds, _ in counts.values()), default=0)
+    return tuple(_at(k, tuple(counts.values())) for k in range(1, most + 1))
+
+
+def _at(k: int, counts: Sequence[tuple[int, int]]) -> PassAtK:
+    chances = [
+        1.0 - math.comb(seeds - earned, k) / math.comb(seeds, k) for seeds, earned in counts if seeds >= k
+    ]
+    return PassAtK(k, 100.0 * math.fsum(chances) / len(chances), len(chances))
+
+
+# Shorter time limits
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One trial over time: when each graded submission appeared, in seconds, and what it counted for."""
+
+    trial: Trial
+    points: tuple[tuple[float, frozenset[Measure]], ...]
+
+    def at(self, seconds: float) -> frozenset[Measure]:
+        """What the trial would have counted for, had the agent been stopped then."""
+        if self.trial.seconds is not None and seconds >= self.trial.seconds:
+            return self.trial.earned or frozenset()
+        earned: frozenset[Measure] = frozenset()
+        for elapsed, counted in self.points:
+            if elapsed > seconds:
+                break
+            earned = counted
+        return earned
+
+
+@dataclass(frozen=True)
+class TimePoint:
+    """The row at one limit; `full` is the limit that the runs really had."""
+
+    hours: float
+    cell: Cell
+    full: bool = False
+
+
+def shorter_limits(curves: Sequence[Curve], limit_hours: float | None) -> tuple[TimePoint, ...]:
+    """Aggregate what trials had counted for at shorter limits, then at the real one.
+
+    A submission that was replaced before the next snapshot was never graded, and an agent that knows of
+    a shorter limit would work otherwise: it is an estimate from below. Empty where no seed is complete.
+    """
+    competitions = sorted({curve.trial.competition_id for curve in curves})
+    final = [Result(curve.trial.competition_id, curve.trial.earned or frozenset()) for curve in curves]
+    if limit_hours is None or not competitions or not complete_seeds(final, competitions):
+        return ()
+    limits = [hours for hours in _HOURS if hours < limit_hours]
+    points = []
+    for hours in limits or [fraction * limit_hours for fraction in _FRACTIONS]:
+        results = [Result(curve.trial.competition_id, curve.at(hours * 3600)) for curve in curves]
+        points.append(TimePoint(hours, aggregate(results, competitions)[Measure.ANY_MEDAL]))
+    full = aggregate(final, competitions)[Measure.ANY_MEDAL]
+    return (*points, TimePoint(limit_hours, full, full=True))
+
+
+# How runs ended, medals and failures alike
 
 
 @dataclass(frozen=True)
@@ -299,14 +179,12 @@ def endings_by_split(evidence: Evidence) -> tuple[EndingsOfSplit, ...]:
     )
 
 
-SIGNIFICANCE = 0.05
-POWER = 0.8
-_SEEDS = (1, 2, 3, 5, 10, 20)
+# Noise between seeds
 
 
 @dataclass(frozen=True)
 class Detectable:
-    """The smallest difference between two agents, each with this many seeds, that would be noticed."""
+    """The smallest difference between two agents, each with this many seeds, that would be detected."""
 
     seeds: int
     points: float
@@ -332,45 +210,38 @@ class Stability:
     detectable: tuple[Detectable, ...]
 
 
-def stability_of(evidence: Evidence, *, measure: Measure = Measure.ANY_MEDAL) -> Stability | None:
-    """Measure it; None where no competition has two seeds."""
+def stability_of(evidence: Evidence) -> Stability | None:
+    """Measure the noise between seeds, by any medal; None where no competition has two seeds."""
     found: dict[str, list[bool]] = {}
     for trial in evidence.trials:
         if trial.earned is not None:
-            found.setdefault(trial.competition_id, []).append(trial.has(measure))
+            found.setdefault(trial.competition_id, []).append(trial.has(Measure.ANY_MEDAL))
     repeated = {name: seeds for name, seeds in found.items() if len(seeds) > 1}
     if not repeated:
         return None
-    # Each competition is a coin of its own; n / (n - 1) makes the variance of its throws unbiased.
+    # Each competition is a Bernoulli variable; n / (n - 1) makes the variance of its seeds unbiased.
     variances = [
         (rate := sum(seeds) / len(seeds)) * (1 - rate) * len(seeds) / (len(seeds) - 1)
         for seeds in repeated.values()
     ]
     deviation = 100.0 * math.sqrt(math.fsum(variances)) / len(repeated)
     normal = NormalDist()
-    factor = normal.inv_cdf(1 - SIGNIFICANCE / 2) + normal.inv_cdf(POWER)
+    factor = normal.inv_cdf(1 - _SIGNIFICANCE / 2) + normal.inv_cdf(_POWER)
+    complete = range(min(len(seeds) for seeds in found.values()))
     return Stability(
         competitions=len(repeated),
         flipping=tuple(
             sorted((name for name, seeds in repeated.items() if len(set(seeds)) > 1), key=str.lower)
         ),
-        seed_rates=_seed_rates(found),
+        seed_rates=tuple(
+            100.0 * sum(seeds[seed] for seeds in found.values()) / len(found) for seed in complete
+        ),
         seed_deviation=deviation,
         detectable=tuple(Detectable(n, factor * deviation * math.sqrt(2 / n)) for n in _SEEDS),
     )
 
 
-def _seed_rates(found: Mapping[str, Sequence[bool]]) -> tuple[float, ...]:
-    complete = min(len(seeds) for seeds in found.values())
-    return tuple(
-        100.0 * sum(seeds[seed] for seeds in found.values()) / len(found) for seed in range(complete)
-    )
-
-
-Kind = Literal["saturated", "out of reach", "no gradation", "defect"]
-
-# Fewer seeds than this show nothing.
-_ENOUGH_SEEDS = 3
+# Results that say less than they seem to
 
 
 @dataclass(frozen=True)
@@ -378,7 +249,7 @@ class Flag:
     """One reason to read a competition's result with care."""
 
     competition_id: str
-    kind: Kind
+    kind: Literal["saturated", "out of reach", "no gradation", "defect"]
     text: str
 
 
@@ -402,11 +273,11 @@ def flags_of(evidences: Iterable[Evidence]) -> tuple[Flag, ...]:
             flags.append(Flag(competition_id, "saturated", f"gold in all {seeds} seeds"))
         if seeds >= _ENOUGH_SEEDS and not any(medals[competition_id]):
             flags.append(Flag(competition_id, "out of reach", f"no medal in any of {seeds} seeds"))
-        flags += _of_competition(competition_id, editions)
+        flags += _flags_of_competition(competition_id, editions)
     return tuple(flags)
 
 
-def _of_competition(competition_id: str, editions: tuple[Edition, ...]) -> list[Flag]:
+def _flags_of_competition(competition_id: str, editions: tuple[Edition, ...]) -> list[Flag]:
     competition = registry.get(competition_id)
     cut = competition.thresholds
     flags = []
@@ -420,3 +291,103 @@ def _of_competition(competition_id: str, editions: tuple[Edition, ...]) -> list[
         )
     texts = dict.fromkeys(text for edition in editions for text in competition.defects_in(edition))
     return [*flags, *(Flag(competition_id, "defect", text) for text in texts)]
+
+
+# Effort and cost
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Hours and medals of an experiment.
+
+    Attributes:
+        runs: how many runs have a known duration; hours and medals are of these.
+        gpu_hours: None where it is unknown how many GPUs a run had.
+    """
+
+    runs: int
+    run_hours: float
+    gpu_hours: float | None
+    medals: int
+
+    @property
+    def run_hours_per_medal(self) -> float | None:
+        """Hours of runs for one medal; None without a medal."""
+        return self.run_hours / self.medals if self.medals else None
+
+    @property
+    def gpu_hours_per_medal(self) -> float | None:
+        """Hours of GPUs for one medal; None without a medal, or where GPUs are unknown."""
+        return self.gpu_hours / self.medals if self.medals and self.gpu_hours is not None else None
+
+
+def effort_of(evidence: Evidence) -> Effort:
+    """Add up the latest attempts of all ended runs; earlier attempts are not included."""
+    timed = [(trial, trial.seconds) for trial in evidence.trials if trial.ended and trial.seconds]
+    hours = math.fsum(seconds for _, seconds in timed) / 3600
+    return Effort(
+        runs=len(timed),
+        run_hours=hours,
+        gpu_hours=None if evidence.gpus is None else hours * evidence.gpus,
+        medals=sum(trial.has(Measure.ANY_MEDAL) for trial, _ in timed),
+    )
+
+
+class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an hour costs; an unknown price counts as nothing.
+
+    Attributes:
+        run_hour: an hour of a run: its machine, without GPUs.
+        gpu_hour: an hour of one GPU.
+    """
+
+    run_hour: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    gpu_hour: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    currency: str = "USD"
+
+
+class _Config(msgspec.Struct):
+    prices: Prices = Prices()
+
+
+def read_prices(config_file: Path) -> Prices:
+    """Read the `[prices]` table of config.toml.
+
+    Raises:
+        UsageProblem: the file or the table is not valid.
+    """
+    try:
+        return msgspec.toml.decode(config_file.read_bytes(), type=_Config).prices
+    except FileNotFoundError:
+        return Prices()
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
+        raise UsageProblem(f"{config_file} can't be read", str(error), "Correct or remove it.") from error
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the hours of an experiment have cost; what a model's provider charged is not included."""
+
+    total: float
+    per_medal: float | None
+    currency: str
+
+    def __str__(self) -> str:
+        """Write it for people."""
+        each = "" if self.per_medal is None else f", {self.per_medal:,.2f} for a medal"
+        return f"{self.total:,.2f} {self.currency}{each}"
+
+
+def cost_of(effort: Effort, prices: Prices) -> Cost | None:
+    """Price the hours; None without a price, or where a price is for GPUs and their hours are unknown."""
+    parts: list[float] = []
+    if prices.run_hour is not None:
+        parts.append(effort.run_hours * prices.run_hour)
+    if prices.gpu_hour is not None:
+        if effort.gpu_hours is None:
+            return None
+        parts.append(effort.gpu_hours * prices.gpu_hour)
+    if not parts or not effort.runs:
+        return None
+    total = sum(parts)
+    return Cost(total, total / effort.medals if effort.medals else None, prices.currency)

@@ -1,9 +1,9 @@
-"""What a scoreboard consists of, as frozen dataclasses; how the numbers come about is in `aggregation`."""
+"""The scoreboard's data: evidence, that is runs and their conditions, and the rows that `aggregation` makes of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -33,7 +33,7 @@ class Measure(StrEnum):
         return self.value.replace("_", " ")
 
 
-# What is asked most comes first.
+# In the order in which tables show them: the leaderboard's measure first.
 MEASURES_BY_INTEREST = (
     Measure.ANY_MEDAL,
     Measure.GOLD,
@@ -46,16 +46,146 @@ MEASURES_BY_INTEREST = (
 
 
 @dataclass(frozen=True)
+class Conditions:
+    """What must be equal for runs to stand in one row.
+
+    Attributes:
+        hours: the time limit, as text.
+        hardware: the processors, memory and GPUs of a run.
+        data: `real` or `demo`.
+    """
+
+    edition: str
+    agent: str = ""
+    agent_version: str = ""
+    hours: str = ""
+    hardware: str = ""
+    network: str = ""
+    data: str = "real"
+
+
+_PLURALS = {
+    "edition": "editions",
+    "agent": "agents",
+    "agent_version": "agent versions",
+    "hours": "time limits",
+    "hardware": "hardware",
+    "network": "network policies",
+    "data": "kinds of data",
+}
+
+
+def differences(conditions: Iterable[Conditions], *, ignored: Sequence[str] = ()) -> tuple[str, ...]:
+    """List in what respects conditions differ, one text each; what is unknown differs from nothing."""
+    compared = tuple(conditions)
+    found = []
+    for name, plural in _PLURALS.items():
+        values = {str(getattr(one, name)) for one in compared} - {""}
+        if len(values) > 1 and name not in ignored:
+            found.append(f"mixed {plural}: {', '.join(sorted(values))}")
+    return tuple(found)
+
+
+def limit_text(hours: float) -> str:
+    """Write a time limit, in minutes where it is below an hour."""
+    return f"{hours:g} h" if hours >= 1 else f"{hours * 60:g} min"
+
+
+@dataclass(frozen=True)
 class Result:
-    """What one seed of one competition came to; `earned` holds every measure that it counts for."""
+    """What one seed of one competition counts for."""
 
     competition_id: str
     earned: frozenset[Measure] = frozenset()
 
 
 @dataclass(frozen=True)
+class Trial:
+    """One seed of one competition, and how it ended.
+
+    Attributes:
+        seed: the run's number; which seed it counts as depends on its place among the trials.
+        earned: every measure it counts for; None when it counts for nothing: not ended, stopped by an
+            operator, or lost for reasons that are not the agent's.
+        ended: whether its result is final.
+        seconds: how long the agent worked.
+        failure: the class of its failure, empty where it did not fail.
+        text: why there is no score, empty where there is one.
+        decided_at: when that was known, in seconds since the epoch.
+        run_id: our own run; None for an imported trial.
+    """
+
+    competition_id: str
+    seed: int
+    earned: frozenset[Measure] | None
+    ended: bool = True
+    score: float | None = None
+    seconds: float | None = None
+    failure: str = ""
+    text: str = ""
+    rerolls: int = 0
+    decided_at: float | None = None
+    run_id: int | None = None
+
+    def has(self, measure: Measure) -> bool:
+        """Whether it counts for a measure."""
+        return self.earned is not None and measure in self.earned
+
+    def result(self, *, pad_missing: bool) -> Result | None:
+        """What it counts for, None for nothing; with padding, an ended one that counts for nothing is no medal."""
+        if self.earned is not None:
+            return Result(self.competition_id, self.earned)
+        return Result(self.competition_id) if pad_missing and self.ended else None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything that one row is made of, whether runs of our own or imported reports.
+
+    Attributes:
+        trials: in the order in which they count as seeds.
+        conditions: of the newest part, as the row shows them.
+        conflict: in what respect its parts differ though they must not; then there are no numbers.
+        planned_seeds: how many were asked for; None: unknown.
+        created_at: of the newest part, in seconds since the epoch.
+        gpus: how many GPUs one run had to itself, a fraction where runs share one; None: unknown.
+    """
+
+    table: Table
+    name: str
+    conditions: Conditions
+    trials: tuple[Trial, ...]
+    created_at: float
+    limit_hours: float | None = None
+    planned_seeds: int | None = None
+    conflict: str = ""
+    note: str = ""
+    llms: str = ""
+    gpus: float | None = None
+
+    @property
+    def competitions(self) -> tuple[str, ...]:
+        """The competitions that it has runs of."""
+        return tuple(sorted({trial.competition_id for trial in self.trials}, key=str.lower))
+
+    def labelled(self, *, agent: str = "", llms: str = "", hours: float | None = None) -> Evidence:
+        """The same evidence with what an operator adds to its row; what is empty stays as it was."""
+        return replace(
+            self,
+            conditions=replace(self.conditions, agent=agent or self.conditions.agent),
+            llms=llms or self.llms,
+            limit_hours=self.limit_hours if hours is None else hours,
+        )
+
+    def results(self, *, pad_missing: bool) -> tuple[Result, ...]:
+        """What its trials count for; see `Trial.result`."""
+        found = (trial.result(pad_missing=pad_missing) for trial in self.trials)
+        return tuple(result for result in found if result is not None)
+
+
+@dataclass(frozen=True)
 class Cell:
-    """A percentage over seeds: mean, standard error of the mean, and how many seeds (None: not told)."""
+    """A percentage over seeds: mean, standard error of the mean, and how many seeds (None: unknown)."""
 
     mean: float
     sem: float
@@ -72,13 +202,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Standing:
-    """How a row stands on one split: its cell, or, where the split is not covered, how much of it is.
+    """A row's result on one split: its cell, or, where the split is not covered, how much of it is.
 
     Attributes:
-        cell: percentage with any medal; None where it can't be told (yet).
+        cell: percentage with any medal; None where there is none (yet).
         covered: how many of the split's competitions the row has runs of.
         of: how many competitions the split has.
-        measures: the other percentages; empty where `cell` is None and for published rows.
+        measures: all percentages; empty where `cell` is None and for published rows.
     """
 
     cell: Cell | None
@@ -86,24 +216,19 @@ class Standing:
     of: int
     measures: Mapping[Measure, Cell] = field(default_factory=dict)
 
-    @property
-    def is_covered(self) -> bool:
-        """Whether the row has runs of every competition of the split."""
-        return self.covered == self.of
-
 
 @dataclass(frozen=True)
 class Row:
     """One row of the scoreboard, ours or published.
 
     Attributes:
-        table: our own runs, reports that were imported, or one of the two published tables.
+        table: our own runs, imported reports, or one of the two published tables.
         name: the agent of a published row; the experiment, or the sweep without one, of our own.
         agent: the agent's id.
         columns: by column name (`COLUMNS`, then the names of user-made splits).
         own: over exactly the competitions that the row has runs of; None for published rows.
-        seeds_done: seeds that every competition of the row has finished; None: not told.
-        seeds_planned: seeds that were asked for; None: not told.
+        seeds_done: seeds that every competition of the row has finished; None: unknown.
+        seeds_planned: seeds that were asked for; None: unknown.
         running: some of its runs have not ended.
         padded: missing results were counted as no medal.
         rerolled: runs that were relaunched though the agent itself had failed.
@@ -129,137 +254,3 @@ class Row:
     reports_available: bool | None = None
     note: str = ""
     conflict: str = ""
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """What must be alike for runs to stand in one row; the names are those that a difference is told with.
-
-    Attributes:
-        hours: the time limit, as text.
-        hardware: what a run was given: processors, memory, GPUs.
-        data: `real` or `demo`.
-    """
-
-    edition: str
-    agent: str = ""
-    agent_version: str = ""
-    hours: str = ""
-    hardware: str = ""
-    network: str = ""
-    data: str = "real"
-
-
-_ASPECTS = {
-    "edition": "editions",
-    "agent": "agents",
-    "agent_version": "agent versions",
-    "hours": "time limits",
-    "hardware": "hardware",
-    "network": "network policies",
-    "data": "kinds of data",
-}
-
-
-def limit_text(hours: float) -> str:
-    """A time limit as text, in minutes where it is below an hour."""
-    return f"{hours:g} h" if hours >= 1 else f"{hours * 60:g} min"
-
-
-def differences(conditions: Iterable[Conditions], *, apart_from: Sequence[str] = ()) -> tuple[str, ...]:
-    """Say in what respects conditions differ, one sentence each; what is not known differs from nothing."""
-    compared = tuple(conditions)
-    found = []
-    for name, plural in _ASPECTS.items():
-        values = {str(getattr(one, name)) for one in compared} - {""}
-        if len(values) > 1 and name not in apart_from:
-            found.append(f"mixed {plural}: {', '.join(sorted(values))}")
-    return tuple(found)
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One seed of one competition.
-
-    Attributes:
-        seed: the number it was given; which seed it counts as is a matter of order.
-        earned: every measure it counts for; None when it counts for nothing: not ended, stopped by an
-            operator, or lost for reasons that are not the agent's.
-        ended: whether nothing more happens to it.
-        seconds: how long the agent worked.
-        failure: the class of its failure, empty where it did not fail.
-        text: why there is no score, empty where there is one.
-        decided_at: when that was known, in seconds since the epoch.
-        run_id: our own run; None for what was imported.
-    """
-
-    competition_id: str
-    seed: int
-    earned: frozenset[Measure] | None
-    ended: bool = True
-    score: float | None = None
-    seconds: float | None = None
-    failure: str = ""
-    text: str = ""
-    rerolls: int = 0
-    decided_at: float | None = None
-    run_id: int | None = None
-
-    def has(self, measure: Measure) -> bool:
-        """Whether it counts for a measure."""
-        return self.earned is not None and measure in self.earned
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Everything behind one row.
-
-    Attributes:
-        trials: in the order in which they count as seeds.
-        conditions: of the newest part, as the row shows them.
-        conflict: in what respect its parts differ though they must not; then there are no numbers.
-        planned_seeds: how many were asked for; None: not told.
-        created_at: of the newest part, in seconds since the epoch.
-        sweep_ids: the sweeps it is made of; empty for what was imported.
-        gpus: how many GPUs one run had to itself, a part of one where runs share; None: not known.
-    """
-
-    table: Table
-    name: str
-    conditions: Conditions
-    trials: tuple[Trial, ...]
-    created_at: float
-    limit_hours: float | None = None
-    planned_seeds: int | None = None
-    conflict: str = ""
-    note: str = ""
-    llms: str = ""
-    sweep_ids: tuple[str, ...] = ()
-    gpus: float | None = None
-
-    @property
-    def competitions(self) -> tuple[str, ...]:
-        """The competitions that it has runs of."""
-        return tuple(sorted({trial.competition_id for trial in self.trials}, key=str.lower))
-
-    @property
-    def running(self) -> bool:
-        """Whether some of its runs have not ended."""
-        return any(not trial.ended for trial in self.trials)
-
-    @property
-    def is_demo(self) -> bool:
-        """Whether its data are made up."""
-        return self.conditions.data == "demo"
-
-    def results(self, *, pad_missing: bool) -> tuple[Result, ...]:
-        """What its trials count for; with padding, an ended one that counts for nothing is no medal."""
-        found = (result_of(trial, pad_missing=pad_missing) for trial in self.trials)
-        return tuple(result for result in found if result is not None)
-
-
-def result_of(trial: Trial, *, pad_missing: bool) -> Result | None:
-    """What a trial counts for; None where it counts for nothing."""
-    if trial.earned is not None:
-        return Result(trial.competition_id, trial.earned)
-    return Result(trial.competition_id) if pad_missing and trial.ended else None

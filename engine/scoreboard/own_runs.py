@@ -1,28 +1,16 @@
-"""Our own evidence: the runs of each experiment as the state holds them; rows are made of it in `rows`."""
+"""Evidence from our own runs: what the state knows of each experiment, its attempts and their submissions."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from competitions import registry
-from engine.scoreboard.aggregation import row_of
 from engine.scoreboard.export import Disclosure, disclose
 from engine.scoreboard.insight import Curve
-from engine.scoreboard.model import (
-    Conditions,
-    Evidence,
-    Measure,
-    Result,
-    Row,
-    Trial,
-    differences,
-    limit_text,
-    result_of,
-)
+from engine.scoreboard.model import Conditions, Evidence, Measure, Row, Trial, differences, limit_text
 from foundation.problems import UsageProblem
 from state import datasets, experiments, runs, submissions, sweeps
 from state.database import Database
@@ -33,8 +21,8 @@ _GIB = 1 << 30
 
 
 @dataclass(frozen=True)
-class _Entry:
-    """A row in the making: its name, and its sweeps in the order in which their seeds count."""
+class _Experiment:
+    """The parts of a row: its name, and its sweeps in the order in which their seeds count."""
 
     name: str
     note: str
@@ -47,7 +35,7 @@ def own_evidence(database: Database) -> tuple[Evidence, ...]:
     for run in runs.of_all_sweeps(database):
         runs_of[run.sweep_id].append(run)
     return tuple(
-        _gather(entry, [runs_of[sweep.id] for sweep in entry.sweeps]) for entry in _entries(database)
+        _gather(found, [runs_of[sweep.id] for sweep in found.sweeps]) for found in _experiments(database)
     )
 
 
@@ -57,23 +45,75 @@ def find_evidence(database: Database, name: str) -> Evidence:
     Raises:
         UsageProblem: there is none, or there are several.
     """
-    entries = _entries(database, with_members=True)
-    found = [entry for entry in entries if entry.name == name] or [
-        entry for entry in entries if entry.name.startswith(name)
-    ]
+    known = _experiments(database, with_members=True)
+    found = [one for one in known if one.name == name] or [one for one in known if one.name.startswith(name)]
     if len(found) == 1:
         return _gather(found[0], [runs.of_sweep(database, sweep.id) for sweep in found[0].sweeps])
     if found:
-        several = ", ".join(entry.name for entry in found[:5])
+        several = ", ".join(one.name for one in found[:5])
         raise UsageProblem(f"'{name}' could be several experiments", several, "Give more of its name.")
     raise UsageProblem(
         f"there is no experiment or sweep '{name}'", "", "'mlebench-console scoreboard --own' lists them."
     )
 
 
-def result_of_run(run: Run, *, pad_missing: bool) -> Result | None:
-    """What a run counts for; see `trial_of`."""
-    return result_of(trial_of(run), pad_missing=pad_missing)
+def _experiments(database: Database, *, with_members: bool = False) -> list[_Experiment]:
+    """All experiments and sweeps without one, newest first; with the members of experiments also alone, if asked."""
+    known = {sweep.id: sweep for sweep in sweeps.all_sweeps(database)}
+    found: list[_Experiment] = []
+    taken: set[str] = set()
+    for experiment in experiments.all_experiments(database):
+        members = tuple(known[sweep_id] for sweep_id in experiment.sweep_ids)
+        taken.update(experiment.sweep_ids)
+        if members:
+            found.append(_Experiment(experiment.id, experiment.note, members))
+    if with_members:
+        taken = {one.name for one in found}
+    alone = [_Experiment(sweep.id, sweep.note, (sweep,)) for sweep in known.values() if sweep.id not in taken]
+    return sorted([*found, *alone], key=lambda one: one.sweeps[-1].created_at)[::-1]
+
+
+def _gather(experiment: _Experiment, runs_of: list[list[Run]]) -> Evidence:
+    newest = experiment.sweeps[-1]
+    spec = newest.spec
+    gpus_known = spec.gpus >= 0 and spec.runtime != IMPORTED
+    return Evidence(
+        table="own",
+        name=experiment.name,
+        conditions=_conditions_of(newest),
+        trials=tuple(trial_of(run) for part in runs_of for run in sorted(part, key=lambda run: run.seed)),
+        created_at=newest.created_at,
+        limit_hours=spec.time_limit_seconds / 3600 or None,
+        planned_seeds=sum(sweep.spec.seeds for sweep in experiment.sweeps),
+        conflict="; ".join(differences(_conditions_of(sweep) for sweep in experiment.sweeps)),
+        note=experiment.note,
+        gpus=spec.gpus / max(1, spec.runs_per_gpu) if gpus_known else None,
+    )
+
+
+def _conditions_of(sweep: Sweep) -> Conditions:
+    """What a sweep's runs had in common."""
+    return Conditions(
+        edition=sweep.spec.edition,
+        agent=sweep.spec.agent_id,
+        agent_version=sweep.agent_version[:12],
+        hours=limit_text(sweep.spec.time_limit_seconds / 3600) if sweep.spec.time_limit_seconds else "",
+        hardware=_hardware_of(sweep.spec),
+        network=sweep.spec.network,
+        data="demo" if sweep.spec.demo else "real",
+    )
+
+
+def _hardware_of(spec: SweepSpec) -> str:
+    """The processors, memory and GPUs of a run, in one line; empty for imported runs."""
+    if spec.runtime == IMPORTED:
+        return ""
+    parts = [f"{spec.cpus:g} CPU"]
+    parts.append("memory unlimited" if spec.memory_bytes is None else f"{spec.memory_bytes / _GIB:g} GiB")
+    if spec.gpus:
+        shared = f" for {spec.runs_per_gpu} runs each" if spec.runs_per_gpu > 1 else ""
+        parts.append(f"{'all GPUs' if spec.gpus < 0 else f'{spec.gpus} GPU'}{shared}")
+    return " + ".join([*parts, spec.container_runtime or spec.runtime])
 
 
 def trial_of(run: Run) -> Trial:
@@ -89,7 +129,7 @@ def trial_of(run: Run) -> Trial:
         score=run.score,
         seconds=None if run.started_at is None or run.ended_at is None else run.ended_at - run.started_at,
         failure=run.failure_class or "",
-        text=_why(run),
+        text=_reason(run),
         rerolls=run.rerolls,
         decided_at=run.ended_at,
         run_id=run.id,
@@ -124,7 +164,7 @@ def earned_by(competition_id: str, outcome: Outcome, score: float | None) -> fro
     return frozenset(earned)
 
 
-def _why(run: Run) -> str:
+def _reason(run: Run) -> str:
     if run.state is RunState.FAILED:
         return run.failure_text
     if run.state is RunState.STOPPED:
@@ -134,170 +174,54 @@ def _why(run: Run) -> str:
     return ""
 
 
-def _entries(database: Database, *, with_members: bool = False) -> list[_Entry]:
-    """Rows in the making, newest first; with the sweeps that belong to experiments also alone, if asked for."""
-    known = {sweep.id: sweep for sweep in sweeps.all_sweeps(database)}
-    entries: list[_Entry] = []
-    taken: set[str] = set()
-    for experiment in experiments.all_experiments(database):
-        members = tuple(known[sweep_id] for sweep_id in experiment.sweep_ids)
-        taken.update(experiment.sweep_ids)
-        if members:
-            entries.append(_Entry(experiment.id, experiment.note, members))
-    if with_members:
-        taken = {entry.name for entry in entries}
-    alone = [_Entry(sweep.id, sweep.note, (sweep,)) for sweep in known.values() if sweep.id not in taken]
-    return sorted([*entries, *alone], key=lambda entry: entry.sweeps[-1].created_at)[::-1]
-
-
-def _gather(entry: _Entry, runs_of: list[list[Run]]) -> Evidence:
-    newest = entry.sweeps[-1]
-    conflicts = differences(conditions_of(sweep) for sweep in entry.sweeps)
-    return Evidence(
-        table="own",
-        name=entry.name,
-        conditions=conditions_of(newest),
-        trials=tuple(trial_of(run) for part in runs_of for run in sorted(part, key=lambda run: run.seed)),
-        created_at=newest.created_at,
-        limit_hours=newest.spec.time_limit_seconds / 3600 or None,
-        planned_seeds=sum(sweep.spec.seeds for sweep in entry.sweeps),
-        conflict="; ".join(conflicts),
-        note=entry.note,
-        sweep_ids=tuple(sweep.id for sweep in entry.sweeps),
-        gpus=_gpus_of(newest.spec),
-    )
-
-
-def _gpus_of(spec: SweepSpec) -> float | None:
-    known = spec.gpus >= 0 and spec.runtime != IMPORTED
-    return spec.gpus / max(1, spec.runs_per_gpu) if known else None
-
-
-def conditions_of(sweep: Sweep) -> Conditions:
-    """What a sweep's runs had in common."""
-    return Conditions(
-        edition=sweep.spec.edition,
-        agent=sweep.spec.agent_id,
-        agent_version=sweep.agent_version[:12],
-        hours=limit_text(sweep.spec.time_limit_seconds / 3600) if sweep.spec.time_limit_seconds else "",
-        hardware=hardware_of(sweep.spec),
-        network=sweep.spec.network,
-        data="demo" if sweep.spec.demo else "real",
-    )
-
-
-def hardware_of(spec: SweepSpec) -> str:
-    """What a run was given of its machine, in one line; empty where that was elsewhere."""
-    if spec.runtime == IMPORTED:
-        return ""
-    parts = [f"{spec.cpus:g} CPU"]
-    parts.append("memory unlimited" if spec.memory_bytes is None else f"{spec.memory_bytes / _GIB:g} GiB")
-    if spec.gpus:
-        shared = f" for {spec.runs_per_gpu} runs each" if spec.runs_per_gpu > 1 else ""
-        parts.append(f"{'all GPUs' if spec.gpus < 0 else f'{spec.gpus} GPU'}{shared}")
-    return " + ".join([*parts, spec.container_runtime or spec.runtime])
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """What the latest attempts of an experiment's runs had.
-
-    Attributes:
-        images: digests of the agents' images, each once.
-        machines: what they ran on, in words, each once.
-        isolated: attempts that were kept from answers and network, and how many have told.
-    """
-
-    images: tuple[str, ...]
-    machines: tuple[str, ...]
-    isolated: tuple[int, int]
-
-
-def provenance_of(database: Database, evidence: Evidence) -> Provenance:
-    """Gather what the latest attempts of our own evidence had."""
-    found = [_latest(database, trial) for trial in evidence.trials]
-    attempts = [attempt for attempt in found if attempt is not None]
-    told = [attempt.isolated for attempt in attempts if attempt.isolated is not None]
-    images = {attempt.image for attempt in attempts} - {""}
-    machines = {attempt.hardware.in_words() for attempt in attempts if attempt.hardware is not None} - {""}
-    return Provenance(tuple(sorted(images)), tuple(sorted(machines)), (sum(told), len(told)))
-
-
-def disclosed(database: Database, evidence: Evidence, row: Row) -> Disclosure:
-    """Say what must be told with a row; of our own runs also what their attempts had."""
-    if evidence.table != "own":
-        return disclose(evidence, row)
-    found = provenance_of(database, evidence)
-    return disclose(
-        evidence,
-        row,
-        images=found.images,
-        machines=found.machines,
-        isolated=found.isolated,
-        unavailable=_unavailable(database),
-    )
-
-
-def files_of(database: Database, trial: Trial) -> tuple[Path, Path | None] | None:
-    """Where a trial's latest attempt lies, and the snapshot that was graded; None where there is none."""
-    attempt = _latest(database, trial)
-    if attempt is None:
-        return None
-    state_dir = database.path.parent
-    folder = state_dir / attempt.directory
-    graded = [taken for taken in submissions.of_attempt(database, attempt.id) if taken.standing is not None]
-    snapshot = state_dir / graded[-1].path if graded else None
-    return (
-        (folder, snapshot if snapshot is not None and snapshot.is_file() else None)
-        if folder.is_dir()
-        else None
-    )
-
-
-def _unavailable(database: Database) -> dict[str, str]:
-    """The competitions that Kaggle does not offer any more, with when it said so the last time."""
-    return {
-        dataset.competition_id: "no longer offered by Kaggle, asked "
-        + datetime.fromtimestamp(dataset.updated_at, UTC).date().isoformat()
-        for dataset in datasets.in_state(database, DatasetState.UNAVAILABLE)
-    }
-
-
-def _latest(database: Database, trial: Trial) -> Attempt | None:
-    return None if trial.run_id is None else runs.latest_attempt(database, trial.run_id)
-
-
-def own_rows(
-    database: Database,
-    *,
-    pad_missing: bool = False,
-    user_splits: Mapping[str, Sequence[str]] | None = None,
-) -> tuple[Row, ...]:
-    """Make a row of every experiment, and of every sweep that belongs to none, newest first.
-
-    Args:
-        database: the state.
-        pad_missing: count stopped, lost and missing runs as no medal instead of dropping their seeds.
-        user_splits: further columns, by name.
-    """
-    return tuple(
-        row_of(evidence, pad_missing=pad_missing, user_splits=user_splits)
-        for evidence in own_evidence(database)
-    )
-
-
 def curves_of(database: Database, evidence: Evidence) -> tuple[Curve, ...]:
-    """Read the graded submissions of every trial of ours that counts; others have no history."""
+    """Read the graded submissions of every trial that counts; imported ones have no history."""
     found = []
     for trial in evidence.trials:
         if trial.earned is None or trial.run_id is None:
             continue
-        attempt = runs.latest_attempt(database, trial.run_id)
-        taken = [] if attempt is None else submissions.of_attempt(database, attempt.id)
+        attempt = _latest(database, trial)
         points = tuple(
             (one.elapsed_seconds, earned_by(trial.competition_id, one.standing, one.score))
-            for one in taken
+            for one in ([] if attempt is None else submissions.of_attempt(database, attempt.id))
             if one.standing is not None
         )
         found.append(Curve(trial, points))
     return tuple(found)
+
+
+def disclosed(database: Database, evidence: Evidence, row: Row) -> Disclosure:
+    """Disclose the conditions of a row; for our own runs, also the images and machines of their latest attempts."""
+    if evidence.table != "own":
+        return disclose(evidence, row)
+    found = [_latest(database, trial) for trial in evidence.trials]
+    attempts = [attempt for attempt in found if attempt is not None]
+    isolated = [attempt.isolated for attempt in attempts if attempt.isolated is not None]
+    machines = {attempt.hardware.in_words() for attempt in attempts if attempt.hardware is not None}
+    return disclose(
+        evidence,
+        row,
+        images=sorted({attempt.image for attempt in attempts} - {""}),
+        machines=sorted(machines - {""}),
+        isolated=(sum(isolated), len(isolated)),
+        unavailable={
+            dataset.competition_id: "no longer offered by Kaggle, asked "
+            + datetime.fromtimestamp(dataset.updated_at, UTC).date().isoformat()
+            for dataset in datasets.in_state(database, DatasetState.UNAVAILABLE)
+        },
+    )
+
+
+def files_of(database: Database, trial: Trial) -> tuple[Path, Path | None] | None:
+    """The directory of a trial's latest attempt and the snapshot that was graded; None where there is none."""
+    attempt = _latest(database, trial)
+    state_dir = database.path.parent
+    if attempt is None or not (folder := state_dir / attempt.directory).is_dir():
+        return None
+    graded = [taken for taken in submissions.of_attempt(database, attempt.id) if taken.standing is not None]
+    snapshot = state_dir / graded[-1].path if graded else None
+    return folder, snapshot if snapshot is not None and snapshot.is_file() else None
+
+
+def _latest(database: Database, trial: Trial) -> Attempt | None:
+    return None if trial.run_id is None else runs.latest_attempt(database, trial.run_id)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 
-from engine.scoreboard.aggregation import Group, by_category, by_competition, by_split
-from engine.scoreboard.export import Disclosure
+from engine.scoreboard.aggregation import by_category, by_competition
+from engine.scoreboard.export import Disclosure, FindFiles
 from engine.scoreboard.insight import (
     Curve,
     Flag,
@@ -27,21 +26,20 @@ from engine.scoreboard.model import (
     Evidence,
     Measure,
     Row,
+    Standing,
     Trial,
     limit_text,
 )
-from engine.scoreboard.plots import draw, plots_of
+from engine.scoreboard.plots import plots_of, svg
+from environment.runner import protocol
 from foundation.text import visible
-
-# Where the log of a trial lies; None where there is none.
-FindLog = Callable[[Trial], Path | None]
 
 _BAD = frozenset(
     {"invalid", "no submission", "timeout", "memory", "disk", "crash", "unknown", "infrastructure"}
 )
 # How many published rows above and below are shown.
 _NEIGHBOURS = 3
-# Of what an agent wrote no more than this is shown.
+# At most this much of a text that an agent wrote is shown.
 _LONGEST = 200
 
 
@@ -52,7 +50,7 @@ def page_of(
     *,
     curves: Sequence[Curve] = (),
     published: Sequence[Row] = (),
-    find_log: FindLog | None = None,
+    find_files: FindFiles | None = None,
     prices: Prices | None = None,
 ) -> str:
     """Write the page.
@@ -60,10 +58,10 @@ def page_of(
     Args:
         evidence: the experiment.
         row: its row.
-        disclosure: what is told with it.
+        disclosure: its conditions.
         curves: graded submissions over time, where they are known.
         published: rows to show beside it.
-        find_log: where the logs of its runs lie; they are linked, not copied.
+        find_files: finds a run's files; its log is linked, not copied.
         prices: what an hour costs, where that is known.
     """
     title = escape(visible(row.name))
@@ -74,11 +72,11 @@ def page_of(
         _section(
             "How it came about", _table((), [(name, visible(text)) for name, text in disclosure.facts()])
         ),
-        _section("By split", _groups(by_split(evidence, pad_missing=row.padded))),
+        _section("By split", _standings(row.columns)),
         _plots(evidence, curves, row),
-        _section("By category", _groups(by_category(evidence, pad_missing=row.padded))),
+        _section("By category", _standings(by_category(evidence, pad_missing=row.padded))),
         _section("Beyond the row", _beyond(evidence, prices or Prices())),
-        _section("Every run", _runs(evidence, find_log)),
+        _section("Every run", _runs(evidence, find_files)),
         _section("To be read with care", _flags(flags_of([evidence]))),
     )
     # Nothing may be loaded or run, whatever an agent got into a text.
@@ -135,7 +133,7 @@ def _cell(tag: str, text: str, place: int, width: int, numbers: int) -> str:
 
 
 def _row_table(row: Row, published: Sequence[Row]) -> str:
-    """The row among its neighbours of the published table; what it covers only in part stands for itself."""
+    """The row among its neighbours of the published table; a partial one also over its own competitions."""
     partial = row.own is not None and row.own.cell is not None and row.columns["all"].cell is None
     own = (f"its own {row.own.of}",) if partial and row.own is not None else ()
 
@@ -160,25 +158,20 @@ def _mean(row: Row) -> float:
     return -1.0 if cell is None else cell.mean
 
 
-def _groups(groups: Sequence[Group]) -> str:
+def _standings(standings: Mapping[str, Standing]) -> str:
     names = [measure.words for measure in MEASURES_BY_INTEREST]
     lines = [
         (
-            group.name,
-            f"{len(group.competitions)} of {group.of}",
-            _interval(group.measures),
-            *_measures(group.measures),
+            name,
+            f"{standing.covered} of {standing.of}",
+            _interval(standing.measures),
+            *(str(standing.measures.get(measure, "-")) for measure in MEASURES_BY_INTEREST),
         )
-        for group in groups
-        if group.competitions
+        for name, standing in standings.items()
+        if standing.covered
     ]
-    return (
-        _table(("", "competitions", "95 % interval", *names), lines, numbers=len(names) + 1) if lines else ""
-    )
-
-
-def _measures(measures: Mapping[Measure, Cell]) -> tuple[str, ...]:
-    return tuple(str(measures[measure]) if measures else "-" for measure in MEASURES_BY_INTEREST)
+    headings = ("", "competitions", "95 % interval", *names)
+    return _table(headings, lines, numbers=len(names) + 1) if lines else ""
 
 
 def _interval(measures: Mapping[Measure, Cell]) -> str:
@@ -191,7 +184,7 @@ def _interval(measures: Mapping[Measure, Cell]) -> str:
 def _plots(evidence: Evidence, curves: Sequence[Curve], row: Row) -> str:
     if evidence.conflict:
         return ""
-    drawn = [draw(plot) for plot in plots_of(evidence, curves=curves, pad_missing=row.padded)]
+    drawn = [svg(plot) for plot in plots_of(evidence, row, curves=curves)]
     return f"<h2>Plots</h2><div class='plots'>{''.join(drawn)}</div>\n" if drawn else ""
 
 
@@ -225,7 +218,7 @@ def _beyond(evidence: Evidence, prices: Prices) -> str:
     return _table((), facts)
 
 
-def _runs(evidence: Evidence, find_log: FindLog | None) -> str:
+def _runs(evidence: Evidence, find_files: FindFiles | None) -> str:
     lines = by_competition(evidence)
     most = max((len(line.trials) for line in lines), default=0)
     heads = "".join(f"<th>seed {seed}</th>" for seed in range(1, most + 1))
@@ -234,17 +227,18 @@ def _runs(evidence: Evidence, find_log: FindLog | None) -> str:
         if line.complexity != split:
             split = line.complexity
             rows.append(f"<tr class='head'><td colspan='{most + 1}'>{escape(split)}</td></tr>")
-        cells = "".join(f"<td>{_run(trial, find_log)}</td>" for trial in line.trials)
+        cells = "".join(f"<td>{_run(trial, find_files)}</td>" for trial in line.trials)
         rows.append(f"<tr><td>{escape(line.competition_id)}</td>{cells}</tr>")
     return f"<table><tr><th>competition</th>{heads}</tr>{''.join(rows)}</table>" if rows else ""
 
 
-def _run(trial: Trial, find_log: FindLog | None) -> str:
+def _run(trial: Trial, find_files: FindFiles | None) -> str:
     ending = ending_of(trial)
     kind = ending if ending in ("gold", "silver", "bronze") else "bad" if ending in _BAD else "plain"
     score = "" if trial.score is None else f" {trial.score:g}"
-    log = find_log(trial) if find_log else None
-    link = f" <a href='{escape(log.absolute().as_uri())}'>log</a>" if log is not None else ""
+    found = find_files(trial) if find_files else None
+    log = None if found is None else found[0] / protocol.LOG
+    link = f" <a href='{escape(log.absolute().as_uri())}'>log</a>" if log and log.is_file() else ""
     reroll = " <small>re-rolled</small>" if trial.rerolls else ""
     why = f"<br><small>{escape(_short(trial.text))}</small>" if trial.text and trial.text != ending else ""
     return f"<b class='{kind}'>{escape(ending)}</b>{score}{reroll}{link}{why}"

@@ -1,17 +1,24 @@
-"""Plots as data: what is drawn against what. The console, the page and picture files draw the same ones."""
+"""The plots of an experiment, as data that the console draws, and as SVG, PNG and PDF pictures."""
 
 from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
-from engine.scoreboard.aggregation import by_category, by_split
-from engine.scoreboard.insight import ENDINGS, Curve, endings_by_split, pass_at_k, stability_of, what_if
-from engine.scoreboard.model import Evidence, Measure
+from engine.scoreboard.aggregation import by_category
+from engine.scoreboard.insight import (
+    ENDINGS,
+    Curve,
+    endings_by_split,
+    pass_at_k,
+    shorter_limits,
+    stability_of,
+)
+from engine.scoreboard.model import Evidence, Measure, Row, Standing
 from foundation.problems import EnvironmentProblem, UsageProblem
 
 # One point is no line.
@@ -46,21 +53,19 @@ class Plot:
     ticks: tuple[str, ...] = ()
 
 
-def plots_of(
-    evidence: Evidence, *, curves: Sequence[Curve] = (), pad_missing: bool = False
-) -> tuple[Plot, ...]:
+def plots_of(evidence: Evidence, row: Row, *, curves: Sequence[Curve] = ()) -> tuple[Plot, ...]:
     """Make every plot that there are numbers for.
 
     Args:
-        evidence: whose.
+        evidence: the experiment.
+        row: its row.
         curves: the graded submissions of its trials, for the plot over time.
-        pad_missing: as in the row beside it.
     """
     made = (
-        _by_split(evidence, pad_missing=pad_missing),
-        _by_category(evidence, pad_missing=pad_missing),
+        _by_split(row.columns),
+        _by_category(by_category(evidence, pad_missing=row.padded)),
         _over_time(evidence, curves),
-        _passing(evidence),
+        _pass_at_k(evidence),
         _endings(evidence),
         _detectable(evidence),
     )
@@ -69,32 +74,28 @@ def plots_of(
     )
 
 
-def _by_split(evidence: Evidence, *, pad_missing: bool) -> Plot:
-    groups = [group for group in by_split(evidence, pad_missing=pad_missing) if group.measures]
-    series = []
-    for measure, name in (
-        (Measure.ANY_MEDAL, "any medal"),
-        (Measure.GOLD, "gold"),
-        (Measure.ABOVE_MEDIAN, "above median"),
-    ):
-        cells = [group.measures[measure] for group in groups]
-        points = tuple((float(place), cell.mean) for place, cell in enumerate(cells))
-        series.append(Series(name, points, tuple(cell.sem for cell in cells)))
-    ticks = tuple(group.name for group in groups)
-    return Plot("splits", "By split", "bars", "split", "% of competitions", tuple(series), ticks)
+def _by_split(standings: Mapping[str, Standing]) -> Plot:
+    known = {name: standing for name, standing in standings.items() if standing.measures}
+    measures = (Measure.ANY_MEDAL, Measure.GOLD, Measure.ABOVE_MEDIAN)
+    series = tuple(_series(measure, known) for measure in measures)
+    return Plot("splits", "By split", "bars", "split", "% of competitions", series, tuple(known))
 
 
-def _by_category(evidence: Evidence, *, pad_missing: bool) -> Plot:
-    groups = [group for group in by_category(evidence, pad_missing=pad_missing) if group.measures]
-    cells = [group.measures[Measure.ANY_MEDAL] for group in groups]
+def _by_category(standings: Mapping[str, Standing]) -> Plot:
+    known = {name: standing for name, standing in standings.items() if standing.measures}
+    series = (_series(Measure.ANY_MEDAL, known),)
+    ticks = tuple(f"{name} ({standing.covered})" for name, standing in known.items())
+    return Plot("categories", "By category", "bars", "category", "% any medal", series, ticks)
+
+
+def _series(measure: Measure, standings: Mapping[str, Standing]) -> Series:
+    cells = [standing.measures[measure] for standing in standings.values()]
     points = tuple((float(place), cell.mean) for place, cell in enumerate(cells))
-    series = Series("any medal", points, tuple(cell.sem for cell in cells))
-    ticks = tuple(f"{group.name} ({len(group.competitions)})" for group in groups)
-    return Plot("categories", "By category", "bars", "category", "% any medal", (series,), ticks)
+    return Series(measure.words, points, tuple(cell.sem for cell in cells))
 
 
 def _over_time(evidence: Evidence, curves: Sequence[Curve]) -> Plot:
-    points = what_if(curves, evidence.limit_hours)
+    points = shorter_limits(curves, evidence.limit_hours)
     series = Series(
         "any medal",
         tuple((point.hours, point.cell.mean) for point in points),
@@ -103,13 +104,13 @@ def _over_time(evidence: Evidence, curves: Sequence[Curve]) -> Plot:
     return Plot("time", "Had the limit been shorter", "line", "limit, hours", "% any medal", (series,))
 
 
-def _passing(evidence: Evidence) -> Plot:
+def _pass_at_k(evidence: Evidence) -> Plot:
     series = []
-    for measure, name in ((Measure.ANY_MEDAL, "any medal"), (Measure.GOLD, "gold")):
+    for measure in (Measure.ANY_MEDAL, Measure.GOLD):
         found = pass_at_k(evidence, measure=measure)
         # A k that only some competitions have seeds for would be a curve over others.
         even = [one for one in found if one.competitions == found[0].competitions]
-        series.append(Series(name, tuple((float(one.k), one.percent) for one in even)))
+        series.append(Series(measure.words, tuple((float(one.k), one.percent) for one in even)))
     return Plot("pass", "At least one of k seeds", "line", "k", "% of competitions", tuple(series))
 
 
@@ -159,10 +160,9 @@ _COLOURS = (
 _NAMED = {"gold": "#d4a017", "silver": "#9aa5b1", "bronze": "#b0703c"}
 
 
-def draw(plot: Plot) -> str:
-    """Draw a plot."""
-    canvas = _Canvas(plot)
-    return canvas.drawn()
+def svg(plot: Plot) -> str:
+    """Draw a plot as an SVG element that needs nothing else, for pages and files."""
+    return _Canvas(plot).svg()
 
 
 def nice_step(span: float, most: int = 5) -> float:
@@ -173,7 +173,7 @@ def nice_step(span: float, most: int = 5) -> float:
     return next(size * magnitude for size in (1, 2, 5, 10) if span / (size * magnitude) <= most)
 
 
-def colour_of(series: Series, place: int) -> str:
+def _colour_of(series: Series, place: int) -> str:
     """The colour that a series is drawn in."""
     return _NAMED.get(series.name, _COLOURS[place % len(_COLOURS)])
 
@@ -186,7 +186,7 @@ class _Canvas:
         xs = [x for series in plot.series for x, _ in series.points]
         self.low_x, self.high_x = (-0.5, len(plot.ticks) - 0.5) if plot.ticks else (0.0, max(xs, default=1.0))
 
-    def drawn(self) -> str:
+    def svg(self) -> str:
         self._axes()
         if self.plot.kind == "line":
             self._lines()
@@ -259,7 +259,7 @@ class _Canvas:
 
     def _lines(self) -> None:
         for place, series in enumerate(self.plot.series):
-            colour = colour_of(series, place)
+            colour = _colour_of(series, place)
             path = " ".join(f"{self._x(x):.1f},{self._y(y):.1f}" for x, y in series.points)
             self.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
             for number, (x, y) in enumerate(series.points):
@@ -281,7 +281,7 @@ class _Canvas:
                 height = self._y(base) - self._y(base + y)
                 self.parts.append(
                     f'<rect x="{left:.1f}" y="{self._y(base + y):.1f}" width="{width:.1f}" height="{height:.1f}"'
-                    f' fill="{colour_of(series, place)}"><title>{escape(series.name)}: {y:g}</title></rect>'
+                    f' fill="{_colour_of(series, place)}"><title>{escape(series.name)}: {y:g}</title></rect>'
                 )
                 if series.errors:
                     self._error(left + width / 2, y, series.errors[number])
@@ -300,7 +300,7 @@ class _Canvas:
             if x + width > _WIDTH - _RIGHT:
                 x, y = float(_LEFT), y + 15
             self.parts.append(
-                f'<rect x="{x:.1f}" y="{y - 9:.1f}" width="10" height="10" fill="{colour_of(series, place)}"/>'
+                f'<rect x="{x:.1f}" y="{y - 9:.1f}" width="10" height="10" fill="{_colour_of(series, place)}"/>'
             )
             self._text(x + 14, y, series.name, "start")
             x += width
@@ -310,16 +310,16 @@ FORMS = ("svg", "png", "pdf")
 
 
 def picture(plot: Plot, form: str) -> bytes:
-    """Draw a plot as a file's content.
+    """Draw a plot as a file's content: SVG here, PNG and PDF with matplotlib, which is an optional extra.
 
     Raises:
-        UsageProblem: there is no such form.
+        UsageProblem: the form is unknown.
         EnvironmentProblem: it needs matplotlib, which is not installed.
     """
     if form not in FORMS:
         raise UsageProblem(f"plots can't be drawn as '{form}'", "", f"Take one of {', '.join(FORMS)}.")
     if form == "svg":
-        return draw(plot).encode()
+        return svg(plot).encode()
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -336,7 +336,7 @@ def picture(plot: Plot, form: str) -> bytes:
     width = 0.8 / max(1, len(plot.series))
     for place, series in enumerate(plot.series):
         xs, ys = [x for x, _ in series.points], [y for _, y in series.points]
-        colour, errors = colour_of(series, place), list(series.errors) or None
+        colour, errors = _colour_of(series, place), list(series.errors) or None
         if plot.kind == "line":
             axes.errorbar(xs, ys, errors, label=series.name, color=colour, marker="o", capsize=2)
         elif plot.kind == "stacked":

@@ -1,4 +1,4 @@
-"""The published rows: those that come with this project, or a newer table that a person gave; it judges nothing."""
+"""The rows of the published leaderboard: those that come with this project, or a newer table."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _PLAIN = (
 
 
 def published_rows(state_dir: Path | None = None) -> tuple[Row, ...]:
-    """Read the published leaderboard: the newer table of a state directory, or the one that comes along.
+    """Read the published leaderboard: the newer table of a state directory, or the built-in one.
 
     Raises:
-        DataProblem: the newer table is not as it should be.
+        DataProblem: the newer table is not valid.
     """
     newer = None if state_dir is None else state_dir / PUBLISHED_NAME
     if newer is None or not newer.is_file():
@@ -42,10 +42,10 @@ def published_rows(state_dir: Path | None = None) -> tuple[Row, ...]:
 
 
 def update_published(state_dir: Path, source: Path) -> tuple[Row, ...]:
-    """Let a newer table take the place of the one that comes along; it is kept only if it can be read.
+    """Replace the built-in table by a newer one, if it can be read.
 
     Raises:
-        DataProblem: it is not as it should be, or can't be kept.
+        DataProblem: it is not valid, or can't be kept.
     """
     text = _text_of(source)
     rows = _parse(text, str(source))
@@ -73,16 +73,18 @@ def _text_of(path: Path) -> str:
 def _parse(text: str, name: str) -> tuple[Row, ...]:
     reader = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
     needed = {*_PLAIN, *(f"{column}_{part}" for column in COLUMNS for part in ("mean", "sem"))}
-    lacking = sorted(needed - set(reader.fieldnames or ()))
-    if lacking:
-        raise DataProblem(f"{name} is no table of published rows", f"it has no column {', '.join(lacking)}")
+    missing = sorted(needed - set(reader.fieldnames or ()))
+    if missing:
+        raise DataProblem(
+            f"{name} is not a table of published rows", f"it has no column {', '.join(missing)}"
+        )
     sizes = {column: len(splits()[split]) for column, split in COLUMNS.items()}
     rows = []
     for number, entry in enumerate(reader, start=1):
         try:
             rows.append(_row(entry, sizes))
         except (ValueError, TypeError) as error:
-            raise DataProblem(f"{name}, row {number}, is not as it should be", str(error)) from error
+            raise DataProblem(f"{name}, row {number}, is not valid", str(error)) from error
     if not rows:
         raise DataProblem(f"{name} holds no row")
     return tuple(rows)

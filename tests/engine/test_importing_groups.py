@@ -10,7 +10,7 @@ import pytest
 from engine.control import RefusedRequest
 from engine.grading.batch import grade_many
 from engine.rungroups import find_groups, read_submissions, submissions_of, write_submissions
-from engine.scoreboard.export import counted_trials, write_runs
+from engine.scoreboard.export import write_runs
 from engine.scoreboard.own_runs import files_of, find_evidence
 from engine.sweeps.importing import ARRIVING, agent_of_group, staged
 from foundation.problems import DataProblem
@@ -30,8 +30,13 @@ def exported(harness: Harness, sweep_id: str, folder: Path) -> None:
     state = database.open_for_reading(harness.places.state_dir)
     try:
         evidence = find_evidence(state, sweep_id)
-        counted = counted_trials(evidence, pad_missing=False)
-        write_runs(folder, evidence, counted, now=1e9, locate=lambda trial: files_of(state, trial))
+        write_runs(
+            folder,
+            evidence,
+            pad_missing=False,
+            now=1e9,
+            find_files=lambda trial: files_of(state, trial),
+        )
     finally:
         state.close()
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from engine.scoreboard import Evidence, disclose, published_rows, row_of
 from engine.scoreboard.insight import Prices
 from engine.scoreboard.page import page_of
-from engine.scoreboard.reports import find_source
+from engine.scoreboard.reports import load_evidence
+from environment.runner import protocol
 from foundation.text import visible
 from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
 
@@ -23,14 +24,16 @@ HOSTILE = (
 )
 
 
-def page(found: Evidence, *, pad: bool = False, log: Path | None = None, prices: Prices | None = None) -> str:
+def page(
+    found: Evidence, *, pad: bool = False, attempt: Path | None = None, prices: Prices | None = None
+) -> str:
     row = row_of(found, pad_missing=pad)
     return page_of(
         found,
         row,
         disclose(found, row),
         published=published_rows(),
-        find_log=lambda _trial: log,
+        find_files=None if attempt is None else lambda _trial: (attempt, None),
         prices=prices,
     )
 
@@ -66,7 +69,7 @@ def parsed(text: str) -> Strict:
 
 
 def test_the_page_holds_row_tables_plots_and_every_run() -> None:
-    text = page(find_source([OPERAND]), pad=True)
+    text = page(load_evidence([OPERAND]), pad=True)
     for told in ("39.56 ± 0.44", "Operand ensemble", "Image Classification", "edition v1", "4.9454e+06"):
         assert told in text
     assert text.count("<svg") == 4
@@ -91,9 +94,12 @@ def test_what_is_no_result_says_so() -> None:
 
 
 def test_a_log_is_linked_by_a_path_that_a_browser_takes(tmp_path: Path) -> None:
-    log = tmp_path / "with space & 'quote'" / "run.log"
-    parser = parsed(page(evidence("e", {LEAF: "+"}), log=log))
-    assert parser.links == [log.as_uri()]
+    attempt = tmp_path / "with space & 'quote'"
+    assert parsed(page(evidence("e", {LEAF: "+"}), attempt=attempt)).links == []
+    log = attempt / protocol.LOG
+    log.parent.mkdir(parents=True)
+    log.touch()
+    assert parsed(page(evidence("e", {LEAF: "+"}), attempt=attempt)).links == [log.as_uri()]
 
 
 def hostile() -> Evidence:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.scoreboard.plots import Plot, Series, draw, nice_step, picture, plots_of
-from engine.scoreboard.reports import find_source
+from engine.scoreboard import Evidence, row_of
+from engine.scoreboard.plots import Plot, Series, nice_step, picture, plots_of, svg
+from engine.scoreboard.reports import load_evidence
 from foundation.problems import EnvironmentProblem, UsageProblem
 from tests.engine.scoreboard.making import LEAF, SPOOKY, evidence
 
@@ -17,23 +18,27 @@ OPERAND = Path(__file__).parent / "operand_row.csv"
 LINE = Plot("line", "A <title>", "line", "x", "y", (Series("one", ((1.0, 2.0), (2.0, 4.0)), (0.5, 0.0)),))
 
 
+def plots(found: Evidence, *, pad: bool = False) -> tuple[Plot, ...]:
+    return plots_of(found, row_of(found, pad_missing=pad))
+
+
 def test_there_is_a_plot_for_whatever_there_are_numbers_for() -> None:
-    plots = {plot.key: plot for plot in plots_of(find_source([OPERAND]), pad_missing=True)}
-    assert set(plots) == {"splits", "categories", "endings", "detectable"}
-    medals = plots["splits"].series[0]
+    found = {plot.key: plot for plot in plots(load_evidence([OPERAND]), pad=True)}
+    assert set(found) == {"splits", "categories", "endings", "detectable"}
+    medals = found["splits"].series[0]
     assert [round(y, 2) for _, y in medals.points] == [63.64, 33.33, 20.0, 39.56]
     assert [round(error, 2) for error in medals.errors] == [0.0, 0.88, 0.0, 0.44]
-    assert sum(series.points[-1][1] for series in plots["endings"].series) == 125
-    assert {plot.key for plot in plots_of(evidence("e", {LEAF: "."}))} == {"endings"}
+    assert sum(series.points[-1][1] for series in found["endings"].series) == 125
+    assert {plot.key for plot in plots(evidence("e", {LEAF: "."}))} == {"endings"}
 
 
 def test_pass_at_k_is_drawn_only_over_the_same_competitions() -> None:
-    plots = {plot.key: plot for plot in plots_of(evidence("e", {LEAF: "+--", SPOOKY: "+-"}))}
-    assert [x for x, _ in plots["pass"].series[0].points] == [1.0, 2.0]
+    found = {plot.key: plot for plot in plots(evidence("e", {LEAF: "+--", SPOOKY: "+-"}))}
+    assert [x for x, _ in found["pass"].series[0].points] == [1.0, 2.0]
 
 
 def test_a_drawing_is_well_formed_and_its_marks_stand_at_their_values() -> None:
-    root = ElementTree.fromstring(draw(LINE))
+    root = ElementTree.fromstring(svg(LINE))
     circles = [float(node.attrib["cy"]) for node in root.iter("{http://www.w3.org/2000/svg}circle")]
     levels = {
         node.text: float(node.attrib["y"]) - 4
@@ -50,7 +55,7 @@ def test_axes_step_in_round_numbers(span: float, step: float) -> None:
 
 @pytest.mark.parametrize(("form", "begins"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
 def test_every_kind_of_plot_becomes_a_file(form: str, begins: bytes) -> None:
-    for plot in (LINE, *plots_of(find_source([OPERAND]), pad_missing=True)):
+    for plot in (LINE, *plots(load_evidence([OPERAND]), pad=True)):
         content = picture(plot, form)
         assert content.startswith(begins)
         assert content == picture(plot, form)

@@ -14,15 +14,20 @@ import pytest
 from engine.scoreboard import Measure, find_evidence
 from engine.scoreboard.insight import (
     ENDINGS,
+    Effort,
+    Prices,
+    cost_of,
     effort_of,
     ending_of,
     endings_by_split,
     flags_of,
     pass_at_k,
+    read_prices,
+    shorter_limits,
     stability_of,
-    what_if,
 )
 from engine.scoreboard.own_runs import curves_of
+from foundation.problems import UsageProblem
 from state import database as state_database
 from state import submissions, transitions
 from state.database import Database
@@ -56,9 +61,6 @@ def test_pass_at_k_says_how_many_competitions_have_enough_seeds() -> None:
     found = pass_at_k(evidence("e", {LEAF: "+.-", SPOOKY: "-"}), measure=Measure.ANY_MEDAL)
     assert [(one.k, one.percent, one.competitions) for one in found] == [(1, 25.0, 2), (2, 100.0, 1)]
     assert pass_at_k(evidence("e", {LEAF: "."})) == ()
-    assert [one.percent for one in pass_at_k(evidence("e", {LEAF: "+", SPOOKY: "-"}), members=[LEAF])] == [
-        100.0
-    ]
 
 
 def test_the_deviation_of_a_seed_is_that_of_drawing_seeds_anew() -> None:
@@ -154,7 +156,7 @@ def test_a_shorter_limit_gives_what_stood_then(database: Database) -> None:
     transitions.collected(database, attempt_id, now=2)
     transitions.finished(database, attempt_id, Outcome.BRONZE, now=2.0 + 5 * 3600)
     found = find_evidence(database, "mine")
-    points = what_if(curves_of(database, found), found.limit_hours)
+    points = shorter_limits(curves_of(database, found), found.limit_hours)
     assert [(point.hours, point.cell.mean, point.full) for point in points] == [
         (1.0, 100.0, False),
         (2.0, 0.0, False),
@@ -167,12 +169,12 @@ def test_limits_below_an_hour_are_asked_about_in_parts(database: Database) -> No
     (run,) = sweep(database, "mine", replace(SPEC, time_limit_seconds=600))
     finish(database, run, Outcome.GOLD, score=0.0)
     found = find_evidence(database, "mine")
-    hours = [point.hours for point in what_if(curves_of(database, found), found.limit_hours)]
+    hours = [point.hours for point in shorter_limits(curves_of(database, found), found.limit_hours)]
     assert hours == pytest.approx([600 / 3600 * part for part in (0.125, 0.25, 0.5, 0.75, 1)])
 
 
 def test_reports_have_no_history() -> None:
-    assert what_if((), 24.0) == ()
+    assert shorter_limits((), 24.0) == ()
 
 
 def test_saturation_needs_seeds_and_counts_all_experiments_together() -> None:
@@ -202,3 +204,41 @@ def test_effort_counts_hours_and_says_nothing_of_what_it_does_not_know() -> None
         1.0,
     )
     assert effort_of(evidence("e", {LEAF: "-"}, seconds=3600)).run_hours_per_medal is None
+
+
+EFFORT = Effort(runs=4, run_hours=100.0, gpu_hours=50.0, medals=2)
+
+
+def test_hours_times_prices_is_the_cost() -> None:
+    cost = cost_of(EFFORT, Prices(0.5, 2.0, "EUR"))
+    assert cost is not None
+    assert (cost.total, cost.per_medal, str(cost)) == (150.0, 75.0, "150.00 EUR, 75.00 for a medal")
+
+
+def test_without_a_price_or_known_hours_nothing_is_told() -> None:
+    assert cost_of(EFFORT, Prices()) is None
+    assert cost_of(Effort(4, 100.0, None, 2), Prices(0.5, 2.0)) is None
+    assert cost_of(Effort(0, 0.0, 0.0, 0), Prices(0.5)) is None
+
+
+def test_without_a_medal_there_is_no_price_of_one() -> None:
+    cost = cost_of(Effort(4, 100.0, None, 0), Prices(0.5))
+    assert cost is not None and cost.per_medal is None and str(cost) == "50.00 USD"
+
+
+def test_prices_are_read_from_config_toml(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    assert read_prices(config) == Prices()
+    config.write_text('[prices]\ngpu_hour = 2\ncurrency = "EUR"\n')
+    assert read_prices(config) == Prices(None, 2, "EUR")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[prices]\nhour = 1\n", "[prices]\ngpu_hour = -1\n", "[prices]\ncurrency = 3\n", "prices = 1\n", "["],
+)
+def test_prices_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(text)
+    with pytest.raises(UsageProblem):
+        read_prices(config)

@@ -9,14 +9,18 @@ from typing import Any
 import pytest
 
 from engine.rungroups import MAPPING_NAME, write_mapping
-from engine.scoreboard import Measure, imported_rows, row_of
-from engine.scoreboard.aggregation import by_category, by_competition, by_split, measures_on
+from engine.scoreboard import Measure, row_of
+from engine.scoreboard.aggregation import (
+    by_category,
+    by_competition,
+    measures_on,
+)
 from engine.scoreboard.reports import (
     About,
-    find_source,
     import_names,
     import_reports,
     imported_evidence,
+    load_evidence,
     remove_import,
 )
 from foundation.problems import DataProblem, UsageProblem
@@ -60,7 +64,7 @@ def runs_dir(tmp_path: Path) -> Path:
 
 
 def test_an_experiments_newest_reports_count_in_the_order_of_their_paths(runs_dir: Path) -> None:
-    found = find_source([runs_dir], experiment_id="one")
+    found = load_evidence([runs_dir], experiment_id="one")
     leaf = [trial.has(Measure.GOLD) for trial in found.trials if trial.competition_id == LEAF]
     assert leaf == [False, True]
     assert row_of(found).own is not None
@@ -69,24 +73,24 @@ def test_an_experiments_newest_reports_count_in_the_order_of_their_paths(runs_di
 
 def test_which_experiment_is_asked_for_by_name(runs_dir: Path) -> None:
     with pytest.raises(UsageProblem, match="several experiments"):
-        find_source([runs_dir])
+        load_evidence([runs_dir])
     with pytest.raises(UsageProblem, match="no experiment 'three'"):
-        find_source([runs_dir], experiment_id="three")
+        load_evidence([runs_dir], experiment_id="three")
     with pytest.raises(DataProblem, match="run groups of none have no report: 4_d"):
-        find_source([runs_dir], experiment_id="none")
+        load_evidence([runs_dir], experiment_id="none")
 
 
 def test_reports_can_be_named_one_by_one_and_metadata_among_them_is_passed_over(runs_dir: Path) -> None:
     metadata = runs_dir / "3_c" / "metadata.json"
     metadata.write_text("{}")
-    found = find_source([metadata, *(runs_dir / "3_c").glob("*report.json"), runs_dir / "2_b"])
+    found = load_evidence([metadata, *(runs_dir / "3_c").glob("*report.json"), runs_dir / "2_b"])
     assert [trial.competition_id for trial in found.trials] == [LEAF, SPOOKY, LEAF]
 
 
 def test_reports_of_two_editions_make_no_row_and_it_is_said_why(tmp_path: Path) -> None:
     write_report(tmp_path, "a", report(LEAF, "gold"))
     write_report(tmp_path, "b", report(LEAF, "gold", edition="corrected"))
-    found = find_source([tmp_path / "a", tmp_path / "b"])
+    found = load_evidence([tmp_path / "a", tmp_path / "b"])
     assert found.conflict == "mixed editions: corrected, v1"
     row = row_of(found)
     assert row.own is not None
@@ -97,7 +101,7 @@ def test_reports_of_two_editions_make_no_row_and_it_is_said_why(tmp_path: Path) 
 
 def test_what_no_competition_of_ours_is_left_out_and_told(tmp_path: Path) -> None:
     path = write_report(tmp_path, "a", report(LEAF, "gold"), report("titanic"))
-    found = find_source([path])
+    found = load_evidence([path])
     assert found.competitions == (LEAF,)
     assert "titanic" in found.note
 
@@ -107,7 +111,7 @@ def test_what_is_no_report_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x_grading_report.json"
     path.write_text(text)
     with pytest.raises(DataProblem, match="x_grading_report"):
-        find_source([path])
+        load_evidence([path])
 
 
 @pytest.mark.parametrize(
@@ -121,23 +125,24 @@ def test_a_broken_table_of_outcomes_is_named(tmp_path: Path, text: str, said: st
     path = tmp_path / "outcomes.csv"
     path.write_text(text)
     with pytest.raises(DataProblem, match=said):
-        find_source([path])
+        load_evidence([path])
 
 
 def test_nothing_that_can_be_meant_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageProblem, match="no experiment, import or file 'mine'"):
-        find_source(["mine"], state_dir=tmp_path)
+        load_evidence(["mine"], state_dir=tmp_path)
     with pytest.raises(DataProblem, match="holds no grading report"):
-        find_source([tmp_path])
+        load_evidence([tmp_path])
 
 
 def test_an_import_stands_on_the_scoreboard_until_it_is_removed(tmp_path: Path) -> None:
     about = About("operand", agent="Operand ensemble", llms="gpt-5", hours=24)
     import_reports(tmp_path, [OPERAND], about)
-    (row,) = imported_rows(tmp_path, pad_missing=True)
+    (found,) = imported_evidence(tmp_path)
+    row = row_of(found, pad_missing=True)
     assert (row.table, row.agent, row.llms, row.hours) == ("imported", "Operand ensemble", "gpt-5", 24)
     assert str(row.columns["all"].cell) == "39.56 ± 0.44"
-    assert find_source(["operand"], state_dir=tmp_path) == imported_evidence(tmp_path)[0]
+    assert load_evidence(["operand"], state_dir=tmp_path) == imported_evidence(tmp_path)[0]
     with pytest.raises(UsageProblem, match="already"):
         import_reports(tmp_path, [OPERAND], about)
     import_reports(tmp_path, [OPERAND], about, replace=True)
@@ -170,19 +175,19 @@ def test_a_broken_import_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_a_row_is_taken_apart_by_split_category_and_competition() -> None:
-    found = find_source([OPERAND])
-    splits = {group.name: group for group in by_split(found, pad_missing=True)}
+    found = load_evidence([OPERAND])
+    splits = row_of(found, pad_missing=True).columns
     assert str(splits["all"].measures[Measure.ANY_MEDAL]) == "39.56 ± 0.44"
-    assert (len(splits["all"].competitions), splits["all"].of) == (53, 75)
-    assert {group.name: bool(group.measures) for group in by_split(found)} == {
+    assert (splits["all"].covered, splits["all"].of) == (53, 75)
+    assert {name: bool(standing.measures) for name, standing in row_of(found).columns.items()} == {
         "low": True,
         "medium": False,
         "high": False,
         "all": False,
     }
-    categories = {group.name: group for group in by_category(found, pad_missing=True)}
+    categories = by_category(found, pad_missing=True)
     assert str(categories["Seq->Seq"].measures[Measure.ANY_MEDAL]) == "100.00 ± 0.00"
-    assert sum(len(group.competitions) for group in categories.values()) == 53
+    assert sum(standing.covered for standing in categories.values()) == 53
     lines = {line.competition_id: line for line in by_competition(found)}
     assert [trial.score for trial in lines["aptos2019-blindness-detection"].trials] == [
         0.84804,

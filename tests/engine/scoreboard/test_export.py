@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,10 +11,25 @@ from pathlib import Path
 import pytest
 
 from competitions.registry import splits
-from engine.scoreboard import COLUMNS, Evidence, disclose, find_evidence, row_of
-from engine.scoreboard.export import MANIFEST, RUNS, verify_bundle, write_bundle
-from engine.scoreboard.own_runs import disclosed, files_of, provenance_of
-from engine.scoreboard.reports import find_source
+from engine.scoreboard import (
+    COLUMNS,
+    Disclosure,
+    Evidence,
+    Row,
+    RowFormat,
+    disclose,
+    find_evidence,
+    row_of,
+    row_text,
+)
+from engine.scoreboard.export import (
+    MANIFEST,
+    RUNS,
+    verify_bundle,
+    write_bundle,
+)
+from engine.scoreboard.own_runs import disclosed, files_of
+from engine.scoreboard.reports import load_evidence
 from foundation.hardware import Hardware
 from foundation.problems import DataProblem, UsageProblem
 from state import database as state_database
@@ -22,6 +38,7 @@ from state.database import Database
 from state.lifecycle import FailureClass, Outcome
 from state.records import DatasetState
 from tests.engine.scoreboard.independent import read_row
+from tests.engine.scoreboard.making import LEAF, SPOOKY, evidence
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, sweep
 
 OPERAND = Path(__file__).parent / "operand_row.csv"
@@ -42,7 +59,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def test_a_published_row_survives_the_bundle_read_by_the_rules_alone(tmp_path: Path) -> None:
-    folder = bundle(find_source([OPERAND]), tmp_path / "bundle", pad=True)
+    folder = bundle(load_evidence([OPERAND]), tmp_path / "bundle", pad=True)
     read = read_row(folder / RUNS, "operand_row", SPLITS, pad=True)
     assert read == {
         "low": ("63.64 ± 0.00", 3),
@@ -51,8 +68,8 @@ def test_a_published_row_survives_the_bundle_read_by_the_rules_alone(tmp_path: P
         "all": ("39.56 ± 0.44", 3),
     }
     assert (
-        row_of(find_source([folder]), pad_missing=True).columns
-        == row_of(find_source([OPERAND]), pad_missing=True).columns
+        row_of(load_evidence([folder]), pad_missing=True).columns
+        == row_of(load_evidence([OPERAND]), pad_missing=True).columns
     )
 
 
@@ -80,7 +97,7 @@ def test_own_runs_with_all_endings_give_the_same_row_through_the_bundle(
 
 
 def test_a_changed_added_or_missing_file_is_named(tmp_path: Path) -> None:
-    folder = bundle(find_source([OPERAND]), tmp_path / "bundle", pad=True)
+    folder = bundle(load_evidence([OPERAND]), tmp_path / "bundle", pad=True)
     assert verify_bundle(folder)["experiment_id"] == "operand_row"
     row = folder / "row.md"
     text = row.read_text()
@@ -90,14 +107,14 @@ def test_a_changed_added_or_missing_file_is_named(tmp_path: Path) -> None:
     row.write_text(text)
     (folder / "more").touch()
     with pytest.raises(DataProblem, match="more"):
-        find_source([folder])
+        load_evidence([folder])
     (folder / MANIFEST).write_text("{}")
-    with pytest.raises(DataProblem, match="is no bundle"):
+    with pytest.raises(DataProblem, match="is not a bundle"):
         verify_bundle(folder)
 
 
 def test_a_bundle_replaces_nothing_and_a_conflict_is_not_handed_in(tmp_path: Path) -> None:
-    evidence = find_source([OPERAND])
+    evidence = load_evidence([OPERAND])
     folder = bundle(evidence, tmp_path / "bundle", pad=True)
     with pytest.raises(UsageProblem, match="exists"):
         bundle(evidence, folder, pad=True)
@@ -129,7 +146,7 @@ def test_files_of_own_runs_come_along_and_an_agents_links_do_not(database: Datab
         row,
         disclose(evidence, row),
         now=1e9,
-        locate=lambda trial: files_of(database, trial),
+        find_files=lambda trial: files_of(database, trial),
     )
     (group,) = (tmp_path / "bundle" / RUNS).glob("*_run-group_dummy")
     metadata = json.loads((group / "metadata.json").read_text())
@@ -146,10 +163,10 @@ def test_images_and_isolation_are_told_as_the_runner_reported_them(database: Dat
     finish(database, told, Outcome.GOLD, score=0.0, image="sha256:abc", hardware=machine)
     finish(database, silent, Outcome.GOLD, score=0.0)
     evidence = find_evidence(database, "mine")
-    found = provenance_of(database, evidence)
+    found = disclosed(database, evidence, row_of(evidence))
     assert (found.images, found.isolated) == (("sha256:abc",), (2, 2))
     assert found.machines == ("36 x A processor, 440 GiB, 1 x NVIDIA A10, 24 GiB",)
-    facts = dict(disclosed(database, evidence, row_of(evidence)).facts())
+    facts = dict(found.facts())
     assert facts["agent images"] == "sha256:abc"
     assert facts["machines"] == found.machines[0]
 
@@ -170,3 +187,76 @@ def test_what_nobody_can_have_any_more_is_disclosed_and_stays_in_the_denominator
     assert row.columns["low"].of == 22
     assert row.columns["low"].cell is not None
     assert row.columns["low"].cell.mean == pytest.approx(100 / 22)
+
+
+HOSTILE = "a|b\n<img>\x1b]0;x\x07\u202e%_&"
+
+
+def made(found: Evidence, *, pad: bool = False) -> tuple[Row, Disclosure]:
+    row = row_of(found, pad_missing=pad)
+    return row, disclose(found, row)
+
+
+def hostile() -> tuple[Row, Disclosure]:
+    found = evidence("e", {LEAF: "+.", SPOOKY: "-+"}, agent=HOSTILE)
+    trials = tuple(replace(trial, text=HOSTILE, rerolls=1) for trial in found.trials)
+    return made(replace(found, trials=trials, llms=HOSTILE, note=HOSTILE))
+
+
+@pytest.mark.parametrize("form", [RowFormat.MARKDOWN, RowFormat.CSV, RowFormat.LATEX])
+def test_no_control_character_gets_through(form: RowFormat) -> None:
+    text = row_text(*hostile(), form)
+    assert all(char.isprintable() or char == "\n" for char in text)
+
+
+def test_a_name_can_break_no_table() -> None:
+    heading, _rule, line, *_rest = row_text(*hostile()).splitlines()
+    assert line.replace(r"\|", "").count("|") == heading.count("|")
+    assert "<img>" not in line
+    (entry,) = csv.DictReader(
+        text for text in row_text(*hostile(), RowFormat.CSV).splitlines() if not text.startswith("#")
+    )
+    assert entry["llms"].startswith("a|b <img>")
+    latex = row_text(*hostile(), RowFormat.LATEX).splitlines()
+    (body,) = [text for text in latex if not text.startswith("%")]
+    assert body.replace(r"\&", "").count("&") == 7
+    assert body.endswith(r"\\")
+    assert json.loads(row_text(*hostile(), RowFormat.JSON))["llms"] == HOSTILE
+
+
+def test_everything_that_must_be_told_is_told() -> None:
+    found = evidence("e", {LEAF: "+.", SPOOKY: "-+"}, hours="24 h", hardware="1 GPU", network="open")
+    rerolled = replace(found.trials[0], rerolls=1)
+    row, disclosure = made(replace(found, trials=(rerolled, *found.trials[1:]), limit_hours=24))
+    told = dict(replace(disclosure, images=("sha256:abc",), isolated=(3, 4)).facts())
+    assert told["edition"] == "v1"
+    assert told["agent images"] == "sha256:abc"
+    assert told["complete seeds"] == "1"
+    assert told["padding"] == "no"
+    assert told["re-rolled seeds"] == f"1: {LEAF}, seed 1"
+    assert told["runs that count for nothing"] == f"1: {LEAF}, seed 2: why"
+    assert told["competitions of the 75 without a run"].startswith("73: ")
+    assert told["known defects that touch it"] == f"2: {LEAF}; {SPOOKY}"
+    assert (told["time limit"], told["hardware per run"], told["network policy"]) == ("24 h", "1 GPU", "open")
+    assert (told["isolated runs"], told["test-set feedback"]) == ("3 of 4", "no")
+    text = row_text(row, disclosure)
+    assert all(name in text for name in told)
+
+
+def test_a_part_of_a_split_is_no_number_and_its_own_competitions_are() -> None:
+    cells = row_text(*made(evidence("e", {LEAF: "+", SPOOKY: "-"}))).splitlines()[2]
+    assert "2/22 run" in cells
+    assert cells.endswith("| 50.00 ± 0.00 |")
+
+
+def test_padding_and_demos_carry_their_footnotes() -> None:
+    padded = row_text(*made(evidence("e", {LEAF: "+", SPOOKY: "-."}, data="demo"), pad=True))
+    assert "*Computed by padding incomplete seeds with failing scores.*" in padded
+    assert "*Synthetic data: a demo, not a result.*" in padded
+
+
+def test_what_edition_corrected_leaves_out_is_told_with_the_reason() -> None:
+    _row, disclosure = made(evidence("e", {LEAF: "+"}, edition="corrected"))
+    told = dict(disclosure.facts())["excluded by the edition"]
+    assert "dog-breed-identification (" in told
+    assert dict(made(evidence("e", {LEAF: "+"}))[1].facts())["excluded by the edition"] == "none"

@@ -59,7 +59,7 @@ def test_a_newer_table_takes_the_place_of_the_one_that_comes_along(tmp_path: Pat
     ("old", "new", "said"),
     [
         ("table,agent", "agent", "no column table"),
-        ("80.3,", "much,", "row 1, is not as it should be"),
+        ("80.3,", "much,", "row 1, is not valid"),
         ("main,Famou", "top,Famou", "table is 'top'"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from competitions.registry import get, splits
-from engine.scoreboard import Cell, Measure, Row, own_rows
+from engine.scoreboard import Cell, Measure, Row, own_evidence, row_of
 from state import database as state_database
 from state import experiments, transitions
 from state.database import Database
@@ -24,8 +24,8 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def only_row(database: Database, *, pad_missing: bool = False) -> Row:
-    (row,) = own_rows(database, pad_missing=pad_missing)
-    return row
+    (found,) = own_evidence(database)
+    return row_of(found, pad_missing=pad_missing)
 
 
 def test_a_sweep_over_a_part_of_a_split_says_how_much_and_gives_no_column(database: Database) -> None:
@@ -156,5 +156,6 @@ def test_a_tie_with_the_median_is_a_medal_but_not_above_it(database: Database) -
 def test_a_users_split_is_a_column_like_any_other(database: Database) -> None:
     (run,) = sweep(database, "dummy-1", SPEC)
     finish(database, run, Outcome.GOLD, score=0.0)
-    (row,) = own_rows(database, user_splits={"mine": ("leaf-classification",)})
+    (found,) = own_evidence(database)
+    row = row_of(found, user_splits={"mine": ("leaf-classification",)})
     assert row.columns["mine"].cell == Cell(100.0, 0.0, 1)
