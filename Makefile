@@ -7,13 +7,22 @@ BIN := $(VENV)/bin
 PYTEST_WORKERS ?= auto
 ARGS ?=
 
-.PHONY: run test check bench snapshots docs pictures format lock clean environment
+# Compiled modules are kept: the tests start hundreds of processes, each of which would compile them again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: run test test-setup test-bare check bench snapshots docs pictures format lock clean environment
 
 run: environment  ## open the console on the demo; again: resume it
 	@$(BIN)/mlebench-console demo $(ARGS)
 
-test: environment  ## run all tests (ARGS='-k name' for some)
+test: environment  ## run all tests that this machine can run (ARGS='-k name' for some)
 	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) --maxprocesses 4 --dist loadfile $(ARGS)
+
+test-setup:  ## as root: install and start what all tests need
+	@bash tools/test-setup.sh
+
+test-bare:  ## as root: run 'make test' and 'make run' as a user of a bare machine would
+	@bash tools/test-bare.sh $(ARGS)
 
 check: environment  ## format, lint, types, import directions
 	@$(BIN)/ruff format --check --quiet .

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from engine.places import Places
 from tests.leftovers import wait_for_none
+from tests.machine import LeavesOutGroups
 
 _FOREIGN = ("MLEBENCH_", "KAGGLE_", "XDG_", "TEXTUAL", "DOCKER_", "_TYPER_", "_MLEBENCH_")
 _ALSO_FOREIGN = (
@@ -40,6 +41,11 @@ class _ByFileOrDaemon(LoadFileScheduling):  # type: ignore[misc]  # xdist has no
     def _split_scope(self, nodeid: str) -> str:
         scope: str = super()._split_scope(nodeid)
         return "tests/docker" if scope.startswith("tests/docker/") else scope
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave out the groups of tests that this machine can't run."""
+    config.pluginmanager.register(LeavesOutGroups(config), LeavesOutGroups.NAME)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _ByFileOrDaemon:
@@ -77,21 +83,37 @@ def nothing_left_running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 
 @pytest.fixture(scope="session")
-def require_program() -> Callable[[str, str], str]:
-    """Find a program that a test needs; a missing one fails the test and says what to install."""
-
-    def require(name: str, package: str) -> str:
-        found = shutil.which(name)
-        if found is None:
-            pytest.fail(
-                f"'{name}' is missing: install the package {package} (apt install {package})", pytrace=False
-            )
-        return found
-
-    return require
+def docker_daemon(pytestconfig: pytest.Config) -> None:
+    """Need a Docker daemon, and the base image of the container tests or what makes it."""
+    _require(pytestconfig, "docker_daemon")
 
 
-@pytest.fixture
-def bubblewrap(require_program: Callable[[str, str], str]) -> str:
-    """Bubblewrap, without which a test can't be what it is named after."""
-    return require_program("bwrap", "bubblewrap")
+@pytest.fixture(scope="session")
+def bubblewrap(pytestconfig: pytest.Config) -> str:
+    """Need a bubblewrap that works; its path."""
+    return _require(pytestconfig, "bubblewrap", "bwrap")
+
+
+@pytest.fixture(scope="session")
+def tmux(pytestconfig: pytest.Config) -> str:
+    """Need tmux; its path."""
+    return _require(pytestconfig, "tmux", "tmux")
+
+
+@pytest.fixture(scope="session")
+def chromium(pytestconfig: pytest.Config) -> str:
+    """Need Chromium; its path."""
+    return _require(pytestconfig, "chromium", "chromium")
+
+
+@pytest.fixture(scope="session")
+def root(pytestconfig: pytest.Config) -> None:
+    """Need root, for file systems of a test's own."""
+    _require(pytestconfig, "root")
+
+
+def _require(config: pytest.Config, group: str, program: str = "") -> str:
+    plugin = config.pluginmanager.get_plugin(LeavesOutGroups.NAME)
+    assert isinstance(plugin, LeavesOutGroups)
+    plugin.require(group)
+    return shutil.which(program) or ""

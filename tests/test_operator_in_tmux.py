@@ -7,7 +7,7 @@ import shlex
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,8 +44,8 @@ def agents(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def terminal(require_program: Callable[[str, str], str], tmp_path: Path) -> Iterator[Terminal]:
-    opened = Terminal(require_program("tmux", "tmux"), tmp_path, columns=120, lines=36)
+def terminal(tmux: str, tmp_path: Path) -> Iterator[Terminal]:
+    opened = Terminal(tmux, tmp_path, columns=120, lines=36)
     yield opened
     opened.close()
 

@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,8 +63,8 @@ def played(places: Places, failed: int) -> Iterator[None]:
 
 
 @pytest.fixture
-def terminal(require_program: Callable[[str, str], str], tmp_path: Path) -> Iterator[Terminal]:
-    opened = Terminal(require_program("tmux", "tmux"), tmp_path, columns=120, lines=40)
+def terminal(tmux: str, tmp_path: Path) -> Iterator[Terminal]:
+    opened = Terminal(tmux, tmp_path, columns=120, lines=40)
     yield opened
     opened.close()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-import os
 import queue
 import subprocess
 import threading
@@ -24,7 +23,6 @@ from foundation.problems import EnvironmentProblem
 from tests.console import worlds
 
 PATIENCE = 60.0
-BROWSER = os.environ.get("CHROMIUM", "chromium")
 
 
 @pytest.fixture
@@ -143,12 +141,12 @@ class Page:
 
 
 @pytest.fixture
-def browser(tmp_path: Path) -> Iterator[int]:
+def browser(tmp_path: Path, chromium: str) -> Iterator[int]:
     """A headless Chromium's port for its own protocol."""
     folder = tmp_path / "profile"
     process = subprocess.Popen(
         [
-            BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+            chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
             "--disable-background-networking", "--disable-component-update", "--disable-sync",
             "--remote-debugging-port=0", "--window-size=1200,700", f"--user-data-dir={folder}", "about:blank",
         ],

@@ -1,9 +1,10 @@
-"""A real daemon with real images: without them these tests fail and say what to do, they never skip."""
+"""A real daemon with real images."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,20 +15,15 @@ from engine.agents import find_agents
 from engine.images import BuildSettings, build, connect, find_image, recipes_for
 from engine.images.building import Recipe
 from engine.places import Places, own_agents_folder
-from foundation.problems import Problem
 from tests.docker.harness import PROBE, DockerHarness
 from tests.engine.conftest import empty_state, prepared_data
+from tests.machine import BASE_IMAGE, SETUP_SCRIPT
 
 __all__ = ["empty_state", "prepared_data"]  # the engine's fixtures serve here as well
 
-BASE_IMAGE = os.environ.get("MLEBENCH_TEST_BASE", "mlebench-test-base")
 # Read before any test cleans the environment.
 _CERTIFICATES = os.environ.get("SSL_CERT_FILE")
 SETTINGS = BuildSettings(base_image=BASE_IMAGE, certificates=Path(_CERTIFICATES) if _CERTIFICATES else None)
-_MISSING = (
-    f"these tests need a Docker daemon that holds the image '{BASE_IMAGE}', made by debootstrap: "
-    "run .ci/run as root, which installs and starts all of it"
-)
 
 
 @contextmanager
@@ -45,16 +41,17 @@ def build_images(*names: str) -> None:
         build(client, recipe, SETTINGS, lambda _line: None)
 
 
+@pytest.fixture(autouse=True)
+def of_the_containers_group(docker_daemon: None) -> None:
+    """Make every test of this folder one of those that need a Docker daemon."""
+
+
 @pytest.fixture(scope="session")
-def images(tmp_path_factory: pytest.TempPathFactory) -> None:
+def images(tmp_path_factory: pytest.TempPathFactory, docker_daemon: None) -> None:
     """The images that every run needs, and one for agents that tests write on the spot."""
     with having_the_daemon():
-        try:
-            found = find_image(connect(), BASE_IMAGE)
-        except Problem as problem:
-            pytest.fail(f"{problem}\n{_MISSING}", pytrace=False)
-        if found is None:
-            pytest.fail(_MISSING, pytrace=False)
+        if find_image(connect(), BASE_IMAGE) is None:
+            subprocess.run(["bash", str(SETUP_SCRIPT), "base-image"], check=True)
         build_images("mlebench-env", "mlebench-grader", "dummy")
         folder = tmp_path_factory.mktemp("probe")
         harness = DockerHarness(Places(folder, folder, folder), folder / "agents")

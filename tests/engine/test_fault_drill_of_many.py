@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -95,13 +94,11 @@ def test_a_locked_state_delays_runs_and_loses_none(harness: Harness) -> None:
 
 
 def test_a_full_disk_under_the_state_delays_runs_and_loses_none(
-    tmp_path: Path, prepared_data: Path, empty_state: Path
+    tmp_path: Path, prepared_data: Path, empty_state: Path, bubblewrap: str
 ) -> None:
     """Within a small file system of its own, which only a new mount namespace can have."""
     place = tmp_path / "small"
     place.mkdir()
-    program = shutil.which("bwrap")
-    assert program is not None
     inside = [
         sys.executable,
         "-m",
@@ -111,7 +108,7 @@ def test_a_full_disk_under_the_state_delays_runs_and_loses_none(
         str(empty_state),
     ]
     sandbox = [
-        program,
+        bubblewrap,
         "--dev-bind",
         "/",
         "/",

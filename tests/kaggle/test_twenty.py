@@ -50,14 +50,12 @@ DISK_BYTES = 48 << 20
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def small_disk(tmp_path: Path, root: None) -> Iterator[Path]:
     """A data directory on a disk of its own, which can be filled."""
     folder = tmp_path / "data"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
-    mounted = subprocess.run(mount, capture_output=True, text=True)
-    if mounted.returncode:
-        pytest.fail(f"a disk of a certain size needs root: {mounted.stderr.strip()}", pytrace=False)
+    subprocess.run(mount, check=True)
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -116,14 +115,12 @@ def test_an_agents_text_is_only_text() -> None:
     assert visible("a\x1b\u202e\n b") == "a\\u001b\\u202e b"
 
 
-def test_a_real_browser_draws_the_page_and_runs_nothing(
-    tmp_path: Path, require_program: Callable[[str, str], str]
-) -> None:
+def test_a_real_browser_draws_the_page_and_runs_nothing(tmp_path: Path, chromium: str) -> None:
     target = tmp_path / "page.html"
     target.write_text(page(hostile()), encoding="utf-8")
     done = subprocess.run(
         [
-            require_program("chromium", "chromium"),
+            chromium,
             "--headless",
             "--no-sandbox",
             "--disable-gpu",

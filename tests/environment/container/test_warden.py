@@ -304,13 +304,11 @@ def test_without_a_log_the_output_goes_where_the_wardens_goes(tmp_path: Path) ->
     assert (told.returncode, told.stdout) == (0, b"hello\n")
 
 
-def test_as_process_1_it_reaps_and_passes_the_exit_code_on(tmp_path: Path) -> None:
+def test_as_process_1_it_reaps_and_passes_the_exit_code_on(tmp_path: Path, bubblewrap: str) -> None:
     inside = ["--unshare-pid", "--as-pid-1", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
-    probe = subprocess.run(["bwrap", *inside, "true"], capture_output=True, check=False)
-    assert probe.returncode == 0, "this machine does not let bubblewrap make process namespaces"
     told = subprocess.run(
         [
-            "bwrap",
+            bubblewrap,
             *inside,
             sys.executable,
             str(WARDEN),

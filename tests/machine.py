@@ -1,0 +1,164 @@
+"""Which groups of tests this machine can run: decided once for a test run, told before and after it.
+
+A test belongs to a group by asking for the group's fixture (`docker_daemon`, `bubblewrap`, `tmux`, `chromium`,
+`root`), directly or through another fixture. A group that can't run here is left out as a whole; what is there
+but broken is not left out: its tests fail. Under CI=true nothing is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+BASE_IMAGE = os.environ.get("MLEBENCH_TEST_BASE", "mlebench-test-base")
+_CAP_SYS_ADMIN = 21
+SETUP_SCRIPT = Path(__file__).parent.parent / "tools" / "test-setup.sh"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tests that need something which not every machine has."""
+
+    fixture: str
+    title: str
+    reason_missing: Callable[[], str]  # "" where the machine has it
+    remedy: str = "as root: make test-setup"
+
+
+def _program(name: str) -> Callable[[], str]:
+    return lambda: "" if shutil.which(name) else f"no {name} on the PATH"
+
+
+def _docker() -> str:
+    if not shutil.which("docker"):
+        return "no docker on the PATH"
+    answer = _run("docker", "info", "--format", "{{.ServerVersion}}")
+    if answer.returncode:
+        return "no Docker daemon that answers"
+    if _run("docker", "image", "inspect", BASE_IMAGE).returncode == 0 or may_make_base_image():
+        return ""
+    return f"the Docker daemon has no image '{BASE_IMAGE}'"
+
+
+def may_make_base_image() -> bool:
+    """Return whether the base image of the container tests can be made here when it is missing."""
+    return os.geteuid() == 0 and shutil.which("debootstrap") is not None
+
+
+def _bubblewrap() -> str:
+    if not shutil.which("bwrap"):
+        return "no bwrap on the PATH"
+    tried = _run("bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true")
+    return "" if tried.returncode == 0 else "this machine does not let bwrap make namespaces"
+
+
+def _root() -> str:
+    if os.geteuid():
+        return "not root"
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    capabilities = int(status.partition("CapEff:")[2].split()[0], 16)
+    return "" if capabilities >> _CAP_SYS_ADMIN & 1 else "root may not mount file systems here"
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
+
+
+GROUPS = (
+    Group("docker_daemon", "containers", _docker),
+    Group("bubblewrap", "isolation", _bubblewrap),
+    Group("tmux", "terminal", _program("tmux")),
+    Group("chromium", "browser", _program("chromium")),
+    Group("root", "file systems", _root, "as root: make test"),
+)
+
+
+def missing_groups() -> dict[str, str]:
+    """Return the reason for each group, by its fixture, that this machine can't run."""
+    return {group.fixture: reason for group in GROUPS if (reason := group.reason_missing())}
+
+
+def is_left_out(fixtures: Iterable[str], missing: dict[str, str]) -> str | None:
+    """Return the fixture of the first missing group that a test belongs to."""
+    names = set(fixtures)
+    return next(
+        (group.fixture for group in GROUPS if group.fixture in missing and group.fixture in names), None
+    )
+
+
+class LeavesOutGroups:
+    """The pytest plug-in that decides, leaves out and tells."""
+
+    NAME = "left-out-groups"
+
+    def __init__(self, config: pytest.Config) -> None:
+        # The workers of pytest-xdist are told what the first process found.
+        worker_input: dict[str, dict[str, str]] | None = getattr(config, "workerinput", None)
+        self._missing = missing_groups() if worker_input is None else worker_input["missing_groups"]
+        self._counts: Counter[str] = Counter()
+        self._is_ci = bool(os.environ.get("CI"))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: object) -> None:
+        """Hand the decision to a worker of pytest-xdist."""
+        node.workerinput["missing_groups"] = self._missing  # type: ignore[attr-defined]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object) -> None:
+        """Take over from a worker how many tests it left out; each worker sees all tests."""
+        output: dict[str, dict[str, int]] = getattr(node, "workeroutput", {})
+        self._counts |= Counter(output.get("left_out_tests", {}))
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Give the counts of a worker to the first process."""
+        output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output["left_out_tests"] = dict(self._counts)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Deselect the tests of missing groups; under CI they stay, and fail by their fixture."""
+        if self._is_ci:
+            return
+        left_out = []
+        kept = []
+        for item in items:
+            fixture = is_left_out(getattr(item, "fixturenames", ()), self._missing)
+            (kept if fixture is None else left_out).append(item)
+            if fixture is not None:
+                self._counts[fixture] += 1
+        if left_out:
+            items[:] = kept
+            config.hook.pytest_deselected(items=left_out)
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Tell before the first test what will be left out."""
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is None or hasattr(session.config, "workerinput") or self._is_ci:
+            return
+        for group in GROUPS:
+            if reason := self._missing.get(group.fixture):
+                reporter.write_line(f"leaving out {group.title}: {reason}; {group.remedy}", yellow=True)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Tell after the last test what was left out, why, and what brings it."""
+        for group in GROUPS:
+            if count := self._counts[group.fixture]:
+                tests = "1 test" if count == 1 else f"{count} tests"
+                terminalreporter.write_line(
+                    f"{group.title}: {tests} not run, {self._missing[group.fixture]}; {group.remedy}",
+                    yellow=True,
+                )
+
+    def require(self, fixture: str) -> None:
+        """Fail a test of a group that is missing where nothing may be left out."""
+        if reason := self._missing.get(fixture):
+            pytest.fail(f"{reason}; as root: make test-setup", pytrace=False)
