@@ -14,7 +14,7 @@ left_out='^(docker.*|containerd.*|podman|bwrap|tmux|chromium.*|apptainer|singula
 for folder in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
     [[ -d $folder ]] || continue
     find -L "$folder" -maxdepth 1 -type f -perm -o+x -printf '%f\n' 2>/dev/null | grep -vE "$left_out" |
-        while read -r name; do [[ -e $work/bin/$name ]] || ln -s "$folder/$name" "$work/bin/$name"; done
+        while read -r name; do [[ -e $work/bin/$name ]] || ln -s "$folder/$name" "$work/bin/$name"; done || true
 done
 
 # pip works with the machine's own settings, which may lie in root's home.
