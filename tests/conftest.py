@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from engine.places import Places
+from tests import failures
 from tests.leftovers import wait_for_none
 from tests.machine import LeavesOutGroups
 
@@ -44,7 +45,8 @@ class _ByFileOrDaemon(LoadFileScheduling):  # type: ignore[misc]  # xdist has no
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leave out the groups of tests that this machine can't run."""
+    """Leave out the groups of tests that this machine can't run, and keep what failures print short."""
+    config.pluginmanager.register(failures)
     config.pluginmanager.register(LeavesOutGroups(config), LeavesOutGroups.NAME)
 
 

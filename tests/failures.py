@@ -1,0 +1,58 @@
+"""A pytest plug-in: a failure prints what to look at in under 40 lines; the whole of it goes to a file."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / ".failures"
+_TRACEBACK_LINES = 8
+_MESSAGE_LINES = 12
+_CAPTURED_LINES = 3
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Forget the failures of an earlier run."""
+    if not hasattr(session.config, "workerinput"):
+        shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Shorten what a failed test prints, and keep all of it in a file that is named."""
+    report = yield
+    if not report.failed or report.longrepr is None:
+        return report
+    whole = "\n".join([str(report.longrepr), *(f"--- {title}\n{text}" for title, text in report.sections)])
+    FOLDER.mkdir(exist_ok=True)
+    file = FOLDER / (re.sub(r"[^\w.-]+", "_", item.nodeid)[:150] + f".{report.when}.txt")
+    file.write_text(whole, encoding="utf-8", errors="replace")
+    report.longrepr = f"{_shortened(str(report.longrepr))}\n(all of it: {file.relative_to(FOLDER.parent)})"
+    report.sections = [(title, _cut(text, _CAPTURED_LINES)) for title, text in report.sections[:3]]
+    return report
+
+
+def _shortened(traceback: str) -> str:
+    """Return the end of the way to the failure, and the beginning of its message."""
+    lines = traceback.splitlines()
+    first = next((number for number, line in enumerate(lines) if line.startswith("E ")), len(lines))
+    message = lines[first:]
+    if len(message) > _MESSAGE_LINES:
+        message = [
+            *message[: _MESSAGE_LINES - 2],
+            f"... {len(message) - _MESSAGE_LINES + 1} lines",
+            message[-1],
+        ]
+    return "\n".join([_cut("\n".join(lines[:first]), _TRACEBACK_LINES), *message])
+
+
+def _cut(text: str, limit: int) -> str:
+    """Return the first and the last lines of a text."""
+    lines = text.splitlines()
+    if len(lines) <= limit:
+        return text
+    return "\n".join([lines[0], f"... {len(lines) - limit} lines", *lines[len(lines) - limit + 1 :]])
