@@ -127,8 +127,8 @@ class LeavesOutGroups:
         """Deselect the tests of missing groups; under CI they stay, and fail by their fixture."""
         if self._is_ci:
             return
-        left_out = []
-        kept = []
+        left_out: list[pytest.Item] = []
+        kept: list[pytest.Item] = []
         for item in items:
             fixture = is_left_out(getattr(item, "fixturenames", ()), self._missing)
             (kept if fixture is None else left_out).append(item)

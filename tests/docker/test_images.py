@@ -17,7 +17,8 @@ from engine.images.building import Recipe
 from environment.runner.docker import daemon
 from environment.runner.docker.plans import Plan
 from foundation.problems import EnvironmentProblem
-from tests.docker.conftest import BASE_IMAGE, SETTINGS, having_the_daemon
+from tests.docker.conftest import SETTINGS, having_the_daemon
+from tests.machine import BASE_IMAGE
 
 IMAGE = "mlebench-test-check"
 # As nvidia-smi told it on a machine with two devices.

@@ -9,9 +9,9 @@ from engine.images import connect
 from environment.runner import protocol
 from foundation.problems import Problem
 from state.lifecycle import FailureClass, Outcome
-from tests.docker.conftest import BASE_IMAGE
 from tests.docker.harness import DockerHarness
 from tests.engine.harness import SUBMIT, lines
+from tests.machine import BASE_IMAGE
 
 MANY = 200_000_000
 LIMIT = 100_000_000

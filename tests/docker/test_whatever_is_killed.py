@@ -22,10 +22,11 @@ from engine.places import Places
 from environment.runner import protocol
 from state.lifecycle import FailureClass, RunState
 from state.records import Run
-from tests.docker.conftest import BASE_IMAGE, having_the_daemon
+from tests.docker.conftest import having_the_daemon
 from tests.docker.daemon import kill_and_restart_the_daemon
 from tests.docker.harness import DockerHarness
 from tests.engine.harness import eventually, until_released
+from tests.machine import BASE_IMAGE
 
 SEEDS = 3
 PATIENCE = 600.0
