@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import importlib
+import importlib.util
 import os
 import sys
 import tomllib
@@ -111,26 +111,28 @@ def _read(folder: Path) -> Competition:
 
 
 def load_task(competition: Competition) -> ModuleType:
-    """Import the module with the competition's `prepare` and `grade`.
+    """The module with the competition's `prepare` and `grade`.
 
-    A folder's name may hold dashes, and operators' folders lie anywhere, so each folder becomes a package here:
-    its task.py imports modules that lie beside it with `from . import name`.
+    Folder names hold dashes, so it is loaded by its path.
 
     Raises:
         UsageProblem: the competition's task is not written.
     """
+    name = f"competitions._tasks.{competition.folder.name}"
+    if name in sys.modules:
+        return sys.modules[name]
     if not competition.available:
         raise UsageProblem(
             f"{competition.id} cannot be prepared or graded here",
             "its task.py is not written",
             "docs/adding-a-competition.md tells how to write one.",
         )
-    name = f"competitions.tasks.{competition.folder.name}"
-    if name not in sys.modules:
-        package = ModuleType(name)
-        package.__path__ = [str(competition.folder)]
-        sys.modules[name] = package
-    return importlib.import_module(f"{name}.task")
+    spec = importlib.util.spec_from_file_location(name, competition.task_path)
+    assert spec is not None and spec.loader is not None  # true for every path that ends in .py
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules[name] = module
+    return module
 
 
 @cache

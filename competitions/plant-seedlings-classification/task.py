@@ -2,9 +2,7 @@
 
 import pandas as pd
 
-from competitions.kit import placing, tables
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
+from competitions.kit import graders, labelled_table, placing, tables
 from competitions.task import Grading, Preparation
 
 

@@ -1,6 +1,6 @@
-"""Several runs' logs as one, in the order in which they were printed: a log like any other, however large they are.
+"""Several runs' logs merged by time into one that is read like any other, however large they are.
 
-It is put together from their time indexes; no line is read before it is seen, and what is there stays where it is.
+It is put together from their time indexes; no line is read before it is shown, and positions never change.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from console.logs.logbytes import Stretch
-from console.logs.logfile import Label, LogFile
+from console.logs.reader import Extent, Label, LogFile
 from environment.container.run_log import LogTimes
 from environment.runner import protocol
 from state import runs
@@ -39,7 +38,7 @@ class _Chunk:
 
 
 def sources(database: Database, run_ids: Sequence[int]) -> tuple[Source, ...]:
-    """Where the logs of the runs' latest attempts lie; runs that never started have none."""
+    """Return the logs of the runs' latest attempts; runs that never started have none."""
     found = []
     for run_id in run_ids:
         run, attempt = runs.get(database, run_id), runs.latest_attempt(database, run_id)
@@ -50,54 +49,54 @@ def sources(database: Database, run_ids: Sequence[int]) -> tuple[Source, ...]:
 
 
 class MergedLog(LogFile):
-    """Logs merged by time; each line knows whose it is."""
+    """Logs merged by time."""
 
     def __init__(self, logs: Sequence[Source]) -> None:
-        self._logs = tuple(_Growing(place, each) for place, each in enumerate(logs))
+        self._logs = tuple(_Member(place, each) for place, each in enumerate(logs))
         self._owners: list[int] = []
         self._offsets: list[int] = []
         self._moments: list[float] = []
         super().__init__(Path("merged"))
 
     def refresh(self) -> bool:
-        """Put behind what is there what the logs have printed since, in its order."""
+        """Append what the logs have printed since, by time, and return whether that is anything."""
         lost = [log.refresh() for log in self._logs]
         if any(lost):
             self._clear()
             for log in self._logs:
                 log.rewind()
-        before, stretches = self.end, list(self._stretches)
+        before, extents = self.end, list(self._extents)
         end = before
         for chunk in sorted(chunk for log in self._logs for chunk in log.take()):
             if chunk.moment:
                 self._offsets.append(end)
                 # Where one log was read a moment later than another, its second is already over.
                 self._moments.append(max(chunk.moment, self._moments[-1] if self._moments else 0.0))
-            for stretch in self._logs[chunk.source].stretches(chunk.start, chunk.end, end):
-                if stretches and stretches[-1].is_continued_by(stretch):
-                    stretches[-1] = replace(stretches[-1], end=stretch.end)
+            for extent in self._logs[chunk.source].extents(chunk.start, chunk.end, end):
+                if extents and extents[-1].is_continued_by(extent):
+                    extents[-1] = replace(extents[-1], end=extent.end)
                 else:
-                    stretches.append(stretch)
+                    extents.append(extent)
                     self._owners.append(chunk.source)
-                end = stretch.end
-        self._set(stretches)
+                end = extent.end
+        self._set(extents)
         return end != before
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for log in self._logs:
             log.close()
         self._clear()
 
     def label_of(self, position: int) -> Label | None:
-        """Whose the line at a position is."""
+        """Return the run that the line at a position is from."""
         place = bisect_right(self._starts, position) - 1
         if place < 0:
             return None
         return Label(self._owners[place], self._logs[self._owners[place]].label)
 
     def times(self) -> LogTimes:
-        """When what was printed."""
+        """Return when what was printed."""
         return LogTimes(tuple(self._offsets), tuple(self._moments))
 
     def _clear(self) -> None:
@@ -107,8 +106,8 @@ class MergedLog(LogFile):
         self._moments.clear()
 
 
-class _Growing:
-    """One of the logs: what of its whole lines has not been taken yet, by the second."""
+class _Member:
+    """One of the merged logs, and how much of it is in the merged one already."""
 
     def __init__(self, place: int, source: Source) -> None:
         self.label = source.label
@@ -123,7 +122,7 @@ class _Growing:
         self._moment = 0.0
 
     def refresh(self) -> bool:
-        """Look how long the log is now; tell whether a part that was there is gone."""
+        """Look how long the log is now, and return whether a part that was there is gone."""
         with suppress(OSError):  # it can't be read now; the others go on
             if self._file is None:
                 self._file = LogFile(self._path)
@@ -135,7 +134,7 @@ class _Growing:
         return lost
 
     def take(self) -> Iterator[_Chunk]:
-        """What is new, as far as its lines are whole."""
+        """Return what is new, in whole lines, by the second."""
         file = self._file
         if file is None or file.end <= self._taken:
             return
@@ -144,7 +143,7 @@ class _Growing:
         end = file.end if last and last[0].is_whole else last[0].start if last else 0
         while self._pairs and self._pairs[0][0] < end:
             offset, moment = self._pairs.popleft()
-            # The index tells bytes; a line that was printed in two seconds belongs to the first.
+            # The index counts bytes; a line that was printed in two seconds belongs to the first.
             yield from self._up_to(file.line_after(offset))
             self._moment = moment
         yield from self._up_to(end)
@@ -154,22 +153,22 @@ class _Growing:
             yield _Chunk(self._moment, self._place, self._taken, end)
             self._taken = end
 
-    def stretches(self, start: int, end: int, position: int) -> Iterator[Stretch]:
-        """Where these bytes lie, as a stretch of another log from a position on."""
-        for stretch in self._file.within(start, end) if self._file is not None else ():
-            length = stretch.end - stretch.start
-            yield Stretch(stretch.descriptor, position, position + length, stretch.at)
+    def extents(self, start: int, end: int, position: int) -> Iterator[Extent]:
+        """Return where these bytes lie, as extents of the merged log from a position on."""
+        for extent in self._file.extents(start, end) if self._file is not None else ():
+            length = extent.end - extent.start
+            yield Extent(extent.descriptor, position, position + length, extent.at)
             position += length
 
     def rewind(self) -> None:
-        """Begin from the log's beginning again."""
+        """Begin at the log's beginning again."""
         self._index, self._index_read, self._taken, self._moment = b"", 0, 0, 0.0
         self._pairs.clear()
         with suppress(OSError):
             self._read_index()
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         if self._file is not None:
             self._file.close()
             self._file = None

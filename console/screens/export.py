@@ -22,7 +22,7 @@ from console.tui.painting import (
 from console.tui.screen import ConsoleScreen
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
-from console.tui.widgets.log_pane import MOST_COPIED
+from console.tui.widgets.log_view import MOST_COPIED
 from console.tui.widgets.painted import Painted
 from console.views import handing
 from console.views.handing import Handout, Wish

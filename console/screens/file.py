@@ -10,8 +10,7 @@ from textual.widget import Widget
 from console.tui.keys import bindings
 from console.tui.painting import foreign
 from console.tui.screen import ConsoleScreen
-from console.tui.syntax import highlighter_for
-from console.tui.widgets.log_pane import LogPane
+from console.tui.widgets.log_view import LogPane
 from console.tui.widgets.painted import Painted
 
 
@@ -34,7 +33,7 @@ class FileScreen(ConsoleScreen):
 
     def on_mount(self) -> None:
         """Open it."""
-        self.query_one(LogPane).view.show_file(self._path, highlighter_for(self._path.name))
+        self.query_one(LogPane).view.show_file(self._path)
         self.redraw()
 
     def is_whole(self) -> bool:

@@ -11,7 +11,7 @@ from console import wording
 from console.logs.merged import Source, sources
 from console.tui.keys import bindings
 from console.tui.screen import ConsoleScreen
-from console.tui.widgets.log_pane import LogPane
+from console.tui.widgets.log_view import LogPane
 from console.tui.widgets.painted import Painted
 from state.database import Database
 

@@ -18,7 +18,7 @@ from console.tui.keys import Context, bindings
 from console.tui.painting import Line
 from console.tui.screen import ConsoleScreen
 from console.tui.widgets.line_list import LineList
-from console.tui.widgets.log_pane import LogPane
+from console.tui.widgets.log_view import LogPane
 from console.tui.widgets.painted import Painted
 from console.views.run import (
     MOST_ENTRIES,

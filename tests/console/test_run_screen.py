@@ -37,7 +37,7 @@ async def test_a_wrong_expression_is_told(opened: OpenDesk) -> None:
     async with opened(screen="run:5") as desk:
         await desk.sees("Timeline")
         await desk.press("tab", "shift+tab", "slash", "left_parenthesis", "enter")
-        await desk.sees("no regular expression")
+        await desk.sees("is not a regular expression")
 
 
 async def test_every_pane_shows_its_facts(opened: OpenDesk, asked: list[Any]) -> None:

@@ -1,36 +1,122 @@
-"""Shows a log that may be of any size: a page at a time, following its end, searching, hostile bytes made visible."""
+"""The log view: a pager over a log or file of any size, with its status line and everything that is typed for it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from rich.segment import Segment
+from rich.style import Style
 from textual import events
+from textual.app import ComposeResult, SuspendNotSupported
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from console.logs.logbytes import one_part
-from console.logs.logfile import LogFile
-from console.logs.logpage import Page
-from console.logs.logpager import ERRORS, LogPager
+from console import wording
 from console.logs.merged import MergedLog, Source
+from console.logs.pager import LogCursor, LogPager, Page
+from console.logs.pattern import ERRORS, Pattern
+from console.logs.reader import LogFile, one_part
+from console.sanitize import plain, spans
 from console.tui.keys import bindings
-from console.tui.log_drawing import WIDEST, LogDrawing
-from console.tui.log_status import log_status
-from console.tui.painting import Pieces
-from console.tui.syntax import Highlighter
+from console.tui.painting import Piece, Pieces, fit, foreign, span_segments, spread
+from console.tui.theme import Palette, Role, Signs
+from console.tui.widgets.inputs import Prompt
+from console.tui.widgets.painted import Painted
+from environment.container.run_log import log_parts
+from foundation import files
+from foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
     from console.tui.app import ConsoleApp
 
-_WHEEL_LINES = 3
+Asked = Literal["search", "filter", "time", "save"]
 
-Asking = Literal["search", "filter", "time", "save"]
+# Terminals refuse longer clipboard sequences, or cut them silently.
+MOST_COPIED = 74_000
+_WHEEL_LINES = 3
+# A line's first cells; the rest is counted in a mark and can be reached sideways.
+_WIDEST = 4000
+# A longer line is data rather than code.
+_LONGEST_CODE = 500
+# What distinguishes the lines of several logs, beside their names.
+_LABELS: tuple[Role, ...] = ("accent", "good", "bronze", "running", "warn", "gold")
+_HINTS: dict[Asked, tuple[str, str]] = {
+    "search": ("/", "a regular expression; without a capital letter, capitals match too"),
+    "filter": ("&", "show only lines with a regular expression; nothing shows all"),
+    "time": ("@", "14:05 for a time of day, +2:30 into the run"),
+    "save": (">", "the file to save the selection in, as harmless text"),
+}
+
+
+class LogPane(Widget):
+    """A log view with its status line and prompts; screens put it in whole."""
+
+    DEFAULT_CSS = (
+        "LogPane { height: 1fr; width: 1fr; layout: vertical; } LogPane > .log-status { height: 1; }"
+    )
+    app: ConsoleApp
+
+    def compose(self) -> ComposeResult:
+        """The view, the status line, the prompts."""
+        yield LogView()
+        yield Painted(classes="log-status")
+        for what, (sign, hint) in _HINTS.items():
+            yield Prompt(sign, hint, id=what)
+
+    @property
+    def view(self) -> LogView:
+        """The log itself."""
+        return self.query_one(LogView)
+
+    def draw_status(self) -> None:
+        """Draw the status line as things are now."""
+        if self.is_attached and self.query(Painted):
+            self.query_one(".log-status", Painted).show(self.view.status(self.size.width))
+
+    def on_log_view_drawn(self, message: LogView.Drawn) -> None:
+        """Draw the status line again."""
+        message.stop()
+        self.draw_status()
+
+    def on_log_view_prompt_wanted(self, message: LogView.PromptWanted) -> None:
+        """Open a prompt."""
+        message.stop()
+        self.query_one(f"#{message.what}", Prompt).open("")
+
+    def on_prompt_changed(self, message: Prompt.Changed) -> None:
+        """Nothing happens before Enter."""
+        message.stop()
+
+    def on_prompt_left(self, message: Prompt.Left) -> None:
+        """Nothing was typed."""
+        message.stop()
+        self.view.focus()
+
+    def on_prompt_done(self, message: Prompt.Done) -> None:
+        """Do what was typed."""
+        message.stop()
+        self.view.focus()
+        value = message.value
+        try:
+            if message.prompt.id == "filter":
+                self.view.only_lines_with(value)
+            elif value and message.prompt.id == "search":
+                self.view.search(value)
+            elif value and message.prompt.id == "time":
+                self.view.to_moment(value)
+            elif value and not self.app.refuses():
+                self.view.save(Path(value).expanduser())
+        except UsageProblem as problem:
+            self.app.say(problem.in_one_line(), bad=True)
 
 
 class LogView(Widget, can_focus=True, inherit_bindings=False):
@@ -52,24 +138,14 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             return isinstance(message, LogView.Paged) and message.path == self.path
 
     @dataclass
-    class Asked(Message):
+    class PromptWanted(Message):
         """Something is to be typed."""
 
-        what: Asking
+        what: Asked
 
     @dataclass
-    class CopyWanted(Message):
-        """What is selected is to be copied."""
-
-    @dataclass
-    class PagerWanted(Message):
-        """The log is to be opened in the operator's own pager."""
-
-        path: Path
-
-    @dataclass
-    class Told(Message):
-        """Where the view is has changed."""
+    class Drawn(Message):
+        """The page or the place in it may have changed."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -80,81 +156,85 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._left = 0
         self._numbers = False
         self._times = False
-        self._pattern: re.Pattern[bytes] | None = None
+        self._pattern: Pattern | None = None
         self._highlighter: Highlighter | None = None
         self._rows: tuple[Strip, ...] = ()
 
     def show(self, path: Path | None) -> None:
         """Show a log from its end, or none."""
         if path != self._path:
-            self._open(path, None, LogFile)
+            self._open(path, LogFile)
 
-    def show_file(self, path: Path, highlighter: Highlighter | None) -> None:
-        """Show a file that is no log, from its beginning."""
-        self._open(path, highlighter, partial(LogFile, parts_of=one_part))
+    def show_file(self, path: Path) -> None:
+        """Show a file that is no log, from its beginning, with the colours of its language."""
+        self._open(path, partial(LogFile, parts_of=one_part), highlighter_for(path.name))
         self.action_top()
 
     def show_merged(self, sources: tuple[Source, ...]) -> None:
         """Show several logs as one, with their times."""
         self._times = True
-        self._open(Path("merged"), None, lambda _path: MergedLog(sources))
+        self._open(Path("merged"), lambda _path: MergedLog(sources))
 
-    def _open(
-        self,
-        path: Path | None,
-        highlighter: Highlighter | None,
-        opening: Callable[[Path], LogFile],
-    ) -> None:
-        self._stop()
-        self._path, self._page, self._left, self._highlighter = path, Page(), 0, highlighter
-        if path is not None and self.is_attached:
-            height = max(1, self.size.height)
-            self._pager = LogPager(path, self._deliver, height=height, opening=opening)
-            self._pager.with_numbers(self._numbers)
-            self._pager.with_times(self._times)
-            self._pager.start()
-        self._draw()
+    def search(self, expression: str) -> None:
+        """Search for a regular expression from here on.
 
-    def search(self, text: str) -> str:
-        """Look for a regular expression from here on; returns what is wrong with it, if anything."""
-        pattern, wrong = _compiled(text)
-        if pattern is not None and self._pager is not None:
-            self._pattern = pattern
-            self._pager.search(pattern)
-        return wrong
+        Raises:
+            UsageProblem: it is not one.
+        """
+        self._pattern = Pattern.typed(expression)
+        self.action_hit(1)
 
-    def only_lines_with(self, text: str) -> str:
-        """Leave out lines without a regular expression, none at all without one; returns what is wrong with it."""
-        pattern, wrong = _compiled(text)
-        if self._pager is not None and not wrong:
-            self._pattern = pattern or self._pattern
-            self._pager.only_lines_with(pattern)
-        return wrong
+    def only_lines_with(self, expression: str) -> None:
+        """Leave out lines without a regular expression; an empty one shows all again.
+
+        Raises:
+            UsageProblem: it is not one.
+        """
+        pattern = Pattern.typed(expression) if expression else None
+        self._pattern = pattern or self._pattern
+        self._run(lambda cursor: cursor.only_lines_with(pattern), long=True)
 
     def to_moment(self, text: str) -> None:
         """Go to what was printed at a moment."""
-        if self._pager is not None:
-            self._times = True
-            self._pager.to_moment(text)
+        self._times = True
+        self._run(lambda cursor: cursor.to_moment(text))
 
-    def take_selection(self, take: Callable[[bytes], None]) -> None:
-        """Hand over what is selected, in the pager's thread."""
-        if self._pager is not None:
-            self._pager.take_selection(take)
+    def save(self, path: Path) -> None:
+        """Save the selection in a new file, as harmless text."""
+        self._run(lambda cursor: self._save(cursor.take_selection(), path), moves=False)
 
     def status(self, width: int) -> Pieces:
-        """Where the view is, and whether it follows."""
+        """Return the status line: what is wrong and which hit this is on the left, where one is on the right."""
         page = self._page if self._path is not None else Page()
-        return log_status(page, self._left, width, self.app.signs, wrap=self._wrap)
+        if not page.exists and not page.note:
+            return ((" nothing has been printed yet", "dim"),)
+        left: list[Piece] = [(" ", "text")]
+        if page.note:
+            left.append((foreign(page.note, max(10, width - 50)).rstrip() + "  ", "warn"))
+        if page.hits is not None:
+            left.append((_hits(page, page.hits), "accent"))
+        right: list[Piece] = []
+        if page.filtered:
+            right.append(("only lines with a hit  ", "accent"))
+        if self._left:
+            right.append((f"from column {self._left + 1}  ", "dim"))
+        if self._wrap:
+            right.append(("wrap  ", "dim"))
+        right.append((f"{wording.size(page.size)}  ", "dim"))
+        if page.following:
+            right.append(("following ", "good"))
+        else:
+            new = f", +{wording.plural(page.behind, 'line')}" if page.behind else ""
+            right += [(f"{page.share:.0%}  ", "dim"), (f"paused{new} {self.app.signs.down} ", "warn")]
+        return spread(tuple(left), tuple(right), width)
 
     def on_unmount(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._stop()
 
     def on_resize(self, event: events.Resize) -> None:
         """Ask for pages of the new height."""
-        if self._pager is not None:
-            self._pager.resize(max(1, event.size.height))
+        self._run(lambda cursor: cursor.resize(event.size.height), moves=False)
         self._draw()
 
     def on_log_view_paged(self, message: Paged) -> None:
@@ -178,8 +258,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
     def action_scroll_lines(self, lines: int) -> None:
         """Move by lines."""
-        if self._pager is not None:
-            self._pager.move(lines)
+        self._run(lambda cursor: cursor.move(lines))
 
     def action_scroll_pages(self, pages: int) -> None:
         """Move by pages."""
@@ -187,18 +266,16 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
     def action_top(self) -> None:
         """Go to the beginning."""
-        if self._pager is not None:
-            self._pager.top()
+        self._run(LogCursor.to_begin)
 
     def action_bottom(self) -> None:
         """Go to the end and follow."""
-        if self._pager is not None:
-            self._pager.follow()
+        self._run(LogCursor.to_end)
 
     def action_sideways(self, cells: int) -> None:
         """Look further to the right or left of long lines."""
         if not self._wrap:
-            self._left = min(max(0, self._left + cells), WIDEST - 20)
+            self._left = min(max(0, self._left + cells), _WIDEST - 20)
             self._draw()
 
     def action_wrap(self) -> None:
@@ -207,59 +284,91 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._draw()
 
     def action_numbers(self) -> None:
-        """Tell the lines' numbers or not."""
-        self._numbers = not self._numbers
-        if self._pager is not None:
-            self._pager.with_numbers(self._numbers)
+        """Show the lines' numbers or not."""
+        wanted = self._numbers = not self._numbers
+        self._run(lambda cursor: cursor.with_numbers(wanted), moves=False)
 
     def action_times(self) -> None:
-        """Tell when lines were printed or not."""
-        self._times = not self._times
-        if self._pager is not None:
-            self._pager.with_times(self._times)
+        """Show when lines were printed or not."""
+        wanted = self._times = not self._times
+        self._run(lambda cursor: cursor.with_times(wanted), moves=False)
 
     def action_mark(self) -> None:
         """Begin a selection here, or give one up."""
-        if self._pager is not None:
-            self._pager.mark()
+        self._run(LogCursor.toggle_mark, moves=False)
 
-    def action_ask(self, what: Asking) -> None:
+    def action_ask(self, what: Asked) -> None:
         """Let something be typed."""
-        self.post_message(self.Asked(what))
-
-    def action_copy(self) -> None:
-        """Let what is selected be copied."""
-        self.post_message(self.CopyWanted())
-
-    def action_pager(self) -> None:
-        """Open the log in the operator's own pager."""
-        if self._path is not None:
-            self.post_message(self.PagerWanted(self._path))
+        self.post_message(self.PromptWanted(what))
 
     def action_hit(self, direction: int) -> None:
         """Go to the next hit."""
-        if self._pager is not None:
-            self._pager.search(self._pattern, back=direction < 0)
+        pattern = self._pattern
+        self._run(lambda cursor: cursor.search(pattern, back=direction < 0), long=True)
 
     def action_error(self, direction: int) -> None:
         """Go to the next line that looks like an error."""
         self._pattern = ERRORS
         self.action_hit(direction)
 
-    def _deliver(self, page: Page) -> None:
-        if self._path is not None and self.app.is_running:
-            self.post_message(self.Paged(page, self._path))
+    def action_copy(self) -> None:
+        """Copy the selection, or the page, to the clipboard."""
+        self._run(lambda cursor: self._copy(cursor.take_selection()), moves=False)
+
+    def action_pager(self) -> None:
+        """Leave the terminal to the operator's own pager for a while."""
+        if self._path is None:
+            return
+        parts = [str(part.path) for part in log_parts(self._path)]
+        wanted = shlex.split(os.environ.get("PAGER") or "less")
+        if not parts:
+            self.app.say("there is nothing to open", bad=True)
+            return
+        if not wanted or shutil.which(wanted[0]) is None:
+            self.app.say(f"the pager '{' '.join(wanted)}' is not installed", bad=True)
+            return
+        # Without -r, less shows control characters instead of sending them to the terminal.
+        own = {name: value for name, value in os.environ.items() if name != "LESS"} | {"LESSSECURE": "1"}
+        try:
+            with self.app.suspend():
+                subprocess.run([*wanted, *parts], check=False, env=own)
+        except SuspendNotSupported:
+            self.app.say("another program can't be shown in this terminal", bad=True)
+
+    def _open(
+        self,
+        path: Path | None,
+        opening: Callable[[Path], LogFile],
+        highlighter: Highlighter | None = None,
+    ) -> None:
+        self._stop()
+        self._path, self._page, self._left, self._highlighter = path, Page(), 0, highlighter
+        if path is not None and self.is_attached:
+            height, numbers, times = max(1, self.size.height), self._numbers, self._times
+            self._pager = LogPager(path, self._deliver, height=height, opening=opening)
+            self._run(lambda cursor: cursor.with_numbers(numbers), moves=False)
+            self._run(lambda cursor: cursor.with_times(times), moves=False)
+            self._pager.start()
+        self._draw()
+
+    def _run(self, action: Callable[[LogCursor], None], *, long: bool = False, moves: bool = True) -> None:
+        if self._pager is not None:
+            self._pager.run(action, long=long, moves=moves)
 
     def _stop(self) -> None:
         if self._pager is not None:
             self._pager.stop()
         self._pager = None
 
+    def _deliver(self, page: Page) -> None:
+        if self._path is not None and self.app.is_running:
+            self.post_message(self.Paged(page, self._path))
+
     def _draw(self) -> None:
         width, height = self.size
         if not width or not height:
             return
-        drawing = LogDrawing(
+        drawing = _Drawing(
             self.app.palette, self.app.signs, self._wrap, self._left, self._pattern, self._highlighter
         )
         rows = drawing.rows(self._page, width)
@@ -267,13 +376,175 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._rows = tuple(shown)
         if before != self._rows:
             self.refresh()
-        self.post_message(self.Told())
+        self.post_message(self.Drawn())
+
+    # The next two are called in the pager's thread, since a selection may be large and a disk slow.
+
+    def _copy(self, content: bytes) -> None:
+        text = _harmless(content)
+        cut = text.encode()[:MOST_COPIED].decode("utf-8", "ignore")
+        more = f", the first {len(cut):,} of {len(text):,} characters" if len(cut) < len(text) else ""
+        self._call(self.app.copy_to_clipboard, cut)
+        self._call(self.app.say, f"copied {cut.count(chr(10)) + 1:,} lines{more}")
+
+    def _save(self, content: bytes, path: Path) -> None:
+        try:
+            if path.exists():
+                raise EnvironmentProblem(f"{path} exists already", "", "Name another file.")
+            files.write_text(path, _harmless(content) + "\n")
+        except (OSError, EnvironmentProblem) as error:
+            self._call(self.app.say, str(error), bad=True)
+        else:
+            self._call(self.app.say, f"saved {path}")
+
+    def _call(self, does: Any, *arguments: Any, **options: Any) -> None:
+        if self.app.is_running:
+            self.app.call_later(partial(does, *arguments, **options))
 
 
-def _compiled(text: str) -> tuple[re.Pattern[bytes] | None, str]:
-    """The expression that is meant, and what is wrong with it; small letters match large ones too."""
-    flags = re.MULTILINE | (0 if any(letter.isupper() for letter in text) else re.IGNORECASE)
+@dataclass(frozen=True)
+class _Drawing:
+    """How a page is drawn.
+
+    Attributes:
+        left: how many cells of each line are out of sight on the left, unless lines are wrapped.
+        highlighter: gives the words of a programming language their colours.
+    """
+
+    palette: Palette
+    signs: Signs
+    wrap: bool
+    left: int
+    pattern: Pattern | None
+    highlighter: Highlighter | None
+
+    def rows(self, page: Page, width: int) -> list[Strip]:
+        """Return the rows that a page takes."""
+        digits = len(f"{max((number or 0 for number in page.numbers), default=0):,}") if page.numbers else 0
+        found: list[Strip] = []
+        for place, line in enumerate(page.lines):
+            margin = [self._sign(page, line.start), *self._label(page, place, width)]
+            if page.moments:
+                moment = page.moments[place]
+                clock = wording.clock_seconds(moment) if moment is not None else wording.UNKNOWN
+                margin.append(self._dim(f"{clock:<8} "))
+            if page.numbers:
+                number = page.numbers[place]
+                margin.append(self._dim(f"{wording.UNKNOWN if number is None else f'{number:,}':>{digits}} "))
+            found += self._rows_of(line.text, margin, width)
+        return found
+
+    def _sign(self, page: Page, start: int) -> Segment:
+        if start == page.hit:
+            return Segment(self.signs.cursor, self._style("accent"))
+        if page.mark is not None and start >= page.mark:
+            return Segment(self.signs.marked, self._style("accent"))
+        return Segment(" ", self.palette.base)
+
+    def _label(self, page: Page, place: int, width: int) -> Iterator[Segment]:
+        label = page.labels[place] if page.labels else None
+        if label is not None:
+            role = _LABELS[label.number % len(_LABELS)]
+            # The last word, the seed, distinguishes runs of one competition.
+            name, _, last = plain(label.text).rpartition(" ")
+            room = min(24, width // 4) - len(last) - 1
+            yield Segment(f"{fit(name, room, ellipsis=self.signs.ellipsis)} {last} ", self._style(role))
+
+    def _dim(self, text: str) -> Segment:
+        return Segment(text, self._style("dim"))
+
+    def _rows_of(self, text: str, margin: list[Segment], width: int) -> Iterator[Strip]:
+        base = self.palette.base
+        text = text.removesuffix("\r")
+        beside = sum(segment.cell_length for segment in margin)
+        room = max(1, width - beside)
+        drawn = Strip(self._segments(text, room))
+        if self.pattern is not None and self.pattern.first(text.encode()) is not None:
+            drawn = drawn.apply_style(self.palette.style("strong"))
+        if not self.wrap:
+            part = drawn.crop(self.left, self.left + room) if self.left else drawn
+            yield Strip([*margin, *part]).adjust_cell_length(width, base)
+            return
+        for place in range(0, max(1, drawn.cell_length), room):
+            part = drawn.crop(place, place + room)
+            head = margin if not place else [Segment(" " * beside, base)]
+            yield Strip([*head, *part]).adjust_cell_length(width, base)
+
+    def _segments(self, text: str, room: int) -> list[Segment]:
+        limit = _WIDEST if self.wrap or self.left else room
+        if self.highlighter is not None:
+            harmless = plain(text, limit=limit)
+            segments = [
+                Segment(part, self._style(role)) for part, role in self.highlighter.pieces_of(harmless)
+            ]
+        else:
+            segments = span_segments(spans(text, limit=limit), self.palette)
+        if self.pattern is None:
+            return segments
+        return [piece for segment in segments for piece in self._with_hits(segment, self.pattern)]
+
+    def _style(self, role: Role) -> Style:
+        return self.palette.base + self.palette.style(role)
+
+    def _with_hits(self, segment: Segment, pattern: Pattern) -> Iterator[Segment]:
+        style = (segment.style or self.palette.base) + self.palette.style("hit")
+        content, place = segment.text.encode(), 0
+        for start, end in pattern.spans(content):
+            yield Segment(content[place:start].decode("utf-8", "replace"), segment.style)
+            yield Segment(content[start:end].decode("utf-8", "replace"), style)
+            place = end
+        yield Segment(content[place:].decode("utf-8", "replace"), segment.style)
+
+
+class Highlighter:
+    """Colours for lines of code; a line is looked at by itself, so that any page costs the same."""
+
+    def __init__(self, lexer: Any) -> None:
+        self._lexer = lexer
+
+    def pieces_of(self, line: str) -> list[Piece]:
+        """Return a harmless line in the roles of its words."""
+        if len(line) > _LONGEST_CODE:
+            return [(line, "text")]
+        return [(text, _role_of(str(kind))) for kind, text in self._lexer.get_tokens(line) if text]
+
+
+def highlighter_for(name: str) -> Highlighter | None:
+    """Return the highlighter for a file of this name; None where its language is not known or it has none."""
+    from pygments.lexers import get_lexer_for_filename
+    from pygments.util import ClassNotFound
+
     try:
-        return (re.compile(text.encode(), flags) if text else None), ""
-    except re.error as error:
-        return None, f"that is no regular expression: {error}"
+        lexer = get_lexer_for_filename(name, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+    return None if lexer.name == "Text only" else Highlighter(lexer)
+
+
+_TOKEN_ROLES: tuple[tuple[str, Role], ...] = (
+    ("Token.Keyword", "accent"),
+    ("Token.Literal.String", "good"),
+    ("Token.Literal.Number", "running"),
+    ("Token.Comment", "dim"),
+    ("Token.Name.Function", "strong"),
+    ("Token.Name.Class", "strong"),
+    ("Token.Name.Decorator", "bronze"),
+    ("Token.Name.Tag", "accent"),
+    ("Token.Operator.Word", "accent"),
+)
+
+
+def _role_of(kind: str) -> Role:
+    return next((role for beginning, role in _TOKEN_ROLES if kind.startswith(beginning)), "text")
+
+
+def _hits(page: Page, hits: int) -> str:
+    total = f"{hits:,}{'+' if page.counting else ''}"
+    if page.hit_number is None:
+        return f"{total} hits" if page.counting else wording.plural(hits, "hit")
+    return f"hit {page.hit_number:,} of {total}"
+
+
+def _harmless(content: bytes) -> str:
+    lines = content.decode("utf-8", "replace").removesuffix("\n").split("\n")
+    return "\n".join(plain(line.removesuffix("\r")) for line in lines)

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from competitions.kit import splits
-from competitions.kit.tasks import annotated_images
+from competitions.kit import annotated_images, splits
 from foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 

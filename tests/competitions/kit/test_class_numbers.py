@@ -7,8 +7,7 @@ import io
 import pandas as pd
 import pytest
 
-from competitions.kit import tables
-from competitions.kit.checks import class_numbers
+from competitions.kit import class_numbers, tables
 from competitions.task import InvalidSubmission
 
 

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import tables
-from competitions.kit.tables import csv_text, number_planes
+from competitions.kit import csv_text, number_planes, tables
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 DECIMALS = st.one_of(

@@ -11,8 +11,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import tables
-from competitions.kit.tables import former_floats
+from competitions.kit import former_floats, tables
 
 
 def former(text: str) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from competitions.kit.metrics import voc
+from competitions.kit import voc
 
 Square = tuple[int, float]
 

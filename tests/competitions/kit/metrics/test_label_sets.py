@@ -3,8 +3,7 @@
 import pandas as pd
 import pytest
 
-from competitions.kit import metrics
-from competitions.kit.checks import labels
+from competitions.kit import labels, metrics
 
 TRUTH = pd.Series(["a b", "b", "c", "d e f"])
 

@@ -1,7 +1,6 @@
 """Harbour Tides: a row split of noted heights, scored by RMSE."""
 
-from competitions.kit import checks, metrics
-from competitions.kit.tables import labelled_table
+from competitions.kit import checks, labelled_table, metrics
 from competitions.task import Grading, Preparation
 
 

@@ -1,1 +1,0 @@
-"""Files of certain formats: JSON, numpy arrays, TFRecord; masks as run lengths."""

@@ -1,1 +1,0 @@
-"""What whole tasks of one kind share: graders of the common kinds, annotated images, spoken tokens."""

@@ -1,0 +1,471 @@
+"""Pages through a log for a screen: a cursor that moves, searches and filters, and the thread that it works in."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import re
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from console.logs.pattern import Pattern
+from console.logs.reader import Label, LineCount, LogFile, LogLine
+from environment.container.run_log import LogTimes
+from foundation.problems import UsageProblem
+
+log = logging.getLogger(__name__)
+
+# At most this often a growing log is shown anew, however fast it grows.
+LOOK_EVERY_SECONDS = 0.25
+# What a log that grows by itself may send to the terminal on average: nobody reads faster, and links are slow.
+_BYTES_PER_SECOND = 3500
+_LONGEST_PAUSE_SECONDS = 2.0
+# Of a line, what a terminal is wide; and what moving the cursor and setting colours adds.
+_SEEN_OF_LINE = 120
+_AROUND_LINE = 40
+_COUNT_SECONDS = 0.02
+# A search through more than this may take long enough to say so.
+_LARGE = 1 << 28
+# What is kept of the lines that a filter let through while the log grows.
+_MOST_NEW = 2000
+# A selection is read into memory; of more only the beginning is taken.
+_MOST_SELECTED = 32 << 20
+_SINCE_BEGIN = re.compile(r"\+(?:(?P<hours>\d+)[:h])?(?P<minutes>\d+)m?")
+_TIME_OF_DAY = re.compile(r"(?P<hours>\d{1,2}):(?P<minutes>\d{2})(?::(?P<seconds>\d{2}))?")
+_DAY = 86400.0
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is to be shown, and where in the log that is.
+
+    Attributes:
+        following: the page stays at the end while the log grows.
+        behind: lines that were added below since following stopped.
+        share: how far down the page's end is, between 0 and 1.
+        hit: where the line begins that a search found.
+        hits: how many lines have a match, as far as they are counted.
+        hit_number: which of them the hit is.
+        counting: there is more to count.
+        filtered: only lines with a match are shown.
+        mark: where a selection begins.
+        numbers: each line's number, where it is wanted and known.
+        moments: when each line was printed, where it is wanted and known.
+        labels: the run that each line is from, where the log is merged from several.
+        note: what came of the last command, for people.
+    """
+
+    lines: tuple[LogLine, ...] = ()
+    following: bool = True
+    behind: int = 0
+    share: float = 1.0
+    size: int = 0
+    exists: bool = False
+    hit: int | None = None
+    hits: int | None = None
+    hit_number: int | None = None
+    counting: bool = False
+    filtered: bool = False
+    mark: int | None = None
+    numbers: tuple[int | None, ...] = ()
+    moments: tuple[float | None, ...] = ()
+    labels: tuple[Label | None, ...] = ()
+    note: str = ""
+
+
+class LogCursor:
+    """A place in a log, and what is seen from there.
+
+    Attributes:
+        file: the log, as it was when it was last looked at.
+        height: lines of a page.
+    """
+
+    file: LogFile
+
+    def __init__(self, height: int, wanted: Callable[[], bool]) -> None:
+        """Begin at the end, following.
+
+        Args:
+            height: lines of a page.
+            wanted: tells whether a long search is still of interest.
+        """
+        self.height = height
+        self._note = ""
+        self._wanted = wanted
+        self._following = True
+        self._top = 0
+        self._counted_to: int | None = None
+        self._behind = 0
+        self._pattern: Pattern | None = None
+        self._hit: int | None = None
+        self._hits: LineCount | None = None
+        self._filter: Pattern | None = None
+        self._kept: list[LogLine] | None = None
+        self._kept_to = 0
+        self._lines: LineCount | None = None
+        self._times: LogTimes | None = None
+        self._times_to = -1
+        self._with_times = False
+        self._mark: int | None = None
+        self._page_end = 0
+
+    def page(self) -> Page:
+        """Return what is seen from here now."""
+        file = self.file
+        if self._following:
+            lines = self._tail()
+            self._top = lines[0].start if lines else file.begin
+            self._behind, self._counted_to = 0, file.end
+        else:
+            self._top = max(self._top, file.begin)
+            lines = self._forward(self._top, self.height)
+            counted = file.end if self._counted_to is None else self._counted_to
+            self._behind += file.count_lines(counted, file.end)
+            self._counted_to = max(counted, file.end)
+        length = file.end - file.begin
+        self._page_end = lines[-1].end if lines else file.end
+        return Page(
+            lines=tuple(lines),
+            following=self._following,
+            behind=self._behind,
+            share=(self._page_end - file.begin) / length if length else 1.0,
+            size=file.end,
+            exists=file.end > 0,
+            hit=self._hit,
+            hits=self._hits.count if self._hits is not None else None,
+            hit_number=self._hit_number(),
+            counting=self.is_counting(),
+            filtered=self._filter is not None,
+            mark=self._mark,
+            numbers=self._numbers(lines),
+            moments=self._moments(lines),
+            labels=tuple(file.label_of(line.start) for line in lines),
+            note=self._note,
+        )
+
+    def is_counting(self) -> bool:
+        """Whether there is something left to count."""
+        return any(count is not None and count.is_behind(self.file) for count in (self._hits, self._lines))
+
+    def count_on(self, seconds: float) -> None:
+        """Go on counting what is wanted, for about as long as given."""
+        for count in (self._hits, self._lines):
+            if count is not None and count.is_behind(self.file):
+                count.advance(self.file, seconds)
+                return
+
+    def move(self, lines: int) -> None:
+        """Go down by lines, or up by a negative number."""
+        self._note = ""
+        if lines < 0:
+            before = self._backward(self._top, -lines)
+            if before:
+                self._stop_following()
+                self._top = before[0].start
+        elif not self._following:
+            ahead = self._forward(self._top, lines + self.height)
+            if len(ahead) < lines + self.height:
+                self.to_end()
+            else:
+                self._top = ahead[lines].start
+
+    def to_begin(self) -> None:
+        """Go to the beginning."""
+        self._note = ""
+        self._stop_following()
+        self._top = self.file.begin
+
+    def to_end(self) -> None:
+        """Go to the end and follow."""
+        self._following, self._note = True, ""
+
+    def to_moment(self, text: str) -> None:
+        """Go to what was printed at a moment that a person typed."""
+        times = self._read_times()
+        if not times.offsets:
+            self._note = "this log has no times"
+            return
+        try:
+            moment = read_moment(text, times.moments[0], times.moments[-1])
+        except UsageProblem as problem:
+            self._note = problem.in_one_line()
+            return
+        self._note = ""
+        self._stop_following()
+        self._with_times = True
+        self._top = self.file.line_start(
+            max(self.file.begin, min(times.offset_at(moment), self.file.end - 1))
+        )
+
+    def search(self, pattern: Pattern | None, *, back: bool = False) -> None:
+        """Go to the next line with a match of a pattern, or of the last one searched for."""
+        if pattern is not None and pattern != self._pattern:
+            self._pattern, self._hits = pattern, LineCount(pattern)
+        if self._pattern is None:
+            self._note = "nothing to search for yet: type /"
+            return
+        found = self.file.search(self._pattern, self._search_from(back=back), back=back, wanted=self._wanted)
+        if found is None:
+            self._note = f"no {'earlier' if back else 'further'} hit" if self._wanted() else "search stopped"
+            return
+        self._note = ""
+        self._stop_following()
+        self._hit = found.start
+        # A few lines above the hit show what led to it.
+        above = self._backward(found.start, min(5, self.height // 3))
+        self._top = above[0].start if above else found.start
+
+    def only_lines_with(self, pattern: Pattern | None) -> None:
+        """Leave out all lines without a match; None shows them all again."""
+        self._filter, self._kept, self._note = pattern, None, ""
+
+    def resize(self, height: int) -> None:
+        """Show pages of another height."""
+        self.height, self._kept = max(1, height), None
+
+    def with_numbers(self, wanted: bool) -> None:
+        """Show the lines' numbers or not."""
+        self._lines = (self._lines or LineCount()) if wanted else None
+
+    def with_times(self, wanted: bool) -> None:
+        """Show when lines were printed or not."""
+        self._with_times, self._note = wanted, ""
+
+    def toggle_mark(self) -> None:
+        """Begin a selection at the top of the page, or give one up."""
+        self._mark = None if self._mark is not None else self._top
+        self._note = "" if self._mark is None else "selection begins here"
+
+    def take_selection(self) -> bytes:
+        """Return what is between the mark, or else the top of the page, and the page's end; the mark is gone then."""
+        start = self._top if self._mark is None else min(self._mark, self._top)
+        end = min(self._page_end, start + _MOST_SELECTED)
+        self._mark = None
+        if self._filter is not None:
+            lines = self.file.matching(self._filter, start, 1 << 16, wanted=self._wanted)
+            return b"\n".join(line.content for line in lines if line.end <= end)
+        return b"".join(self.file.blocks(start, end))
+
+    def _tail(self) -> list[LogLine]:
+        file = self.file
+        if self._filter is None:
+            return file.backward(file.end, self.height)
+        if self._kept is None or self._kept_to > file.end:
+            self._kept = self._backward(file.end, self.height)
+        else:
+            new = self._forward(self._kept_to, _MOST_NEW)
+            self._kept = [line for line in self._kept if line.start < self._kept_to] + new
+            self._kept = self._kept[-self.height :]
+        # The last line may not be whole yet, so it is looked at again.
+        self._kept_to = file.line_start(file.end - 1) if file.end else 0
+        shown = self._kept
+        if not self._wanted():
+            self._kept = None
+        return shown
+
+    def _forward(self, position: int, count: int) -> list[LogLine]:
+        if self._filter is None:
+            return self.file.forward(position, count)
+        return self.file.matching(self._filter, position, count, wanted=self._wanted)
+
+    def _backward(self, position: int, count: int) -> list[LogLine]:
+        if self._filter is None:
+            return self.file.backward(position, count)
+        return self.file.matching(self._filter, position, count, back=True, wanted=self._wanted)
+
+    def _stop_following(self) -> None:
+        if self._following:
+            self._following, self._behind, self._counted_to = False, 0, self.file.end
+
+    def _search_from(self, *, back: bool) -> int:
+        """Return the last hit if it is on the page, else the page's top, so that one searches on from what one sees."""
+        if self._following:
+            return self.file.end
+        if self._hit is not None and self._top <= self._hit < self._page_end:
+            return self._hit if back else self.file.forward(self._hit, 1)[0].end
+        return self._top
+
+    def _hit_number(self) -> int | None:
+        if self._hit is None or self._hits is None:
+            return None
+        before = self._hits.before(self.file, self._hit)
+        return None if before is None else before + 1
+
+    def _numbers(self, lines: list[LogLine]) -> tuple[int | None, ...]:
+        if self._lines is None:
+            return ()
+        if self._filter is None and lines:
+            first = self._lines.before(self.file, lines[0].start)
+            return tuple(None if first is None else first + place for place in range(1, len(lines) + 1))
+        counts = [self._lines.before(self.file, line.start) for line in lines]
+        return tuple(None if count is None else count + 1 for count in counts)
+
+    def _moments(self, lines: list[LogLine]) -> tuple[float | None, ...]:
+        if not self._with_times:
+            return ()
+        times = self._read_times()
+        places = [bisect_right(times.offsets, line.start) - 1 for line in lines]
+        return tuple(times.moments[place] if place >= 0 else None for place in places)
+
+    def _read_times(self) -> LogTimes:
+        if self._times is None or self._times_to != self.file.end:
+            self._times, self._times_to = self.file.times(), self.file.end
+        return self._times
+
+
+def read_moment(text: str, begin: float, end: float) -> float:
+    """Return the moment that is meant: `14:05` is the last such time of day before the end, `+2:30` counts from begin.
+
+    Raises:
+        UsageProblem: it is neither.
+    """
+    text = text.strip()
+    if found := _SINCE_BEGIN.fullmatch(text):
+        return begin + int(found["hours"] or 0) * 3600 + int(found["minutes"]) * 60
+    if (found := _TIME_OF_DAY.fullmatch(text)) and int(found["hours"]) < 24 and int(found["minutes"]) < 60:
+        day = time.localtime(end)
+        clock = (int(found["hours"]), int(found["minutes"]), int(found["seconds"] or 0))
+        moment = time.mktime((day.tm_year, day.tm_mon, day.tm_mday, *clock, 0, 0, -1))
+        return moment if moment <= end else moment - _DAY
+    raise UsageProblem(f"'{text}' is not a time", "", "Type 14:05 for a time of day, or +2:30 into the run.")
+
+
+@dataclass(frozen=True)
+class _Command:
+    action: Callable[[LogCursor], None]
+    number: int
+    long: bool
+
+
+class LogPager:
+    """A thread with a cursor in a log: `run` returns at once, and pages come by `deliver`.
+
+    It is a daemon thread of its own rather than a worker of Textual, because a program that ends waits for those, and a
+    read from a network file system may hang.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        deliver: Callable[[Page], None],
+        *,
+        height: int = 50,
+        opening: Callable[[Path], LogFile] = LogFile,
+    ) -> None:
+        self._path = path
+        self._opening = opening
+        self._deliver = deliver
+        self._commands: queue.SimpleQueue[_Command | None] = queue.SimpleQueue()
+        self._file: LogFile | None = None
+        self._cursor = LogCursor(height, self._still_wanted)
+        self._shown: Page | None = None
+        self._shown_at = float("-inf")
+        self._pause = 0.0
+        self._newest = 0
+        self._current = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="log-pager", daemon=True)
+
+    def start(self) -> None:
+        """Begin, at the end of the log."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close the log; does not wait for a read that hangs."""
+        self._ended.set()
+        self._commands.put(None)
+
+    def run(self, action: Callable[[LogCursor], None], *, long: bool = False, moves: bool = True) -> None:
+        """Let an action work on the cursor, in the pager's thread, and show the page after it.
+
+        Args:
+            action: what to do.
+            long: it searches, which may take long.
+            moves: it goes elsewhere, so that a search that is under way is no longer wanted.
+        """
+        self._newest += moves
+        self._commands.put(_Command(action, self._newest, long))
+
+    def _work(self) -> None:
+        while not self._ended.is_set():
+            command = self._next()
+            if self._ended.is_set():
+                break
+            try:
+                self._step(command)
+            except OSError as error:
+                self._close()
+                self._show(Page(note=f"the log can't be read: {error.strerror or error}"))
+            except Exception:
+                # The screen says so and the next look may succeed; the log keeps the traceback.
+                log.exception("paging %s", self._path)
+                self._close()
+                self._show(Page(note="the log can't be shown; see console.log"))
+        self._close()
+
+    def _step(self, command: _Command | None) -> None:
+        before = None if self._file is None else self._file.end
+        file = self._refreshed()
+        counting = self._cursor.is_counting()
+        if command is not None:
+            self._current = command.number
+            if command.long and file.end > _LARGE and self._shown is not None:
+                self._show(replace(self._shown, note="searching"))
+            command.action(self._cursor)
+        elif counting:
+            self._cursor.count_on(_COUNT_SECONDS)
+            pause = max(LOOK_EVERY_SECONDS, self._pause)
+            if self._cursor.is_counting() and time.monotonic() - self._shown_at < pause:
+                return
+        elif self._shown is not None and (
+            file.end == before == self._shown.size or time.monotonic() - self._shown_at < self._pause
+        ):
+            return
+        page = self._cursor.page()
+        self._pause = _pause_after(self._shown, page)
+        self._show(page)
+
+    def _next(self) -> _Command | None:
+        """Wait for a command, or for the time to look again; while there is something to count, hardly."""
+        counting = self._file is not None and self._cursor.is_counting()
+        try:
+            return self._commands.get(timeout=0.001 if counting else LOOK_EVERY_SECONDS)
+        except queue.Empty:
+            return None
+
+    def _refreshed(self) -> LogFile:
+        if self._file is None:
+            self._file = self._cursor.file = self._opening(self._path)
+        else:
+            self._file.refresh()
+        return self._file
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _show(self, page: Page) -> None:
+        self._shown_at = time.monotonic()
+        if page != self._shown:
+            self._shown = page
+            self._deliver(page)
+
+    def _still_wanted(self) -> bool:
+        return self._current == self._newest and not self._ended.is_set()
+
+
+def _pause_after(before: Page | None, page: Page) -> float:
+    """Return how long a page is to stay, unless a key is pressed, for what it costs to draw it over another."""
+    shown = () if before is None else before.lines
+    cost = sum(
+        min(len(line.content), _SEEN_OF_LINE) + _AROUND_LINE
+        for place, line in enumerate(page.lines)
+        if place >= len(shown) or shown[place] != line
+    )
+    return min(cost / _BYTES_PER_SECOND, _LONGEST_PAUSE_SECONDS)

@@ -1,0 +1,208 @@
+"""Making a sweep of a launch request: everything is checked before anything is created."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+
+from competitions import model, registry
+from competitions.task import refuse_excluded
+from engine import datasets as preparation
+from engine.agents import Agent, prepare_launch
+from engine.options.requests import Arguments
+from engine.options.sweep import Launch, check_name
+from engine.places import Places
+from engine.settings import Settings
+from engine.space import gigabytes
+from engine.sweeps import checks
+from engine.sweeps.checks import refuse_nonsense
+from environment.runner import protocol, runtime
+from foundation.problems import DataProblem, UsageProblem
+from state import experiments, sweeps
+from state.database import Database
+from state.records import Sweep, SweepSpec
+
+_NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def read_launch(arguments: Arguments, places: Places) -> Launch:
+    """Read the arguments of `sweep.launch`.
+
+    Raises:
+        UsageProblem: one is missing or of the wrong kind.
+    """
+    usual = SweepSpec("", "", (), 1, 1.0)
+    spec = SweepSpec(
+        agent_id=arguments.text("agent_id"),
+        agents_dir=arguments.text("agents_dir", ""),
+        competitions=arguments.texts("competitions"),
+        seeds=arguments.integer("seeds", 1),
+        time_limit_seconds=arguments.number("time_limit_seconds"),
+        edition=arguments.text("edition", usual.edition),
+        runtime=arguments.text("runtime", usual.runtime),
+        network=arguments.text("network", usual.network),
+        cpus=arguments.number("cpus", usual.cpus),
+        memory_bytes=arguments.optional_integer("memory_bytes"),
+        gpus=arguments.integer("gpus", usual.gpus),
+        grace_seconds=arguments.number("grace_seconds", usual.grace_seconds),
+        grade_every_seconds=arguments.number("grade_every_seconds", usual.grade_every_seconds),
+        # One data directory to an engine: the state knows datasets by competition and edition alone.
+        data_dir=_same(arguments.text("data_dir", str(places.data_dir)), places.data_dir),
+        prepare_missing=arguments.flag("prepare_missing", usual.prepare_missing),
+        raw_dir=arguments.text("raw_dir", ""),
+        demo=arguments.flag("demo", usual.demo),
+        allowed_hosts=arguments.texts("allowed_hosts", ()),
+        shm_bytes=arguments.optional_integer("shm_bytes"),
+        container_runtime=arguments.text("container_runtime", ""),
+        keep_containers=arguments.flag("keep_containers", usual.keep_containers),
+        runs_per_gpu=arguments.integer("runs_per_gpu", usual.runs_per_gpu),
+        idle_limit_seconds=arguments.optional_number("idle_limit_seconds"),
+        disk_limit_bytes=arguments.optional_integer("disk_limit_bytes"),
+        retries=arguments.integer("retries", usual.retries),
+        start_ramp_seconds=arguments.number("start_ramp_seconds", usual.start_ramp_seconds),
+        obfuscated=arguments.flag("obfuscated", usual.obfuscated),
+    )
+    launch = Launch(
+        spec,
+        name=arguments.text("name", ""),
+        concurrency=arguments.integer("concurrency", 1),
+        priority=arguments.integer("priority", 0),
+        experiment=arguments.text("experiment", ""),
+        note=arguments.text("note", ""),
+    )
+    arguments.done()
+    return launch
+
+
+def create(
+    database: Database, launch: Launch, agent: Agent, places: Places, settings: Settings, *, now: float
+) -> Sweep:
+    """Check a launch and create its sweep, its runs, and the requests for datasets that it lacks.
+
+    Raises:
+        Problem: it can't be done, for the first reason found; nothing has been created then.
+    """
+    spec = launch.spec
+    refuse_nonsense(launch)
+    _check_size(spec, settings)
+    prepare_launch(agent, os.environ)
+    if runtime.resolve(spec.runtime) == protocol.DOCKER:
+        checks.check(spec, agent)
+    else:
+        checks.refuse(spec, agent)
+    missing = _missing_datasets(spec, places)
+    with database.transaction():
+        sweep = sweeps.create(
+            database,
+            sweep_id=_identifier(database, launch),
+            name=launch.name or spec.agent_id,
+            spec=spec,
+            agent_folder=str(agent.folder),
+            agent_version=agent.version,
+            concurrency=launch.concurrency,
+            priority=launch.priority,
+            note=launch.note,
+            now=now,
+        )
+        edition = model.edition_named(spec.edition)
+        for competition_id in spec.competitions:
+            if competition_id in missing:
+                preparation.request(database, missing[competition_id], now=now)
+            else:
+                preparation.note_prepared(database, competition_id, edition, now=now)
+        if launch.experiment:
+            experiments.assign(database, launch.experiment, sweep.id, now=now)
+    return sweep
+
+
+def _missing_datasets(spec: SweepSpec, places: Places) -> dict[str, preparation.Plan]:
+    edition = model.edition_named(spec.edition)
+    missing: dict[str, preparation.Plan] = {}
+    for competition_id in spec.competitions:
+        competition = registry.get(competition_id)
+        registry.load_task(competition)
+        refuse_excluded(competition, edition)
+        if preparation.is_ready(competition_id, edition, places.data_dir):
+            continue
+        if not (spec.prepare_missing or spec.demo or spec.raw_dir):
+            raise DataProblem(
+                f"the dataset of {competition_id} is not prepared",
+                "",
+                f"Prepare it first ('mlebench-console prepare -c {competition_id}'), or launch with --prepare.",
+            )
+        missing[competition_id] = preparation.plan(
+            competition_id, edition, places.data_dir, raw_dir=spec.raw_dir, demo=spec.demo
+        )
+    return missing
+
+
+def _check_size(spec: SweepSpec, settings: Settings) -> None:
+    """Refuse what would wait for ever."""
+    if spec.cpus > settings.cpus:
+        raise UsageProblem(
+            f"a run that takes {spec.cpus:g} CPUs never starts here",
+            f"this engine has {settings.cpus:g} slots",
+            "Ask for fewer, or set cpus in the [engine] table of config.toml.",
+        )
+    if (spec.memory_bytes or 0) > settings.memory_bytes:
+        raise UsageProblem(
+            f"a run that may take {gigabytes(spec.memory_bytes or 0)} of memory never starts here",
+            f"this engine has {gigabytes(settings.memory_bytes)} for all runs",
+            "Ask for less, or set memory_gb in the [engine] table of config.toml.",
+        )
+
+
+def _identifier(database: Database, launch: Launch) -> str:
+    """The given name, or the agent's with the next free number."""
+    if launch.name:
+        return check_name(launch.name)
+    slug = _NOT_IN_A_SLUG.sub("-", launch.spec.agent_id).strip("-.") or "sweep"
+    number = 1
+    while sweeps.find(database, f"{slug}-{number}") is not None:
+        number += 1
+    return f"{slug}-{number}"
+
+
+def _same(asked: str, own: Path) -> str:
+    if Path(asked).expanduser().absolute() != own:
+        raise UsageProblem(
+            f"this engine's data directory is {own}", f"the request names {asked}", "Leave 'data_dir' out."
+        )
+    return str(own)
+
+
+def launch_of(sweep: Sweep, experiments: Sequence[str]) -> Launch:
+    """What would have to be asked for to have this sweep again, as it is scheduled now."""
+    return Launch(
+        sweep.spec,
+        name=sweep.id,
+        concurrency=sweep.concurrency,
+        priority=sweep.priority,
+        experiment=experiments[0] if experiments else "",
+        note=sweep.note,
+    )
+
+
+def refuse_another(launch: Launch, agent_version: str, there: Sweep) -> None:
+    """Let pass a launch that asks for exactly the sweep that is there: it is that one, not a second.
+
+    Raises:
+        UsageProblem: the sweep of that name is another.
+    """
+    asked = launch.spec
+    # Whether data had to be prepared for it says nothing of what runs.
+    kept = replace(there.spec, prepare_missing=asked.prepare_missing, raw_dir=asked.raw_dir)
+    differing = [
+        field.name for field in fields(SweepSpec) if getattr(asked, field.name) != getattr(kept, field.name)
+    ]
+    if agent_version != there.agent_version:
+        differing.append("the agent's files")
+    if differing:
+        raise UsageProblem(
+            f"there is already a sweep '{there.id}'",
+            f"it differs in {', '.join(differing[:3])}",
+            "Choose another name.",
+        )

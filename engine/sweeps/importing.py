@@ -1,0 +1,245 @@
+"""Making a sweep of run groups that were copied here: its runs wait for nothing but their grade."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from competitions import registry
+from competitions.model import edition_named
+from engine import datasets as preparation
+from engine.options.requests import Answer, Arguments
+from engine.options.sweep import check_name
+from engine.places import Places
+from engine.rungroups import METADATA, RunGroup, copy_file, copy_tree, find_groups, read_group
+from environment.runner import protocol
+from foundation import files
+from foundation.clock import Clock
+from foundation.locks import FileLock, is_held
+from foundation.problems import DataProblem, UsageProblem
+from state import experiments, runs, submissions, sweeps, transitions
+from state.database import Database
+from state.lifecycle import Outcome, SweepState
+from state.records import IMPORTED, SweepSpec
+from state.submissions import Snapshot
+from state.transitions import Exit
+
+_TAKEN = "taken-"
+
+
+class SweepImport:
+    """Answers `sweep.import`: makes a sweep of what was copied, whose runs wait for nothing but their grade."""
+
+    def __init__(self, database: Database, places: Places, clock: Clock) -> None:
+        self._database = database
+        self._places = places
+        self._clock = clock
+        self._arriving = places.state_dir / ARRIVING
+
+    @property
+    def handlers(self) -> dict[str, Callable[[Arguments, str], Answer]]:
+        """What is answered here."""
+        return {"sweep.import": self.import_}
+
+    def recover(self) -> None:
+        """Remove what was being copied when its program was killed, and settle what was decided."""
+        self.settle()
+        for place in self._arriving.glob("*"):
+            if is_abandoned(place):
+                shutil.rmtree(place)
+
+    def settle(self) -> None:
+        """Put what was taken where its sweep looks for it; not earlier, since a sweep may not come to be."""
+        for place in self._arriving.glob(f"{_TAKEN}*"):
+            sweep_id = place.name.removeprefix(_TAKEN)
+            folder = self._places.runs_dir / sweep_id
+            if sweeps.find(self._database, sweep_id) is not None and not folder.exists():
+                self._places.runs_dir.mkdir(exist_ok=True)
+                (place / FILES).rename(folder)
+            shutil.rmtree(place)
+
+    def import_(self, arguments: Arguments, _by: str) -> Answer:
+        """Make the sweep; within the transaction of the answer."""
+        place = self._arriving / Path(arguments.text("place")).name
+        sweep_id = check_name(arguments.text("name"))
+        agent = arguments.text("agent_id")
+        edition = edition_named(arguments.text("edition", "v1"))
+        limit = arguments.optional_number("time_limit_seconds")
+        experiment = arguments.text("experiment", "")
+        arguments.done()
+        found = read_staged(place)
+        folder = self._places.runs_dir / sweep_id
+        if folder.exists() or sweeps.find(self._database, sweep_id) is not None:
+            raise UsageProblem(f"there is already a sweep '{sweep_id}'", "", "Choose another name.")
+        spec = SweepSpec(
+            agent_id=agent,
+            agents_dir="",
+            competitions=tuple(dict.fromkeys(run.competition_id for run in found)),
+            seeds=max(run.seed for run in found),
+            time_limit_seconds=limit or 0.0,
+            edition=edition,
+            runtime=IMPORTED,
+            network="",
+            data_dir=str(self._places.data_dir),
+        )
+        self._require_data(spec, {run.competition_id for run in found if run.sha256})
+        now = self._clock.now()
+        sweeps.create(
+            self._database,
+            sweep_id=sweep_id,
+            name=sweep_id,
+            spec=spec,
+            agent_folder="",
+            agent_version="",
+            concurrency=1,
+            members=[(run.competition_id, run.seed) for run in found],
+            now=now,
+        )
+        sweeps.set_state(self._database, sweep_id, SweepState.STOPPED, now=now)
+        for run, made in zip(found, runs.of_sweep(self._database, sweep_id), strict=True):
+            self._take(run, made.id, f"runs/{sweep_id}/{below_sweep(run)}", now)
+        if experiment:
+            experiments.assign(self._database, experiment, sweep_id, now=now)
+        place.rename(self._arriving / f"{_TAKEN}{sweep_id}")
+        return Answer(
+            f"sweep {sweep_id} is imported with {len(found)} runs, which are being graded", sweep_id
+        )
+
+    def _require_data(self, spec: SweepSpec, wanted: set[str]) -> None:
+        edition = edition_named(spec.edition)
+        for competition_id in sorted(wanted):
+            if not preparation.is_ready(competition_id, edition, self._places.data_dir):
+                raise DataProblem(
+                    f"the dataset of {competition_id} is not prepared",
+                    "what is imported is graded",
+                    f"Prepare it first: mlebench-console prepare -c {competition_id}",
+                )
+
+    def _take(self, run: ImportedRun, run_id: int, directory: str, now: float) -> None:
+        attempt = transitions.launch(self._database, run_id, directory=directory, runtime=IMPORTED, now=now)
+        transitions.agent_ended(self._database, attempt.id, Exit(None, None, IMPORTED), at=now, now=now)
+        transitions.collected(self._database, attempt.id, now=now)
+        if not run.sha256:
+            transitions.finished(self._database, attempt.id, Outcome.NO_SUBMISSION, now=now)
+            return
+        path = f"{directory}/{SNAPSHOT}"
+        taken = Snapshot(1, run.taken_at, 0.0, run.sha256, run.bytes, path, final=True)
+        submissions.add(self._database, attempt.id, taken)
+
+
+ARRIVING = "arriving"
+FILES = "runs"
+SNAPSHOT = f"{protocol.SNAPSHOTS}/1.csv"
+_LOCK = ".lock"
+_LISTED = "runs.json"
+_TOKEN_BYTES = 6
+
+
+@dataclass(frozen=True)
+class ImportedRun:
+    """One run of a group, as it will be one of a sweep's.
+
+    Attributes:
+        sha256: of its submission; empty where it left none.
+        taken_at: when the submission was last written.
+    """
+
+    competition_id: str
+    seed: int
+    sha256: str = ""
+    bytes: int = 0
+    taken_at: float = 0.0
+
+
+@contextmanager
+def staged(places: Places, folder: Path) -> Iterator[tuple[str, tuple[ImportedRun, ...]]]:
+    """Copy a run group, or all groups of a runs folder, to where the engine takes them from.
+
+    Gives the place's name for the request `sweep.import`, and what is there. What the engine has
+    not taken by the end of the block is removed.
+
+    Raises:
+        Problem: there is no group, one can't be read, or it names an unknown competition.
+    """
+    groups = (read_group(folder),) if (folder / METADATA).is_file() else find_groups(folder)
+    token = secrets.token_hex(_TOKEN_BYTES)
+    place = places.state_dir / ARRIVING / token
+    (place / FILES).mkdir(parents=True)
+    lock = FileLock(place / _LOCK)
+    lock.acquire()
+    try:
+        found = tuple(_copy_all(groups, place / FILES))
+        files.write_json(place / _LISTED, [asdict(run) for run in found])
+        files.sync_file_system(place)
+        yield token, found
+    finally:
+        lock.release()
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def agent_of_group(folder: Path) -> str:
+    """The agent's name in a group's name; empty where that is not as MLE-bench makes it."""
+    groups = (read_group(folder),) if (folder / METADATA).is_file() else find_groups(folder)
+    return groups[0].name.partition("_run-group_")[2]
+
+
+def _copy_all(groups: Sequence[RunGroup], target: Path) -> Iterator[ImportedRun]:
+    """The k-th run of a competition, in the order of the groups, is seed k."""
+    seeds: Counter[str] = Counter()
+    for group in groups:
+        for run in group.runs:
+            competition = registry.get(run.competition_id)
+            seeds[competition.id] += 1
+            seed = seeds[competition.id]
+            source = group.folder / run.run_id
+            if source.is_symlink() or not source.is_dir():
+                yield ImportedRun(competition.id, seed)
+            else:
+                yield _copy_run(source, target, ImportedRun(competition.id, seed))
+
+
+def _copy_run(source: Path, target: Path, run: ImportedRun) -> ImportedRun:
+    folder = target / below_sweep(run)
+    protocol.make_folders(folder)
+    for name in (protocol.LOGS, protocol.CODE):
+        copy_tree(source / name, folder / name)
+    log = source / "run.log"
+    if log.is_file() and not log.is_symlink():
+        copy_file(log, folder / protocol.LOG)
+    handed_in = source / protocol.SUBMISSION / protocol.SUBMISSION_FILE
+    if handed_in.parent.is_symlink() or not handed_in.is_file() or handed_in.is_symlink():
+        return run
+    snapshot = folder / SNAPSHOT
+    copy_file(handed_in, snapshot)
+    with snapshot.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        size = stream.tell()
+    return ImportedRun(run.competition_id, run.seed, digest, size, handed_in.stat().st_mtime)
+
+
+def below_sweep(run: ImportedRun) -> str:
+    """Where a run's attempt lies below its sweep's folder."""
+    return protocol.attempt_folder("", run.competition_id, run.seed, 1).partition("//")[2]
+
+
+def is_abandoned(place: Path) -> bool:
+    """Whether whoever copied to a place is dead."""
+    return not is_held(place / _LOCK)
+
+
+def read_staged(place: Path) -> list[ImportedRun]:
+    """What was copied, in the order in which its runs are queued: one seed of every competition first."""
+    try:
+        found = [ImportedRun(**values) for values in json.loads((place / _LISTED).read_bytes())]
+    except (OSError, ValueError, TypeError) as error:
+        raise DataProblem("there is nothing to import", str(error)) from error
+    if not found:
+        raise DataProblem("there is nothing to import", "the run groups hold no runs")
+    return sorted(found, key=lambda run: run.seed)

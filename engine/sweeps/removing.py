@@ -1,0 +1,181 @@
+"""Removing a sweep: refused while it lives or holds results; its files go bit by bit, whatever is killed meanwhile."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.options.requests import Answer, Arguments
+from engine.places import Places
+from foundation.problems import UsageProblem
+from state import events, experiments, runs, sweeps
+from state.database import Database
+from state.events import Happening
+from state.lifecycle import MEDALS, RunState
+from state.samples import Samples
+
+LEAVING = "leaving"
+_SLICE_SECONDS = 0.05
+_TOKEN_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What is lost with a sweep.
+
+    Attributes:
+        busy: runs that are live, which keep it from being removed.
+        results: runs that count for something in a row.
+        experiments: the rows that it belongs to.
+    """
+
+    sweep_id: str
+    runs: int
+    attempts: int
+    busy: int
+    results: int
+    medals: int
+    experiments: tuple[str, ...]
+
+    def in_words(self) -> str:
+        """Everything that is lost, in one sentence."""
+        medals = f", {self.medals} with medals" if self.medals else ""
+        parts = [f"{self.runs} runs with {self.attempts} attempts, their logs, code and submissions"]
+        if self.results:
+            parts.append(f"{self.results} results{medals}")
+        if self.experiments:
+            parts.append(f"its part in {', '.join(self.experiments)}")
+        return "; ".join(parts)
+
+
+def loss_of(database: Database, sweep_id: str) -> Loss:
+    """Count what is lost with a sweep."""
+    members = runs.of_sweep(database, sweep_id)
+    finished = [run for run in members if run.state is RunState.FINISHED]
+    return Loss(
+        sweep_id,
+        len(members),
+        sum(run.attempts for run in members),
+        sum(run.is_live for run in members),
+        len(finished),
+        sum(run.outcome in MEDALS for run in finished),
+        experiments.of_sweep(database, sweep_id),
+    )
+
+
+class SweepRemoval:
+    """Answers `sweep.remove`, and removes what is left of removed sweeps on disk."""
+
+    def __init__(
+        self,
+        database: Database,
+        samples: Samples,
+        places: Places,
+        log: Callable[[str, BaseException | None], None],
+    ) -> None:
+        self._database = database
+        self._samples = samples
+        self._runs_dir = places.runs_dir
+        self._leaving = places.state_dir / LEAVING
+        self._log = log
+        self._going: Iterator[None] | None = None
+        self._stuck: set[str] = set()
+
+    @property
+    def handlers(self) -> dict[str, Callable[[Arguments, str], Answer]]:
+        """What is answered here."""
+        return {"sweep.remove": self.remove}
+
+    def remove(self, arguments: Arguments, by: str) -> Answer:
+        """Take a sweep out of the state and out of the way; within the transaction of the answer."""
+        sweep = sweeps.get(self._database, arguments.text("sweep_id"))
+        with_results = arguments.flag("with_results", False)
+        arguments.done()
+        loss = loss_of(self._database, sweep.id)
+        refuse_removal(loss, with_results=with_results)
+        numbers = [attempt.id for attempt in runs.attempts_of_sweep(self._database, sweep.id)]
+        self._samples.forget(numbers)
+        sweeps.remove(self._database, sweep.id)
+        text = f"sweep {sweep.id} was removed by {by}: {loss.in_words()}"
+        events.append(self._database, Happening(time.time(), "sweep.removed", text))
+        folder = self._runs_dir / sweep.id
+        if folder.exists():
+            self._leaving.mkdir(exist_ok=True)
+            folder.rename(self._leaving / f"{secrets.token_hex(_TOKEN_BYTES)}-{sweep.id}")
+        return Answer(f"removed: {loss.in_words()}", sweep.id)
+
+    def step(self) -> None:
+        """Go on removing files for a moment."""
+        if self._going is None:
+            self._going = self._next()
+        give_up = time.monotonic() + _SLICE_SECONDS
+        while self._going is not None and time.monotonic() < give_up:
+            try:
+                next(self._going)
+            except StopIteration:
+                self._going = None
+
+    def _next(self) -> Iterator[None] | None:
+        if not self._leaving.is_dir():
+            return None
+        for folder in sorted(self._leaving.iterdir()):
+            sweep_id = folder.name.partition("-")[2]
+            if sweeps.find(self._database, sweep_id) is not None and not (self._runs_dir / sweep_id).exists():
+                folder.rename(self._runs_dir / sweep_id)  # we were killed before the removal was decided
+            elif folder.name not in self._stuck:
+                return self._remove(folder)
+        return None
+
+    def _remove(self, folder: Path) -> Iterator[None]:
+        try:
+            yield from _remove_bit_by_bit(folder)
+        except OSError as error:
+            self._stuck.add(folder.name)
+            self._log(f"{folder} can't be removed", error)
+
+
+def refuse_removal(loss: Loss, *, with_results: bool) -> None:
+    """Let pass what may be removed.
+
+    Raises:
+        UsageProblem: it lives, or holds results and nobody said that they may go.
+    """
+    if loss.busy:
+        raise UsageProblem(
+            f"sweep {loss.sweep_id} can't be removed",
+            f"{loss.busy} of its runs are live",
+            f"Stop it first: mlebench-console sweep stop {loss.sweep_id}",
+        )
+    if (loss.results or loss.experiments) and not with_results:
+        raise UsageProblem(
+            f"sweep {loss.sweep_id} holds results",
+            f"what would be lost: {loss.in_words()}",
+            "Export what you need, then give --with-results.",
+        )
+
+
+def _remove_bit_by_bit(folder: Path) -> Iterator[None]:
+    """Remove a folder, giving back control after each entry; agents may have closed folders to themselves."""
+    todo = [folder]
+    while todo:
+        here = todo[-1]
+        if stat.S_IMODE(here.lstat().st_mode) & stat.S_IRWXU != stat.S_IRWXU:
+            here.chmod(stat.S_IRWXU)
+        with os.scandir(here) as entries:
+            inside = [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+        if inside:
+            todo += inside
+            continue
+        for entry in list(here.iterdir()):
+            with suppress(FileNotFoundError):
+                entry.unlink()
+            yield
+        here.rmdir()
+        todo.pop()
+        yield

@@ -1,0 +1,179 @@
+"""A log is read by position: the same lines from either side, whatever its size and whoever wrote it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.logs.pattern import Pattern
+from console.logs.reader import LONGEST_LINE, LineCount, LogFile
+from environment.container.run_log import CUT_MARK
+
+lines_of_bytes = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=60)
+
+
+def always() -> bool:
+    return True
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "run.log"
+
+
+def contents(path: Path) -> list[bytes]:
+    file = LogFile(path)
+    try:
+        return [line.content for line in file.forward(file.begin, 10_000)]
+    finally:
+        file.close()
+
+
+@given(lines=lines_of_bytes, ended=st.booleans(), place=st.integers(0, 60))
+def test_forward_and_backward_give_the_same_lines(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], ended: bool, place: int
+) -> None:
+    path = tmp_path_factory.mktemp("log") / "run.log"
+    whole = b"\n".join(lines) + (b"\n" if ended and lines else b"")
+    path.write_bytes(whole)
+    expected = whole.split(b"\n")
+    expected = expected[:-1] if expected[-1] == b"" else expected
+    file = LogFile(path)
+    forward = file.forward(0, 1000)
+    assert [line.content for line in forward] == expected
+    assert file.backward(file.end, 1000) == forward
+    if forward:
+        chosen = forward[min(place, len(forward) - 1)]
+        assert file.line_start(chosen.end - 1) == chosen.start
+    file.close()
+
+
+def test_an_endless_line_is_cut_at_the_same_places_from_both_sides(log: Path) -> None:
+    log.write_bytes(b"first\n" + b"x" * (5 * LONGEST_LINE) + b"\nlast\n")
+    file = LogFile(log)
+    forward = file.forward(0, 100)
+    assert file.backward(file.end, 100) == forward
+    assert b"".join(line.content for line in forward[1:-1]) == b"x" * (5 * LONGEST_LINE)
+    assert max(len(line.content) for line in forward) <= 2 * LONGEST_LINE
+    file.close()
+
+
+def test_what_is_added_is_found(log: Path) -> None:
+    log.write_bytes(b"one\n")
+    file = LogFile(log)
+    assert not file.refresh()
+    with log.open("ab") as stream:
+        stream.write(b"two\n")
+    assert file.refresh()
+    assert [line.content for line in file.backward(file.end, 5)] == [b"one", b"two"]
+    file.close()
+
+
+def test_a_log_that_comes_later_is_found(log: Path) -> None:
+    file = LogFile(log)
+    assert file.end == 0 and file.forward(0, 5) == [] and file.backward(0, 5) == []
+    log.write_bytes(b"one\n")
+    assert file.refresh() and file.end == 4
+    file.close()
+
+
+def test_the_gap_of_a_log_over_its_limit_is_told(log: Path) -> None:
+    head = b"head\n"
+
+    log.write_bytes(head + CUT_MARK)
+    log.with_name("run.log.1000").write_bytes(b"tail 1\n")
+    log.with_name("run.log.1007").write_bytes(b"tail 2\n")
+    file = LogFile(log)
+    forward = file.forward(0, 100)
+    texts = [line.text for line in forward]
+    assert texts[0] == "head" and texts[-2:] == ["tail 1", "tail 2"]
+    assert texts[-3] == f"[{1000 - len(head)} bytes of the log were cut here]"
+    assert file.backward(file.end, 100) == forward
+    file.close()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "directory"])
+def test_only_a_regular_file_is_read(log: Path, tmp_path: Path, kind: str) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"answers\n")
+    if kind == "fifo":
+        os.mkfifo(log)
+    elif kind == "link":
+        log.symlink_to(secret)
+    else:
+        log.mkdir()
+    assert contents(log) == []
+
+
+def test_search_goes_both_ways_and_over_block_edges(log: Path) -> None:
+    filler = b"nothing here\n" * 100_000
+    log.write_bytes(b"needle 1\n" + filler + b"needle 2\n" + filler + b"needle 3")
+    file = LogFile(log)
+    pattern = Pattern(r"needle \d")
+    found, start = [], 0
+    while (hit := file.search(pattern, start, wanted=always)) is not None:
+        found.append(hit.text)
+        start = hit.end
+    assert found == ["needle 1", "needle 2", "needle 3"]
+    end, back = file.end, []
+    while (hit := file.search(pattern, end, back=True, wanted=always)) is not None:
+        back.append(hit.text)
+        end = hit.start
+    assert back == found[::-1]
+    file.close()
+
+
+def test_a_search_that_nobody_wants_any_more_ends(log: Path) -> None:
+    log.write_bytes(b"line\n" * 1_000_000)
+    file = LogFile(log)
+    assert file.search(Pattern("absent"), 0, wanted=lambda: False) is None
+    file.close()
+
+
+def test_lines_are_counted(log: Path) -> None:
+    log.write_bytes(b"a\nb\nc\n")
+    file = LogFile(log)
+    assert file.count_lines(2, file.end) == 2
+    file.close()
+
+
+def test_a_line_that_goes_on_in_the_next_segment_is_one_line(log: Path) -> None:
+    """The warden begins a segment at a number of bytes, wherever in a line that is."""
+    text = b"".join(b"line %d of a log\n" % number for number in range(300))
+    for start in range(0, len(text), 50):
+        log.with_name(f"run.log.{start}").write_bytes(text[start : start + 50])
+    log.write_bytes(CUT_MARK)
+    file = LogFile(log)
+    lines = file.forward(0, 1000)
+    assert [line.content for line in lines] == text.split(b"\n")[:-1]
+    assert file.backward(file.end, 1000) == lines
+    found = file.search(Pattern(r"e 1\d\d of"), 0, wanted=always)
+    assert found is not None and found.content == b"line 100 of a log"
+    last = file.search(Pattern(r"line 2\d\d "), file.end, back=True, wanted=always)
+    assert last is not None and last.content == b"line 299 of a log"
+    assert file.count_lines(0, file.end) == 300
+    file.close()
+
+
+def test_counting_in_slices_counts_everything_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.logs.reader._COUNT_SLICE", 100)
+    path = tmp_path / "run.log"
+    path.write_text("".join(f"line {number}\n" for number in range(500)))
+    file, lines, hits = LogFile(path), LineCount(), LineCount(Pattern(r"line \d*7$"))
+    while lines.is_behind(file) or hits.is_behind(file):
+        lines.advance(file, 0.0)
+        hits.advance(file, 0.0)
+    assert (lines.count, hits.count) == (500, 50)
+    for place, line in enumerate(file.forward(0, 500)):
+        assert lines.before(file, line.start) == place
+        assert hits.before(file, line.start) == (place + 2) // 10
+    with path.open("a") as stream:
+        stream.write("line 507\n")
+    file.refresh()
+    hits.advance(file, 0.0)
+    assert hits.count == 51
+    file.close()

@@ -1,0 +1,135 @@
+"""Several logs are read as one, by time, however they grow; every line knows whose it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.logs.merged import MergedLog, Source
+from console.logs.pager import LogCursor, LogPager, Page
+from console.logs.pattern import Pattern
+from environment.container.run_log import CUT_MARK
+
+
+class Growing:
+    """A log and its index, as a warden writes them."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        (folder / name).mkdir()
+        self.source = Source(name, folder / name / "run.log")
+        self.length = 0
+
+    def prints(self, moment: float, text: bytes) -> None:
+        with self.source.log.open("ab") as log:
+            log.write(text)
+        with self.source.log.with_suffix(".times").open("a") as times:
+            times.write(f"{self.length} {moment}\n")
+        self.length += len(text)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> tuple[Growing, Growing]:
+    return Growing(tmp_path, "a"), Growing(tmp_path, "b")
+
+
+def told(file: MergedLog) -> list[str]:
+    lines = file.forward(0, 100_000)
+    assert file.backward(file.end, 100_000) == lines
+    labels = [file.label_of(line.start) for line in lines]
+    return [f"{label.text if label else None}:{line.text}" for label, line in zip(labels, lines, strict=True)]
+
+
+def test_lines_come_in_the_order_in_which_they_were_printed(
+    logs: tuple[Growing, Growing], tmp_path: Path
+) -> None:
+    a, b = logs
+    a.prints(1.0, b"one\n")
+    b.prints(2.0, b"two\nmore\n")
+    a.prints(3.0, b"three\n")
+    file = MergedLog((a.source, b.source, Source("gone", tmp_path / "gone" / "run.log")))
+    assert told(file) == ["a:one", "b:two", "b:more", "a:three"]
+    b.prints(4.0, b"four\n")
+    a.prints(5.0, b"five\n")
+    assert file.refresh() and not file.refresh()
+    assert told(file)[4:] == ["b:four", "a:five"]
+    found = file.search(Pattern("fo"), 0, wanted=lambda: True)
+    assert found is not None and found.text == "four"
+    times = file.times()
+    assert times.offset_at(4.0) == found.start
+    file.close()
+
+
+def test_a_line_that_is_not_whole_yet_waits(logs: tuple[Growing, Growing]) -> None:
+    a, b = logs
+    a.prints(1.0, b"half")
+    b.prints(2.0, b"whole\n")
+    file = MergedLog((a.source, b.source))
+    assert told(file) == ["b:whole"]
+    a.prints(3.0, b" and half\nnext\n")
+    file.refresh()
+    assert told(file) == ["b:whole", "a:half and half", "a:next"]
+    file.close()
+
+
+def test_a_log_whose_middle_is_dropped_is_read_anew(logs: tuple[Growing, Growing]) -> None:
+    a, b = logs
+    b.prints(1.0, b"b\n")
+    a.prints(2.0, b"head\n")
+    a.source.log.write_bytes(b"head\n" + CUT_MARK)
+    for start in (5, 11):
+        a.source.log.with_name(f"run.log.{start}").write_bytes(b"seg%02d\n" % start)
+    file = MergedLog((a.source, b.source))
+    assert told(file) == ["b:b", "a:head", "a:seg05", "a:seg11"]
+    a.source.log.with_name("run.log.5").unlink()
+    a.source.log.with_name("run.log.17").write_bytes(b"seg17\n")
+    file.refresh()
+    assert told(file) == ["b:b", "a:head", "a:seg11", "a:seg17"]
+    file.close()
+
+
+@given(
+    printed=st.lists(
+        st.tuples(st.integers(0, 2), st.text(alphabet="xy\n", min_size=1, max_size=8), st.booleans()),
+        max_size=25,
+    )
+)
+def test_nothing_is_lost_or_torn_whatever_is_printed_when(
+    tmp_path_factory: pytest.TempPathFactory, printed: list[tuple[int, str, bool]]
+) -> None:
+    folder = tmp_path_factory.mktemp("logs")
+    growing = [Growing(folder, name) for name in "abc"]
+    file = MergedLog([each.source for each in growing])
+    whole = ["", "", ""]
+    for moment, (who, text, look) in enumerate(printed):
+        growing[who].prints(float(moment + 1), text.encode())
+        whole[who] += text
+        if look:
+            file.refresh()
+    file.refresh()
+    lines = told(file)
+    for who, name in enumerate("abc"):
+        assert [line[2:] for line in lines if line.startswith(name)] == whole[who].split("\n")[:-1]
+    file.close()
+
+
+def test_a_pager_on_several_logs_has_no_limit(logs: tuple[Growing, Growing]) -> None:
+    import queue
+
+    a, b = logs
+    for second in range(3000):
+        (a if second % 2 else b).prints(float(second), b"line %d\n" % second)
+    pages: queue.SimpleQueue[Page] = queue.SimpleQueue()
+    pager = LogPager(
+        Path("merged"), pages.put, height=10, opening=lambda _path: MergedLog([a.source, b.source])
+    )
+    pager.start()
+    page = pages.get(timeout=30)
+    assert [line.text for line in page.lines] == [f"line {n}" for n in range(2990, 3000)]
+    assert [label and label.text for label in page.labels] == ["b", "a"] * 5
+    pager.run(LogCursor.to_begin)
+    page = pages.get(timeout=30)
+    assert page.lines[0].text == "line 0"
+    pager.stop()

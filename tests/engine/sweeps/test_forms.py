@@ -1,0 +1,130 @@
+"""What is said about a sweep, in a file or by flags, comes to one launch; what is wrong is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from competitions import registry
+from engine.options.sweep import Launch, LaunchForm, form_of, resolve
+from engine.places import Places
+from engine.sweeps.toml_file import read_toml, write_toml
+from foundation.problems import DataProblem, UsageProblem
+from state.records import SweepSpec
+
+TITANIC = "spaceship-titanic"
+
+
+def test_a_file_says_what_flags_say_and_flags_win(tmp_path: Path, places: Places) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(
+        'agent = "dummy"\nsplit = "lite"\nhours = 12\nseeds = 5\nmemory-gb = 2\nallow = "a.org"\n'
+    )
+    asked = resolve(LaunchForm(minutes=90, competitions=(TITANIC,), seeds=2).over(read_toml(path)), places)
+    assert asked.spec.competitions == (TITANIC,)
+    assert asked.spec.time_limit_seconds == 5400
+    assert (asked.spec.seeds, asked.spec.memory_bytes, asked.spec.allowed_hosts) == (2, 2 * 10**9, ("a.org",))
+    plain = resolve(read_toml(path), places)
+    assert plain.spec.competitions == registry.splits()["low"]
+    assert plain.spec.time_limit_seconds == 12 * 3600
+
+
+def test_paths_in_a_file_are_meant_from_its_folder(tmp_path: Path, places: Places) -> None:
+    folder = tmp_path / "sweeps"
+    folder.mkdir()
+    (folder / "two.txt").write_text(f"{TITANIC}\n")
+    (folder / "limits.json").write_text('{"mem_limit": "2G", "gpus": 1}')
+    (folder / "sweep.toml").write_text(
+        'agent = "x"\nagents_dir = "mine"\nsplit = "two.txt"\ncontainer_config = "limits.json"\n'
+    )
+    asked = resolve(read_toml(folder / "sweep.toml"), places)
+    assert asked.spec.agents_dir == str(folder / "mine")
+    assert (asked.spec.competitions, asked.spec.memory_bytes, asked.spec.gpus) == ((TITANIC,), 2 << 30, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "telling"),
+    [
+        ("agent = ", "can't be read"),
+        ('agents = "dummy"', "a sweep has no 'agents'"),
+        ('competitons = "low"', "Did you mean competitions"),
+        ('seeds = "3"', "'seeds' is not a whole number"),
+        ("seeds = true", "'seeds' is not a whole number"),
+        ("hours = true", "'hours' is not a number"),
+        ("prepare = 1", "'prepare' is not true or false"),
+        ("competitions = [1]", "'competitions' is not a list of texts"),
+        ("agent = 3", "'agent' is not a text"),
+    ],
+)
+def test_a_file_that_is_not_understood_is_named_with_its_key(tmp_path: Path, text: str, telling: str) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(text)
+    with pytest.raises((UsageProblem, DataProblem)) as told:
+        read_toml(path)
+    assert telling in str(told.value) and str(path) in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("form", "telling"),
+    [
+        (LaunchForm(split="low"), "no agent was named"),
+        (LaunchForm(agent="dummy"), "no competition was named"),
+        (LaunchForm(agent="dummy", competitions=("spoky",)), "Did you mean spooky-author-identification"),
+        (LaunchForm(agent="dummy", split="lowest"), "neither a name nor a file"),
+        (LaunchForm(agent="dummy", split="low", time_limit="soon"), "'soon' is no span of time"),
+    ],
+)
+def test_what_is_left_out_or_misspelt_comes_with_a_next_step(
+    places: Places, form: LaunchForm, telling: str
+) -> None:
+    with pytest.raises(UsageProblem) as told:
+        resolve(form, places)
+    assert telling in str(told.value) and told.value.next_step
+
+
+launches = st.builds(
+    Launch,
+    st.builds(
+        SweepSpec,
+        agent_id=st.text(min_size=1, max_size=9),
+        agents_dir=st.just("/agents"),
+        competitions=st.lists(st.sampled_from(registry.splits()["low"]), min_size=1, unique=True).map(tuple),
+        seeds=st.integers(1, 9),
+        time_limit_seconds=st.integers(1, 10**6).map(float),
+        cpus=st.sampled_from([0.5, 1.0, 36.0]),
+        memory_bytes=st.none() | st.integers(1, 10**12),
+        gpus=st.integers(-1, 8),
+        runs_per_gpu=st.integers(1, 3),
+        allowed_hosts=st.lists(st.text(min_size=1, max_size=9), unique=True).map(tuple),
+        network=st.sampled_from(["none", "models", "open"]),
+        idle_limit_seconds=st.none() | st.integers(1, 10**5).map(lambda minutes: minutes * 60.0),
+        disk_limit_bytes=st.none() | st.integers(1, 10**13),
+        start_ramp_seconds=st.integers(0, 600).map(float),
+        retries=st.integers(0, 5),
+        keep_containers=st.booleans(),
+        prepare_missing=st.booleans(),
+    ),
+    name=st.text(max_size=9),
+    concurrency=st.integers(1, 500),
+    priority=st.integers(-9, 9),
+    experiment=st.text(max_size=9),
+    note=st.text(max_size=30),
+)
+
+
+@given(launches)
+def test_a_sweep_written_as_toml_asks_for_the_same_again(
+    tmp_path_factory: pytest.TempPathFactory, launch: Launch
+) -> None:
+    places = Places(Path("/c"), Path("/data"), Path("/state"))
+    path = tmp_path_factory.getbasetemp() / "again.toml"
+    path.write_text(write_toml(form_of(launch)), encoding="utf-8", newline="")
+    again = resolve(read_toml(path), places)
+    limit = launch.spec.time_limit_seconds
+    assert again.spec.time_limit_seconds == pytest.approx(limit, rel=1e-12)
+    wanted = replace(launch.spec, data_dir="/data", time_limit_seconds=again.spec.time_limit_seconds)
+    assert again == replace(launch, spec=wanted)
