@@ -183,7 +183,7 @@ class DataScreen(MarkedScreen[RowKey]):
             for row in self._board.rows
             if row.step is not None and row.step.state is StepState.WORKING
         }
-        now = self.app.situation().now
+        now = self.app.frame_state().now
         self._paces = {key: self._rates.see(key, step.done, step.total, now) for key, step in going.items()}
         self._rates.forget_others(set(going))
 

@@ -99,7 +99,7 @@ class DatasetScreen(ConsoleScreen):
         self._paces = {}
         if step is not None:
             self._paces[step.name] = self._rates.see(
-                step.name, step.done, step.total, self.app.situation().now
+                step.name, step.done, step.total, self.app.frame_state().now
             )
         self.redraw()
 
@@ -141,4 +141,4 @@ def act(app: ConsoleApp, what: str, chosen: Sequence[DatasetRow]) -> None:
             app.say(f"copied {urls[0]}" if len(urls) == 1 else f"copied {len(urls)} addresses, one a line")
     else:
         plan = partial(datasets.prune, chosen, app.places.data_dir, everything=what == "prune_all")
-        app.errands.in_thread(plan, app.carry_out)
+        app.in_background(plan, app.carry_out)

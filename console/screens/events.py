@@ -74,11 +74,11 @@ class EventsScreen(FilteredScreen):
         if event is None:
             return
         if event.run_id is not None:
-            self.app.ways.to_run(event.run_id, pane="timeline")
+            self.app.show_run(event.run_id, pane="timeline")
         elif event.sweep_id is not None:
-            self.app.ways.to_sweep(event.sweep_id)
+            self.app.show_sweep(event.sweep_id)
         elif event.competition_id is not None:
-            self.app.ways.to("data")
+            self.app.show("data")
 
     def _take(self, found: tuple[Event, ...]) -> None:
         self._events = found

@@ -74,7 +74,7 @@ class ExperimentScreen(ConsoleScreen):
         trials = self._found.trials_of(shown.key)
         trial = trials[shown.column] if shown.column < len(trials) else None
         if trial is not None and trial.run_id is not None:
-            self.app.ways.to_run(trial.run_id)
+            self.app.show_run(trial.run_id)
         else:
             self.app.say("there is no run of it here")
 

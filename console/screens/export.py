@@ -103,7 +103,7 @@ class ExportScreen(ConsoleScreen):
             work = partial(handing.write_row, handout, self._wish.form, path)
             if message.prompt.id == "bundle":
                 work = partial(handing.write_all, handout, path, now=self.app.now())
-            self.app.errands.in_thread(work, lambda written: self.app.say(f"written to {written}"))
+            self.in_background(work, lambda written: self.app.say(f"written to {written}"))
 
     def action_form(self, step: int) -> None:
         """Preview another format."""
@@ -147,7 +147,7 @@ class ExportScreen(ConsoleScreen):
     def _gather(self) -> None:
         wish = self._wish
         work = partial(handing.prepare, self.app.places.state_dir, wish)
-        self.app.errands.in_thread(work, partial(self._take, wish))
+        self.in_background(work, partial(self._take, wish))
 
     def _take(self, wish: Wish, found: Handout) -> None:
         if replace(wish, form=self._wish.form) == self._wish:

@@ -76,7 +76,7 @@ class GradeScreen(ConsoleScreen):
     def on_mount(self) -> None:
         """Begin where one was the last time."""
         self.set_interval(_LOOK_SECONDS, self._look)
-        self.app.errands.in_thread(partial(read_past, self.app.places.state_dir), self._take_past)
+        self.in_background(partial(read_past, self.app.places.state_dir), self._take_past)
 
     def fill_in(self, competition_id: str, path: str) -> None:
         """Fill the fields, and grade if both are given."""
@@ -207,7 +207,7 @@ class GradeScreen(ConsoleScreen):
         self.draw()
         file = Path(path).expanduser()
         work = partial(_graded_or_problem, typed, file, self.app.places.data_dir, self._edition)
-        self.app.errands.in_thread(work, partial(self._take, self._number, file))
+        self.in_background(work, partial(self._take, self._number, file))
 
     def _take(self, number: int, path: Path, found: Graded | Problem) -> None:
         if number != self._number:
@@ -221,9 +221,7 @@ class GradeScreen(ConsoleScreen):
             older = [each for each in self._past if not _same_file(each, newest)]
             self._past = (newest, *older)
             if not self.app.readonly:
-                self.app.errands.in_thread(
-                    partial(keep_past, self.app.places.state_dir, self._past), lambda _: None
-                )
+                self.in_background(partial(keep_past, self.app.places.state_dir, self._past), lambda _: None)
         self.draw()
 
     def _take_past(self, past: tuple[Past, ...]) -> None:
@@ -237,7 +235,7 @@ class GradeScreen(ConsoleScreen):
     def _look(self) -> None:
         """Look whether the watched file has changed."""
         if self._watched is not None and not self._busy:
-            self.app.errands.in_thread(partial(signature, self._watched), self._seen)
+            self.in_background(partial(signature, self._watched), self._seen)
 
     def _seen(self, found: Signature) -> None:
         still = found == self._seen_as

@@ -58,7 +58,7 @@ class HostScreen(ConsoleScreen):
         """Open the run under the cursor, on what it uses."""
         key = self.query_one(LineList).key
         if isinstance(key, int):
-            self.app.ways.to_run(key, pane="resources")
+            self.app.show_run(key, pane="resources")
 
     def _take(self, use: HostUse) -> None:
         self._use = use

@@ -70,9 +70,7 @@ class LaunchScreen(ConsoleScreen):
 
     def on_mount(self) -> None:
         """Learn which agents there are, and what the empty form lacks."""
-        self.app.errands.in_thread(
-            partial(agents_known, ""), lambda found: self._suggest([a.id for a in found])
-        )
+        self.in_background(partial(agents_known, ""), lambda found: self._suggest([a.id for a in found]))
         self._work_out()
 
     def is_whole(self) -> bool:
@@ -131,7 +129,7 @@ class LaunchScreen(ConsoleScreen):
 
     def _launch(self, draft: Draft, request: dict[str, Any]) -> None:
         self._launched = draft
-        self.app.errands.ask("sweep.launch", request)
+        self.app.request("sweep.launch", request)
 
     def action_dry_run(self) -> None:
         """Show in which order and when runs would start, or what is there and missing."""
@@ -155,7 +153,7 @@ class LaunchScreen(ConsoleScreen):
             self.app.call_from_thread(self._tell_building, line)
 
         work = partial(build_images, missing, self._draft.agents_dir, tell)
-        self.app.errands.in_thread(work, lambda built: self._tell_building("", built))
+        self.in_background(work, lambda built: self._tell_building("", built))
         self.draw()
 
     def _tell_building(self, line: str, built: str = "") -> None:
@@ -167,7 +165,7 @@ class LaunchScreen(ConsoleScreen):
 
     def action_engine(self) -> None:
         """Start the engine."""
-        self.app.errands.start_engine()
+        self.app.start_engine()
 
     def action_back(self) -> None:
         """Leave the field, so that letters are keys."""
@@ -196,7 +194,7 @@ class LaunchScreen(ConsoleScreen):
     def _work_out(self) -> None:
         self._number += 1
         work = partial(compose, self._draft, self.app.places, self.app.engine)
-        self.app.errands.in_thread(work, partial(self._take, self._number))
+        self.in_background(work, partial(self._take, self._number))
 
     def _take(self, number: int, composed: Composed) -> None:
         if number == self._number:

@@ -60,17 +60,17 @@ class OverviewScreen(ConsoleScreen):
         if target is None:
             return
         if target.place == "run" and target.run_id is not None:
-            self.app.ways.to_run(target.run_id)
+            self.app.show_run(target.run_id)
         elif target.place == "sweep":
-            self.app.ways.to_sweep(target.sweep_id)
+            self.app.show_sweep(target.sweep_id)
         else:
-            self.app.ways.to(target.place)
+            self.app.show(target.place)
 
     def action_log(self) -> None:
         """Open the log of the run of the line."""
         run = self._run()
         if run is not None:
-            self.app.ways.to_run(run.id, pane="log")
+            self.app.show_run(run.id, pane="log")
 
     def action_relaunch(self) -> None:
         """Relaunch the failed run of the line."""

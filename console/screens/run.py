@@ -200,7 +200,7 @@ class RunScreen(ConsoleScreen):
         }
         if self._facts is not None and self._pane in work:
             read, take = work[self._pane]
-            self.app.errands.in_thread(partial(read, self._facts), take)
+            self.in_background(partial(read, self._facts), take)
 
     def _take_listing(self, found: Listing) -> None:
         self._listing = found

@@ -9,7 +9,6 @@ from textual.widget import Widget
 from console.screens import settings_lines
 from console.screens.rebind import RebindScreen
 from console.screens.settings_lines import Setting
-from console.tui import adjusting
 from console.tui.config_edit import Value
 from console.tui.keys import bindings
 from console.tui.list_screen import FilteredScreen
@@ -78,6 +77,6 @@ class SettingsScreen(FilteredScreen):
 
     def _write(self, setting: Setting, value: Value) -> None:
         try:
-            adjusting.change(self.app, setting.table, setting.name, value)
+            self.app.change_setting(setting.table, setting.name, value)
         except Problem as problem:
             self.app.say(str(problem), bad=True)

@@ -306,4 +306,4 @@ class SweepScreen(MarkedScreen[int]):
     def _open(self, pane: str) -> None:
         run = self._run()
         if run is not None:
-            self.app.ways.to_run(run.id, pane=pane or ("log" if run.attempts else "timeline"))
+            self.app.show_run(run.id, pane=pane or ("log" if run.attempts else "timeline"))

@@ -65,4 +65,4 @@ class WelcomeScreen(ConsoleScreen):
 
     def action_engine(self) -> None:
         """Start the engine on this state."""
-        self.app.errands.start_engine()
+        self.app.start_engine()

@@ -1,34 +1,49 @@
-"""The console as a Textual app: it holds what all screens share and does no work; the engine does that."""
+"""The console as a Textual app: what all screens share, and how they reach one another, the state and the engine.
+
+It does no work itself: the state is read by the thread of `reader`, changes are made by the engine, and what may wait
+is done in the background. What an app does about its terminal is in `terminal`.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import importlib
+import logging
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
-from textual import events
 from textual.message import Message
 
 from console.actions.action import NotApplicable
 from console.sanitize import plain_lines
-from console.tui.calling import Caller
-from console.tui.config import Settings
-from console.tui.errands import Errands
+from console.tui.config import Settings, read_settings
 from console.tui.keys import bindings
-from console.tui.messages import ConditionChanged, EngineSeen
-from console.tui.redrawing import Redrawing
-from console.tui.remembering import Memory
-from console.tui.screen import ConsoleScreen, OpeningScreen, Situation
+from console.tui.news import NewsWatch, desktop_sequence
+from console.tui.reader import Reader, StateCondition, StateHealth
+from console.tui.screen import SCREENS, ConsoleScreen, FrameState, OpeningScreen
+from console.tui.session import Session, read_session, write_session
 from console.tui.terminal import TerminalApp
-from console.tui.theme import ASCII, DARK, LIGHT, PALETTES, UNICODE, Palette, Signs
-from console.tui.type_ahead import TypeAhead
-from console.tui.ways import MODES, Ways, import_the_rest
-from console.views.condition import Condition, Health
-from console.views.reader import Reader
-from engine.notifications.news import troubles
+from console.tui.theme import (
+    ASCII,
+    DARK,
+    LIGHT,
+    PALETTE_NAMES,
+    PALETTES,
+    THEME_NAMES,
+    UNICODE,
+    Palette,
+    Signs,
+)
+from engine.notifications import news
+from engine.notifications.news import News, troubles
 from engine.places import Places
 from foundation.clock import Clock, SystemClock
+from foundation.problems import Problem, UsageProblem
 
 # What the first frame does not show is imported where it is used: half of what somebody waits who opens a console
 # is spent on imports.
@@ -38,12 +53,41 @@ if TYPE_CHECKING:
 
     from console.actions.action import Action
     from console.screens.confirm import ConfirmScreen
+    from console.tui.config_edit import Value
     from engine.control import EngineStatus
 
-P = ParamSpec("P")
+log = logging.getLogger(__name__)
 
-TICK_SECONDS = 0.5
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
 OPEN_DEMO = "demo"
+_TICK_SECONDS = 0.5
+# A console that is killed is found again as it was some seconds before.
+_SESSION_EVERY_TICKS = 10
+_MODE_NAMES = tuple(name for name, _key, _title in SCREENS)
+# Opened next most likely; imported ahead, so that the first key that opens one is answered as fast as the second.
+_IMPORTED_AHEAD = ("run", "sweep", "help", "confirm")
+
+
+class ConditionChanged(Message):
+    """The state can be read again, or no longer."""
+
+    def __init__(self, condition: StateCondition) -> None:
+        super().__init__()
+        self.condition = condition
+
+
+class EngineSeen(Message):
+    """The engine's status has been read."""
+
+    def __init__(self, status: EngineStatus | None) -> None:
+        super().__init__()
+        self.status = status
+
+    def can_replace(self, message: Message) -> bool:
+        """Only the newest counts."""
+        return isinstance(message, EngineSeen)
 
 
 def _palette_commands() -> type[Provider]:
@@ -58,14 +102,29 @@ def _engine_status(places: Places) -> EngineStatus:
     return control.status(places)
 
 
+def _make_screen(name: str) -> Any:
+    return getattr(importlib.import_module(f"console.screens.{name}"), f"{name.capitalize()}Screen")()
+
+
 class ConsoleApp(TerminalApp):
-    """The operator's console over one state directory."""
+    """The operator's console over one state directory.
+
+    Attributes:
+        condition: how the state is, as the reader found it last.
+        engine: the engine's last status; None before the first.
+        sweep_id: the sweep that was seen last.
+        known_sweeps: what the `:` line completes to.
+        session: where the operator was when it was kept last.
+        news: what the operator has not been told of yet.
+    """
 
     CSS_PATH = "console.tcss"
     TITLE = "mlebench-console"
     BINDINGS = bindings("app")
     COMMANDS: ClassVar[set[Any]] = {_palette_commands}
-    MODES: ClassVar[dict[str, Any]] = dict(MODES)
+    MODES: ClassVar[dict[str, Any]] = {
+        name: partial(_make_screen, name) for name in ("welcome", *_MODE_NAMES)
+    }
 
     def __init__(
         self,
@@ -83,17 +142,15 @@ class ConsoleApp(TerminalApp):
         self.readonly = readonly
         self.demo = demo
         self.clock: Clock = clock or SystemClock()
-        self.condition = Condition()
+        self.condition = StateCondition()
         self.engine: EngineStatus | None = None
         self.sweep_id: str | None = None
         self.known_sweeps: tuple[str, ...] = ()
-        self._wanted = screen or ""
-        self._type_ahead = TypeAhead(self, super().on_event)
-        self.ways = Ways(self)
-        self.errands = Errands(self)
-        self.drawing = Redrawing(self)
-        self.memory = Memory(self)
-        self.caller = Caller(self)
+        self.session = Session()
+        self.news = NewsWatch(self.clock)
+        self._first_screen = screen or ""
+        self._ticks = 0
+        self._redrawn_in = -1
         self.animation_level = "none"
         # Before anything is styled: the stylesheet uses names that only these themes have.
         for palette in PALETTES.values():
@@ -106,6 +163,8 @@ class ConsoleApp(TerminalApp):
             on_engine=lambda status: self._post(EngineSeen(status)),
         )
 
+    # What screens ask for.
+
     @property
     def palette(self) -> Palette:
         """The theme's styles."""
@@ -117,12 +176,12 @@ class ConsoleApp(TerminalApp):
         return ASCII if self.settings.ascii_only else UNICODE
 
     def now(self) -> float:
-        """The time."""
+        """Return the time."""
         return self.clock.now()
 
-    def situation(self) -> Situation:
-        """How things are around every screen."""
-        return Situation(
+    def frame_state(self) -> FrameState:
+        """Return what the lines around every screen show."""
+        return FrameState(
             now=self.now(),
             condition=self.condition,
             stalled_seconds=self.reader.stalled_for(),
@@ -133,13 +192,21 @@ class ConsoleApp(TerminalApp):
             ascii_only=self.settings.ascii_only,
         )
 
-    def get_default_screen(self) -> Screen[Any]:
-        """What is seen until the first screen is there."""
-        return OpeningScreen()
+    def say(self, text: str, *, bad: bool = False) -> None:
+        """Show a message for some seconds."""
+        harmless = "\n".join(plain_lines(text))
+        self.notify(harmless, severity="error" if bad else "information", markup=False, timeout=8)
 
-    async def on_event(self, event: events.Event) -> None:
-        """Take keys in their order, also those that come before a field is there that they are meant for."""
-        await self._type_ahead.on_event(event)
+    def copy_path(self, path: Path) -> None:
+        """Copy a path to the terminal's clipboard."""
+        self.copy_to_clipboard("\n".join(plain_lines(str(path))))
+        self.say(f"copied {path}")
+
+    # Start and end.
+
+    def get_default_screen(self) -> Screen[Any]:
+        """Return what is seen until the first screen is there."""
+        return OpeningScreen()
 
     def on_mount(self) -> None:
         """Show the first frame, and begin when it is seen."""
@@ -150,43 +217,109 @@ class ConsoleApp(TerminalApp):
     def _begin(self) -> None:
         from state import database
 
-        self.memory.begin()
-        exists = database.exists(self.places.state_dir)
-        self.ways.begin(self._wanted, self.memory.session, state_exists=exists)
+        self.session = read_session(self.places.state_dir)
+        self._show_first(state_exists=database.exists(self.places.state_dir))
         self.reader.look_every = self.settings.refresh_seconds
-        self.caller.begin()
+        self.watch_news()
         self.reader.start()
-        self.set_interval(TICK_SECONDS, self._tick)
-        self.set_timer(TICK_SECONDS, lambda: self.errands.in_thread(import_the_rest, lambda _none: None))
+        self.set_interval(_TICK_SECONDS, self._tick)
+        self.set_timer(_TICK_SECONDS, partial(self.in_background, _import_ahead))
 
     def on_unmount(self) -> None:
         """End the reader with the app."""
         self.reader.stop()
 
-    def on_condition_changed(self, message: ConditionChanged) -> None:
-        """Tell how the state is, and leave the welcome once there is one."""
-        self.condition = message.condition
-        if message.condition.health is Health.GOOD and self.current_mode == "welcome":
+    def action_leave(self) -> None:
+        """Close the console."""
+        self._keep_session()
+        self.leave()
+
+    def action_help_quit(self) -> None:
+        """Tell how to leave: Ctrl-C closes nothing, so that no habit ends a watch."""
+        self.say(f"{self.settings.keys.named('app.quit').keys[0]} closes the console; the engine goes on")
+
+    def open_demo(self) -> None:
+        """Leave this state for the demo's."""
+        if not self.refuses():
+            self.exit(OPEN_DEMO)
+
+    # Navigation.
+
+    def _show_first(self, *, state_exists: bool) -> None:
+        """Show the screen asked for, or where the operator was, or the overview; the welcome without a state."""
+        wanted = self._first_screen
+        if not wanted and state_exists and self.session.screen in _MODE_NAMES:
+            wanted = self.session.place
+        mode, _, rest = wanted.partition(":")
+        if not mode:
+            self.switch_mode("overview" if state_exists else "welcome")
+        elif mode == "run" and rest.isdigit():
             self.switch_mode("overview")
-        self.drawing.frames()
+            self.call_after_refresh(self.show_run, int(rest))
+        elif mode in _MODE_NAMES:
+            self.sweep_id = rest or None if mode == "sweep" else None
+            self.switch_mode(mode)
 
-    def on_engine_seen(self, message: EngineSeen) -> None:
-        """Tell how the engine is."""
-        before, self.engine = troubles(self.engine), message.status
-        self.drawing.frames()
-        self.caller.on_engine()
-        if troubles(self.engine) != before:
-            self.drawing.foremost()
+    def show(self, mode: str) -> None:
+        """Show one of the numbered screens, and nothing over it."""
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+        if mode != self.current_mode:
+            self.switch_mode(mode)
 
-    def say(self, text: str, *, bad: bool = False) -> None:
-        """Tell once what came of something that was asked for."""
-        harmless = "\n".join(plain_lines(text))
-        self.notify(harmless, severity="error" if bad else "information", markup=False, timeout=8)
+    def show_sweep(self, sweep_id: str | None, run_id: int | None = None) -> None:
+        """Show a sweep, or else the one that was seen last, the cursor on a run of it."""
+        from console.screens.sweep import SweepScreen
 
-    def copy_path(self, path: Path) -> None:
-        """Copy where something lies to the terminal's clipboard."""
-        self.copy_to_clipboard("\n".join(plain_lines(str(path))))
-        self.say(f"copied {path}")
+        self.sweep_id = sweep_id or self.sweep_id
+        self.show("sweep")
+        screen = self.screen_stack[0]
+        if isinstance(screen, SweepScreen):
+            screen.show_sweep(self.sweep_id, run_id)
+
+    def show_run(self, run_id: int, *, pane: str = "log") -> None:
+        """Open a run over the screen that is seen."""
+        from console.screens.run import RunScreen
+
+        if isinstance(self.screen, RunScreen):
+            self.pop_screen()
+        self.push_screen(RunScreen(run_id, pane=pane))
+
+    def show_grade(self, competition_id: str, path: str) -> None:
+        """Show the grading screen with its fields filled in."""
+        from console.screens.grade import GradeScreen
+
+        self.show("grade")
+        screen = self.screen_stack[0]
+        if isinstance(screen, GradeScreen):
+            self.call_after_refresh(screen.fill_in, competition_id, path)
+
+    def action_go(self, mode: str) -> None:
+        """Show one of the numbered screens."""
+        self.show(mode)
+
+    def action_command_line(self) -> None:
+        """Open the command line."""
+        from console.tui.commands import CommandLine
+
+        if not self.screen.is_modal and not self.screen.query(CommandLine):
+            self.screen.mount(CommandLine())
+
+    def action_help(self) -> None:
+        """Show the keys of this screen."""
+        from console.screens.help import HelpScreen
+
+        if isinstance(self.screen, ConsoleScreen):
+            self.push_screen(HelpScreen(self.screen.contexts()))
+
+    def opens_field(self, key: str) -> bool:
+        """Whether a key opens a line to type into, for which the keys behind it are held."""
+        if not isinstance(self.screen, ConsoleScreen):
+            return False
+        known = self.settings.keys.of(*self.screen.contexts(), "app")
+        return any(key in each.keys and each.opens_field for each in known)
+
+    # Actions: a question, then requests to the engine, whose answers are shown.
 
     def act(self, plan: Callable[P, Action], *args: P.args, **kwargs: P.kwargs) -> None:
         """Carry out the action that a plan makes of its arguments, or say why it applies to none of them."""
@@ -212,7 +345,7 @@ class ConsoleApp(TerminalApp):
 
     def _file(self, action: Action) -> None:
         for request in action.requests:
-            self.errands.ask(request.kind, request.arguments)
+            self.request(request.kind, request.arguments)
 
     def confirm(self, question: ConfirmScreen, then: Callable[[], None]) -> None:
         """Ask before doing something; nothing happens unless the answer is yes."""
@@ -224,54 +357,197 @@ class ConsoleApp(TerminalApp):
             self.say("this console is read-only")
         return self.readonly
 
-    def open_demo(self) -> None:
-        """Leave this state for the demo's."""
+    def request(self, kind: str, arguments: dict[str, Any]) -> None:
+        """Ask the engine for a change, and show its answer."""
+        from engine import control
+
         if not self.refuses():
-            self.exit(OPEN_DEMO)
+            work = partial(control.ask, self.places, kind, arguments)
+            self.in_background(work, lambda answer: self.say(answer.text))
 
-    def action_go(self, mode: str) -> None:
-        """Show a screen."""
-        self.ways.to(mode)
+    def start_engine(self) -> None:
+        """Start the engine, and say so."""
+        from engine import control
 
-    def action_command_line(self) -> None:
-        """Open the command line."""
-        from console.tui.commands import CommandLine
+        def started(status: EngineStatus) -> None:
+            self.say(f"the engine is running, process {status.pid}")
+            self.reader.look_now()
 
-        if not self.screen.is_modal and not self.screen.query(CommandLine):
-            self.screen.mount(CommandLine())
+        if not self.refuses():
+            self.in_background(partial(control.ensure_running, self.places), started)
 
-    def action_help(self) -> None:
-        """Show the keys of this screen."""
-        from console.screens.help import HelpScreen
+    # Work in the background.
 
-        if isinstance(self.screen, ConsoleScreen):
-            self.push_screen(HelpScreen(self.screen.contexts()))
+    def in_background(self, work: Callable[[], Result], then: Callable[[Result], None] | None = None) -> None:
+        """Do something that may wait, then something with its result; a problem is shown.
+
+        A screen does so by its own `in_background`, which ends with the screen and drops what is out of date.
+        """
+        self.run_worker(self.finish(work, then))
+
+    async def finish(self, work: Callable[[], Result], then: Callable[[Result], None] | None = None) -> None:
+        """Wait for some work in a thread, then do something with its result; a problem is shown."""
+        try:
+            result = await _in_daemon_thread(work)
+        except Problem as problem:
+            self.say(str(problem), bad=not isinstance(problem, NotApplicable))
+        except Exception as error:
+            # What fails for one screen must not end the console; the log keeps the traceback.
+            log.exception("working for a screen")
+            self.say(f"that failed: {error!r}\nconsole.log in the state has more", bad=True)
+        else:
+            if then is not None:
+                then(result)
+
+    # The state, the engine and the news.
+
+    def on_condition_changed(self, message: ConditionChanged) -> None:
+        """Show how the state is, and leave the welcome once there is one."""
+        self.condition = message.condition
+        if message.condition.health is StateHealth.GOOD and self.current_mode == "welcome":
+            self.switch_mode("overview")
+        self.refresh_frames()
+
+    def on_engine_seen(self, message: EngineSeen) -> None:
+        """Show how the engine is."""
+        before, self.engine = troubles(self.engine), message.status
+        self.refresh_frames()
+        self.tell_news(self.news.of_engine(self.engine))
+        if troubles(self.engine) != before and isinstance(self.screen, ConsoleScreen):
+            self.screen.draw()
+
+    def watch_news(self) -> None:
+        """Watch the state for news from now on, unless nobody wants to be told of any here."""
+        if self.settings.calls.rings_here:
+            self.reader.watch(
+                "news", self.news.of_state, lambda found: self.call_later(self.tell_news, found)
+            )
+        else:
+            self.reader.unwatch("news")
+
+    def tell_news(self, found: list[News]) -> None:
+        """Ring, and ask the terminal for a desktop notification, as far as the operator wants to be told."""
+        calls = self.settings.calls
+        wanted = [each for each in found if each.kind in calls.on]
+        if wanted and calls.bell:
+            self.bell()
+        if wanted and calls.desktop:
+            self.to_terminal(desktop_sequence(news.in_short(wanted)))
+
+    # Settings.
+
+    def change_setting(self, table: str, name: str, value: Value) -> None:
+        """Write a setting into config.toml, or take it out if the value is None, and let it count.
+
+        Raises:
+            UsageProblem: config.toml can't be changed, or can't be used as it is; then nothing has changed here.
+        """
+        from console.tui.config_edit import write_value
+
+        config_file = self.places.config_file
+        write_value(config_file, table, name, value)
+        # What the command line said goes on counting until it is changed itself.
+        theme = None if (table, name) == ("console", "theme") else self.palette.name
+        ascii_only = self.settings.ascii_only and (table, name) != ("console", "ascii")
+        self.use_settings(read_settings(config_file, theme=theme, ascii_only=ascii_only))
+
+    def use_theme(self, name: str) -> None:
+        """Use a theme in this console, and leave config.toml as it is.
+
+        Raises:
+            UsageProblem: there is no such theme.
+        """
+        if name not in PALETTE_NAMES:
+            raise UsageProblem(f"there is no theme '{name}'", "", f"Themes: {', '.join(THEME_NAMES)}.")
+        self.use_settings(replace(self.settings, palette=PALETTE_NAMES[name]))
+
+    def use_settings(self, settings: Settings) -> None:
+        """Let settings count from now on."""
+        self.settings = settings
+        self.theme = settings.palette.name
+        self.set_keymap(settings.keys.keymap())
+        self.reader.look_every = settings.refresh_seconds
+        self.watch_news()
+        for screen in self.screen_stack:
+            for widget in screen.walk_children():
+                widget.refresh()
+        self.redraw_all()
 
     def action_next_theme(self) -> None:
         """Change between dark and light."""
-        from console.tui import adjusting
-
         if not self.palette.monochrome:
-            adjusting.choose_palette(self, (LIGHT if self.palette.dark else DARK).name)
+            self.use_theme((LIGHT if self.palette.dark else DARK).name)
 
-    def action_leave(self) -> None:
-        """Close the console."""
-        self.memory.keep()
-        self.leave()
+    # Redrawing, and keeping where the operator is.
 
-    def action_help_quit(self) -> None:
-        """Tell how to leave: Ctrl-C closes nothing, so that no habit ends a watch."""
-        self.say(f"{self.settings.keys.named('app.quit').keys[0]} closes the console; the engine goes on")
+    def refresh_frames(self) -> None:
+        """Draw the first line, the notices and the footer of all screens that are seen."""
+        for screen in self._seen():
+            if screen.is_mounted:
+                screen.refresh_frame()
+
+    def redraw_all(self) -> None:
+        """Draw everything of all screens that are seen, because it is to look otherwise."""
+        self.refresh_frames()
+        for screen in self._seen():
+            screen.draw()
+
+    def _seen(self) -> list[ConsoleScreen]:
+        return [screen for screen in self.screen_stack if isinstance(screen, ConsoleScreen)]
 
     def _tick(self) -> None:
         self.catch_up()
-        self.memory.tick()
-        self.drawing.tick()
+        self._ticks += 1
+        if self._ticks % _SESSION_EVERY_TICKS == 0:
+            self._keep_session()
+        self.refresh_frames()
+        # A tick may come when the screens are gone already, because the console is ending.
+        if self.screen_stack and isinstance(self.screen, ConsoleScreen):
+            period = int(self.now() // self.screen.redraw_every())
+            if period != self._redrawn_in:
+                self._redrawn_in = period
+                self.screen.beat()
 
-    def screens_below(self) -> tuple[Screen[Any], ...]:
-        """Those of all modes that were seen, without what was opened over them."""
-        return tuple(stack[0] for stack in self._screen_stacks.values() if stack)
+    def _keep_session(self) -> None:
+        """Keep where the operator is, if that has changed since it was kept; a console that only reads does not."""
+        at = self.screen_stack[0]
+        if self.readonly or not isinstance(at, ConsoleScreen) or not at.REMEMBERED_AS:
+            return
+        lowest = [stack[0] for stack in self._screen_stacks.values() if stack]
+        found = {
+            screen.REMEMBERED_AS: screen.whereabouts()
+            for screen in lowest
+            if isinstance(screen, ConsoleScreen) and screen.REMEMBERED_AS and screen.is_whole()
+        }
+        session = Session(at.REMEMBERED_AS, self.sweep_id or "", {**self.session.screens, **found})
+        if session != self.session:
+            write_session(self.places.state_dir, session)
+        self.session = session
 
     def _post(self, message: Message) -> None:
         if self.is_running:
             self.post_message(message)
+
+
+def _import_ahead() -> None:
+    for module in _IMPORTED_AHEAD:
+        importlib.import_module(f"console.screens.{module}")
+
+
+async def _in_daemon_thread(work: Callable[[], Result]) -> Result:
+    """Return what some work returns.
+
+    Its thread is none of the event loop's pool, as that of a Textual worker would be: the pool is waited for when the
+    console ends, and one read that a stalled mount never answers would keep the terminal from being given back.
+    """
+    outcome: Future[Result] = Future()
+    outcome.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except Exception as error:  # noqa: BLE001 it is raised again where it is waited for
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="console-work", daemon=True).start()
+    return await asyncio.wrap_future(outcome)

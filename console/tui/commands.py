@@ -38,27 +38,25 @@ class Command:
 
 
 def _go(mode: str) -> Does:
-    return lambda app, _words: app.ways.to(mode)
+    return lambda app, _words: app.show(mode)
 
 
 def _sweep(app: ConsoleApp, words: list[str]) -> None:
-    app.ways.to_sweep(words[0] if words else None)
+    app.show_sweep(words[0] if words else None)
 
 
 def _run(app: ConsoleApp, words: list[str]) -> None:
     if not words[0].isdigit():
         raise UsageProblem(f"'{words[0]}' is not the number of a run")
-    app.ways.to_run(int(words[0]))
+    app.show_run(int(words[0]))
 
 
 def _grade(app: ConsoleApp, words: list[str]) -> None:
-    app.ways.to_grade(words[0] if words else "", " ".join(words[1:]))
+    app.show_grade(words[0] if words else "", " ".join(words[1:]))
 
 
 def _theme(app: ConsoleApp, words: list[str]) -> None:
-    from console.tui import adjusting
-
-    adjusting.choose_palette(app, words[0])
+    app.use_theme(words[0])
 
 
 def _pause(app: ConsoleApp, words: list[str]) -> None:
@@ -82,7 +80,7 @@ def _concurrency(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _start_engine(app: ConsoleApp, _words: list[str]) -> None:
-    app.errands.start_engine()
+    app.start_engine()
 
 
 COMMANDS: tuple[Command, ...] = (

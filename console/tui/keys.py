@@ -67,6 +67,11 @@ class Key:
         """Where the key works: the first part of its id."""
         return self.id.partition(".")[0]
 
+    @property
+    def opens_field(self) -> bool:
+        """Whether it opens a line to type into."""
+        return self.does in ("filter", "app.command_line") or self.does.startswith("ask(")
+
 
 TABLE: tuple[Key, ...] = (
     # Everywhere

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -24,16 +24,18 @@ from console.tui.painting import (
     spread_fitting,
     width_of,
 )
+from console.tui.reader import StateCondition, StateHealth
 from console.tui.session import Remembered
 from console.tui.theme import Role, Signs
 from console.tui.widgets.painted import Painted
-from console.views.condition import Condition, Health
 from engine.notifications.news import LOW_DISK_SHARE
 
 if TYPE_CHECKING:
     from console.tui.app import ConsoleApp
     from engine.control import EngineStatus
     from state.database import Database
+
+Result = TypeVar("Result")
 
 SMALLEST = (40, 10)
 
@@ -124,7 +126,7 @@ class ConsoleScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Begin where one was."""
-        values = self.app.memory.session.of(self.REMEMBERED_AS) if self.REMEMBERED_AS else {}
+        values = self.app.session.of(self.REMEMBERED_AS) if self.REMEMBERED_AS else {}
         self.recall(values)
         if values.get("cursor", "").isdigit():
             from console.tui.widgets.line_list import LineList
@@ -171,13 +173,25 @@ class ConsoleScreen(Screen[None]):
         if not self.is_whole():
             return
         width = self.size.width
-        self.query_one("#top", Painted).show(top_line(self.app.situation(), self.MODE, width))
-        self.query_one("#notice", Painted).show(*notices(self.app.situation(), width))
+        self.query_one("#top", Painted).show(top_line(self.app.frame_state(), self.MODE, width))
+        self.query_one("#notice", Painted).show(*notices(self.app.frame_state(), width))
         self.query_one("#footer", Painted).show(self.footer_line(width))
+
+    def in_background(
+        self, work: Callable[[], Result], then: Callable[[Result], None] | None = None, *, latest: str = ""
+    ) -> None:
+        """Do something that may wait, then something with its result, unless the screen is gone by then.
+
+        Args:
+            work: what is done in a thread; a problem is shown.
+            then: what is done with its result, here again.
+            latest: a name; of all work under it only the result of the latest is taken.
+        """
+        self.run_worker(self.app.finish(work, then), group=latest or "background", exclusive=bool(latest))
 
     def footer_line(self, width: int) -> Pieces:
         """The keys that matter here."""
-        return footer_line(self.app.settings.keys, self.contexts(), self.app.situation(), width)
+        return footer_line(self.app.settings.keys, self.contexts(), self.app.frame_state(), width)
 
     def _full(self, name: str) -> str:
         return f"{id(self)}.{name}"
@@ -206,11 +220,11 @@ SCREENS: tuple[tuple[str, str, str], ...] = (
 
 
 @dataclass(frozen=True)
-class Situation:
+class FrameState:
     """How things are around every screen."""
 
     now: float
-    condition: Condition
+    condition: StateCondition
     stalled_seconds: float
     engine: EngineStatus | None
     demo: bool
@@ -219,7 +233,7 @@ class Situation:
     ascii_only: bool
 
 
-def top_line(found: Situation, mode: str, width: int) -> Pieces:
+def top_line(found: FrameState, mode: str, width: int) -> Pieces:
     """Where you are, and whether all is well."""
     clock: Pieces = (("   ", "text"), (wording.clock(found.now), "text"), (" ", "text"))
     return spread_fitting(
@@ -242,7 +256,7 @@ def _places(mode: str, titles: int) -> Pieces:
     return tuple(pieces)
 
 
-def _health(found: Situation, words: int) -> Pieces:
+def _health(found: FrameState, words: int) -> Pieces:
     """How all is, in `words` of detail: 0 only what is wrong, 3 everything."""
     engine, dot = found.engine, f" {found.signs.dot} "
     pieces: list[tuple[str, Role]] = []
@@ -250,7 +264,9 @@ def _health(found: Situation, words: int) -> Pieces:
         pieces += [("read-only", "warn"), (dot, "faint")]
     if found.demo:
         pieces += [("demo", "warn"), (dot, "faint")]
-    if found.condition.health in (Health.ABSENT, Health.UNKNOWN) and (engine is None or not engine.running):
+    if found.condition.health in (StateHealth.ABSENT, StateHealth.UNKNOWN) and (
+        engine is None or not engine.running
+    ):
         return (*pieces, ("no engine yet", "dim"))
     if engine is None or not engine.running:
         pieces += [(f"{found.signs.failed} engine down", "bad")]
@@ -269,7 +285,7 @@ def _health(found: Situation, words: int) -> Pieces:
     return tuple(pieces)
 
 
-def notices(found: Situation, width: int) -> tuple[Pieces, ...]:
+def notices(found: FrameState, width: int) -> tuple[Pieces, ...]:
     """Sticky lines: what is wrong, and what kind of data this is."""
     lines: list[Pieces] = []
     problem = found.condition.problem
@@ -278,13 +294,13 @@ def notices(found: Situation, width: int) -> tuple[Pieces, ...]:
         lines.append(
             _notice(f"the state has not answered for {since}; what you see is from before", "warn", width)
         )
-    elif found.condition.health is Health.BAD and problem is not None:
+    elif found.condition.health is StateHealth.BAD and problem is not None:
         lines.append(_notice(f"{problem.what}: {problem.why}" if problem.why else problem.what, "bad", width))
         if problem.next_step:
             lines.append(_notice(problem.next_step, "dim", width))
     elif found.engine is not None and found.engine.problem:
         lines.append(_notice(f"engine: {found.engine.problem}", "warn", width))
-    elif found.condition.health is Health.GOOD and (found.engine is None or not found.engine.running):
+    elif found.condition.health is StateHealth.GOOD and (found.engine is None or not found.engine.running):
         text = (
             "the engine is not running, start it with :engine (nothing new starts or is graded; agents go on)"
         )
@@ -298,7 +314,7 @@ def _notice(text: str, role: Role, width: int) -> Pieces:
     return ((" ", "text"), (foreign(text, width - 2).rstrip(), role))
 
 
-def footer_line(keys: KeyTable, contexts: tuple[Context, ...], found: Situation, width: int) -> Pieces:
+def footer_line(keys: KeyTable, contexts: tuple[Context, ...], found: FrameState, width: int) -> Pieces:
     """The keys that matter here; what changes something is left out of a read-only console."""
     own = [key for key in keys.footer(*contexts) if not (key.changes and found.readonly)]
     general = [key for key in keys.footer("app") if key not in own]
@@ -314,7 +330,7 @@ def footer_line(keys: KeyTable, contexts: tuple[Context, ...], found: Situation,
     return spread(tuple(left), tuple(right), width)
 
 
-def _key(key: Key, found: Situation) -> list[tuple[str, Role]]:
+def _key(key: Key, found: FrameState) -> list[tuple[str, Role]]:
     return [(shown(key.keys[0], ascii_only=found.ascii_only), "accent"), (f" {key.label}  ", "dim")]
 
 

@@ -1,7 +1,9 @@
-"""A Textual app that leaves its terminal as it was on every way out, and that no terminal can hold up.
+"""A Textual app that gets along with its terminal, whatever that does.
 
-One that is slow gets fewer frames, one that stops reading gets none until it reads again. It leans on how the
-pinned version of Textual writes; `tests/console/test_terminal.py` holds it to what that is for.
+It leaves the terminal as it was on every way out, and no terminal can hold it up: one that is slow gets fewer frames,
+one that stops reading gets none until it reads again. Keys that come in bursts, as over a slow link, are taken in their
+order: what is typed behind a key belongs where that key leads. It leans on how the pinned version of Textual writes;
+`tests/console/test_terminal.py` and `test_type_ahead.py` hold it to what that is for.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ import signal
 import sys
 import termios
 import threading
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from textual import events
 from textual.app import App
 
 from foundation.problems import EnvironmentProblem
@@ -22,8 +26,16 @@ from foundation.problems import EnvironmentProblem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from textual.dom import DOMNode
     from textual.screen import Screen
+    from textual.widget import Widget
 
+# A field that is not there by then will not come; what follows is a key like any other.
+_FIELD_SECONDS = 5.0
+_LOOK_SECONDS = 0.002
+# Textual gives letters to a field at once, but what other keys do only once they have gone through all of the
+# field's ancestors; then what the field tells them of it goes the same way.
+_PASSES = 2
 # A frame is up to three writes; more than that waiting means that the terminal has not read the last frame yet.
 _MOST_WAITING = 3
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -47,6 +59,9 @@ class TerminalApp(App[str]):
         self._attributes = termios.tcgetattr(_terminal()) if os.isatty(_terminal()) else None
         self._giving_up: threading.Timer | None = None
         self._is_over: Callable[[], bool] = lambda: False
+        self._held_keys: deque[events.Key] | None = None
+
+    # The terminal, to its end.
 
     @property
     def is_behind(self) -> bool:
@@ -125,6 +140,67 @@ class TerminalApp(App[str]):
         _trying(partial(os.write, _terminal(), _RESTORING))
         os.set_blocking(_terminal(), True)
         os._exit(code)
+
+    # Keys in bursts.
+
+    def opens_field(self, key: str) -> bool:
+        """Whether a key, pressed now, opens a line to type into."""
+        raise NotImplementedError
+
+    async def on_event(self, event: events.Event) -> None:
+        """Take an event, or hold it back if it is a key behind one that opens, edits or leaves a field."""
+        if not isinstance(event, events.Key) or event.is_forwarded:
+            await super().on_event(event)
+        elif self._held_keys is not None:
+            self._held_keys.append(event)
+        elif not self._is_typing() and self.opens_field(event.key):
+            # Not here: a field is opened by messages that wait behind this event.
+            self._held_keys = deque((event,))
+            self.run_worker(self._take_held_keys(self._held_keys))
+        else:
+            field = self._edited_field(event)
+            await super().on_event(event)
+            if field is not None:
+                self._held_keys = deque()
+                self.run_worker(self._take_held_keys(self._held_keys, field))
+
+    async def _take_held_keys(self, held: deque[events.Key], field: Widget | None = None) -> None:
+        """Take keys in their order, also those that come meanwhile, once a field is done with its last one."""
+        if field is not None:
+            await self._field_done(field)
+        while held:
+            event = held.popleft()
+            opens = not self._is_typing() and self.opens_field(event.key)
+            field = self._edited_field(event)
+            await super().on_event(event)
+            if opens:
+                await self._until(self._is_typing)
+            if field is not None:
+                await self._field_done(field)
+        self._held_keys = None
+
+    async def _field_done(self, field: Widget) -> None:
+        """Wait until a field has lost the focus, or is done with a key that leaves it there."""
+        for node in [*field.ancestors_with_self] * _PASSES:
+            if self.focused is field:
+                await self._passed(node, field)
+
+    async def _passed(self, node: DOMNode, field: Widget) -> None:
+        passed = asyncio.Event()
+        if node.call_later(passed.set):
+            await self._until(lambda: passed.is_set() or self.focused is not field)
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        give_up = asyncio.get_running_loop().time() + _FIELD_SECONDS
+        while not holds() and asyncio.get_running_loop().time() < give_up:
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _edited_field(self, event: events.Key) -> Widget | None:
+        return self.focused if not event.is_printable and self._is_typing() else None
+
+    def _is_typing(self) -> bool:
+        # Not every console ever opens a field, so its class need not be imported to ask for it.
+        return self.focused is not None and "Input" in self.focused._css_type_names
 
 
 def _terminal() -> int:

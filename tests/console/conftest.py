@@ -13,8 +13,8 @@ from textual.pilot import Pilot
 
 from console.tui.app import ConsoleApp
 from console.tui.config import Settings
+from console.tui.reader import StateHealth
 from console.tui.theme import DARK, Palette
-from console.views.condition import Health
 from engine.control import Answer
 from engine.control.status import lock_path
 from engine.places import Places
@@ -104,7 +104,7 @@ def opened(places: Places) -> Iterator[OpenDesk]:
         app = ConsoleApp(places, settings, clock=clock, **options)
         async with app.run_test(size=size, notifications=True) as pilot:
             desk = Desk(app, pilot, world, clock)
-            wanted = Health.GOOD if world is not None else Health.ABSENT
+            wanted = StateHealth.GOOD if world is not None else StateHealth.ABSENT
             await desk.until(lambda: app.condition.health is wanted and app.engine is not None)
             await pilot.pause()
             yield desk

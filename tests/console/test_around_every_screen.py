@@ -156,7 +156,7 @@ async def test_no_size_makes_any_screen_fail(opened: OpenDesk) -> None:
             await desk.pilot.resize_terminal(*size)
             for key in ("2", "3", "5", "1"):
                 await desk.press(key)
-        desk.app.ways.to_run(5)
+        desk.app.show_run(5)
         for size in ((41, 10), (80, 24), (200, 60)):
             await desk.pilot.resize_terminal(*size)
             await desk.press("tab")

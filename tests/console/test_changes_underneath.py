@@ -72,7 +72,7 @@ async def test_a_clock_that_jumps_makes_no_age_negative(opened: OpenDesk, screen
         for moved, clock in JUMPS:
             desk.clock.at = NOW + moved
             await desk.sees(clock)
-            desk.app.drawing.everything()
+            desk.app.redraw_all()
             await desk.pilot.pause()
             assert not NEGATIVE.search(desk.text()), f"moved by {moved}\n{desk.text()}"
         await desk.sees("engine ok")
@@ -82,14 +82,14 @@ async def test_a_clock_that_jumps_under_a_run_makes_no_age_negative(opened: Open
     async with opened(worlds.demo) as desk:
         assert desk.world is not None
         live = runs.live(desk.world.database)
-        desk.app.ways.to_run(live[0].id)
+        desk.app.show_run(live[0].id)
         await desk.sees("Timeline")
         for moved, clock in JUMPS:
             desk.clock.at = NOW + moved
             await desk.sees(clock)
             for _pane in range(6):
                 await desk.press("tab")
-                desk.app.drawing.everything()
+                desk.app.redraw_all()
                 await desk.pilot.pause()
                 assert not NEGATIVE.search(desk.text()), f"moved by {moved}\n{desk.text()}"
 
@@ -102,7 +102,7 @@ async def test_a_size_that_changes_under_another_screen_is_that_of_the_screen_be
         assert desk.world is not None
         run = runs.live(desk.world.database)[0].id
         for size, seen in (((20, 5), "too small: 20x5"), ((120, 40), "seed 1")):
-            desk.app.ways.to_run(run)
+            desk.app.show_run(run)
             await desk.pilot.pause()
             await desk.pilot.resize_terminal(*size)
             await desk.press("escape")

@@ -90,7 +90,7 @@ async def test_what_was_graded_is_found_again(
     async with opened(screen="grade") as desk:
         for count, (name, content, scores) in enumerate(graded, start=1):
             (tmp_path / name).write_text(content)
-            desk.app.ways.to_grade(SPOOKY, str(tmp_path / name))
+            desk.app.show_grade(SPOOKY, str(tmp_path / name))
             await until_asked(desk, requests, count, name)
             await until_kept(desk, places, scores)
         await desk.sees("graded before", "one.csv", "two.csv", "3.00000")
@@ -116,7 +116,7 @@ async def test_a_watched_file_is_graded_again_when_it_has_changed(
     file = tmp_path / "sub.csv"
     file.write_text("1")
     async with opened(screen="grade") as desk:
-        desk.app.ways.to_grade(SPOOKY, str(file))
+        desk.app.show_grade(SPOOKY, str(file))
         await desk.sees("graded in")
         await desk.press("f5")
         await desk.sees("watching")
@@ -144,7 +144,7 @@ async def test_the_other_edition_grades_again(
     file = tmp_path / "sub.csv"
     file.write_text("1")
     async with opened(screen="grade") as desk:
-        desk.app.ways.to_grade(SPOOKY, str(file))
+        desk.app.show_grade(SPOOKY, str(file))
         await desk.sees("graded in", "edition v1")
         await desk.press("f6")
         await desk.until(lambda: requests[-1].edition == "corrected")
@@ -159,7 +159,7 @@ async def test_the_row_that_breaks_a_rule_is_shown(
     refused = report(score=None, outcome="rejected", message="Row 2: EAP 'often' is not a number.")
     monkeypatch.setattr("console.views.grading.grade_submission", lambda *_a, **_b: refused)
     async with opened(screen="grade") as desk:
-        desk.app.ways.to_grade(SPOOKY, str(file))
+        desk.app.show_grade(SPOOKY, str(file))
         await desk.sees("heading  id,EAP", "2  b,often^[[2J", "1  a,0.5", "3  c,0.1", "rejected")
         assert "d,0.2" not in desk.text() and "\x1b" not in desk.text()
 
@@ -229,7 +229,7 @@ async def test_an_invalid_file_says_why(
     graded(report(score=None, valid_submission=False, outcome="rejected", message="Column 'MWS' is missing."))
     (tmp_path / "sub.csv").write_text("id\n")
     async with opened(screen="grade") as desk:
-        desk.app.ways.to_grade("spooky-author-identification", str(tmp_path / "sub.csv"))
+        desk.app.show_grade("spooky-author-identification", str(tmp_path / "sub.csv"))
         await desk.sees("refused by the competition's rules", "Column 'MWS' is missing.")
 
 
@@ -250,5 +250,5 @@ async def test_what_cannot_be_graded_is_told_on_the_spot(opened: OpenDesk, tmp_p
     async with opened(screen="grade") as desk:
         await desk.press("tab", "enter")
         await desk.sees("a competition and a file are needed")
-        desk.app.ways.to_grade("spooky-author-identification", str(tmp_path / "none.csv"))
+        desk.app.show_grade("spooky-author-identification", str(tmp_path / "none.csv"))
         await desk.sees("there is no file")

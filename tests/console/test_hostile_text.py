@@ -40,7 +40,7 @@ async def test_no_screen_lets_a_control_character_through(opened: OpenDesk) -> N
         await desk.press("v", "a", "r")
         assert_harmless(desk)
         await desk.press("n")
-        desk.app.ways.to_run(2)
+        desk.app.show_run(2)
         await desk.sees("evil", "Timeline")
         for _pane in range(5):
             await desk.press("tab")

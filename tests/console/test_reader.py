@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from console.views import reader as reader_module
-from console.views.condition import Condition, Health
-from console.views.reader import Reader
+from console.tui import reader as reader_module
+from console.tui.reader import Reader, StateCondition, StateHealth
 from engine.places import Places
 from foundation.problems import Problem, StateProblem
 from state import sweeps
@@ -31,7 +30,7 @@ class Watched:
     """A reader whose deliveries can be waited for."""
 
     def __init__(self, places: Places, engine_status: Callable[[Places], Any]) -> None:
-        self.conditions: queue.SimpleQueue[Condition] = queue.SimpleQueue()
+        self.conditions: queue.SimpleQueue[StateCondition] = queue.SimpleQueue()
         self.engines: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.reader = Reader(
@@ -45,7 +44,7 @@ class Watched:
     def watch(self, query: Callable[[Database], Any]) -> None:
         self.reader.watch("question", query, self.answers.put)
 
-    def condition(self, wanted: Health) -> Condition:
+    def condition(self, wanted: StateHealth) -> StateCondition:
         found = self.conditions.get(timeout=PATIENCE)
         while found.health is not wanted:
             found = self.conditions.get(timeout=PATIENCE)
@@ -70,10 +69,10 @@ def names_and_states(database: Database) -> list[tuple[str, str]]:
 
 
 def test_a_change_is_delivered_and_silence_is_not(places: Places, watched: Watched) -> None:
-    watched.condition(Health.ABSENT)
+    watched.condition(StateHealth.ABSENT)
     world = worlds.paused(places)
     watched.watch(names_and_states)
-    watched.condition(Health.GOOD)
+    watched.condition(StateHealth.GOOD)
     watched.answer([("dummy-1", "paused")])
     sweeps.set_state(world.database, "dummy-1", SweepState.ACTIVE, now=NOW)
     watched.answer([("dummy-1", "active")])
@@ -87,28 +86,28 @@ def test_a_state_that_is_removed_and_made_anew_is_read_anew(places: Places, watc
     watched.watch(names_and_states)
     watched.answer([("dummy-1", "paused")])
     shutil.rmtree(places.state_dir)
-    watched.condition(Health.ABSENT)
+    watched.condition(StateHealth.ABSENT)
     worlds.large(places, competitions=2).database.close()
     watched.answer([("openhands-all", "active")])
 
 
 def test_a_damaged_state_is_told_and_a_mended_one_read(places: Places, watched: Watched) -> None:
     worlds.paused(places).database.close()
-    watched.condition(Health.GOOD)
+    watched.condition(StateHealth.GOOD)
     good = (places.state_dir / DATABASE_NAME).read_bytes()
     (places.state_dir / "new").write_bytes(b"this is no database" * 1000)
     (places.state_dir / "new").replace(places.state_dir / DATABASE_NAME)
-    assert watched.condition(Health.BAD).problem is not None
+    assert watched.condition(StateHealth.BAD).problem is not None
     (places.state_dir / "new").write_bytes(good)
     (places.state_dir / "new").replace(places.state_dir / DATABASE_NAME)
-    watched.condition(Health.GOOD)
+    watched.condition(StateHealth.GOOD)
 
 
 def test_a_state_that_is_just_being_made_is_no_trouble(
     places: Places, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader_module, "TROUBLE_PASSES_SECONDS", PATIENCE)
-    watched.condition(Health.ABSENT)
+    watched.condition(StateHealth.ABSENT)
     places.state_dir.mkdir(parents=True)
     (places.state_dir / DATABASE_NAME).touch()
     give_up = time.monotonic() + PATIENCE
@@ -116,7 +115,7 @@ def test_a_state_that_is_just_being_made_is_no_trouble(
         assert time.monotonic() < give_up, "the empty state was never looked at"
         time.sleep(0.01)
     worlds.paused(places).database.close()
-    assert watched.conditions.get(timeout=PATIENCE).health is Health.GOOD
+    assert watched.conditions.get(timeout=PATIENCE).health is StateHealth.GOOD
 
 
 def test_a_newer_state_is_told(places: Places, watched: Watched) -> None:
@@ -126,12 +125,12 @@ def test_a_newer_state_is_told(places: Places, watched: Watched) -> None:
     connection.execute("PRAGMA user_version = 999")
     connection.close()
     elsewhere.state_dir.rename(places.state_dir)
-    assert "newer" in str(watched.condition(Health.BAD).problem)
+    assert "newer" in str(watched.condition(StateHealth.BAD).problem)
 
 
 def test_a_query_that_fails_is_told_and_asked_again(places: Places, watched: Watched) -> None:
     worlds.paused(places).database.close()
-    watched.condition(Health.GOOD)
+    watched.condition(StateHealth.GOOD)
     broken = threading.Event()
     broken.set()
 
@@ -141,11 +140,11 @@ def test_a_query_that_fails_is_told_and_asked_again(places: Places, watched: Wat
         return "well again"
 
     watched.watch(query)
-    assert "a bug" in str(watched.condition(Health.BAD).problem)
+    assert "a bug" in str(watched.condition(StateHealth.BAD).problem)
     broken.clear()
     watched.watch(query)
     watched.answer("well again")
-    watched.condition(Health.GOOD)
+    watched.condition(StateHealth.GOOD)
 
 
 def test_a_read_that_hangs_is_seen_and_holds_nobody(places: Places, watched: Watched) -> None:
@@ -160,7 +159,7 @@ def test_a_read_that_hangs_is_seen_and_holds_nobody(places: Places, watched: Wat
     assert entered.wait(PATIENCE)
     assert watched.reader.stalled_for() > 0
     hang.set()
-    watched.condition(Health.GOOD)
+    watched.condition(StateHealth.GOOD)
 
 
 def test_an_engine_status_that_cannot_be_read_is_no_end(places: Places) -> None:
@@ -173,5 +172,9 @@ def test_an_engine_status_that_cannot_be_read_is_no_end(places: Places) -> None:
 
 
 def test_conditions_are_compared_by_what_they_tell() -> None:
-    assert Condition(Health.BAD, Problem("a", "b")).tells_the_same(Condition(Health.BAD, Problem("a", "b")))
-    assert not Condition(Health.BAD, Problem("a")).tells_the_same(Condition(Health.BAD, Problem("c")))
+    assert StateCondition(StateHealth.BAD, Problem("a", "b")).tells_the_same(
+        StateCondition(StateHealth.BAD, Problem("a", "b"))
+    )
+    assert not StateCondition(StateHealth.BAD, Problem("a")).tells_the_same(
+        StateCondition(StateHealth.BAD, Problem("c"))
+    )

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 from console.tui.app import ConsoleApp
 from console.tui.config import Settings
+from console.tui.reader import StateHealth
 from console.tui.theme import (
     ANSI,
     CONTRAST,
@@ -19,7 +20,6 @@ from console.tui.theme import (
     MONOCHROME,
     Palette,
 )
-from console.views.condition import Health
 from engine.control.status import lock_path
 from engine.places import Places
 from foundation.locks import FileLock
@@ -92,7 +92,7 @@ def test_a_screen_looks_as_it_did(
 
     async def settle(pilot: Pilot[Any]) -> None:
         await stillness(app, pilot)
-        assert app.condition.health is (Health.ABSENT if make is None else Health.GOOD)
+        assert app.condition.health is (StateHealth.ABSENT if make is None else StateHealth.GOOD)
         if keys:
             await pilot.press(*keys)
             await stillness(app, pilot)

@@ -42,4 +42,4 @@ async def test_a_colon_in_a_field_holds_nothing_up(opened: OpenDesk) -> None:
         await desk.until(lambda: getattr(desk.app.focused, "id", "") == "agent")
         burst(desk, *"a:b")
         await desk.until(lambda: typed(desk, "agent") == ("a:b",))
-        assert desk.app._type_ahead._held is None
+        assert desk.app._held_keys is None

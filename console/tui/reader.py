@@ -11,10 +11,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from console.views.condition import Condition, Health
 from engine.places import Places
 from foundation.problems import Problem
 
@@ -32,7 +32,7 @@ TROUBLE_PASSES_SECONDS = 2.0
 @dataclass
 class _Watch:
     query: Callable[[Database], Any]
-    deliver: Callable[[Any], None]
+    deliver: Callable[[Any], object]
     due: bool = True
 
 
@@ -50,7 +50,7 @@ class Reader:
         self,
         places: Places,
         *,
-        on_condition: Callable[[Condition], None],
+        on_condition: Callable[[StateCondition], None],
         engine_status: Callable[[Places], Any],
         on_engine: Callable[[Any], None],
     ) -> None:
@@ -67,7 +67,7 @@ class Reader:
         self._database: Database | None = None
         self._file: tuple[int, int] | None = None
         self._version: int | None = None
-        self._condition = Condition()
+        self._condition = StateCondition()
         self._engine_seen_at = float("-inf")
         self._busy_since: float | None = None
         self._trouble_since: float | None = None
@@ -85,7 +85,7 @@ class Reader:
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout=1.0)
 
-    def watch(self, name: str, query: Callable[[Database], Any], deliver: Callable[[Any], None]) -> None:
+    def watch(self, name: str, query: Callable[[Database], Any], deliver: Callable[[Any], object]) -> None:
         """Ask a question now and again after every change; the same name replaces the question."""
         with self._lock:
             self._watches[name] = _Watch(query, deliver)
@@ -142,7 +142,7 @@ class Reader:
 
         if not state_database.exists(self._places.state_dir):
             self._let_go()
-            self._tell(Condition(Health.ABSENT))
+            self._tell(StateCondition(StateHealth.ABSENT))
             return
         file = _identity(self._places.state_dir / state_database.DATABASE_NAME)
         if self._database is None or file != self._file:
@@ -153,7 +153,7 @@ class Reader:
         changed, self._version = version != self._version, version
         for watch in self._due(everything=changed):
             watch.deliver(watch.query(self._database))
-        self._tell(Condition(Health.GOOD))
+        self._tell(StateCondition(StateHealth.GOOD))
 
     def _due(self, *, everything: bool) -> list[_Watch]:
         with self._lock:
@@ -169,13 +169,13 @@ class Reader:
 
     def _trouble(self, problem: Problem) -> None:
         self._let_go()
-        since, known = self._trouble_since, self._condition.health is Health.BAD
+        since, known = self._trouble_since, self._condition.health is StateHealth.BAD
         self._trouble_since = time.monotonic() if since is None else since
         if known or time.monotonic() - self._trouble_since >= TROUBLE_PASSES_SECONDS:
-            self._tell(Condition(Health.BAD, problem))
+            self._tell(StateCondition(StateHealth.BAD, problem))
 
-    def _tell(self, condition: Condition) -> None:
-        if condition.health is not Health.BAD:
+    def _tell(self, condition: StateCondition) -> None:
+        if condition.health is not StateHealth.BAD:
             self._trouble_since = None
         if not condition.tells_the_same(self._condition):
             self._condition = condition
@@ -185,3 +185,24 @@ class Reader:
 def _identity(path: Path) -> tuple[int, int]:
     found = path.stat()
     return found.st_dev, found.st_ino
+
+
+class StateHealth(StrEnum):
+    """Whether the state can be read."""
+
+    UNKNOWN = "unknown"
+    ABSENT = "absent"
+    GOOD = "good"
+    BAD = "bad"
+
+
+@dataclass(frozen=True)
+class StateCondition:
+    """How the state is, and what is wrong with it."""
+
+    health: StateHealth = StateHealth.UNKNOWN
+    problem: Problem | None = None
+
+    def tells_the_same(self, other: StateCondition) -> bool:
+        """Whether a person would see a difference; problems are compared by their text."""
+        return self.health is other.health and str(self.problem) == str(other.problem)

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from console.tui.notifying import desktop_sequence
+from console.tui.app import EngineSeen
+from console.tui.news import desktop_sequence
 from engine.control import EngineStatus
 from engine.notifications.news import Calls, Kind, News
 from state.lifecycle import FailureClass
@@ -21,10 +22,10 @@ async def test_a_failure_while_the_console_is_open_rings_once(
     async with opened() as desk:
         desk.app.settings = replace(desk.app.settings, calls=Calls(frozenset({Kind.FAILED}), bell=True))
         monkeypatch.setattr(desk.app, "bell", lambda: sent.append("bell"))
-        desk.app.caller.begin()
+        desk.app.watch_news()
         await desk.sees("needs you")
         assert desk.world is not None
-        await desk.until(lambda: desk.app.caller.is_looking)
+        await desk.until(lambda: desk.app.news.has_looked)
         lost = desk.world.launch(desk.world.run("openhands-1", worlds.DEMO[0], 3), ago=600)
         desk.world.fail(lost, FailureClass.CRASH, "boom", ago=100)
         await desk.until(lambda: sent)
@@ -38,10 +39,10 @@ async def test_a_disk_that_becomes_full_is_told_once(
 ) -> None:
     sent: list[News] = []
     async with opened() as desk:
-        monkeypatch.setattr(desk.app.caller, "call", sent.extend)
-        desk.app.engine = EngineStatus(running=True, state_disk_free=1, state_disk_total=100)
-        desk.app.caller.on_engine()
-        desk.app.caller.on_engine()
+        monkeypatch.setattr(desk.app, "tell_news", sent.extend)
+        full = EngineStatus(running=True, state_disk_free=1, state_disk_total=100)
+        desk.app.on_engine_seen(EngineSeen(full))
+        desk.app.on_engine_seen(EngineSeen(full))
         assert [each.kind for each in sent] == [Kind.DISK]
 
 

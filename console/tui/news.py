@@ -1,0 +1,57 @@
+"""News that an open console tells its operator at the terminal; services on the network are told by the engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.sanitize import plain
+from engine.notifications import news
+from engine.notifications.news import Kind, News, troubles
+
+if TYPE_CHECKING:
+    from engine.control import EngineStatus
+    from foundation.clock import Clock
+    from state.database import Database
+
+_IDLE_EVERY_SECONDS = 60.0
+_TITLE = "mlebench-console"
+_LONGEST = 300
+
+
+class NewsWatch:
+    """Finds what has happened since it looked last; each thing is found once."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._told: news.Told | None = None
+        self._idle_looked_at = float("-inf")
+        self._troubles: tuple[str, ...] = ()
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether it has looked at the state; what was there before is no news."""
+        return self._told is not None
+
+    def of_state(self, database: Database) -> list[News]:
+        """Return the events since the last look, and who is idle now; it is asked in the reader's thread."""
+        told = self._told or news.nothing_since_now(database)
+        found, self._told = news.look_at_events(database, told)
+        now = self._clock.now()
+        if now - self._idle_looked_at >= _IDLE_EVERY_SECONDS:
+            self._idle_looked_at = now
+            quiet, self._told = news.look_at_idle(database, self._told, now)
+            found += quiet
+        return found
+
+    def of_engine(self, status: EngineStatus | None) -> list[News]:
+        """Return what has gone wrong with the engine's host since the last status, such as a full disk."""
+        found = troubles(status)
+        new = [text for text in found if text not in self._troubles]
+        self._troubles = found
+        return [News(Kind.DISK, text) for text in new]
+
+
+def desktop_sequence(text: str) -> str:
+    """Make the control sequence for a desktop notification: OSC 9, and OSC 777 for terminals that know only that."""
+    harmless = plain(text, limit=_LONGEST).replace(";", ",")
+    return f"\x1b]9;{_TITLE}: {harmless}\x1b\\\x1b]777;notify;{_TITLE};{harmless}\x1b\\"
