@@ -20,7 +20,6 @@ from state import runs, submissions, sweeps, transitions
 from state.database import Database, open_for_reading, open_for_writing
 from state.lifecycle import Outcome
 from state.records import Grade, Run, SweepSpec
-from state.transitions import Exit
 
 LIVE = 64
 PLAYED = "played"
@@ -135,7 +134,7 @@ def _attempt(state_dir: Path, database: Database, run: Run, directory: Path, *, 
 
 def _snapshot(database: Database, attempt: int, sequence: int) -> None:
     now = time.time()
-    snapshot = submissions.Snapshot(sequence, now, 60.0, "ab" * 32, 84_213, "/s.csv", False)
+    snapshot = submissions.Snapshot(sequence, now, 60.0, "ab" * 32, 84_213, "/s.csv")
     submissions.add(database, attempt, snapshot)
     added = submissions.of_attempt(database, attempt)[-1]
     grade = Grade(added.id, now, "v1", 0.5 + sequence / 1e6, True, Outcome.ABOVE_MEDIAN, "", {})
@@ -148,7 +147,7 @@ def _end_all(database: Database, found: list[Run]) -> None:
         directory = Path("/nowhere") / f"run-{run.id}"
         attempt = _attempt(Path("/nowhere"), database, run, directory, ago=3 * _HOUR)
         at = time.time() - _HOUR - place
-        transitions.agent_ended(database, attempt, Exit(0, None, "exited"), at=at, now=at)
+        transitions.agent_ended(database, attempt, "exited", exit_code=0, at=at, now=at)
         transitions.collected(database, attempt, now=at)
         transitions.finished(database, attempt, outcomes[place % len(outcomes)], now=at)
 

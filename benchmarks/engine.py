@@ -175,7 +175,7 @@ def _end(places: Places) -> None:
             while locks.is_held(lock):
                 time.sleep(0.01)
     for attempt in attempts:
-        host.kill(host.of_attempt(attempt))
+        host.kill(host.processes_of_attempt(attempt))
 
 
 def _raise(_text: str, error: BaseException | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from foundation.problems import StateProblem
 from state import events, runs
 from state.database import Database, read_all, read_as
 from state.events import Happening
@@ -26,18 +27,16 @@ class Snapshot:
     sha256: str
     bytes: int
     path: str
-    final: bool
 
 
 def add(database: Database, attempt_id: int, snapshot: Snapshot) -> None:
-    """Take a snapshot into the state; the same sequence number again changes nothing but `final`."""
+    """Take a snapshot into the state; the same sequence number again changes nothing."""
     with database.transaction():
         attempt = runs.attempt(database, attempt_id)
         database.execute(
             "INSERT INTO submissions"
-            " (attempt_id, sequence, taken_at, elapsed_seconds, sha256, bytes, path, final)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (attempt_id, sequence) DO UPDATE SET final = MAX(final, excluded.final)",
+            " (attempt_id, sequence, taken_at, elapsed_seconds, sha256, bytes, path)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (attempt_id, sequence) DO NOTHING",
             (
                 attempt_id,
                 snapshot.sequence,
@@ -46,7 +45,6 @@ def add(database: Database, attempt_id: int, snapshot: Snapshot) -> None:
                 snapshot.sha256,
                 snapshot.bytes,
                 snapshot.path,
-                snapshot.final,
             ),
         )
         database.execute(
@@ -54,6 +52,25 @@ def add(database: Database, attempt_id: int, snapshot: Snapshot) -> None:
             " last_activity_at = MAX(COALESCE(last_activity_at, 0), ?) WHERE id = ? AND attempts = ?",
             (attempt_id, snapshot.taken_at, attempt.run_id, attempt.number),
         )
+
+
+def set_final(database: Database, attempt_id: int, sequence: int) -> None:
+    """Note which snapshot is the final submission, whose grade is the run's outcome.
+
+    Raises:
+        StateProblem: there is no such snapshot.
+    """
+    changed = database.execute(
+        "UPDATE submissions SET final = 1 WHERE attempt_id = ? AND sequence = ?", (attempt_id, sequence)
+    )
+    if changed.rowcount == 0:
+        raise StateProblem(f"attempt {attempt_id} has no snapshot {sequence}")
+
+
+def final_of(database: Database, attempt_id: int) -> Submission | None:
+    """Read the final submission of an attempt, with its grade; None while there is none."""
+    row = database.row(f"{_WITH_GRADES} WHERE attempt_id = ? AND final", (attempt_id,))
+    return None if row is None else read_as(Submission, row)
 
 
 def add_grade(database: Database, grade: Grade, *, now: float) -> None:

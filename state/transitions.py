@@ -14,15 +14,6 @@ from state.records import Attempt, Run
 
 
 @dataclass(frozen=True)
-class Exit:
-    """How an attempt's agent ended, as its runner reported it."""
-
-    code: int | None
-    signal: int | None
-    reason: str
-
-
-@dataclass(frozen=True)
 class Failure:
     """Why an attempt failed, in a class, in words, and with the lines or figures that show it."""
 
@@ -79,17 +70,26 @@ def started(
         _record(database, run, "run.running", f"attempt {attempt.number} is running{mark}", now, attempt_id)
 
 
-def agent_ended(database: Database, attempt_id: int, end: Exit, *, at: float, now: float) -> None:
+def agent_ended(
+    database: Database,
+    attempt_id: int,
+    reason: str,
+    *,
+    exit_code: int | None,
+    signal: int | None = None,
+    at: float,
+    now: float,
+) -> None:
     """Running (or starting) to collecting: the agent is gone, what it left is being gathered."""
     with database.transaction():
         run, attempt = _current(database, attempt_id)
         _move(database, run, RunState.COLLECTING)
         database.execute(
             "UPDATE attempts SET ended_at = ?, exit_code = ?, exit_signal = ?, exit_reason = ? WHERE id = ?",
-            (at, end.code, end.signal, end.reason, attempt_id),
+            (at, exit_code, signal, reason, attempt_id),
         )
-        how = f"signal {end.signal}" if end.signal is not None else f"exit code {end.code}"
-        text = f"attempt {attempt.number} ended ({end.reason}, {how})"
+        how = f"signal {signal}" if signal is not None else f"exit code {exit_code}"
+        text = f"attempt {attempt.number} ended ({reason}, {how})"
         _record(database, run, "run.collecting", text, now, attempt_id)
 
 

@@ -17,7 +17,7 @@ from environment.runner import protocol
 from state import requests, runs, transitions
 from state.database import open_for_reading, open_for_writing
 from state.lifecycle import FailureClass
-from state.transitions import Exit, Failure
+from state.transitions import Failure
 from tests.terminal import Terminal
 
 ROOT = Path(__file__).parent.parent
@@ -37,7 +37,7 @@ def failed(places: Places) -> int:
     relative = str(directory.relative_to(places.state_dir))
     attempt = transitions.launch(database, run.id, directory=relative, runtime="docker", now=at).id
     transitions.started(database, attempt, isolated=True, at=at, now=at)
-    transitions.agent_ended(database, attempt, Exit(1, None, "exited"), at=at + 60, now=at + 60)
+    transitions.agent_ended(database, attempt, "exited", exit_code=1, at=at + 60, now=at + 60)
     crash = Failure(FailureClass.CRASH, "RuntimeError: the fold has no rows", "")
     transitions.failed(database, attempt, crash, now=at + 61)
     database.close()

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from engine.images.building import GRADER_IMAGE, require_image
+from environment.container.output import Ending
 from environment.runner import protocol
 from environment.runner.docker import daemon
 from environment.runner.docker.daemon import telling
 from environment.runner.docker.plans import Plan, Role, plans
-from environment.runner.protocol import AgentEnd, Order
+from environment.runner.protocol import Order
 from foundation import files
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def check(
         if log.exists():
             with files.reading_untrusted(log) as stream:
                 text = stream.read(_MAX_LOG).decode("utf-8", "replace")
-        ending = protocol.read_if_there(attempt / protocol.ENDING, AgentEnd)
+        ending = protocol.read_if_there(attempt / protocol.ENDING, Ending)
     passed = {}
     for line in text.splitlines():
         if line.startswith(_PASSED):

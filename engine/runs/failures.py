@@ -7,8 +7,8 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from environment.container.output import Ending
 from environment.container.run_log import log_parts
-from environment.runner.protocol import Exit
 from foundation import files
 from state.lifecycle import FailureClass
 from state.transitions import Failure
@@ -94,7 +94,7 @@ _MEMORY = _signs(
 )
 
 
-def classify(ended: Exit, last_lines: str) -> Verdict:
+def classify(ended: Ending, last_lines: str) -> Verdict:
     """Tell what an attempt's end means.
 
     Infrastructure is told from its signs only where the agent did not end well: one that met a full
@@ -113,7 +113,7 @@ def classify(ended: Exit, last_lines: str) -> Verdict:
     return _without_submission(ended, last_lines)
 
 
-def _without_submission(ended: Exit, last_lines: str) -> Verdict:
+def _without_submission(ended: Ending, last_lines: str) -> Verdict:
     if ended.reason == "deadline":
         return Failure(FailureClass.TIMEOUT, "its time was up before it had a submission", _tail(last_lines))
     if ended.reason == "idle":
@@ -134,11 +134,11 @@ def _without_submission(ended: Exit, last_lines: str) -> Verdict:
     return Failure(FailureClass.CRASH, f"the agent ended with {how}", _tail(last_lines))
 
 
-def _ended_well(ended: Exit) -> bool:
+def _ended_well(ended: Ending) -> bool:
     return ended.exit_code == 0
 
 
-def _signal(ended: Exit) -> int | None:
+def _signal(ended: Ending) -> int | None:
     """The signal that ended the agent, also as its shell tells it."""
     if ended.signal is not None:
         return ended.signal
@@ -146,7 +146,7 @@ def _signal(ended: Exit) -> int | None:
     return code - _SHELL_SIGNALLED if _SHELL_SIGNALLED < code < _SHELL_SIGNALLED + signal.NSIG else None
 
 
-def _how(ended: Exit) -> str:
+def _how(ended: Ending) -> str:
     number = _signal(ended)
     if number is None:
         return f"exit code {ended.exit_code}"

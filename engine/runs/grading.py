@@ -78,9 +78,9 @@ class LiveGrading:
             attempt = runs.latest_attempt(self._database, run.id) if run.state is RunState.GRADING else None
             if attempt is None:
                 continue
-            taken = submissions.of_attempt(self._database, attempt.id)
-            if taken and taken[-1].standing is not None:
-                self._finish(attempt, taken[-1].standing)
+            final = submissions.final_of(self._database, attempt.id)
+            if final is not None and final.standing is not None:
+                self._finish(attempt, final.standing)
             else:
                 waiting.append(attempt)
         return waiting

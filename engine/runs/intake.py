@@ -1,4 +1,4 @@
-"""Taking what runners report into the state: each line once, in the transaction that moves the offset."""
+"""What runners report, taken into the state: each line once, in the transaction that moves the offset."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from engine.runs import launching
 from engine.runs.failures import Graded, NoSubmission, Stopped, classify, last_lines
+from environment.container.output import Ending
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol
 from environment.runner.protocol import (
-    AgentEnded,
     AgentStarted,
-    Exit,
-    Handed,
-    RunReport,
+    InboxEntry,
+    RunEvent,
     Stop,
     SubmissionRefused,
     SubmissionTaken,
@@ -92,13 +93,15 @@ class Intake:
         if run.state is RunState.GRADING:
             return
         offset, usage_offset = runs.report_offsets(self._database, attempt.id)
-        if _size(folder / protocol.EVENTS) > offset:
+        while _size(folder / protocol.EVENTS) > offset:
             lines = jsonlines.read(folder / protocol.EVENTS, offset)
+            if lines.offset == offset:
+                break  # half a line, which its writer completes
             with self._database.transaction():
                 for line in lines.values:
-                    report = protocol.from_line(line)
-                    if report is not None:
-                        self._apply(runs.get(self._database, run.id), attempt, report)
+                    event = protocol.event_from_line(line)
+                    if event is not None:
+                        self._apply(runs.get(self._database, run.id), attempt, event)
                 runs.set_report_offsets(self._database, attempt.id, lines.offset, usage_offset)
             offset = lines.offset
         if _size(folder / protocol.USAGE) > usage_offset:
@@ -106,58 +109,68 @@ class Intake:
         if (folder / protocol.EXIT).exists():
             self._close(runs.get(self._database, run.id), attempt, folder)
 
-    def _apply(self, run: Run, attempt: Attempt, report: RunReport) -> None:
-        now = self._clock.now()
-        match report:
+    def _apply(self, run: Run, attempt: Attempt, event: RunEvent) -> None:
+        match event:
             case AgentStarted() if run.state is RunState.STARTING:
                 transitions.started(
                     self._database,
                     attempt.id,
-                    isolated=report.isolated,
-                    at=report.at,
-                    now=now,
-                    image=report.image,
-                    hardware=report.hardware,
+                    isolated=event.isolated,
+                    at=event.at,
+                    now=self._clock.now(),
+                    image=event.image,
+                    hardware=event.hardware,
                 )
             case SubmissionTaken():
                 snapshot = Snapshot(
-                    report.sequence,
-                    report.at,
-                    report.elapsed_seconds,
-                    report.sha256,
-                    report.bytes,
-                    f"{attempt.directory}/{report.path}",
-                    report.final,
+                    event.sequence,
+                    event.at,
+                    event.elapsed_seconds,
+                    event.sha256,
+                    event.bytes,
+                    f"{attempt.directory}/{event.path}",
                 )
                 submissions.add(self._database, attempt.id, snapshot)
             case SubmissionRefused():
-                self._record(run, attempt, "submission.refused", report.text)
-            case AgentEnded() if run.state in _UNSTARTED:
-                end = transitions.Exit(report.exit_code, report.signal, report.reason)
-                transitions.agent_ended(self._database, attempt.id, end, at=report.at, now=now)
+                self._record(run, attempt, "submission.refused", event.text)
+            case Ending() if run.state in _UNSTARTED:
+                self._end(attempt, event)
             case _:
-                pass  # told before, by a runner that was killed before it knew so
+                pass  # reported before, by a runner that was killed before it could know so
+
+    def _end(self, attempt: Attempt, ending: Ending) -> None:
+        transitions.agent_ended(
+            self._database,
+            attempt.id,
+            ending.reason,
+            exit_code=ending.exit_code,
+            signal=ending.signal,
+            at=ending.ended_at,
+            now=self._clock.now(),
+        )
 
     def _take_usage(self, attempt: Attempt, folder: Path, offset: int, usage_offset: int) -> None:
         lines = jsonlines.read(folder / protocol.USAGE, usage_offset)
         if not lines.values:
             return  # half a line, which its writer completes
-        idle = [line.pop("idle_seconds", 0.0) for line in lines.values]
-        self._samples.add([UsageSample(attempt_id=attempt.id, **line) for line in lines.values])
+        last = lines.values[-1]
+        samples = [{**line, "attempt_id": attempt.id} for line in lines.values]
+        self._samples.add(msgspec.convert(samples, list[UsageSample]))
         with self._database.transaction():
-            runs.note_activity(self._database, attempt.run_id, lines.values[-1]["at"] - idle[-1])
+            runs.note_activity(self._database, attempt.run_id, last["at"] - last.get("idle_seconds", 0.0))
             runs.set_report_offsets(self._database, attempt.id, offset, lines.offset)
 
     def _close(self, run: Run, attempt: Attempt, folder: Path) -> None:
-        """The runner is done with it: judge its end, and take it out of the runner's hands."""
-        ended = protocol.read(folder / protocol.EXIT, Exit)
+        """The runner is done with it: judge how it ended, and take it out of the runner's inbox."""
+        ending = protocol.read(folder / protocol.EXIT, Ending)
         tail = self._redaction.clean(last_lines(folder / protocol.LOG))
         now = self._clock.now()
         with self._database.transaction():
             if run.state in _UNSTARTED:
-                end = transitions.Exit(ended.exit_code, ended.signal, ended.reason)
-                transitions.agent_ended(self._database, attempt.id, end, at=ended.ended_at, now=now)
-            match classify(ended, tail):
+                self._end(attempt, ending)
+            if ending.submission_sequence is not None:
+                submissions.set_final(self._database, attempt.id, ending.submission_sequence)
+            match classify(ending, tail):
                 case Stopped():
                     stop = protocol.read_if_there(folder / protocol.STOP, Stop)
                     by = stop.by if stop else "the host"
@@ -176,7 +189,7 @@ class Intake:
         for path in protocol.inbox(self._state_dir).glob("[!.]*.json"):
             if path.stem.isdigit() and int(path.stem) in live:
                 continue
-            folder = self._state_dir / protocol.read(path, Handed).directory
+            folder = self._state_dir / protocol.read(path, InboxEntry).directory
             if (folder / protocol.EXIT).exists() or not folder.exists():
                 path.unlink()
             elif not (folder / protocol.STOP).exists():

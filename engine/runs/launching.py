@@ -21,7 +21,7 @@ from engine.images.building import GRADER_IMAGE
 from engine.layout import dataset_folder
 from engine.places import own_agents_folder
 from environment.runner import layout, protocol, secrets
-from environment.runner.protocol import Handed, Order, Stop
+from environment.runner.protocol import InboxEntry, Order, Stop
 from foundation import files
 from foundation.problems import DataProblem
 from state.records import Attempt, Run, SweepSpec
@@ -69,7 +69,7 @@ def hand_over(
             files.sync_directory(folder)
     inbox.mkdir(parents=True, exist_ok=True)
     if not inbox_file(state_dir, attempt.id).exists():
-        protocol.write(inbox_file(state_dir, attempt.id), Handed(attempt.id, attempt.directory))
+        protocol.write(inbox_file(state_dir, attempt.id), InboxEntry(attempt.id, attempt.directory))
 
 
 def clear_inbox(state_dir: Path) -> None:

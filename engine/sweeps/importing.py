@@ -29,7 +29,6 @@ from state.database import Database
 from state.lifecycle import Outcome, SweepState
 from state.records import IMPORTED, SweepSpec
 from state.submissions import Snapshot
-from state.transitions import Exit
 
 _TAKEN = "taken-"
 
@@ -124,14 +123,15 @@ class SweepImport:
 
     def _take(self, run: ImportedRun, run_id: int, directory: str, now: float) -> None:
         attempt = transitions.launch(self._database, run_id, directory=directory, runtime=IMPORTED, now=now)
-        transitions.agent_ended(self._database, attempt.id, Exit(None, None, IMPORTED), at=now, now=now)
+        transitions.agent_ended(self._database, attempt.id, IMPORTED, exit_code=None, at=now, now=now)
         transitions.collected(self._database, attempt.id, now=now)
         if not run.sha256:
             transitions.finished(self._database, attempt.id, Outcome.NO_SUBMISSION, now=now)
             return
         path = f"{directory}/{SNAPSHOT}"
-        taken = Snapshot(1, run.taken_at, 0.0, run.sha256, run.bytes, path, final=True)
+        taken = Snapshot(1, run.taken_at, 0.0, run.sha256, run.bytes, path)
         submissions.add(self._database, attempt.id, taken)
+        submissions.set_final(self._database, attempt.id, taken.sequence)
 
 
 ARRIVING = "arriving"

@@ -2,7 +2,7 @@
 
 It is root, so that the agent can neither signal nor deceive it, but has no right except to change users
 and to signal (SETUID, SETGID, SETPCAP, KILL). Standard library only; it lies in the image as `__main__.py`
-of a folder, beside the modules that it imports.
+of a folder, above the modules that it imports.
 
     python -I /opt/mlebench/main --user USER --folder DIR --deadline S --grace S
         [--log-limit BYTES] [--launch FILE] [--privileged] -- COMMAND...
@@ -22,27 +22,27 @@ import json
 import os
 import pwd
 import resource
+import signal
 import stat
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from environment.container import output
+from environment.container.output import Ending, Started
 from environment.container.redaction import redact_files
 from environment.container.run_log import CappedLog
-from environment.container.warden import EXIT_LOCKED, EXIT_NOT_EXECUTABLE, Ending, Warden, put_json
+from environment.container.warden import Warden
 
-CLAIM = "claim"
-LOG = "run.log"
-STARTED = "started.json"
-ENDING = "warden.json"
-_UNSTARTED = "unstarted"
+_EXIT_CLAIMED = 75
+_EXIT_DEADLINE = 124
+_EXIT_NOT_STARTED = 126
 _OWN_FOLDERS = ("SUBMISSION_DIR", "LOGS_DIR", "CODE_DIR")
 _HANDED_ON = ("LOGS_DIR", "CODE_DIR")
-_CGROUP = Path("/sys/fs/cgroup")
+# Of this container, by the second and by the first version of control groups.
+_OOM_COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
 _PR_CAPBSET_DROP = 24
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_CAP_AMBIENT = 47
@@ -50,58 +50,66 @@ _PR_CAP_AMBIENT_CLEAR_ALL = 4
 _LIBC = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: the child only calls it
 
 
-def run(asked: argparse.Namespace) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
+    """Be the container's main process."""
+    parser = argparse.ArgumentParser(prog="container", description="Run an agent without rights.")
+    parser.add_argument("--user", default="nonroot", help="name of the agent's user")
+    parser.add_argument("--folder", type=Path, required=True, help="where log and endings go")
+    parser.add_argument("--deadline", type=float, required=True, help="seconds until SIGTERM")
+    parser.add_argument("--grace", type=float, required=True, help="seconds from SIGTERM to SIGKILL")
+    parser.add_argument("--log-limit", type=int, default=1 << 30, help="bytes of output to keep")
+    parser.add_argument("--launch", type=Path, help="file with variables and secrets, emptied when read")
+    parser.add_argument("--privileged", action="store_true", help="leave the agent a way to all rights")
+    parser.add_argument("command", nargs="+", metavar="COMMAND", help="after --")
+    return run(parser.parse_args(argv))
+
+
+def run(options: argparse.Namespace) -> int:
     """Run the command of the command line once and for all."""
-    folder: Path = asked.folder
+    folder: Path = options.folder
+    if not output.claim(folder / output.CLAIM):
+        sys.stderr.write(f"container: {folder / output.CLAIM} is there: the agent has run before\n")
+        return _EXIT_CLAIMED
     try:
-        os.close(os.open(folder / CLAIM, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
-    except FileExistsError:
-        sys.stderr.write(f"container: {folder / CLAIM} is there: the agent has run before\n")
-        return EXIT_LOCKED
-    try:
-        user = pwd.getpwnam(asked.user)
-        variables, secrets = _take_launch(asked.launch) if asked.launch else ({}, ())
+        user = pwd.getpwnam(options.user)
+        variables, secrets = _take_launch(options.launch) if options.launch else ({}, ())
         os.environ.update({"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name, **variables})
         home = Path(os.environ.get("AGENT_DIR", "/home/agent"))
         _open_to_all(home)
         os.chdir(home)
-        become = becoming(user.pw_uid, user.pw_gid, keep_privileges=asked.privileged)
-        log = CappedLog(folder / LOG, asked.log_limit, hide=secrets)
-        warden = Warden(asked.command, deadline=asked.deadline, grace=asked.grace, log=log, prepare=become)
-        kills_before = _oom_kills()
+        become = becoming(user.pw_uid, user.pw_gid, keep_privileges=options.privileged)
+        log = CappedLog(folder / output.LOG, options.log_limit, hide=secrets)
+        warden = Warden(
+            options.command, deadline=options.deadline, grace=options.grace, log=log, prepare=become
+        )
+        kills_before = output.oom_kills(_OOM_COUNTERS)
         warden.start()
     except (OSError, KeyError, ValueError) as error:
-        now = time.time()
-        put_json(folder / ENDING, _ending(Ending("exited", None, None, now, now, 0.0), reason=_UNSTARTED,
-             problem=f"the agent can't be started: {error}"))  # fmt: skip
-        return EXIT_NOT_EXECUTABLE
-    put_json(folder / STARTED, _started(privileged=asked.privileged))
+        problem = f"the agent can't be started: {error}"
+        output.write(folder / output.ENDING, Ending.unseen("unstarted", problem))
+        return _EXIT_NOT_STARTED
+    output.write(folder / output.STARTED, Started.now(os.getpid(), isolated=not options.privileged))
     ending = warden.watch()
     log.close()
     _as_user(become, lambda: _tidy(secrets))
-    put_json(folder / ENDING, _ending(ending, oom_kills=_oom_kills() - kills_before))
-    return ending.shell_code()
+    kills = output.oom_kills(_OOM_COUNTERS) - kills_before
+    output.write(folder / output.ENDING, replace(ending, oom_kills=kills))
+    return _exit_code(ending)
+
+
+def _exit_code(ending: Ending) -> int:
+    """The code by which a shell would report an ending."""
+    if ending.reason == "deadline":
+        return _EXIT_DEADLINE
+    if ending.reason == "stopped":
+        return 128 + signal.SIGTERM
+    return 128 + ending.signal if ending.signal is not None else (ending.exit_code or 0)
 
 
 def _take_launch(path: Path) -> tuple[Mapping[str, str], tuple[str, ...]]:
     launch = json.loads(path.read_text(encoding="utf-8"))
     os.truncate(path, 0)
     return dict(launch["variables"]), tuple(launch["secrets"])
-
-
-def _started(*, privileged: bool) -> dict[str, Any]:
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    return {
-        "pid": os.getpid(),
-        "at": time.time(),
-        "monotonic": time.monotonic(),
-        "boot_id": boot.read_text().strip() if boot.exists() else "",
-        "isolated": not privileged,
-    }
-
-
-def _ending(ending: Ending, **more: Any) -> dict[str, Any]:
-    return asdict(ending) | more
 
 
 def _open_to_all(folder: Path) -> None:
@@ -150,17 +158,6 @@ def _as_user(become: Callable[[], None], do: Callable[[], None]) -> None:
     os.waitpid(child, 0)
 
 
-def _oom_kills() -> int:
-    """How many processes of this container the kernel has killed for memory."""
-    for path in (_CGROUP / "memory.events", _CGROUP / "memory" / "memory.oom_control"):
-        if path.exists():
-            for line in path.read_text().splitlines():
-                name, _, value = line.partition(" ")
-                if name == "oom_kill":
-                    return int(value)
-    return 0
-
-
 def becoming(user: int, group: int, *, keep_privileges: bool = False) -> Callable[[], None]:
     """What a child has to call to become a user that can never become another one.
 
@@ -191,20 +188,6 @@ def _drop_capabilities() -> None:
     for option, value in ((_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL), (_PR_SET_NO_NEW_PRIVS, 1)):
         if _LIBC.prctl(option, value, 0, 0, 0) != 0:
             raise OSError(ctypes.get_errno(), "the capabilities can't be dropped")
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Be the container's main process."""
-    parser = argparse.ArgumentParser(prog="container", description="Run an agent without rights.")
-    parser.add_argument("--user", default="nonroot", help="name of the agent's user")
-    parser.add_argument("--folder", type=Path, required=True, help="where log and endings go")
-    parser.add_argument("--deadline", type=float, required=True, help="seconds until SIGTERM")
-    parser.add_argument("--grace", type=float, required=True, help="seconds from SIGTERM to SIGKILL")
-    parser.add_argument("--log-limit", type=int, default=1 << 30, help="bytes of output to keep")
-    parser.add_argument("--launch", type=Path, help="file with variables and secrets, emptied when read")
-    parser.add_argument("--privileged", action="store_true", help="leave the agent a way to all rights")
-    parser.add_argument("command", nargs="+", metavar="COMMAND", help="after --")
-    return run(parser.parse_args(argv))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Putting a mark where a secret stands: in a stream that comes in any pieces, and in files that are left.
+"""Secrets' values replaced by a mark: in a stream that comes in any pieces, in files, and in the engine's texts.
 
-Standard library only, because it is copied into container images. Which values are secrets is known elsewhere.
+Standard library only, because it is copied into container images.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What an agent prints, kept as bytes within a bound: the beginning and the end, with an index of times.
+"""The log of what an agent prints: bytes within a bound, the beginning and the end, with an index of times.
 
-Standard library only, because it is copied into container images. Reading it is `runlog.py`'s business.
+Written in the container, read by the host live or finished. Standard library only, because it is copied into
+container images. It knows positions, not text: making the bytes harmless is the reader's business.
 
 The first half of the limit goes to FILE; when that is full FILE gets `CUT_MARK` as its last line and the
 output goes on in segments `FILE.<offset, 16 digits>`, each a quarter of the limit, of which the last two are

@@ -1,4 +1,4 @@
-"""`python -m environment.runner`: look after one host's attempts until there is nothing left to look after."""
+"""`python -m environment.runner`: look after one host's attempts, or one attempt, until that is done."""
 
 from __future__ import annotations
 
@@ -22,41 +22,56 @@ from foundation.daemon_log import write_log
 from foundation.locks import FileLock
 
 EXIT_SECOND = 4
-_ALONE_SECONDS = 5.0
+_IDLE_SECONDS = 5.0
 _LOCK_TRIES = 50
 
 
-def _log(text: str, error: BaseException | None = None) -> None:
-    write_log(text if error is None else f"{text}\n{''.join(traceback.format_exception(error))}")
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    """Look after attempts; ends by itself when the inbox has been empty and no engine there for a while."""
-    parser = argparse.ArgumentParser(prog="runner", description="Look after this host's runs.")
-    parser.add_argument("--state-dir", type=Path, required=True)
-    asked = parser.parse_args(argv)
-    state_dir: Path = asked.state_dir
-    protocol.inbox(state_dir).mkdir(parents=True, exist_ok=True)
-    lock = FileLock(state_dir / protocol.RUNNER / protocol.RUNNER_LOCK)
-    for _ in range(_LOCK_TRIES):  # whoever looks whether it is held holds it for a moment
-        if lock.acquire(note=str(os.getpid())):
-            break
-        time.sleep(0.02)
-    else:
+    """Look after attempts.
+
+    With an inbox, until that has been empty and no engine there for a while; with a single attempt, until that
+    has ended and everything is gathered. A signal ends the runner, never an agent: the next runner adopts it.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m environment.runner", description="Look after this host's attempts."
+    )
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--state-dir", type=Path, metavar="DIR", help="look after the inbox in this directory")
+    which.add_argument("--once", type=Path, metavar="DIR", help="look after the attempt in this directory")
+    options = parser.parse_args(argv)
+    single: Path | None = options.once.absolute() if options.once is not None else None
+    if single is not None and not (single / protocol.ORDER).is_file():
+        parser.error(f"{single} holds no {protocol.ORDER}")
+    home = single if single is not None else options.state_dir
+    own = single if single is not None else home / protocol.RUNNER
+    if single is None:
+        protocol.inbox(home).mkdir(parents=True, exist_ok=True)
+    if not _acquire(FileLock(own / protocol.RUNNER_LOCK)):
         return EXIT_SECOND
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda _number, _frame: ended.set())
     clock = SystemClock()
-    runner = Runner(state_dir, clock, _log, nvidia_reader())
     needed_at = clock.monotonic()
-    with closing(runner):
+    with closing(Runner(home, clock, _log, nvidia_reader(), single=single)) as runner:
         while not ended.wait(LOOK_SECONDS):
             runner.tick()
-            if not runner.holds_nothing or locks.is_held(state_dir / protocol.ENGINE_LOCK):
+            if not runner.holds_nothing or locks.is_held(home / protocol.ENGINE_LOCK):
                 needed_at = clock.monotonic()
-            elif clock.monotonic() - needed_at > _ALONE_SECONDS:
+            elif single is not None or clock.monotonic() - needed_at > _IDLE_SECONDS:
                 break
     return 0
+
+
+def _acquire(lock: FileLock) -> bool:
+    for _ in range(_LOCK_TRIES):  # whoever looks whether it is held holds it for a moment
+        if lock.acquire(note=str(os.getpid())):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def _log(text: str, error: BaseException | None = None) -> None:
+    write_log(text if error is None else f"{text}\n{''.join(traceback.format_exception(error))}")
 
 
 if __name__ == "__main__":

@@ -1,72 +1,22 @@
-"""One look at all processes of the host: who descends from whom and what each uses; nothing of runs."""
+"""What a runner reads of its host: an attempt's processes, files and network, and what the host is made of."""
 
 from __future__ import annotations
 
 import os
 import signal
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from environment.runner.gpus import Gpu, GpuReader
 from foundation.hardware import Hardware
 
-_TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+_LOOPBACK = "lo"
+# Of an interface's numbers in /proc/PID/net/dev, those of bytes received and sent.
+_RECEIVED, _SENT = 0, 8
 
 
-@dataclass(frozen=True)
-class Process:
-    """A living process as /proc/PID/stat tells it."""
-
-    pid: int
-    parent: int
-    cpu_seconds: float
-    memory_bytes: int
-
-
-@dataclass(frozen=True)
-class Tree:
-    """All living processes of the host at one moment."""
-
-    children: dict[int, tuple[Process, ...]]
-
-    def below(self, root: int) -> list[Process]:
-        """Every process that descends from `root`, which is not among them."""
-        found: list[Process] = []
-        todo = [root]
-        while todo:
-            children = self.children.get(todo.pop(), ())
-            found.extend(children)
-            todo.extend(child.pid for child in children)
-        return found
-
-
-def process_tree() -> Tree:
-    """Read all of /proc once."""
-    children: dict[int, list[Process]] = {}
-    for entry in os.scandir("/proc"):
-        if entry.name.isdigit():
-            # A process that ends while we look is no longer of interest.
-            with suppress(FileNotFoundError, ProcessLookupError):
-                process = _read(entry.path)
-                if process is not None:
-                    children.setdefault(process.parent, []).append(process)
-    return Tree({parent: tuple(found) for parent, found in children.items()})
-
-
-def _read(folder: str) -> Process | None:
-    with open(f"{folder}/stat", "rb") as stream:  # noqa: PTH123 - some thousand times a look
-        # The name stands in parentheses and may hold anything, so it is cut at the last one.
-        parts = stream.read().rpartition(b")")[2].split()
-    if parts[0] in (b"Z", b"X"):
-        return None
-    cpu = (int(parts[11]) + int(parts[12])) / _TICKS
-    return Process(int(folder[6:]), int(parts[1]), cpu, int(parts[21]) * _PAGE)
-
-
-def of_attempt(attempt: Path) -> list[int]:
-    """The processes that belong to an attempt by their own marks, whoever their parent is by now.
+def processes_of_attempt(attempt: Path) -> list[int]:
+    """Find the processes that belong to an attempt by their own marks, whoever their parent is by now.
 
     A plain agent's variables name its LOGS_DIR, and a bubblewrap's arguments name the attempt's directory.
     """
@@ -92,13 +42,8 @@ def kill(pids: list[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def boot_id() -> str:
-    """Which boot of the host this is: monotonic clocks compare within one only."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-
-
 def disk_usage(folder: Path) -> int:
-    """Bytes on disk below a folder, no links followed."""
+    """Add up the bytes on disk below a folder, no links followed."""
     total = 0
     todo = [str(folder)]
     while todo:
@@ -116,13 +61,8 @@ def disk_usage(folder: Path) -> int:
     return total
 
 
-_LOOPBACK = "lo"
-# Of an interface's numbers, those of bytes received and sent.
-_RECEIVED, _SENT = 0, 8
-
-
 def network_bytes(process: int, proc: Path = Path("/proc")) -> int | None:
-    """Bytes in and out since the network was made; None where it is the host's own, or can't be seen."""
+    """Read the bytes in and out since the network was made; None where it is the host's own, or can't be seen."""
     try:
         if (proc / str(process) / "ns/net").readlink() == (proc / "self/ns/net").readlink():
             return None
@@ -130,10 +70,10 @@ def network_bytes(process: int, proc: Path = Path("/proc")) -> int | None:
     except OSError:
         # It has just ended, or belongs to somebody else.
         return None
-    return sum(_of_line(line) for line in table.splitlines() if ":" in line)
+    return sum(_bytes_of_interface(line) for line in table.splitlines() if ":" in line)
 
 
-def _of_line(line: str) -> int:
+def _bytes_of_interface(line: str) -> int:
     name, _, rest = line.partition(":")
     numbers = rest.split()
     if name.strip() == _LOOPBACK:
@@ -141,30 +81,24 @@ def _of_line(line: str) -> int:
     return int(numbers[_RECEIVED]) + int(numbers[_SENT])
 
 
-_CPUS = Path("/proc/cpuinfo")
-_MEMORY = Path("/proc/meminfo")
-_GIB = 1 << 30
-
-
 def hardware_of(gpu_uuids: tuple[str, ...], reader: GpuReader) -> Hardware:
-    """Tell the host's processors and memory, and the devices of these names; no driver is asked for none."""
+    """Read the host's processors and memory, and the devices of these ids; without ids no driver is asked."""
     known = {gpu.uuid: gpu for gpu in reader.read()} if gpu_uuids else {}
-    memory = _value(_MEMORY, "MemTotal")
     return Hardware(
-        cpu_model=" ".join(_value(_CPUS, "model name").split()),  # not every architecture tells one
+        cpu_model=_cpu_model(),
         cpus=os.cpu_count(),
-        memory_bytes=int(memory.split()[0]) * 1024 if memory else None,
-        gpus=tuple(_in_words(known[uuid]) for uuid in gpu_uuids if uuid in known),
+        memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        gpus=tuple(_gpu_in_words(known[uuid]) for uuid in gpu_uuids if uuid in known),
     )
 
 
-def _in_words(gpu: Gpu) -> str:
-    return gpu.name if gpu.memory_total is None else f"{gpu.name}, {gpu.memory_total / _GIB:.0f} GiB"
-
-
-def _value(path: Path, wanted: str) -> str:
-    for line in path.read_text(errors="replace").splitlines():
+def _cpu_model() -> str:
+    for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
         name, _, value = line.partition(":")
-        if name.strip() == wanted:
-            return value.strip()
-    return ""
+        if name.strip() == "model name":
+            return " ".join(value.split())
+    return ""  # not every architecture names one
+
+
+def _gpu_in_words(gpu: Gpu) -> str:
+    return gpu.name if gpu.memory_total is None else f"{gpu.name}, {gpu.memory_total / (1 << 30):.0f} GiB"

@@ -1,4 +1,4 @@
-"""The runner's loop: what lies in the inbox is started or adopted, watched and gathered, each apart."""
+"""The runner's loop: attempts are started or adopted, watched and gathered, each apart from the others."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from environment.runner import host, protocol
+from environment.container.output import Ending
+from environment.container.processes import process_tree
+from environment.runner import protocol
 from environment.runner.attempt import RunnerAttempt, Stage
 from environment.runner.gpus import GpuReader
 from environment.runner.process.runtime import ProcessSandbox
-from environment.runner.protocol import Exit, Handed, Order
+from environment.runner.protocol import InboxEntry, Order
 from environment.runner.runtime import Sandbox, Unreachable
 from foundation import locks
 from foundation.clock import Clock
@@ -35,17 +37,30 @@ Log = Callable[[str, BaseException | None], None]
 
 @dataclass
 class _Held:
-    attempt: RunnerAttempt | None
+    folder: Path | None = None
+    attempt: RunnerAttempt | None = None
     retry_at: float = 0.0
     troubles: int = 0
 
 
 class Runner:
-    """Owns the attempts in one state directory's inbox."""
+    """Owns the attempts in one state directory's inbox, or a single attempt that is in no inbox."""
 
-    def __init__(self, state_dir: Path, clock: Clock, log: Log, gpus: GpuReader) -> None:
+    def __init__(
+        self, state_dir: Path, clock: Clock, log: Log, gpus: GpuReader, *, single: Path | None = None
+    ) -> None:
+        """Prepare.
+
+        Args:
+            state_dir: whose inbox is looked after, and whose name the containers bear.
+            clock: of this host.
+            log: takes what goes wrong.
+            gpus: reads the driver.
+            single: the directory of the one attempt to look after, in place of an inbox.
+        """
         self._state_dir = state_dir
         self._inbox = protocol.inbox(state_dir)
+        self._single = single
         self._clock = clock
         self._log = log
         self._gpus = gpus
@@ -58,11 +73,11 @@ class Runner:
 
     def tick(self) -> None:
         """Look at everything once."""
-        names = {path.name for path in self._inbox.glob("[!.]*.json")}
+        names = self._names()
         for name in self._held.keys() - names:
             del self._held[name]  # the engine has taken everything in
         for name in sorted(names):
-            held = self._held.setdefault(name, _Held(None))
+            held = self._held.setdefault(name, _Held())
             if self._clock.monotonic() >= held.retry_at:
                 self._look(name, held)
         self._children = [child for child in self._children if child.poll() is None]
@@ -77,20 +92,27 @@ class Runner:
 
     @property
     def holds_nothing(self) -> bool:
-        """Whether the inbox was empty at the last tick."""
+        """Whether there was nothing to look after at the last tick."""
         return not self._held
 
+    def _names(self) -> set[str]:
+        if self._single is None:
+            return {path.name for path in self._inbox.glob("[!.]*.json")}
+        return set() if (self._single / protocol.EXIT).exists() else {self._single.name}
+
+    def _folder(self, name: str) -> Path:
+        if self._single is not None:
+            return self._single
+        return self._state_dir / protocol.read(self._inbox / name, InboxEntry).directory
+
     def _look(self, name: str, held: _Held) -> None:
-        """One attempt's trouble is told and tried again later; it never keeps the others waiting."""
+        """Look at one attempt; trouble with it is logged and tried again later, and keeps no other waiting."""
         try:
+            if held.folder is None:
+                held.folder = self._folder(name)
             if held.attempt is None:
-                handed = protocol.read(self._inbox / name, Handed)
                 held.attempt = RunnerAttempt(
-                    self._state_dir / handed.directory,
-                    self._clock,
-                    self._sandbox_for,
-                    self._gpus,
-                    self._disk_worker,
+                    held.folder, self._clock, self._sandbox_for, self._gpus, self._disk_worker
                 )
             held.attempt.look()
             held.troubles = 0
@@ -98,23 +120,22 @@ class Runner:
             self._log(f"attempt {name}", problem)
             held.retry_at = self._clock.monotonic() + _BACK_OFF_SECONDS
         except Exception as error:  # noqa: BLE001 - isolated from the other attempts, told in the log
-            if (self._inbox / name).exists():
-                self._log(f"attempt {name}", error)
-                held.retry_at = self._clock.monotonic() + _BACK_OFF_SECONDS
-                held.troubles += 1
-                if held.troubles >= _GIVE_UP_AFTER:
-                    self._give_up(name, error)
+            if name not in self._names():
+                return  # it was taken out of the inbox meanwhile
+            self._log(f"attempt {name}", error)
+            held.retry_at = self._clock.monotonic() + _BACK_OFF_SECONDS
+            held.troubles += 1
+            if held.troubles >= _GIVE_UP_AFTER and held.folder is not None:
+                self._give_up(held.folder, error)
 
-    def _give_up(self, name: str, error: Exception) -> None:
+    def _give_up(self, folder: Path, error: Exception) -> None:
         """End an attempt that can't be looked after, unless its agent still runs: that ends by its own deadline."""
         try:
-            folder = self._state_dir / protocol.read(self._inbox / name, Handed).directory
             if not locks.is_held(folder / protocol.LOCK):
                 text = f"it can't be looked after: {error}".replace("\n", " ")
-                lost = Exit("lost", None, None, None, self._clock.now(), problem=text)
-                protocol.write(folder / protocol.EXIT, lost)
+                protocol.write(folder / protocol.EXIT, Ending.unseen("lost", text))
         except (Problem, OSError) as second:
-            self._log(f"giving up attempt {name}", second)
+            self._log(f"giving up {folder}", second)
 
     def _sandbox_for(self, folder: Path, order: Order) -> Sandbox:
         if order.runtime != protocol.DOCKER:
@@ -139,7 +160,7 @@ class Runner:
         return child
 
     def _measure(self) -> int:
-        """Measure what is running and tell how many those are."""
+        """Measure what is running; returns how many those are."""
         running = [
             held.attempt
             for held in self._held.values()
@@ -147,7 +168,7 @@ class Runner:
         ]
         if not running:
             return 0
-        tree = host.process_tree()
+        tree = process_tree()
         # One look for all: asking the driver takes longer than everything else here.
         gpus = self._gpus.read() if any(attempt.has_gpus for attempt in running) else ()
         for attempt in running:

@@ -1,15 +1,17 @@
 """What lies in an attempt's directory: names, records and their JSON; docs/run-directory.md is its manual.
 
-Engine, runner and shim meet here and nowhere else, so it imports neither state nor anything heavy.
+Engine, runner and shim meet here and nowhere else. The records of an attempt's main process, which has the
+standard library alone, are in `environment/container/output.py`.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from environment.container import output
+from environment.container.output import Ending, Started
 from foundation import files
 from foundation.hardware import Hardware
 from foundation.problems import DataProblem
@@ -21,10 +23,10 @@ STOP = "stop.json"
 LIMIT = "limit.json"
 # What the agent's main process writes lies apart, because a container gets that folder alone.
 OUTPUT = "output"
-CLAIM = f"{OUTPUT}/claim"
-STARTED = f"{OUTPUT}/started.json"
-LOG = f"{OUTPUT}/run.log"
-ENDING = f"{OUTPUT}/warden.json"
+CLAIM = f"{OUTPUT}/{output.CLAIM}"
+STARTED = f"{OUTPUT}/{output.STARTED}"
+LOG = f"{OUTPUT}/{output.LOG}"
+ENDING = f"{OUTPUT}/{output.ENDING}"
 LOCK = "shim.lock"
 SHIM_LOG = "shim.log"
 EVENTS = "events.jsonl"
@@ -51,6 +53,7 @@ BUBBLEWRAP = "bubblewrap"
 PLAIN = "plain"
 DOCKER = "docker"
 
+
 _MAX_RECORD_BYTES = 1 << 20
 
 
@@ -61,7 +64,7 @@ class Order:
     Attributes:
         runtime: `bubblewrap`, `plain` or `docker`.
         network: `none`, `models` (only to `allowed_hosts`, through a proxy) or `open`.
-        arguments, variables: of the start script; what a secrets hand-over holds takes their place.
+        arguments, variables: of the start script; what is handed over as secrets takes their place.
         secret: whether arguments or variables hold secrets and so are handed over apart.
         image, grader_image: of the containers.
         container_runtime: what the daemon runs containers with; empty for its default.
@@ -122,7 +125,7 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class Limited:
+class LimitExceeded:
     """limit.json: the runner wants the attempt to end, because it went over a limit.
 
     Attributes:
@@ -136,80 +139,70 @@ class Limited:
 
 
 @dataclass(frozen=True)
-class Started:
-    """started.json: the agent's process is there.
-
-    Attributes:
-        pid: of the shim, which holds the lock.
-        monotonic: the host's monotonic clock at the start, comparable within one `boot_id`.
-    """
-
-    pid: int
-    at: float
-    monotonic: float
-    boot_id: str
-    isolated: bool
-
-
-@dataclass(frozen=True)
-class AgentEnd:
-    """warden.json: how the agent's process ended, written by its shim before anything is gathered.
-
-    Attributes:
-        reason: `exited`, `deadline` or `stopped` as the warden tells it; `unstarted` when the sandbox failed;
-            `lost` when it was ended from outside.
-        oom_kills: processes that the kernel killed for memory meanwhile, in the container or on this host.
-        survivors: processes that the warden could not kill.
-        log_error: why the log is not complete; empty when it is.
-        problem: why the agent was not started; empty when it was.
-    """
-
-    reason: str
-    exit_code: int | None
-    signal: int | None
-    started_at: float
-    ended_at: float
-    oom_kills: int = 0
-    survivors: int = 0
-    log_error: str = ""
-    problem: str = ""
-
-
-@dataclass(frozen=True)
-class Exit:
-    """exit.json: how the attempt ended, written when everything that it left has been gathered.
-
-    Attributes:
-        reason: `exited`, `deadline`, `stopped`, `idle` or `disk` when it was ended for that, or `lost` when
-            nobody saw how it ended.
-        oom_kills: processes that the kernel killed for memory on this host meanwhile.
-        submission_sequence: the snapshot that is the final submission; None when there is none.
-        problem: what went wrong around the agent, in words; empty when nothing did.
-    """
-
-    reason: str
-    exit_code: int | None
-    signal: int | None
-    started_at: float | None
-    ended_at: float
-    oom_kills: int = 0
-    submission_sequence: int | None = None
-    submission_problem: str = ""
-    problem: str = ""
-
-
-@dataclass(frozen=True)
-class Handed:
+class InboxEntry:
     """A file in the runner's inbox: an attempt that is the runner's until the engine takes the file away."""
 
     attempt_id: int
     directory: str
 
 
-Record = TypeVar("Record", Order, Stop, Limited, Started, AgentEnd, Exit, Handed)
+@dataclass(frozen=True)
+class AgentStarted:
+    """Event: the agent's process is there.
+
+    Attributes:
+        image: the digest of what it runs in; empty where there is none.
+        hardware: what it runs on; None in what older versions have written.
+    """
+
+    at: float
+    isolated: bool
+    image: str = ""
+    hardware: Hardware | None = None
 
 
-def write(path: Path, record: Order | Stop | Limited | Started | AgentEnd | Exit | Handed) -> None:
+@dataclass(frozen=True)
+class SubmissionTaken:
+    """Event: a snapshot of the submission lies in the attempt's directory, at `path` relative to it."""
+
+    at: float
+    sequence: int
+    elapsed_seconds: float
+    sha256: str
+    bytes: int
+    path: str
+
+
+@dataclass(frozen=True)
+class SubmissionRefused:
+    """Event: what lies where the submission should be can't be taken."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Event: everything is gathered and exit.json is there."""
+
+    at: float
+
+
+RunEvent = AgentStarted | SubmissionTaken | SubmissionRefused | Ending | Collected
+
+_EVENTS: dict[str, type[RunEvent]] = {
+    "started": AgentStarted,
+    "submission": SubmissionTaken,
+    "refused": SubmissionRefused,
+    "ended": Ending,
+    "collected": Collected,
+}
+_KINDS = {event: kind for kind, event in _EVENTS.items()}
+
+Record = TypeVar("Record", Order, Stop, LimitExceeded, Started, Ending, InboxEntry)
+
+
+def write(path: Path, record: Order | Stop | LimitExceeded | Started | Ending | InboxEntry) -> None:
     """Put a record in its place in one step."""
     files.write_json(path, asdict(record))
 
@@ -220,28 +213,42 @@ def read(path: Path, kind: type[Record]) -> Record:
     Raises:
         DataProblem: it is missing, no record of this kind, or of a newer protocol.
     """
+    import msgspec  # takes longer than everything else here, and most who import this only need the names
+
     with files.reading_untrusted(path, max_bytes=_MAX_RECORD_BYTES) as stream:
         content = stream.read()
     try:
-        values: dict[str, Any] = json.loads(content)
-        if values.get("version", VERSION) > VERSION:
-            raise DataProblem(
-                f"{path} was written by a newer version", f"its protocol is {values['version']}"
-            )
-        known = {field.name for field in fields(kind)}
-        if kind is Order:
-            values["variables"] = [tuple(pair) for pair in values["variables"]]
-            values = {
-                name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
-            }
-        return kind(**{name: value for name, value in values.items() if name in known})
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        values = msgspec.json.decode(content, type=dict[str, Any])
+        version = values.get("version", VERSION)
+        if version > VERSION:
+            raise DataProblem(f"{path} was written by a newer version", f"its protocol is {version}")
+        return msgspec.convert(values, kind)
+    except (msgspec.MsgspecError, TypeError) as error:
         raise DataProblem(f"{path} is damaged", str(error)) from error
 
 
 def read_if_there(path: Path, kind: type[Record]) -> Record | None:
     """Read a record that may not have been written yet."""
     return read(path, kind) if path.exists() else None
+
+
+def event_to_line(event: RunEvent) -> dict[str, Any]:
+    """Write an event as a line of events.jsonl."""
+    at = event.ended_at if isinstance(event, Ending) else event.at
+    return {"kind": _KINDS[type(event)], "at": at, **asdict(event)}
+
+
+def event_from_line(line: dict[str, Any]) -> RunEvent | None:
+    """Read a line; None for a kind or form that this version does not know."""
+    import msgspec
+
+    kind = _EVENTS.get(str(line.get("kind")))
+    if kind is Ending:  # older versions wrote how the agent ended, but of the times `at` alone
+        line = {"started_at": None, "ended_at": line.get("at"), **line}
+    try:
+        return None if kind is None else msgspec.convert(line, kind)
+    except msgspec.ValidationError:
+        return None
 
 
 def attempt_folder(sweep_id: str, competition_id: str, seed: int, attempt: int) -> str:
@@ -263,88 +270,3 @@ def make_folders(attempt: Path) -> None:
 def inbox(state_dir: Path) -> Path:
     """Where the engine hands attempts to the runner."""
     return state_dir / RUNNER / INBOX
-
-
-@dataclass(frozen=True)
-class AgentStarted:
-    """The agent's process is there.
-
-    Attributes:
-        image: the digest of what it runs in; empty where there is none.
-        hardware: what it runs on; None in what older versions have written.
-    """
-
-    at: float
-    isolated: bool
-    image: str = ""
-    hardware: Hardware | None = None
-
-
-@dataclass(frozen=True)
-class SubmissionTaken:
-    """A snapshot of the submission lies in the attempt's directory, at `path` relative to it."""
-
-    at: float
-    sequence: int
-    elapsed_seconds: float
-    sha256: str
-    bytes: int
-    path: str
-    final: bool
-
-
-@dataclass(frozen=True)
-class SubmissionRefused:
-    """What lies where the submission should be can't be taken."""
-
-    at: float
-    text: str
-
-
-@dataclass(frozen=True)
-class AgentEnded:
-    """The agent's process is gone."""
-
-    at: float
-    reason: str
-    exit_code: int | None
-    signal: int | None
-
-
-@dataclass(frozen=True)
-class Collected:
-    """Everything is gathered and exit.json is there."""
-
-    at: float
-
-
-RunReport = AgentStarted | SubmissionTaken | SubmissionRefused | AgentEnded | Collected
-
-_KINDS: dict[str, type[RunReport]] = {
-    "started": AgentStarted,
-    "submission": SubmissionTaken,
-    "refused": SubmissionRefused,
-    "ended": AgentEnded,
-    "collected": Collected,
-}
-_NAMES = {kind: name for name, kind in _KINDS.items()}
-
-
-def to_line(report: RunReport) -> dict[str, Any]:
-    """Write a report as a line of events.jsonl."""
-    return {"kind": _NAMES[type(report)], **asdict(report)}
-
-
-def from_line(line: dict[str, Any]) -> RunReport | None:
-    """Read a line; None for a kind or form that this version does not know."""
-    kind = _KINDS.get(str(line.get("kind")))
-    if kind is None:
-        return None
-    values = {name: value for name, value in line.items() if name != "kind"}
-    try:
-        if values.get("hardware") is not None:
-            told = values["hardware"]
-            values["hardware"] = Hardware(**told | {"gpus": tuple(told["gpus"])})
-        return kind(**values)
-    except (TypeError, KeyError):
-        return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Protocol
 
+from environment.container.output import Ending
 from environment.runner import protocol
 from environment.runner.process import bubblewrap
-from environment.runner.protocol import AgentEnd
 from foundation.problems import EnvironmentProblem, UsageProblem
 
 PROCESS = "process"
@@ -69,7 +69,7 @@ class Sandbox(Protocol):
     def kill(self) -> None:
         """End the agent at once."""
 
-    def ending(self) -> AgentEnd | None:
+    def ending(self) -> Ending | None:
         """How the agent ended, once it is gone; None when nobody saw it."""
 
     def clear(self) -> bool:

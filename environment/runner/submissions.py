@@ -1,4 +1,4 @@
-"""Taking snapshots of an agent's submission while it works: regular, settled, capped, each content once."""
+"""Snapshots of an agent's submission while it works: of regular files, settled, capped, each content once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SubmissionWatch:
         `now` is only written down; how far apart snapshots are goes by the seconds since the start.
 
         Raises:
-            DataProblem: what lies there can't be taken; told once for each such thing.
+            DataProblem: what lies there can't be taken; raised once for each such thing.
         """
         current = self._current()
         settled = current is not None and current == self._seen
@@ -90,19 +90,14 @@ class SubmissionWatch:
         sha256, size = _digest(partial)
         if self.last is not None and self.last.sha256 == sha256:
             partial.unlink()
-            if not final:
-                return None
-            last = self.last
-            return SubmissionTaken(
-                now, last.sequence, last.elapsed_seconds, sha256, size, last.path, final=True
-            )
+            return self.last if final else None
         partial.replace(target)
         files.sync_directory(target.parent)
-        self.last = SubmissionTaken(now, sequence, elapsed, sha256, size, name, final)
+        self.last = SubmissionTaken(now, sequence, elapsed, sha256, size, name)
         return self.last
 
     def _copy(self, partial: Path) -> bool:
-        """Copy the submission and tell whether it stayed the same meanwhile."""
+        """Copy the submission; False when it changed meanwhile."""
         with (
             files.reading_untrusted(self._source, max_bytes=self._limit) as source,
             partial.open("wb") as sink,

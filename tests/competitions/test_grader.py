@@ -16,6 +16,7 @@ from console.views.grading import grade_file
 from engine import grade_submission, validate_submission
 from engine.grading.batch import grade_many
 from engine.rungroups import SubmissionLine
+from environment.container.processes import process_tree
 from environment.grading_server.server import Validator
 from environment.runner import host
 from foundation.problems import DataProblem, UsageProblem
@@ -183,7 +184,7 @@ def test_modules_in_the_working_directory_are_not_imported(
 def test_what_is_killed_from_outside_is_graded_again(gold: Path) -> None:
     with Grader() as own:
         number = own.start(request(gold))
-        tree = host.process_tree()
+        tree = process_tree()
         host.kill([child.pid for child in tree.children.get(os.getpid(), ())])
         found: list[GradeResult] = []
 

@@ -13,7 +13,7 @@ from state.database import Database
 from state.lifecycle import FailureClass, Outcome
 from state.records import DatasetState, Grade, StepState, SweepSpec, UsageSample
 from state.samples import Samples
-from state.transitions import Exit, Failure
+from state.transitions import Failure
 
 # 2026-03-14 03:14:00 UTC
 NOW = 1_773_458_040.0
@@ -122,7 +122,6 @@ class World:
                 "ab" * 32,
                 84_213,
                 "/s.csv",
-                False,
             ),
         )
         snapshot = submissions.of_attempt(self.database, attempt_id)[-1]
@@ -132,7 +131,7 @@ class World:
 
     def end(self, attempt_id: int, *, ago: float, code: int = 0, reason: str = "exited") -> None:
         transitions.agent_ended(
-            self.database, attempt_id, Exit(code, None, reason), at=NOW - ago, now=NOW - ago
+            self.database, attempt_id, reason, exit_code=code, at=NOW - ago, now=NOW - ago
         )
 
     def finish(self, attempt_id: int, outcome: Outcome, score: float | None, *, ago: float) -> None:

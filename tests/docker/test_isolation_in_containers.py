@@ -13,6 +13,7 @@ import pytest
 
 from engine.images import connect
 from engine.runs.failures import last_lines
+from environment.container.output import Ending
 from environment.container.run_log import CUT_MARK
 from environment.runner import protocol
 from state.lifecycle import FailureClass, Outcome
@@ -234,7 +235,7 @@ def test_what_is_no_file_is_no_submission(docker: DockerHarness, trick: str, tel
     docker.launch("tricky")
     (run,) = docker.ended()
     assert run.outcome is Outcome.NO_SUBMISSION
-    ended = protocol.read(docker.folder(run) / protocol.EXIT, protocol.Exit)
+    ended = protocol.read(docker.folder(run) / protocol.EXIT, Ending)
     assert telling in ended.submission_problem
     assert "made" not in docker.log(run)
 

@@ -50,7 +50,7 @@ def main() -> None:
             fill(log)  # what is left of its last block
         for run in others:
             go[run.id].touch()  # a name takes no block
-        eventually(lambda: not any(host.of_attempt(harness.folder(run)) for run in others))
+        eventually(lambda: not any(host.processes_of_attempt(harness.folder(run)) for run in others))
         assert not any(run.has_ended for run in harness.runs())
         assert locks.is_held(lock_path(harness.places))
         ballast.unlink()

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from engine import control
 from engine.control.status import lock_path
 from engine.places import Places
+from environment.container.processes import process_tree
 from environment.runner import host, protocol
 from foundation import locks
 from state import database, events, runs
@@ -150,7 +151,7 @@ class Harness:
         engine = int(lock_path(self.places).read_text())
         workers = [
             child.pid
-            for child in host.process_tree().children.get(engine, ())
+            for child in process_tree().children.get(engine, ())
             if b"foundation.workers" in Path(f"/proc/{child.pid}/cmdline").read_bytes()
         ]
         for worker in workers:
@@ -168,7 +169,7 @@ class Harness:
         for lock in self.places.state_dir.glob("runs/*/*/*/*/shim.lock"):
             _signal_holder(lock, signal.SIGKILL)
             until_released(lock)
-            host.kill(host.of_attempt(lock.parent))
+            host.kill(host.processes_of_attempt(lock.parent))
 
 
 def kill_holder(lock: Path) -> None:

@@ -22,7 +22,7 @@ WORK = f"echo first half; {WAIT_FOR_GO}; {SUBMIT}; echo second half"
 def assert_ended_once(harness: Harness, run: Run) -> None:
     harness.assert_ended_once(run)
     assert not list(protocol.inbox(harness.places.state_dir).iterdir())
-    assert host.of_attempt(harness.folder(run)) == []
+    assert host.processes_of_attempt(harness.folder(run)) == []
 
 
 def assert_finished_whole(harness: Harness, run: Run) -> None:
@@ -115,7 +115,7 @@ def test_a_deadline_holds_with_engine_and_runner_dead(harness: Harness) -> None:
     harness.kill_runner()
     folder = harness.folder(run)
     eventually((folder / protocol.ENDING).exists)
-    eventually(lambda: not host.of_attempt(folder))
+    eventually(lambda: not host.processes_of_attempt(folder))
     harness.start()
     (run,) = harness.ended()
     assert run.failure_class is FailureClass.TIMEOUT
@@ -130,10 +130,10 @@ def test_an_agent_that_ends_after_its_shim_was_killed_leaves_no_grandchildren(ha
     (run,) = harness.until_started()
     folder = harness.folder(run)
     eventually(lambda: "daemon started" in harness.log(run))
-    assert len(host.of_attempt(folder)) > 1
+    assert len(host.processes_of_attempt(folder)) > 1
     harness.kill_shim(run)
     (run,) = harness.ended()
-    assert host.of_attempt(folder) == []
+    assert host.processes_of_attempt(folder) == []
     assert run.failure_class is FailureClass.INFRASTRUCTURE
 
 

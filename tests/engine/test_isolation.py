@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from environment.container.output import Ending
 from environment.container.redaction import MARK
 from environment.runner import protocol, secrets
 from foundation.problems import EnvironmentProblem
@@ -158,7 +159,7 @@ def test_what_is_no_regular_file_is_no_submission(harness: Harness, trick: str, 
     harness.launch("trickster")
     (run,) = harness.ended()
     assert run.outcome is Outcome.NO_SUBMISSION
-    ended = protocol.read(harness.folder(run) / protocol.EXIT, protocol.Exit)
+    ended = protocol.read(harness.folder(run) / protocol.EXIT, Ending)
     assert telling in ended.submission_problem
 
 

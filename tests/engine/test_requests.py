@@ -22,7 +22,7 @@ from state import database, datasets, events, experiments, requests, runs, sweep
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome, RunState, SweepState
 from state.records import DatasetState, RequestState
-from state.transitions import Exit, Failure
+from state.transitions import Failure
 from tests.engine.harness import COMPETITION
 
 
@@ -245,7 +245,7 @@ def test_a_grading_run_can_not_be_stopped(desk: Desk) -> None:
     (run, _) = runs.of_sweep(desk.state, "dummy-1")
     directory = protocol.attempt_folder("dummy-1", COMPETITION, 1, 1)
     attempt = transitions.launch(desk.state, run.id, directory=directory, runtime="plain", now=1)
-    transitions.agent_ended(desk.state, attempt.id, Exit(0, None, "exited"), at=2, now=2)
+    transitions.agent_ended(desk.state, attempt.id, "exited", exit_code=0, at=2, now=2)
     transitions.collected(desk.state, attempt.id, now=2)
     with pytest.raises(RefusedRequest, match="it is grading"):
         desk.ask("run.stop", run_ids=[run.id])

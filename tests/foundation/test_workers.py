@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from environment.container.processes import process_tree
 from environment.runner import host
 from foundation.problems import EnvironmentProblem, StateProblem
 from foundation.workers import Ended, Limits, Progressed, WorkerPool
@@ -38,7 +39,7 @@ def wait_for(pool: WorkerPool, numbers: list[int]) -> list[Ended]:
 
 
 def servers() -> list[int]:
-    return [child.pid for child in host.process_tree().children.get(os.getpid(), ())]
+    return [child.pid for child in process_tree().children.get(os.getpid(), ())]
 
 
 def test_a_job_tells_how_far_it_is_and_returns_its_value(pool: WorkerPool) -> None:
@@ -117,7 +118,7 @@ def test_jobs_see_the_given_variables_alone(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_killed_job_dies_alone(pool: WorkerPool) -> None:
     doomed = pool.start(f"{JOBS}:wait", {"seconds": 600})
     (server,) = servers()
-    pid = eventually(lambda: next((found.pid for found in host.process_tree().children.get(server, ())), 0))
+    pid = eventually(lambda: next((found.pid for found in process_tree().children.get(server, ())), 0))
     os.kill(pid, signal.SIGKILL)
     killed, added = wait_for(pool, [doomed, pool.start(f"{JOBS}:add", {"a": 1, "b": 1})])
     assert (killed.signal, killed.exceeded, killed.lost) == (signal.SIGKILL, None, False)

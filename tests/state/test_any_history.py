@@ -15,7 +15,7 @@ from state.database import Database
 from state.lifecycle import ENDED, LIVE, FailureClass, ForbiddenTransition, Outcome, RunState, allowed_after
 from state.records import Grade
 from state.submissions import Snapshot
-from state.transitions import Exit, Failure
+from state.transitions import Failure
 from tests.state.worlds import create_sweep
 
 RUNS = 4
@@ -64,7 +64,7 @@ class AnyHistory(RuleBasedStateMachine):
             case RunState.RUNNING:
                 transitions.started(self.database, attempt, isolated=True, at=now, now=now)
             case RunState.COLLECTING:
-                transitions.agent_ended(self.database, attempt, Exit(0, None, "exited"), at=now, now=now)
+                transitions.agent_ended(self.database, attempt, "exited", exit_code=0, at=now, now=now)
             case RunState.GRADING:
                 transitions.collected(self.database, attempt, now=now)
             case RunState.FINISHED:
@@ -140,7 +140,7 @@ class AnyHistory(RuleBasedStateMachine):
         attempt = runs.latest_attempt(self.database, run_id)
         assert attempt is not None
         sequence = len(submissions.of_attempt(self.database, attempt.id)) + 1
-        snapshot = Snapshot(sequence, self.now, 1.0, f"{sequence:064x}", 10, f"{sequence}.csv", final=False)
+        snapshot = Snapshot(sequence, self.now, 1.0, f"{sequence:064x}", 10, f"{sequence}.csv")
         submissions.add(self.database, attempt.id, snapshot)
         submissions.add(self.database, attempt.id, snapshot)
         newest = submissions.of_attempt(self.database, attempt.id)[-1]

@@ -12,7 +12,7 @@ from state.lifecycle import FailureClass, Outcome, RunState, SweepState
 from state.records import Attempt, DatasetState, Grade, StepState, UsageSample
 from state.samples import Samples
 from state.submissions import Snapshot
-from state.transitions import Exit, Failure
+from state.transitions import Failure
 from tests.state.worlds import create_sweep
 
 
@@ -61,7 +61,7 @@ def test_an_older_attempt_can_no_longer_change_its_run(swept: Database) -> None:
     transitions.requeued(swept, 1, by="test", now=5)
     transitions.launch(swept, 1, directory="d2", runtime="process", now=6)
     with pytest.raises(StateProblem, match="not the latest"):
-        transitions.agent_ended(swept, first.id, Exit(0, None, "exited"), at=7, now=7)
+        transitions.agent_ended(swept, first.id, "exited", exit_code=0, at=7, now=7)
     assert runs.get(swept, 1).state is RunState.STARTING
 
 
@@ -92,9 +92,7 @@ def test_a_failure_class_can_be_corrected_by_hand_and_keeps_its_evidence(swept: 
 def test_only_the_newest_snapshot_of_a_live_run_waits_for_its_grade(swept: Database) -> None:
     attempt = _run(swept)
     for sequence in (1, 2):
-        submissions.add(
-            swept, attempt.id, Snapshot(sequence, 4, 1, f"{sequence}", 10, f"{sequence}.csv", final=False)
-        )
+        submissions.add(swept, attempt.id, Snapshot(sequence, 4, 1, f"{sequence}", 10, f"{sequence}.csv"))
     assert [found.sequence for found in submissions.ungraded(swept)] == [2]
     assert runs.get(swept, 1).submissions == 2
 
@@ -102,9 +100,7 @@ def test_only_the_newest_snapshot_of_a_live_run_waits_for_its_grade(swept: Datab
 def test_a_late_grade_of_an_earlier_snapshot_does_not_change_where_the_run_stands(swept: Database) -> None:
     attempt = _run(swept)
     for sequence in (1, 2):
-        submissions.add(
-            swept, attempt.id, Snapshot(sequence, 4, 1, f"{sequence}", 10, f"{sequence}.csv", final=False)
-        )
+        submissions.add(swept, attempt.id, Snapshot(sequence, 4, 1, f"{sequence}", 10, f"{sequence}.csv"))
     first, second = submissions.of_attempt(swept, attempt.id)
     submissions.add_grade(
         swept, Grade(second.id, 5, "v1", 0.9, True, Outcome.GOLD, "valid", {"score": 0.9}), now=5

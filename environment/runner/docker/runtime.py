@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from environment.container.output import Ending
 from environment.runner import protocol, secrets
 from environment.runner.docker import daemon
 from environment.runner.docker.daemon import connect
 from environment.runner.docker.plans import READY, Plan, Role, plans
-from environment.runner.protocol import AgentEnd, Order
+from environment.runner.protocol import Order
 from environment.runner.runtime import Sight, Unreachable
 from foundation import files
 from foundation.problems import EnvironmentProblem
@@ -254,9 +255,9 @@ class DockerSandbox:
         """Kill the container."""
         self._signal(self._agent(), "SIGKILL")
 
-    def ending(self) -> AgentEnd | None:
+    def ending(self) -> Ending | None:
         """What the main process has told; else what the daemon knows, kept before the container is removed."""
-        told = protocol.read_if_there(self._attempt / protocol.ENDING, AgentEnd)
+        told = protocol.read_if_there(self._attempt / protocol.ENDING, Ending)
         asked = protocol.was_asked_to_end(self._attempt)
         if told is not None and (told.reason != "stopped" or asked):
             return told
@@ -269,15 +270,14 @@ class DockerSandbox:
         protocol.write(self._attempt / protocol.ENDING, found)
         return found
 
-    def _as_the_daemon_saw_it(self, state: dict[str, Any]) -> AgentEnd:
-        now = time.time()
+    def _as_the_daemon_saw_it(self, state: dict[str, Any]) -> Ending:
         if not (self._attempt / protocol.CLAIM).exists():
             why = " ".join(str(state["Error"]).split()) or f"its main process ended with {state['ExitCode']}"
-            return AgentEnd("unstarted", None, None, now, now, problem=f"its container did not start: {why}")
+            return Ending.unseen("unstarted", f"its container did not start: {why}")
         if state["OOMKilled"]:
-            return AgentEnd("exited", None, _SIGKILL, now, now, oom_kills=1)
+            return replace(Ending.unseen("exited"), signal=_SIGKILL, oom_kills=1)
         how = "killed" if state["ExitCode"] == _KILLED else f"ended with {state['ExitCode']}"
-        return AgentEnd("lost", None, None, now, now, problem=f"its container was {how} from outside")
+        return Ending.unseen("lost", f"its container was {how} from outside")
 
     def clear(self) -> bool:
         """Containers leave nothing running, but those beside the agent's run on: end them."""

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from environment.container.output import Ending, Started
 from environment.runner import host, protocol
-from environment.runner.protocol import AgentEnd, Started
 from environment.runner.runtime import Sight
 from foundation import locks
 
@@ -53,15 +53,15 @@ class ProcessSandbox:
         """Kill the shim: with it goes everything below."""
         self._signal(signal.SIGKILL)
 
-    def ending(self) -> AgentEnd | None:
+    def ending(self) -> Ending | None:
         """What the shim has told."""
-        return protocol.read_if_there(self._attempt / protocol.ENDING, AgentEnd)
+        return protocol.read_if_there(self._attempt / protocol.ENDING, Ending)
 
     def clear(self) -> bool:
         """Kill what is left of the agent."""
         # A warden leaves nothing behind; only where it could not is it worth a look at every process.
         ending = self.ending()
-        left = host.of_attempt(self._attempt) if ending is None or ending.survivors else []
+        left = host.processes_of_attempt(self._attempt) if ending is None or ending.survivors else []
         host.kill(left)
         return not left
 

@@ -7,7 +7,6 @@ descends from it. It decides nothing about the run: it writes started.json and w
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import resource
@@ -17,20 +16,20 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
+from environment.container import output
+from environment.container.output import Ending, Started
 from environment.container.redaction import redact_files
 from environment.container.run_log import CappedLog
-from environment.container.warden import Warden
+from environment.container.warden import Warden, die_with
 from environment.runner import layout, protocol, secrets
-from environment.runner.host import boot_id
 from environment.runner.process import bubblewrap
-from environment.runner.protocol import AgentEnd, Order, Started
-from foundation import files
+from environment.runner.protocol import Order
 from foundation.locks import FileLock
 from foundation.problems import DataProblem, EnvironmentProblem, Problem
 
@@ -40,8 +39,7 @@ _SERVER_PATIENCE = 30.0
 _SERVER_RESTARTS = 5
 _SOCKET_PATH_BYTES = 108
 _FULL_DISK_SECONDS = 0.5
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None)  # loaded before any fork: the child only calls it
+_OOM_COUNTERS = (Path("/proc/vmstat"),)
 
 
 class Shim:
@@ -109,12 +107,6 @@ class Shim:
 
     def _serve(self) -> None:
         shim = os.getpid()
-
-        def die_with_the_shim() -> None:
-            _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() != shim:  # it died before the line above could take effect
-                os._exit(1)
-
         self._server = subprocess.Popen(
             [
                 sys.executable,
@@ -132,7 +124,7 @@ class Shim:
             cwd=self._attempt / protocol.GRADER,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            preexec_fn=die_with_the_shim,
+            preexec_fn=lambda: die_with(shim),
         )
 
     def _wait_for_server(self) -> None:
@@ -162,16 +154,14 @@ class Shim:
         self, shim: int, command: list[str], variables: dict[str, str], hidden: tuple[str, ...]
     ) -> int:
         """Be the second child: whatever happens ends in warden.json or, killed, in nothing."""
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != shim:
-            return 1
+        die_with(shim)
         os.environ.clear()
         os.environ.update(variables)
         os.chdir(self._attempt / protocol.SCRATCH / "agent")
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if self._order.memory_bytes is not None:
             resource.setrlimit(resource.RLIMIT_AS, (self._order.memory_bytes, self._order.memory_bytes))
-        kills_before = _oom_kills()
+        kills_before = output.oom_kills(_OOM_COUNTERS)
         log = CappedLog(self._attempt / protocol.LOG, self._order.log_limit_bytes, hide=hidden)
         warden = Warden(
             command,
@@ -181,19 +171,19 @@ class Shim:
             spare="bwrap",
         )
         try:
-            # Told first: where even this can't be written, no agent may run that nobody knows of.
-            started = Started(shim, time.time(), time.monotonic(), boot_id(), self._isolated)
-            protocol.write(self._attempt / protocol.STARTED, started)
+            # Written first: where even this can't be written, no agent may run that nobody knows of.
+            output.write(self._attempt / protocol.STARTED, Started.now(shim, isolated=self._isolated))
             warden.start()
         except OSError as error:
-            _write_unstarted(self._attempt, f"{command[0]} can't be run: {error}")
+            problem = f"{command[0]} can't be run: {error}"
+            _write_ending(self._attempt, Ending.unseen("unstarted", problem))
             return 0
-        if self._stops:  # it was told before the warden listened
+        if self._stops:  # it was asked to before the warden listened
             os.kill(os.getpid(), signal.SIGTERM)
         ending = warden.watch()
         log.close()
-        told = asdict(ending) | {"oom_kills": _oom_kills() - kills_before}
-        _patiently(lambda: files.write_json(self._attempt / protocol.ENDING, told))
+        kills = output.oom_kills(_OOM_COUNTERS) - kills_before
+        _write_ending(self._attempt, replace(ending, oom_kills=kills))
         return 0
 
     def _watch(self) -> None:
@@ -224,14 +214,6 @@ class Shim:
             os.kill(self._warden, signal.SIGTERM)
 
 
-def _oom_kills() -> int:
-    for line in Path("/proc/vmstat").read_text().splitlines():
-        name, _, value = line.partition(" ")
-        if name == "oom_kill":
-            return int(value)
-    return 0
-
-
 def _short(path: Path, working_directory: Path) -> str:
     """A path of a Unix socket that the kernel takes, which is one of at most 108 bytes."""
     return (
@@ -246,17 +228,11 @@ def _free_port() -> int:
         return port
 
 
-def _write_unstarted(attempt: Path, problem: str) -> None:
-    now = time.time()
-    ending = AgentEnd("unstarted", None, None, now, now, problem=problem)
-    _patiently(lambda: protocol.write(attempt / protocol.ENDING, ending))
-
-
-def _patiently(write: Callable[[], None]) -> None:
+def _write_ending(attempt: Path, ending: Ending) -> None:
     """Write what nobody else knows, waiting for room while the disk is full."""
     while True:
         try:
-            write()
+            output.write(attempt / protocol.ENDING, ending)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
@@ -276,14 +252,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         time.sleep(0.02)
     else:
         return EXIT_CLAIMED
-    try:
-        os.close(os.open(attempt / protocol.CLAIM, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
+    if not output.claim(attempt / protocol.CLAIM):
         return EXIT_CLAIMED
     try:
         Shim(attempt, protocol.read(attempt / protocol.ORDER, Order)).run()
     except (Problem, OSError) as error:
-        _write_unstarted(attempt, str(error).replace("\n", " "))
+        _write_ending(attempt, Ending.unseen("unstarted", str(error).replace("\n", " ")))
     return 0
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from engine.runs.failures import Graded, NoSubmission, Stopped, Verdict, classify
-from environment.runner.protocol import Exit
+from environment.container.output import Ending
 from state.lifecycle import FailureClass
 from state.transitions import Failure
 
 
-def ended(reason: str = "exited", code: int | None = 0, **more: object) -> Exit:
-    return Exit(reason, code, None, 1.0, 2.0, **more)  # type: ignore[arg-type]  # varied by the tables below
+def ended(reason: str = "exited", code: int | None = 0, **more: object) -> Ending:
+    return Ending(reason, code, None, 1.0, 2.0, **more)  # type: ignore[arg-type]  # varied by the tables below
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def ended(reason: str = "exited", code: int | None = 0, **more: object) -> Exit:
         (ended(submission_sequence=1), "NVML: Unknown Error", Graded()),
     ],
 )
-def test_an_end_that_is_no_failure(end: Exit, log: str, wanted: Verdict) -> None:
+def test_an_end_that_is_no_failure(end: Ending, log: str, wanted: Verdict) -> None:
     assert classify(end, log) == wanted
 
 
@@ -64,7 +64,9 @@ def test_an_end_that_is_no_failure(end: Exit, log: str, wanted: Verdict) -> None
         ),
     ],
 )
-def test_a_failure_has_its_class_and_says_why(end: Exit, log: str, kind: FailureClass, telling: str) -> None:
+def test_a_failure_has_its_class_and_says_why(
+    end: Ending, log: str, kind: FailureClass, telling: str
+) -> None:
     verdict = classify(end, log)
     assert isinstance(verdict, Failure)
     assert verdict.kind is kind
@@ -81,3 +83,17 @@ def test_an_endless_line_makes_no_endless_evidence() -> None:
     verdict = classify(ended(code=1), "x" * 100_000)
     assert isinstance(verdict, Failure)
     assert len(verdict.evidence) <= 400
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"), [("idle", FailureClass.TIMEOUT), ("disk", FailureClass.DISK)], ids=str
+)
+def test_the_end_by_a_limit_is_the_agents_own_and_a_submission_still_counts(
+    reason: str, kind: FailureClass
+) -> None:
+    verdict = classify(Ending(reason, None, None, 1.0, 2.0, problem="figures"), "")
+    assert isinstance(verdict, Failure)
+    assert verdict.kind is kind
+    assert "figures" in verdict.text
+    graded = classify(Ending(reason, None, None, 1.0, 2.0, submission_sequence=1), "")
+    assert isinstance(graded, Graded)

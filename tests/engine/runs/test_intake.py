@@ -9,9 +9,10 @@ import pytest
 
 from engine.runs.intake import Intake
 from engine.runs.launching import inbox_file
+from environment.container.output import Ending
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol
-from environment.runner.protocol import AgentEnded, AgentStarted, Collected, Exit, Handed, SubmissionTaken
+from environment.runner.protocol import AgentStarted, Collected, InboxEntry, SubmissionTaken
 from foundation import jsonlines
 from foundation.hardware import Hardware
 from state import database, runs, submissions, transitions
@@ -52,7 +53,7 @@ class World:
         attempt = transitions.launch(self.state, run.id, directory=directory, runtime="plain", now=2)
         (self.state_dir / directory).mkdir(parents=True)
         protocol.inbox(self.state_dir).mkdir(parents=True, exist_ok=True)
-        protocol.write(inbox_file(self.state_dir, attempt.id), Handed(attempt.id, directory))
+        protocol.write(inbox_file(self.state_dir, attempt.id), InboxEntry(attempt.id, directory))
         return attempt
 
     def folder(self, number: int) -> Path:
@@ -61,9 +62,9 @@ class World:
     def run(self, number: int) -> Run:
         return runs.get(self.state, self.attempts[number].run_id)
 
-    def report(self, number: int, *told: protocol.RunReport) -> None:
+    def report(self, number: int, *events: protocol.RunEvent) -> None:
         path = self.folder(number) / protocol.EVENTS
-        jsonlines.append(path, [protocol.to_line(report) for report in told])
+        jsonlines.append(path, [protocol.event_to_line(event) for event in events])
 
 
 @pytest.fixture
@@ -74,8 +75,8 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.state.close()
 
 
-TAKEN = SubmissionTaken(12, 1, 2.0, "abc", 3, "snapshots/1.csv", final=False)
-ENDED = AgentEnded(20, "exited", 0, None)
+TAKEN = SubmissionTaken(12, 1, 2.0, "abc", 3, "snapshots/1.csv")
+ENDED = Ending("exited", 0, None, 10, 20, submission_sequence=1)
 
 
 def test_reports_are_taken_in_as_they_come_and_each_once(world: World) -> None:
@@ -91,8 +92,8 @@ def test_reports_are_taken_in_as_they_come_and_each_once(world: World) -> None:
     world.intake.step()
     assert world.run(0).state is RunState.COLLECTING
     assert world.run(0).submissions == 1
-    protocol.write(world.folder(0) / protocol.EXIT, Exit("exited", 0, None, 10, 20, submission_sequence=1))
-    world.report(0, SubmissionTaken(21, 1, 2.0, "abc", 3, "snapshots/1.csv", final=True), Collected(21))
+    protocol.write(world.folder(0) / protocol.EXIT, ENDED)
+    world.report(0, Collected(21))
     world.intake.step()
     assert world.run(0).state is RunState.GRADING
     assert submissions.of_attempt(world.state, world.attempts[0].id)[0].final
@@ -111,15 +112,39 @@ def test_what_an_attempt_ran_in_and_on_is_kept_with_it(world: World) -> None:
     assert (unknown.image, unknown.hardware) == ("", None)
 
 
+def test_events_of_older_runners_are_understood(world: World) -> None:
+    older = [
+        {"kind": "started", "at": 10, "isolated": True},
+        {"kind": "submission", "at": 21, "sequence": 1, "elapsed_seconds": 2.0, "sha256": "abc", "bytes": 3}
+        | {"path": "snapshots/1.csv", "final": True},
+        {"kind": "ended", "at": 20, "reason": "deadline", "exit_code": None, "signal": 9},
+        {"kind": "nobody knows it", "at": 21},
+    ]
+    jsonlines.append(world.folder(0) / protocol.EVENTS, older)
+    world.intake.step()
+    attempt = runs.attempt(world.state, world.attempts[0].id)
+    assert (attempt.ended_at, attempt.exit_reason, attempt.exit_signal) == (20, "deadline", 9)
+    assert world.run(0).submissions == 1
+
+
+def test_a_final_submission_that_was_never_reported_fails_its_run(world: World) -> None:
+    protocol.write(world.folder(0) / protocol.EXIT, ENDED)
+    for _ in range(10):
+        world.intake.step()
+        world.clock.moment += 6
+    assert world.run(0).failure_class is FailureClass.INFRASTRUCTURE
+    assert "no snapshot 1" in world.run(0).failure_text
+
+
 def test_an_exit_alone_is_enough(world: World) -> None:
-    protocol.write(world.folder(0) / protocol.EXIT, Exit("exited", 0, None, None, 20))
+    protocol.write(world.folder(0) / protocol.EXIT, Ending("exited", 0, None, None, 20))
     world.intake.step()
     assert world.run(0).outcome is Outcome.NO_SUBMISSION
 
 
 def test_one_damaged_directory_fails_its_own_run_and_no_other(world: World) -> None:
     (world.folder(0) / protocol.EXIT).write_text("{")
-    protocol.write(world.folder(1) / protocol.EXIT, Exit("exited", 0, None, None, 20))
+    protocol.write(world.folder(1) / protocol.EXIT, Ending("exited", 0, None, None, 20))
     for _ in range(10):
         world.intake.step()
         world.clock.moment += 6
@@ -136,7 +161,7 @@ def test_what_the_state_has_done_with_is_taken_out_of_the_runners_hands(world: W
     for attempt in world.attempts:
         failure = transitions.Failure(FailureClass.UNKNOWN, "x")
         transitions.failed(world.state, attempt.id, failure, now=now)
-    protocol.write(world.folder(0) / protocol.EXIT, Exit("exited", 0, None, None, 20))
+    protocol.write(world.folder(0) / protocol.EXIT, Ending("exited", 0, None, None, 20))
     world.intake.step()
     assert not inbox_file(world.state_dir, world.attempts[0].id).exists()
     assert inbox_file(world.state_dir, world.attempts[1].id).exists()

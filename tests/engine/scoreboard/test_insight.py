@@ -137,7 +137,7 @@ def test_every_ending_has_its_name() -> None:
 
 
 def snapshot(database: Database, attempt_id: int, number: int, elapsed: float, standing: Outcome) -> None:
-    taken = submissions.Snapshot(number, 2.0 + elapsed, elapsed, "00", 1, f"{number}.csv", False)
+    taken = submissions.Snapshot(number, 2.0 + elapsed, elapsed, "00", 1, f"{number}.csv")
     submissions.add(database, attempt_id, taken)
     newest = submissions.of_attempt(database, attempt_id)[-1].id
     grade = Grade(newest, 3.0, "v1", 0.5, standing is not Outcome.INVALID, standing, "", {})
@@ -152,7 +152,7 @@ def test_a_shorter_limit_gives_what_stood_then(database: Database) -> None:
         [(0.5, Outcome.GOLD), (1.5, Outcome.INVALID), (4.5, Outcome.BRONZE)], start=1
     ):
         snapshot(database, attempt_id, number, hours * 3600, standing)
-    transitions.agent_ended(database, attempt_id, transitions.Exit(0, None, "exited"), at=2, now=2)
+    transitions.agent_ended(database, attempt_id, "exited", exit_code=0, at=2, now=2)
     transitions.collected(database, attempt_id, now=2)
     transitions.finished(database, attempt_id, Outcome.BRONZE, now=2.0 + 5 * 3600)
     found = find_evidence(database, "mine")

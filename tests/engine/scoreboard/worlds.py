@@ -7,7 +7,7 @@ from state import runs, submissions, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome
 from state.records import Grade, Run, SweepSpec
-from state.transitions import Exit, Failure
+from state.transitions import Failure
 
 SPEC = SweepSpec("dummy", "/agents", ("leaf-classification",), seeds=1, time_limit_seconds=7200)
 
@@ -44,11 +44,12 @@ def finish(
     hardware: Hardware | None = None,
 ) -> None:
     attempt_id = start(database, run, image=image, hardware=hardware)
-    transitions.agent_ended(database, attempt_id, Exit(0, None, "exited"), at=3.0, now=3.0)
+    transitions.agent_ended(database, attempt_id, "exited", exit_code=0, at=3.0, now=3.0)
     transitions.collected(database, attempt_id, now=3.0)
     if score is not None:
-        snapshot = submissions.Snapshot(1, 2.5, 0.5, "00", 1, "1.csv", True)
+        snapshot = submissions.Snapshot(1, 2.5, 0.5, "00", 1, "1.csv")
         submissions.add(database, attempt_id, snapshot)
+        submissions.set_final(database, attempt_id, 1)
         taken = submissions.of_attempt(database, attempt_id)[0].id
         submissions.add_grade(database, Grade(taken, 3.0, "v1", score, True, outcome, "", {}), now=3.0)
     transitions.finished(database, attempt_id, outcome, now=3.0)

@@ -18,7 +18,6 @@ from state import database, runs, sweeps, transitions
 from state.database import Database
 from state.records import SweepSpec, UsageSample
 from state.samples import Samples
-from state.transitions import Exit
 from tests.engine.harness import COMPETITION
 from tests.engine.states import new_sweep
 
@@ -105,7 +104,7 @@ def test_earlier_runs_tell_how_long_it_takes_and_what_it_holds(ready: tuple[Plac
     (run,) = runs.of_sweep(state, "old")
     attempt = transitions.launch(state, run.id, directory="a", runtime="plain", now=1.0)
     transitions.started(state, attempt.id, isolated=False, at=10.0, now=10.0)
-    transitions.agent_ended(state, attempt.id, Exit(0, None, "exited"), at=70.0, now=70.0)
+    transitions.agent_ended(state, attempt.id, "exited", exit_code=0, at=70.0, now=70.0)
     samples = Samples(places.state_dir, writable=True)
     samples.add([UsageSample(attempt.id, at, 1.0, 1, held, 1) for at, held in ((11.0, 5000), (12.0, 9000))])
     samples.close()

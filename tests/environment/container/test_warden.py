@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-import environment
+from environment.container.output import Ending
 from environment.container.run_log import CUT_MARK, log_parts, log_times
-from foundation.locks import is_held
+from tests.environment.container import warden_program
 
-WARDEN = Path(environment.__path__[0]) / "container" / "warden.py"
 PATIENCE = 60.0
 
 DAEMON = """
@@ -42,39 +42,39 @@ class Watched:
     process: subprocess.Popen[bytes]
     folder: Path
 
-    def ending(self) -> dict[str, object]:
-        content: dict[str, object] = json.loads((self.folder / "exit.json").read_text())
-        return content
+    def ending(self) -> Ending:
+        return Ending(**json.loads((self.folder / "ending.json").read_text()))
 
     def output(self) -> bytes:
         return (self.folder / "run.log").read_bytes()
 
 
+def program(
+    folder: Path,
+    *command: str,
+    deadline: float = 600,
+    grace: float = 600,
+    spare: str | None = None,
+    log_limit: int = 1 << 30,
+) -> list[str]:
+    options = {"folder": str(folder), "command": command, "deadline": deadline, "grace": grace}
+    more = {"spare": spare, "log_limit": log_limit}
+    return [sys.executable, warden_program.__file__, json.dumps(options | more)]
+
+
 @contextmanager
-def watching(
-    folder: Path, *command: str, deadline: float = 600, grace: float = 600, options: tuple[str, ...] = ()
-) -> Iterator[Watched]:
-    files = (
-        "--log",
-        str(folder / "run.log"),
-        "--result",
-        str(folder / "exit.json"),
-        "--lock",
-        str(folder / "lock"),
-    )
-    times = ("--deadline", str(deadline), "--grace", str(grace))
-    with subprocess.Popen([sys.executable, str(WARDEN), *times, *files, *options, "--", *command]) as process:
+def watching(folder: Path, *command: str, **options: Any) -> Iterator[Watched]:
+    with subprocess.Popen(program(folder, *command, **options)) as process:
         try:
             yield Watched(process, folder)
         finally:
             process.kill()
 
 
-def run(
-    folder: Path, *command: str, deadline: float = 600, grace: float = 600, options: tuple[str, ...] = ()
-) -> tuple[int, Watched]:
-    with watching(folder, *command, deadline=deadline, grace=grace, options=options) as watched:
-        return watched.process.wait(PATIENCE), watched
+def run(folder: Path, *command: str, **options: Any) -> Watched:
+    with watching(folder, *command, **options) as watched:
+        assert watched.process.wait(PATIENCE) == 0
+        return watched
 
 
 def wait_for(path: Path) -> str:
@@ -104,38 +104,30 @@ def wait_until_dead(pid: int) -> None:
 
 
 @pytest.mark.parametrize("code", [0, 3, 255])
-def test_the_commands_exit_code_is_the_wardens(tmp_path: Path, code: int) -> None:
-    got, watched = run(tmp_path, "sh", "-c", f"echo out; echo err >&2; exit {code}")
-    assert got == code
+def test_the_commands_exit_code_and_output_are_kept(tmp_path: Path, code: int) -> None:
+    watched = run(tmp_path, "sh", "-c", f"echo out; echo err >&2; exit {code}")
     assert watched.output() == b"out\nerr\n"
     ending = watched.ending()
-    assert (ending["reason"], ending["exit_code"], ending["signal"]) == ("exited", code, None)
-    assert ending["output_bytes"] == 8
+    assert (ending.reason, ending.exit_code, ending.signal) == ("exited", code, None)
 
 
 def test_a_command_ended_by_a_signal_is_told_as_such(tmp_path: Path) -> None:
-    got, watched = run(tmp_path, "sh", "-c", "kill -KILL $$")
-    assert got == 128 + signal.SIGKILL
-    ending = watched.ending()
-    assert (ending["reason"], ending["exit_code"], ending["signal"]) == ("exited", None, signal.SIGKILL)
+    ending = run(tmp_path, "sh", "-c", "kill -KILL $$").ending()
+    assert (ending.reason, ending.exit_code, ending.signal) == ("exited", None, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(("command", "code"), [("/no/such/program", 127), ("/etc/passwd", 126)])
-def test_a_command_that_cannot_start_is_an_ending_too(
-    tmp_path: Path, command: str, code: int, capfd: pytest.CaptureFixture[str]
-) -> None:
-    got, watched = run(tmp_path, command)
-    assert got == code
-    assert watched.ending()["exit_code"] == code
-    assert "cannot be started" in capfd.readouterr().err
+@pytest.mark.parametrize("command", ["/no/such/program", "/etc/passwd"])
+def test_a_command_that_cannot_start_is_an_error_of_starting(tmp_path: Path, command: str) -> None:
+    ending = run(tmp_path, command).ending()
+    assert ending.reason == "unstarted"
+    assert command in ending.problem
 
 
 def test_at_the_deadline_everything_is_asked_to_end_and_may_still_save(tmp_path: Path) -> None:
     saving = "trap 'echo saved; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
-    got, watched = run(tmp_path, "bash", "-c", saving, deadline=0.7)
-    assert got == 124
+    watched = run(tmp_path, "bash", "-c", saving, deadline=0.7)
     ending = watched.ending()
-    assert (ending["reason"], ending["exit_code"]) == ("deadline", 7)
+    assert (ending.reason, ending.exit_code) == ("deadline", 7)
     assert watched.output().endswith(b"saved\n")
 
 
@@ -145,14 +137,14 @@ def test_after_the_grace_even_daemons_that_ignore_the_request_are_killed(tmp_pat
     with watching(tmp_path, *command, grace=0.2) as watched:
         daemon = int(wait_for(tmp_path / "daemon"))
         watched.process.terminate()
-        assert watched.process.wait(PATIENCE) == 128 + signal.SIGTERM
+        watched.process.wait(PATIENCE)
     assert not is_alive(daemon)
     ending = watched.ending()
-    assert (ending["reason"], ending["signal"], ending["survivors"]) == ("stopped", signal.SIGKILL, 0)
+    assert (ending.reason, ending.signal, ending.survivors) == ("stopped", signal.SIGKILL, 0)
 
 
 def test_what_a_finished_command_leaves_running_is_killed(tmp_path: Path) -> None:
-    got, _ = run(
+    run(
         tmp_path,
         sys.executable,
         "-c",
@@ -160,7 +152,6 @@ def test_what_a_finished_command_leaves_running_is_killed(tmp_path: Path) -> Non
         "while not (pathlib.Path(sys.argv[1]).exists() and pathlib.Path(sys.argv[1]).read_text()): time.sleep(0.01)",
         str(tmp_path / "daemon"),
     )
-    assert got == 0
     assert not is_alive(int((tmp_path / "daemon").read_text()))
 
 
@@ -177,9 +168,8 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
 
 def test_a_process_that_plays_dead_is_killed(tmp_path: Path) -> None:
     script = f'{sys.executable} -c "$1" "$2" & while [ ! -s "$2" ]; do sleep 0.02; done'
-    got, watched = run(tmp_path, "bash", "-c", script, "bash", HEADLESS, str(tmp_path / "pid"))
-    assert got == 0
-    assert watched.ending()["survivors"] == 0
+    watched = run(tmp_path, "bash", "-c", script, "bash", HEADLESS, str(tmp_path / "pid"))
+    assert watched.ending().survivors == 0
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text()}").exists()
 
 
@@ -191,7 +181,7 @@ def test_a_second_stop_does_not_wait_for_the_grace(tmp_path: Path) -> None:
         wait_for(tmp_path / "run.log")
         watched.process.terminate()
         watched.process.wait(PATIENCE)
-    assert watched.ending()["reason"] == "stopped"
+    assert watched.ending().reason == "stopped"
 
 
 def test_a_spared_program_gets_no_request_but_is_killed_in_the_end(tmp_path: Path) -> None:
@@ -199,7 +189,7 @@ def test_a_spared_program_gets_no_request_but_is_killed_in_the_end(tmp_path: Pat
     wrapper = tmp_path / "wrapper"
     wrapper.symlink_to("/bin/bash")
     outer = f"trap 'echo outer asked' TERM; cd {tmp_path}; bash -c \"$1\"; echo outer goes on"
-    with watching(tmp_path, str(wrapper), "-c", outer, "x", inner, options=("--spare", "wrapper")) as watched:
+    with watching(tmp_path, str(wrapper), "-c", outer, "x", inner, spare="wrapper") as watched:
         wait_for(tmp_path / "inner")
         watched.process.terminate()
         watched.process.wait(PATIENCE)
@@ -208,58 +198,32 @@ def test_a_spared_program_gets_no_request_but_is_killed_in_the_end(tmp_path: Pat
     assert b"outer asked" not in said
 
 
-def test_a_killed_warden_takes_its_command_along_and_frees_the_lock(tmp_path: Path) -> None:
+def test_a_killed_warden_takes_its_command_along(tmp_path: Path) -> None:
     with watching(tmp_path, "bash", "-c", f"echo $$ > {tmp_path}/pid; exec sleep 600") as watched:
         child = int(wait_for(tmp_path / "pid"))
-        assert is_held(tmp_path / "lock")
-        assert int((tmp_path / "lock").read_text()) == watched.process.pid
         watched.process.kill()
         watched.process.wait(PATIENCE)
     wait_until_dead(child)
-    assert not is_held(tmp_path / "lock")
-    assert not (tmp_path / "exit.json").exists()
-
-
-def test_a_command_is_not_started_twice(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with watching(tmp_path, "bash", "-c", f"echo $$ > {tmp_path}/pid; exec sleep 600"):
-        wait_for(tmp_path / "pid")
-        second = subprocess.run(
-            [
-                sys.executable,
-                str(WARDEN),
-                "--deadline",
-                "9",
-                "--lock",
-                str(tmp_path / "lock"),
-                "--",
-                "touch",
-                str(tmp_path / "twice"),
-            ],
-            check=False,
-        )
-        assert second.returncode == 75
-        assert "is held" in capfd.readouterr().err
-        assert not (tmp_path / "twice").exists()
+    assert not (tmp_path / "ending.json").exists()
 
 
 def test_the_command_starts_with_default_signals_and_its_own_session(tmp_path: Path) -> None:
     tell = "import os, signal; print(os.getsid(0) == os.getpid(), signal.getsignal(signal.SIGTERM) == signal.SIG_DFL)"
-    _, watched = run(tmp_path, sys.executable, "-c", tell)
+    watched = run(tmp_path, sys.executable, "-c", tell)
     assert watched.output() == b"True True\n"
 
 
 def test_bytes_of_any_kind_are_kept_as_they_are(tmp_path: Path) -> None:
     data = bytes(range(256)) * 300 + "größe€𝄞".encode() * 5000 + b"\xe2\x82"
     (tmp_path / "data").write_bytes(data)
-    _, watched = run(tmp_path, "cat", str(tmp_path / "data"))
+    watched = run(tmp_path, "cat", str(tmp_path / "data"))
     assert watched.output() == data
 
 
 def test_beyond_the_limit_head_and_end_are_kept_and_the_cut_is_told(tmp_path: Path) -> None:
     data = b"".join(b"line %06d\n" % number for number in range(20_000))
     (tmp_path / "data").write_bytes(data)
-    _, watched = run(tmp_path, "cat", str(tmp_path / "data"), options=("--log-limit", "40000"))
-    assert watched.ending()["output_bytes"] == len(data)
+    watched = run(tmp_path, "cat", str(tmp_path / "data"), log_limit=40_000)
     head, *segments = log_parts(tmp_path / "run.log")
     assert watched.output() == data[:20_000] + CUT_MARK
     assert (head.start, head.length) == (0, 20_000)
@@ -272,16 +236,16 @@ def test_beyond_the_limit_head_and_end_are_kept_and_the_cut_is_told(tmp_path: Pa
 
 
 def test_output_within_the_limit_has_no_cut(tmp_path: Path) -> None:
-    _, _ = run(tmp_path, "sh", "-c", "printf 1234567890", options=("--log-limit", "20"))
+    run(tmp_path, "sh", "-c", "printf 1234567890", log_limit=20)
     assert [(part.start, part.length) for part in log_parts(tmp_path / "run.log")] == [(0, 10)]
 
 
 def test_the_time_index_leads_from_a_moment_to_a_byte(tmp_path: Path) -> None:
-    _, watched = run(tmp_path, "sh", "-c", "echo first; sleep 1.1; echo second")
+    watched = run(tmp_path, "sh", "-c", "echo first; sleep 1.1; echo second")
     times = log_times(tmp_path / "run.log")
     assert times.offsets == (0, 6)
-    started = watched.ending()["started_at"]
-    assert isinstance(started, float)
+    started = watched.ending().started_at
+    assert started is not None
     assert times.offset_at(started - 10) == 0
     assert times.offset_at(times.moments[1] - 0.5) == 0
     assert times.offset_at(times.moments[1] + 10) == 6
@@ -289,38 +253,17 @@ def test_the_time_index_leads_from_a_moment_to_a_byte(tmp_path: Path) -> None:
 
 def test_a_log_that_cannot_be_written_does_not_stop_the_command(tmp_path: Path) -> None:
     (tmp_path / "run.log").symlink_to("/dev/full")
-    got, watched = run(tmp_path, "sh", "-c", "echo lost; echo also; exit 4")
-    assert got == 4
-    assert "No space left" in str(watched.ending()["log_error"])
-    assert watched.ending()["output_bytes"] == 10
+    watched = run(tmp_path, "sh", "-c", "echo lost; echo also; exit 4")
+    assert "No space left" in watched.ending().log_error
 
 
-def test_without_a_log_the_output_goes_where_the_wardens_goes(tmp_path: Path) -> None:
-    told = subprocess.run(
-        [sys.executable, str(WARDEN), "--deadline", "60", "--", "echo", "hello"],
-        capture_output=True,
-        check=False,
-    )
-    assert (told.returncode, told.stdout) == (0, b"hello\n")
-
-
-def test_as_process_1_it_reaps_and_passes_the_exit_code_on(tmp_path: Path, bubblewrap: str) -> None:
+def test_as_process_1_it_reaps_and_keeps_the_exit_code(tmp_path: Path, bubblewrap: str) -> None:
     inside = ["--unshare-pid", "--as-pid-1", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
-    told = subprocess.run(
-        [
-            bubblewrap,
-            *inside,
-            sys.executable,
-            str(WARDEN),
-            "--deadline",
-            "60",
-            "--",
-            "sh",
-            "-c",
-            "(sleep 60 &) ; exit 9",
-        ],
+    writable = ["--bind", str(tmp_path), str(tmp_path)]
+    subprocess.run(
+        [bubblewrap, *inside, *writable, *program(tmp_path, "sh", "-c", "(sleep 60 &) ; exit 9")],
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         timeout=PATIENCE,
-        check=False,
+        check=True,
     )
-    assert told.returncode == 9
+    assert Ending(**json.loads((tmp_path / "ending.json").read_text())).exit_code == 9

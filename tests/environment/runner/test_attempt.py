@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from environment.runner import host, protocol
+from environment.container import output
+from environment.container.output import Ending, Started
+from environment.runner import protocol
 from environment.runner.attempt import RunnerAttempt, Stage
 from environment.runner.gpus import Gpu, RecordedReader
 from environment.runner.process.runtime import ProcessSandbox
-from environment.runner.protocol import Exit, Order, Started, Stop
+from environment.runner.protocol import Order, Stop
 from foundation import locks
 from foundation.clock import SystemClock
 from tests.engine.harness import eventually, lines
@@ -50,8 +52,8 @@ def attempt_in(folder: Path, start: Callable[[Path], subprocess.Popen[bytes]] = 
     )
 
 
-def exit_of(folder: Path) -> Exit:
-    return protocol.read(folder / protocol.EXIT, Exit)
+def exit_of(folder: Path) -> Ending:
+    return protocol.read(folder / protocol.EXIT, Ending)
 
 
 def test_a_run_that_is_stopped_before_it_started_never_starts(folder: Path) -> None:
@@ -95,7 +97,7 @@ def test_a_shim_that_misses_the_deadline_is_ended_by_the_runner(folder: Path) ->
         eventually(lambda: locks.is_held(folder / protocol.LOCK))
         (folder / protocol.CLAIM).touch()
         long_ago = time.monotonic() - 10 - 1 - 61
-        started = Started(shim.pid, time.time(), long_ago, host.boot_id(), isolated=False)
+        started = Started(shim.pid, time.time(), long_ago, output.boot_id(), isolated=False)
         protocol.write(folder / protocol.STARTED, started)
         attempt = attempt_in(folder)
         attempt.look()
@@ -109,7 +111,7 @@ def test_what_an_agent_runs_on_is_reported_once_with_its_start(folder: Path) -> 
     protocol.write(folder / protocol.ORDER, replace(order, gpu_uuids=("GPU-a",)))
     with subprocess.Popen([sys.executable, "-c", HOLD, str(folder / protocol.LOCK)]) as shim:
         eventually(lambda: locks.is_held(folder / protocol.LOCK))
-        started = Started(shim.pid, time.time(), time.monotonic(), host.boot_id(), isolated=False)
+        started = Started(shim.pid, time.time(), time.monotonic(), output.boot_id(), isolated=False)
         protocol.write(folder / protocol.STARTED, started)
         for _ in range(2):
             attempt_in(folder).look()

@@ -1,14 +1,19 @@
-"""The runner's loop: one attempt's trouble stays its own, and does not last for ever."""
+"""The runner's loop: one attempt's trouble stays its own, and does not last for ever; one alone is done to its end."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
+from environment.container.output import Ending
 from environment.runner import protocol
 from environment.runner.gpus import RecordedReader
 from environment.runner.loop import Runner
-from environment.runner.protocol import Exit, Handed
+from environment.runner.protocol import InboxEntry, Order
 from tests.clocks import HandClock
+from tests.engine.harness import eventually
 
 
 def hand_over(state_dir: Path, number: int, order: str | None) -> Path:
@@ -18,7 +23,7 @@ def hand_over(state_dir: Path, number: int, order: str | None) -> Path:
     folder.mkdir()
     if order is not None:
         (folder / protocol.ORDER).write_text(order)
-    protocol.write(inbox / f"{number}.json", Handed(number, folder.name))
+    protocol.write(inbox / f"{number}.json", InboxEntry(number, folder.name))
     return folder
 
 
@@ -29,7 +34,7 @@ def test_an_attempt_that_can_not_be_looked_after_is_given_up_in_the_end(tmp_path
     for _ in range(30):
         runner.tick()
         clock.moment += 3
-    ended = protocol.read(folder / protocol.EXIT, Exit)
+    ended = protocol.read(folder / protocol.EXIT, Ending)
     assert ended.reason == "lost"
     assert "run.json is damaged" in ended.problem
     assert logged
@@ -38,10 +43,53 @@ def test_an_attempt_that_can_not_be_looked_after_is_given_up_in_the_end(tmp_path
 def test_an_attempt_that_the_engine_has_taken_in_is_forgotten(tmp_path: Path) -> None:
     clock = HandClock(100.0)
     folder = hand_over(tmp_path, 1, None)
-    protocol.write(folder / protocol.EXIT, Exit("exited", 0, None, None, 1.0))
+    protocol.write(folder / protocol.EXIT, Ending("exited", 0, None, None, 1.0))
     runner = Runner(tmp_path, clock, lambda _text, _error: None, RecordedReader(()))
     runner.tick()
     assert not runner.holds_nothing
     (protocol.inbox(tmp_path) / "1.json").unlink()
     runner.tick()
     assert runner.holds_nothing
+
+
+def single_attempt(tmp_path: Path, order: Order, script: str) -> Path:
+    folder = tmp_path / "attempt"
+    protocol.make_folders(folder)
+    (Path(order.agent_folder) / "start.sh").write_text(script)
+    protocol.write(folder / protocol.ORDER, replace(order, runtime=protocol.PLAIN))
+    return folder
+
+
+def runner_of(folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "environment.runner", "--once", str(folder)])
+
+
+def test_a_single_attempt_is_looked_after_until_it_is_gathered(tmp_path: Path, order: Order) -> None:
+    folder = single_attempt(tmp_path, order, 'echo "a,b" > "$SUBMISSION_DIR/submission.csv"; exit 3')
+    with runner_of(folder) as runner:
+        assert runner.wait() == 0
+    ending = protocol.read(folder / protocol.EXIT, Ending)
+    assert (ending.reason, ending.exit_code, ending.submission_sequence) == ("exited", 3, 1)
+
+
+def test_a_single_attempt_goes_on_under_another_runner(tmp_path: Path, order: Order) -> None:
+    folder = single_attempt(tmp_path, order, "echo begun; while [ ! -e go ]; do sleep 0.05; done")
+    with runner_of(folder) as first:
+        eventually((folder / protocol.LOG).exists)
+        eventually(lambda: (folder / protocol.LOG).read_text() == "begun\n")
+        first.kill()
+    with runner_of(folder) as second:
+        (folder / protocol.SCRATCH / "agent" / "go").touch()
+        assert second.wait() == 0
+    assert protocol.read(folder / protocol.EXIT, Ending).exit_code == 0
+    assert (folder / protocol.LOG).read_text() == "begun\n"
+
+
+def test_a_directory_without_an_order_is_no_attempt(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "environment.runner", "--once", str(tmp_path)],
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert b"holds no run.json" in done.stderr

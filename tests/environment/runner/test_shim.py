@@ -11,27 +11,11 @@ from pathlib import Path
 import pytest
 
 from engine.runs.failures import last_lines
+from environment.container.output import Ending, Started
 from environment.container.run_log import CUT_MARK
 from environment.runner import protocol
 from environment.runner.process.shim import EXIT_CLAIMED
-from environment.runner.protocol import AgentEnd, Order, Started
-from tests.engine.harness import COMPETITION
-from tests.environment.runner.orders import order_with
-
-
-@pytest.fixture
-def order(tmp_path: Path, prepared_data: Path) -> Order:
-    agent = tmp_path / "agent"
-    agent.mkdir()
-    return order_with(
-        competition_id=COMPETITION,
-        agent_folder=str(agent),
-        arguments=("--lr", "0.1"),
-        variables=(("OWN", "value"),),
-        prepared_dir=str(prepared_data / COMPETITION / "prepared"),
-        runtime=protocol.BUBBLEWRAP,
-        time_limit_seconds=60,
-    )
+from environment.runner.protocol import Order
 
 
 def run(folder: Path, order: Order, script: str) -> subprocess.CompletedProcess[bytes]:
@@ -46,8 +30,8 @@ def run(folder: Path, order: Order, script: str) -> subprocess.CompletedProcess[
     )
 
 
-def ending(folder: Path) -> AgentEnd:
-    return protocol.read(folder / protocol.ENDING, AgentEnd)
+def ending(folder: Path) -> Ending:
+    return protocol.read(folder / protocol.ENDING, Ending)
 
 
 @pytest.mark.usefixtures("bubblewrap")

@@ -37,7 +37,7 @@ def test_a_file_is_taken_once_it_has_settled_and_only_once(attempt: Path) -> Non
     assert watched.look(2, 2) is None
     taken = watched.look(3, 3)
     assert taken is not None
-    assert (taken.sequence, taken.elapsed_seconds, taken.final) == (1, 3, False)
+    assert (taken.sequence, taken.elapsed_seconds) == (1, 3)
     assert (attempt / taken.path).read_text() == "one"
     assert watched.look(4, 4) is None
 
@@ -66,7 +66,7 @@ def test_snapshots_keep_their_distance_but_the_final_one_does_not(attempt: Path)
     assert [watched.look(n, n) for n in (3, 4)] == [None, None]
     final = watched.take_final(5, 5)
     assert final is not None
-    assert (final.sequence, final.final) == (2, True)
+    assert final.sequence == 2
 
 
 def test_the_final_submission_may_be_the_newest_snapshot(attempt: Path) -> None:
@@ -75,7 +75,8 @@ def test_the_final_submission_may_be_the_newest_snapshot(attempt: Path) -> None:
     assert [watched.look(n, n) is None for n in (1, 2)] == [True, False]
     final = watched.take_final(9, 9)
     assert final is not None
-    assert (final.sequence, final.path, final.final) == (1, "snapshots/1.csv", True)
+    assert (final.sequence, final.path) == (1, "snapshots/1.csv")
+    assert final is watched.last
 
 
 def test_another_runner_goes_on_counting(attempt: Path) -> None:

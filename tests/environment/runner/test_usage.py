@@ -1,13 +1,19 @@
-"""What an attempt uses is measured of itself alone; what can't be told apart from others' stays unknown."""
+"""What an attempt uses is measured of itself alone; what can't be told apart from others' stays unknown.
+
+An attempt that is idle or fills the disk is over a limit; one that works is not.
+"""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from environment.runner import host
+from environment.container.processes import Process, ProcessTree, process_tree
+from environment.runner import host, protocol
 from environment.runner.gpus import Gpu
-from environment.runner.usage import UsageMeter
+from environment.runner.protocol import LimitExceeded, Order
+from environment.runner.usage import UsageMeter, limit_exceeded
+from tests.environment.runner.orders import order_with
 
 GPUS = (
     Gpu("GPU-a", "A100", 80, 30, 90),
@@ -18,10 +24,8 @@ GPUS = (
 
 
 def measured(*uuids: str) -> tuple[float | None, int | None]:
-    meter = UsageMeter(uuids)
-    found = meter.measure(
-        host.process_tree(), os.getpid(), now=1.0, monotonic=1.0, disk_bytes=None, gpus=GPUS
-    )
+    meter = UsageMeter(Path("/nowhere"), order_with(gpu_uuids=uuids))
+    found = meter.measure(process_tree(), os.getpid(), now=1.0, monotonic=1.0, disk_bytes=None, gpus=GPUS)
     return found.gpu_percent, found.gpu_memory_bytes
 
 
@@ -67,3 +71,52 @@ def test_a_network_of_its_own_is_counted_without_its_loopback(tmp_path: Path) ->
 def test_a_process_that_has_gone_has_no_network(tmp_path: Path) -> None:
     fake(tmp_path, 7, "2", TABLE)
     assert host.network_bytes(8, tmp_path) is None
+
+
+class Attempt:
+    """An attempt of one process that is measured when a test says so."""
+
+    def __init__(self, folder: Path, order: Order) -> None:
+        self._order = order
+        self._meter = UsageMeter(folder, order)
+        self._cpu_seconds = 0.0
+        self._at = 0.0
+        self.idle_seconds = 0.0
+        self.measure(0)  # the processor's share needs two measurements
+
+    def measure(self, at: float, *, cpu: float = 0.0, disk: int | None = None) -> LimitExceeded | None:
+        self._cpu_seconds += cpu / 100 * (at - self._at)
+        self._at = at
+        tree = ProcessTree({1: [Process(2, "agent", 1, self._cpu_seconds, 1)]})
+        usage = self._meter.measure(tree, 1, now=at, monotonic=at, disk_bytes=disk)
+        self.idle_seconds = usage.idle_seconds
+        return limit_exceeded(usage, self._order)
+
+
+def test_an_attempt_in_which_nothing_happens_is_idle(tmp_path: Path) -> None:
+    attempt = Attempt(tmp_path, order_with(idle_limit_seconds=60))
+    assert attempt.measure(59) is None
+    assert attempt.idle_seconds == 59
+    exceeded = attempt.measure(61)
+    assert exceeded is not None
+    assert exceeded.kind == "idle"
+
+
+def test_work_output_and_files_count_as_something(tmp_path: Path) -> None:
+    attempt = Attempt(tmp_path, order_with(idle_limit_seconds=60))
+    assert attempt.measure(1, disk=1) is None
+    assert attempt.measure(50, cpu=50, disk=1) is None
+    (tmp_path / protocol.OUTPUT).mkdir()
+    (tmp_path / protocol.LOG).with_suffix(".times").touch()
+    assert attempt.measure(100, disk=1) is None
+    assert attempt.measure(150, disk=2) is None
+    assert attempt.measure(200, disk=2) is None
+    assert attempt.measure(211, disk=2) is not None
+
+
+def test_a_full_disk_is_told_with_its_figures(tmp_path: Path) -> None:
+    attempt = Attempt(tmp_path, order_with(disk_limit_bytes=1000))
+    assert attempt.measure(1, disk=1000) is None
+    exceeded = attempt.measure(2, disk=1001)
+    assert exceeded is not None
+    assert "1,001 bytes" in exceeded.problem

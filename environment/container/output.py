@@ -1,0 +1,117 @@
+"""The folder `output` of an attempt: what its main process writes there, in a container or as a shim.
+
+The reader's side, and all other files of an attempt, are in `environment/runner/protocol.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+CLAIM = "claim"
+STARTED = "started.json"
+LOG = "run.log"
+ENDING = "warden.json"
+
+
+@dataclass(frozen=True)
+class Started:
+    """started.json: the agent's process is there.
+
+    Attributes:
+        pid: of the main process.
+        monotonic: the host's monotonic clock at the start, comparable within one `boot_id`.
+        isolated: whether the agent is kept away from the rest of the host.
+    """
+
+    pid: int
+    at: float
+    monotonic: float
+    boot_id: str
+    isolated: bool
+
+    @classmethod
+    def now(cls, pid: int, *, isolated: bool) -> Started:
+        """Make the record of a start at this moment."""
+        return cls(pid, time.time(), time.monotonic(), boot_id(), isolated)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an attempt ended: in warden.json as its main process saw it, in exit.json with all that was gathered.
+
+    Attributes:
+        reason: `exited`, `deadline` or `stopped` as the warden reports it; `unstarted` when there was no agent;
+            in exit.json also `idle` or `disk` when it was ended for that, and `lost` when nobody saw the end.
+        exit_code: of the agent; None when a signal ended it, or when it is not known.
+        signal: that ended the agent; None when it exited.
+        started_at: None when the agent has not run, or nobody saw it start.
+        oom_kills: processes that the kernel killed for memory meanwhile, in the container or on this host.
+        survivors: processes that could not be killed (another user's, or stuck in the kernel).
+        log_error: why the log is not complete; empty when it is.
+        submission_sequence: the snapshot that is the final submission, in exit.json; None when there is none.
+        submission_problem: why what lies there is no submission.
+        problem: what went wrong around the agent, in words; empty when nothing did.
+    """
+
+    reason: str
+    exit_code: int | None
+    signal: int | None
+    started_at: float | None
+    ended_at: float
+    oom_kills: int = 0
+    survivors: int = 0
+    log_error: str = ""
+    submission_sequence: int | None = None
+    submission_problem: str = ""
+    problem: str = ""
+
+    @classmethod
+    def unseen(cls, reason: str, problem: str = "") -> Ending:
+        """Make the record of an end at this moment, of which only the reason is known."""
+        return cls(reason, None, None, None, time.time(), problem=problem)
+
+
+def claim(path: Path) -> bool:
+    """Make the claim of an attempt; False when it is there: whoever made it runs the agent, nobody else ever does."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+    except FileExistsError:
+        return False
+    return True
+
+
+def write(path: Path, record: Started | Ending) -> None:
+    """Put a record in its place in one step; it has reached the disk afterwards."""
+    temporary = path.with_name(f".{path.name}.partial")
+    with temporary.open("w", encoding="utf-8") as stream:
+        json.dump(asdict(record), stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def boot_id() -> str:
+    """Tell which boot of the host this is: monotonic clocks compare within one only."""
+    path = Path("/proc/sys/kernel/random/boot_id")
+    return path.read_text().strip() if path.exists() else ""
+
+
+def oom_kills(counters: Iterable[Path]) -> int:
+    """Read how many processes the kernel has killed for memory from the first counter that is there."""
+    for path in counters:
+        if path.exists():
+            for line in path.read_text().splitlines():
+                name, _, value = line.partition(" ")
+                if name == "oom_kill":
+                    return int(value)
+    return 0

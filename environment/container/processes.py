@@ -1,0 +1,64 @@
+"""All living processes at one moment: who descends from whom and what each uses. Standard library only."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True)
+class Process:
+    """A living process as /proc/PID/stat describes it."""
+
+    pid: int
+    name: str
+    parent: int
+    cpu_seconds: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class ProcessTree:
+    """All living processes by their parent."""
+
+    children: dict[int, list[Process]]
+
+    def below(self, root: int) -> list[Process]:
+        """Find every process that descends from `root`, which is not among them."""
+        found: list[Process] = []
+        todo = [root]
+        while todo:
+            children = self.children.get(todo.pop(), ())
+            found.extend(children)
+            todo.extend(child.pid for child in children)
+        return found
+
+
+def process_tree() -> ProcessTree:
+    """Read all of /proc once; psutil takes five times as long for it."""
+    children: dict[int, list[Process]] = {}
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            # A process that ends while we look is no longer of interest.
+            with suppress(FileNotFoundError, ProcessLookupError):
+                process = _read(int(entry.name))
+                if process is not None:
+                    children.setdefault(process.parent, []).append(process)
+    return ProcessTree(children)
+
+
+def _read(pid: int) -> Process | None:
+    with open(f"/proc/{pid}/stat", "rb") as stream:  # noqa: PTH123 - some thousand times a look
+        # The name stands in parentheses and may hold anything, so it is cut at the last one.
+        before, _, after = stream.read().rpartition(b")")
+    fields = after.split()
+    # A process whose first thread has ended looks like a zombie while its other threads run on.
+    if fields[0] in (b"Z", b"X") and int(fields[17]) <= 1:
+        return None
+    name = before.partition(b"(")[2].decode("utf-8", "replace")
+    cpu_seconds = (int(fields[11]) + int(fields[12])) / _TICKS
+    return Process(pid, name, int(fields[1]), cpu_seconds, int(fields[21]) * _PAGE)
