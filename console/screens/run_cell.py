@@ -80,16 +80,3 @@ def draw_run(run: Run | None, signs: Signs, now: float, limit: float) -> Drawn:
     else:
         text = run.state.value[:8]
     return Drawn(signs.running, text + reroll, f"[{standing}]", "running", outcome_role(run.standing))
-
-
-def cell_pieces(drawn: Drawn, width: int) -> tuple[tuple[str, Role], ...]:
-    """A cell exactly `width` wide."""
-    head = f"{drawn.sign} {drawn.text}"
-    if not drawn.standing:
-        return ((head[:width].ljust(width), drawn.role),)
-    room = width - len(drawn.standing) - 1
-    if room < 3:
-        return ((f"{drawn.sign} {drawn.standing}"[:width].ljust(width), drawn.role),)
-    head = head[:room].rstrip()
-    rest = width - len(head) - 1 - len(drawn.standing)
-    return ((f"{head} ", drawn.role), (drawn.standing, drawn.standing_role), (" " * rest, "text"))

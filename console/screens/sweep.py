@@ -2,40 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from textual.widget import Widget
 
+from console import wording
 from console.actions import runs, sweeps
-from console.screens import sweep_lines, sweep_matrix, sweep_table
 from console.screens.classify import open_classify
 from console.screens.merged import MergedScreen
-from console.screens.sweep_lines import View
+from console.screens.run_cell import draw_run, state_role
 from console.tui.keys import bindings
 from console.tui.list_screen import MarkedScreen
+from console.tui.painting import Line, Piece, Pieces, cut, foreign, spread, spread_fitting
 from console.tui.session import Remembered
-from console.tui.widgets.heading import Heading
+from console.tui.theme import Signs
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList, TitleClicked
 from console.tui.widgets.painted import Painted
+from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
 from console.views import filters
 from console.views.marks import Marks
-from console.views.ordering import BENCHMARK, Order, in_order
+from console.views.ordering import BENCHMARK, Order, in_order, told
 from console.views.sorting import Sorting
 from console.views.sweep import (
     BoardRow,
+    Group,
     SweepBoard,
     rows_of,
     runs_between_in_matrix,
     runs_between_in_table,
     runs_in_matrix,
+    runs_in_table,
     runs_of_row,
     sweep_board,
 )
+from engine import scoreboard
 from state.database import Database
-from state.lifecycle import RunState
-from state.records import Run
+from state.lifecycle import RunState, SweepState
+from state.records import Run, SweepCounts
 
 
 class SweepScreen(MarkedScreen[int]):
@@ -48,6 +54,7 @@ class SweepScreen(MarkedScreen[int]):
 
     def __init__(self) -> None:
         super().__init__()
+        # As the state has it, and in the order in which it is shown.
         self._read: SweepBoard | None = None
         self._board: SweepBoard | None = None
         self._asked_for: str | None = None
@@ -56,10 +63,9 @@ class SweepScreen(MarkedScreen[int]):
         self._sorting = BENCHMARK
 
     def body(self) -> Iterable[Widget]:
-        """Header, filter, the names of the table's columns, the runs, and a line on the one under the cursor."""
+        """Header, filter, the runs, and a line on the one under the cursor."""
         yield Painted(id="header")
         yield Painted(id="filter-line")
-        yield Heading(id="columns")
         yield LineList(id="runs")
         yield Painted(id="about")
         yield Prompt(
@@ -72,7 +78,7 @@ class SweepScreen(MarkedScreen[int]):
         return {"board": (lambda database: sweep_board(database, wanted), self._take)}
 
     def remembered(self) -> Remembered:
-        """How the board is looked at, and at which run."""
+        """The filter, the order, matrix or table, and the run under the cursor."""
         run = self._run() if self.is_whole() else None
         return {
             **super().remembered(),
@@ -83,7 +89,7 @@ class SweepScreen(MarkedScreen[int]):
         }
 
     def recall(self, values: Remembered) -> None:
-        """Look at the board as the last time."""
+        """Show the board as it was shown the last time."""
         super().recall(values)
         order = Order.__members__.get(values.get("order", ""), Order.BENCHMARK)
         self._sorting = Sorting(order, bool(values.get("turned")))
@@ -101,41 +107,43 @@ class SweepScreen(MarkedScreen[int]):
             self.ask_again()
 
     def redraw_every(self) -> float:
-        """Runs of minutes are watched by the second."""
+        """Every two seconds where runs take minutes."""
         return self.seconds_between(self._board.sweep.spec.time_limit_seconds if self._board else None)
 
     def redraw(self) -> None:
-        """Draw the board as it is and is looked at now."""
-        board, runs = self._board, self.query_one("#runs", LineList)
+        """Draw the board as it is at this moment."""
+        board, shown = self._board, self.query_one("#runs", LineList)
+        header, width, signs = self.query_one("#header", Painted), self._width(), self.app.signs
         if board is None:
             nothing = "there is no sweep yet: launch one with 'mlebench-console sweep launch'"
-            self.query_one("#header", Painted).show(((f" {nothing}", "dim"),))
-            runs.show(())
+            header.show(((f" {nothing}", "dim"),))
+            shown.show(())
             return
-        view = self._view()
-        self.query_one("#header", Painted).show(*sweep_lines.header(board, view))
-        self.query_one("#filter-line", Painted).show(*sweep_lines.filter_line(board, view))
-        titles = self.query_one("#columns", Heading)
-        self.set_class(self._as_table, "-table")
+        header.show(*_header(board, width, signs))
+        self.query_one("#filter-line", Painted).show(*self._filter_line(board, width))
         if self._as_table:
-            titles.show_line(sweep_table.titles(view))
-            runs.show(sweep_table.lines(board, view))
+            found = runs_in_table(board, self._filter)
+            rows = {row.competition_id: row for row in rows_of(board)}
+            columns = _table_columns(self._draw_context(board), rows)
+            table = Table(
+                columns, found, width, signs, sorting=self._sorting, mark=lambda run: run.id in self.marks
+            )
+            shown.show([table.line(run, key=run.id) for run in found], heading=table.heading())
         else:
-            titles.show()
-            runs.show(sweep_matrix.lines(board, view))
-        self._follow_wish(runs)
+            shown.show(self._matrix(board, width))
+        self._put_wanted_cursor(shown)
         self._draw_about()
 
     def on_title_clicked(self, message: TitleClicked) -> None:
-        """Sort by the column whose name was clicked on; by it already: turn the order round."""
-        runs = self.query_one(LineList)
-        seen_from = runs.scroll_y
+        """Sort by the column whose title was clicked on; if it sorts already, reverse the order."""
+        shown = self.query_one(LineList)
+        scrolled = shown.scroll_y
         self._sort(self._sorting.chosen(Order(message.by)))
-        # The name stays under the mouse, for the second click.
-        runs.scroll_to(y=seen_from, animate=False)
+        # The title stays under the mouse, for the second click.
+        shown.scroll_to(y=scrolled, animate=False)
 
     def on_line_list_moved(self) -> None:
-        """Tell about the run under the cursor."""
+        """Describe the run under the cursor."""
         self._draw_about()
 
     def on_line_list_opened(self) -> None:
@@ -152,13 +160,12 @@ class SweepScreen(MarkedScreen[int]):
 
     def action_view(self) -> None:
         """Change between matrix and table, the cursor staying with its run."""
-        run = self._run()
+        self._keep_cursor()
         self._as_table = not self._as_table
-        self._cursor_wanted = run.id if run else None
         self.redraw()
 
     def action_mark(self) -> None:
-        """Mark the run under the cursor, or take the mark away."""
+        """Mark the run under the cursor, or remove the mark."""
         run = self._run()
         if run is not None:
             self.mark(self.marks.turned(run.id))
@@ -171,32 +178,28 @@ class SweepScreen(MarkedScreen[int]):
             self.mark_more(None)
             return
         between = runs_between_in_table if self._as_table else runs_between_in_matrix
-        found = between(self._board, filters.parse(self.words), anchor, run)
-        self.mark_more(each.id for each in found)
+        self.mark_more(each.id for each in between(self._board, self._filter, anchor, run))
 
     def action_mark_row(self) -> None:
-        """Mark all shown runs of the competition, or take the marks away."""
+        """Mark all shown runs of the competition, or remove their marks."""
         row = self._row()
         if row is not None:
-            found = runs_of_row(row, filters.parse(self.words))
-            self.mark(self.marks.all_turned(run.id for run in found))
+            self.mark(self.marks.all_turned(run.id for run in runs_of_row(row, self._filter)))
 
     def action_mark_failed(self) -> None:
         """Mark every shown run that failed."""
-        failed = (run.id for run in self._shown() if run.state is RunState.FAILED)
-        self.mark(self.marks.adding(failed))
+        self.mark(self.marks.adding(run.id for run in self._shown() if run.state is RunState.FAILED))
 
     def action_next_failed(self) -> None:
         """Put the cursor on the next failed run."""
-        failed = [run for run in self._shown() if run.state is RunState.FAILED]
+        failed = [run.id for run in self._shown() if run.state is RunState.FAILED]
         current = self._run()
         if not failed:
             self.app.say("no run has failed here")
             return
-        ids = [run.id for run in failed]
-        after = ids.index(current.id) + 1 if current is not None and current.id in ids else 0
-        self._cursor_wanted = ids[after % len(ids)]
-        self._follow_wish(self.query_one(LineList))
+        after = failed.index(current.id) + 1 if current is not None and current.id in failed else 0
+        self._cursor_wanted = failed[after % len(failed)]
+        self._put_wanted_cursor(self.query_one(LineList))
         self._draw_about()
 
     def action_relaunch(self) -> None:
@@ -216,7 +219,7 @@ class SweepScreen(MarkedScreen[int]):
         self._sort(Sorting(self._sorting.by.next()))
 
     def action_turn(self) -> None:
-        """Turn the order round."""
+        """Reverse the order."""
         self._sort(self._sorting.round())
 
     def action_merged_log(self) -> None:
@@ -224,7 +227,7 @@ class SweepScreen(MarkedScreen[int]):
         self.app.push_screen(MergedScreen([run.id for run in self._chosen()]))
 
     def action_pause(self) -> None:
-        """Let no new runs start, or go on."""
+        """Start no more runs, or start them again."""
         if self._board is not None:
             self.app.act(sweeps.pause_or_resume, self._board.sweep)
 
@@ -250,34 +253,74 @@ class SweepScreen(MarkedScreen[int]):
 
     def _sort(self, sorting: Sorting[Order]) -> None:
         """Show everything in an order, the cursor staying with its run."""
-        run = self._run()
         self._sorting = sorting
-        self._cursor_wanted = run.id if run else None
+        self._keep_cursor()
         self._arrange()
 
-    def _view(self) -> View:
-        width = self.query_one(LineList).scrollable_content_region.width or self.size.width
-        limit = self._board.sweep.spec.time_limit_seconds if self._board is not None else 0.0
-        return View(
-            width,
-            self.app.now(),
-            limit,
-            self.app.signs,
-            filters.parse(self.words),
-            self.marks.keys,
-            self._sorting,
-        )
+    @property
+    def _filter(self) -> filters.Filter:
+        return filters.parse(self.words)
+
+    def _width(self) -> int:
+        return self.query_one(LineList).scrollable_content_region.width or self.size.width
+
+    def _draw_context(self, board: SweepBoard) -> _Context:
+        return _Context(self.app.now(), board.sweep.spec.time_limit_seconds, self.app.signs)
+
+    def _matrix(self, board: SweepBoard, width: int) -> list[Line]:
+        """Competitions by split, seeds side by side; of a filtered row only the runs that match are drawn."""
+        chosen = self._filter
+        columns = _matrix_columns(board, self._draw_context(board), chosen, self.marks)
+        groups = [
+            (group, [row for row in group.rows if runs_of_row(row, chosen) or not chosen])
+            for group in board.groups
+        ]
+        shown = [row for _group, rows in groups for row in rows]
+        table = Table(columns, shown, width, self.app.signs, sorting=self._sorting)
+        lines: list[Line] = []
+        for group, rows in groups:
+            if rows:
+                lines += [Line()] if lines else []
+                lines.append(table.heading(group.split.upper()))
+                lines += [table.line(row, key=row.competition_id) for row in rows]
+                lines.append(table.line_of(_totals(group, self.app.signs)))
+        return lines
+
+    def _filter_line(self, board: SweepBoard, width: int) -> tuple[Pieces, ...]:
+        """The filter and how much it leaves, the order, how many are marked; nothing if all are as ever."""
+        chosen = self._filter
+        if not chosen.text and not self.marks and self._sorting == BENCHMARK:
+            return ()
+        pieces: list[Piece] = [(" ", "text")]
+        if chosen.text:
+            left = len(runs_in_matrix(board, chosen))
+            pieces += [("/ ", "accent"), (foreign(chosen.text, 60).rstrip(), "text")]
+            pieces += [(f"   {left:,} of {len(board.runs):,}   ", "dim")]
+        if chosen.unknown:
+            pieces.append((f"unknown: {foreign(', '.join(chosen.unknown), 30).rstrip()}   ", "warn"))
+        if self._sorting != BENCHMARK:
+            pieces.append((f"order: {told(self._sorting)}", "dim"))
+        marked = f"{self.app.signs.marked} {len(self.marks.keys)} marked "
+        return (spread(tuple(pieces), ((marked, "accent"),) if self.marks else (), width),)
 
     def _draw_about(self) -> None:
-        if self._board is not None:
-            line = sweep_lines.cursor_line(self._run(), self._row(), self._view())
-            self.query_one("#about", Painted).show(line)
+        """One line on what the cursor stands on, so that a cell need not say everything."""
+        run, row, board = self._run(), self._row(), self._board
+        line: Pieces = ()
+        if run is not None and row is not None and board is not None:
+            line = cut(_about(run, row, self._draw_context(board)), self._width())
+        self.query_one("#about", Painted).show(line)
 
-    def _follow_wish(self, runs: LineList) -> None:
-        wish, self._cursor_wanted = self._cursor_wanted, None
+    def _keep_cursor(self) -> None:
+        """Put the cursor on its run again when it is drawn elsewhere."""
+        run = self._run()
+        self._cursor_wanted = run.id if run else None
+
+    def _put_wanted_cursor(self, shown: LineList) -> None:
+        wanted, self._cursor_wanted = self._cursor_wanted, None
         for run in self._board.runs if self._board is not None else ():
-            if run.id == wish:
-                runs.put_cursor(run.id if self._as_table else run.competition_id, run.seed - 1)
+            if run.id == wanted:
+                shown.put_cursor(run.id if self._as_table else run.competition_id, run.seed - 1)
 
     def _row(self) -> BoardRow | None:
         key = self.query_one(LineList).key
@@ -287,15 +330,15 @@ class SweepScreen(MarkedScreen[int]):
         return None
 
     def _run(self) -> Run | None:
-        runs, row = self.query_one(LineList), self._row()
+        shown, row = self.query_one(LineList), self._row()
         if row is None:
             return None
         if self._as_table:
-            return next((run for run in row.runs if run is not None and run.id == runs.key), None)
-        return row.runs[runs.column] if runs.column < len(row.runs) else None
+            return next((run for run in row.runs if run is not None and run.id == shown.key), None)
+        return row.runs[shown.column] if shown.column < len(row.runs) else None
 
     def _shown(self) -> list[Run]:
-        return runs_in_matrix(self._board, filters.parse(self.words)) if self._board else []
+        return runs_in_matrix(self._board, self._filter) if self._board else []
 
     def _chosen(self) -> list[Run]:
         if self.marks and self._board is not None:
@@ -307,3 +350,212 @@ class SweepScreen(MarkedScreen[int]):
         run = self._run()
         if run is not None:
             self.app.show_run(run.id, pane=pane or ("log" if run.attempts else "timeline"))
+
+
+@dataclass(frozen=True)
+class _Context:
+    """What the drawing of a run depends on beside the run."""
+
+    now: float
+    limit: float
+    signs: Signs
+
+
+@dataclass(frozen=True)
+class _CountWords:
+    """How the counts are named where there is less and less room."""
+
+    running: str
+    queued: str
+    finished: str
+    failed: str
+    infrastructure: str
+    stopped: str
+
+
+_COUNT_WORDS = (
+    _CountWords(" running", " queued", " finished", " failed", " infrastructure", " stopped"),
+    _CountWords(" running", " queued", " done", " failed", " infra", " stopped"),
+    _CountWords("", "", "", "", " infra", ""),
+)
+
+
+def _header(board: SweepBoard, width: int, signs: Signs) -> tuple[Pieces, ...]:
+    """Which sweep this is, how far it is, and what it has earned so far."""
+    sweep, dot = board.sweep, f" {signs.dot} "
+    spec = sweep.spec
+    facts = [
+        f"{len(spec.competitions)} {signs.times} {spec.seeds} seeds",
+        f"limit {wording.limit(spec.time_limit_seconds)}",
+        f"edition {spec.edition}",
+        f"at most {sweep.concurrency} at once",
+    ]
+    name: list[Piece] = [(" ", "text"), (foreign(sweep.id, 40).rstrip(), "strong")]
+    if sweep.state is not SweepState.ACTIVE:
+        sign = signs.paused if sweep.state is SweepState.PAUSED else signs.stopped
+        name.append((f"  {sign} {sweep.state}", "warn"))
+    place = board.all_sweeps.index(sweep.id) + 1
+    others: Pieces = (
+        ((f"sweep {place} of {len(board.all_sweeps)} ", "dim"),) if len(board.all_sweeps) > 1 else ()
+    )
+    agent: Pieces = ((dot, "faint"), (foreign(spec.agent_id, 30).rstrip(), "text"), (dot, "faint"))
+    lefts: list[Pieces] = [(*name, *agent, (dot.join(facts[:count]), "dim")) for count in (4, 3, 2, 1)]
+    medal = _with_error(board.any_medal, signs)
+    earned: list[Pieces] = [
+        ((f"{words} ", "dim"), (medal, "strong"), (" ", "text")) for words in ("any medal", "medal")
+    ]
+    counts: list[Pieces] = [((" ", "text"), *_counts(board.counts, signs, words)) for words in _COUNT_WORDS]
+    return spread_fitting(lefts, [others], width), spread_fitting(counts, earned, width)
+
+
+def _counts(counts: SweepCounts, signs: Signs, words: _CountWords) -> Pieces:
+    """How many runs are in which state, each with its sign."""
+    pieces: list[Piece] = [
+        (f"{signs.running} {counts.live}{words.running}", "running" if counts.live else "dim"),
+        (f"   {signs.queued} {counts.queued}{words.queued}", "dim"),
+        (f"   {signs.done} {counts.finished}{words.finished}", "good" if counts.finished else "dim"),
+        (f"   {signs.failed} {counts.failed}{words.failed}", "bad" if counts.failed else "dim"),
+    ]
+    if counts.infrastructure:
+        pieces.append((f" ({counts.infrastructure}{words.infrastructure})", "dim"))
+    if counts.stopped:
+        pieces.append((f"   {signs.stopped} {counts.stopped}{words.stopped}", "dim"))
+    return tuple(pieces)
+
+
+def _matrix_columns(
+    board: SweepBoard, context: _Context, chosen: filters.Filter, marks: Marks[int]
+) -> list[Column[BoardRow]]:
+    """The competition, its seeds, and how it stands."""
+
+    def seed(place: int) -> Callable[[BoardRow], Cell]:
+        def cell(row: BoardRow) -> Cell:
+            run = row.runs[place]
+            if run is None or (chosen and not chosen.accepts(run, row.split)):
+                return ""
+            return _cell(run, context, marked=run.id in marks)
+
+        return cell
+
+    def name(row: BoardRow) -> Cell:
+        return ((row.competition_id, "dim" if row.waits_for else "text"),)
+
+    def medals(row: BoardRow) -> Cell:
+        won, finished = row.medals
+        return ((f"{won}/{finished}" if finished else "", "text" if won else "dim"),)
+
+    def best(row: BoardRow) -> str:
+        return "" if row.best is None else wording.score(row.best, 9)
+
+    def bronze(row: BoardRow) -> str:
+        return wording.score(row.thresholds.bronze if row.thresholds else None, 9)
+
+    return [
+        Column("competition", name, 38, grows=56, by=Order.NAME),
+        *(
+            # Room for a mark, a sign, hours and minutes or five decimals, and a standing in brackets.
+            Column(f" seed {place + 1}", seed(place), 12, grows=12, gap=1, by=Order.NEED, chosen=True)
+            for place in range(max(1, board.sweep.spec.seeds))
+        ),
+        Column("medal", medals, 6, drop=1, right=True, gap=1, by=Order.MEDALS),
+        Column("best", best, 10, drop=2, right=True, gap=1),
+        Column("bronze", bronze, 10, drop=3, right=True, gap=1, role="dim"),
+    ]
+
+
+def _cell(run: Run, context: _Context, *, marked: bool) -> Forms:
+    """A run in the matrix; where there is no room, its standing says more than its time."""
+    drawn = draw_run(run, context.signs, context.now, context.limit)
+    mark: Piece = (context.signs.marked if marked else " ", "accent")
+    if not drawn.standing:
+        return Forms([(mark, (f"{drawn.sign} {drawn.text}", drawn.role))])
+    standing: Piece = (drawn.standing, drawn.standing_role)
+    return Forms(
+        [
+            (mark, (f"{drawn.sign} {drawn.text} ", drawn.role), standing),
+            (mark, (f"{drawn.sign} ", drawn.role), standing),
+        ]
+    )
+
+
+def _totals(group: Group, signs: Signs) -> Sequence[Cell]:
+    """How a split stands, one cell for each column of the matrix."""
+    whole = group.any_medal.n if group.any_medal is not None and group.any_medal.n else 0
+    label = f"any medal, {whole} of {len(group.per_seed)} seeds whole"
+    shares: list[Cell] = [((f" {wording.percent(share)}", "dim"),) for share in group.per_seed]
+    medal: Piece = (f" {_with_error(group.any_medal, signs)}", "text" if group.any_medal else "dim")
+    return [((label, "dim"),), *shares, Rest((medal,)), "", ""]
+
+
+def _table_columns(context: _Context, rows: dict[str, BoardRow]) -> list[Column[Run]]:
+    """Every run a line."""
+    signs, now, limit = context.signs, context.now, context.limit
+
+    def state(run: Run) -> Cell:
+        drawn = draw_run(run, signs, now, limit)
+        return ((f"{drawn.sign} {run.state.value}", drawn.role),)
+
+    def score(run: Run) -> str:
+        return wording.score(run.score, 10) if run.score is not None else ""
+
+    def standing(run: Run) -> Cell:
+        drawn = draw_run(run, signs, now, limit)
+        words = wording.OUTCOME_SHORT[run.standing] if run.standing else ""
+        return ((words, drawn.standing_role if run.is_live else drawn.role),)
+
+    def took(run: Run) -> str:
+        if run.started_at is None:
+            return ""
+        return wording.elapsed_within((run.ended_at or now) - run.started_at, limit)
+
+    def quiet(run: Run) -> str:
+        is_known = run.is_live and run.last_activity_at is not None
+        return wording.age(now - (run.last_activity_at or now)) if is_known else ""
+
+    def what(run: Run) -> str:
+        waits_for = rows[run.competition_id].waits_for
+        return run.failure_text or (waits_for if run.state is RunState.QUEUED else "")
+
+    return [
+        Column("run", lambda run: str(run.id), 5, right=True, role="dim", by=Order.BENCHMARK),
+        Column("competition", lambda run: run.competition_id, 40, grows=56, by=Order.NAME),
+        Column("seed", lambda run: str(run.seed), 4, right=True, gap=1),
+        Column("state", state, 12, by=Order.NEED),
+        Column("score", score, 10, right=True, gap=1),
+        Column("standing", standing, 12, gap=1, by=Order.MEDALS),
+        Column("attempt", lambda run: str(run.attempts), 7, right=True, gap=1, role="dim"),
+        Column("took", took, 7, drop=2, right=True, gap=1, role="dim"),
+        Column("quiet", quiet, 6, drop=3, right=True, gap=1, role="dim", by=Order.QUIET),
+        Column("what", what, 16, grows=REST, drop=1, role="dim"),
+    ]
+
+
+def _about(run: Run, row: BoardRow, context: _Context) -> Pieces:
+    """A run in words."""
+    dot: Piece = (f" {context.signs.dot} ", "faint")
+    name = foreign(row.competition_id, 60).rstrip()
+    pieces: list[Piece] = [(f" {name} seed {run.seed}", "text"), dot]
+    if run.failure_class is not None:
+        words = wording.FAILURE_WORDS[run.failure_class]
+        return (*pieces, (words, "bad"), dot, (foreign(run.failure_text, 400).rstrip(), "text"))
+    pieces.append(((run.outcome and wording.OUTCOME_WORDS[run.outcome]) or run.state.value, state_role(run)))
+    if run.state is RunState.QUEUED and row.waits_for:
+        return (*pieces, (f"  waits: {foreign(row.waits_for, 80).rstrip()}", "warn"))
+    if run.is_live and run.started_at is not None:
+        pieces.append((f" {wording.of_limit(context.now - run.started_at, context.limit)}", "dim"))
+    if run.is_live:
+        standing = f"now {wording.OUTCOME_WORDS[run.standing]}" if run.standing else "nothing graded yet"
+        pieces += [dot, (standing, "dim")]
+    if run.score is not None:
+        pieces += [dot, (f"score {wording.score(run.score, 9)}", "text")]
+    if run.submissions:
+        pieces += [dot, (wording.plural(run.submissions, "submission"), "dim")]
+    if run.is_live and run.last_activity_at is not None:
+        quiet = wording.age(context.now - run.last_activity_at)
+        pieces += [dot, (f"last change {quiet}" + ("" if quiet == "now" else " ago"), "dim")]
+    return tuple(pieces)
+
+
+def _with_error(cell: scoreboard.Cell | None, signs: Signs) -> str:
+    """A mean with its error, or that it is unknown."""
+    return wording.UNKNOWN if cell is None else f"{cell.mean:.1f} {signs.plus_minus}{cell.sem:.1f} %"

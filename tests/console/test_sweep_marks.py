@@ -91,8 +91,7 @@ async def test_marked_logs_are_read_as_one(opened: OpenDesk) -> None:
 
 async def click(desk: Desk, title: str) -> None:
     """Click on the name of a column, over the table or in the matrix."""
-    table = desk.app.screen.query_one("#columns").region
-    top = table.y if table.height else desk.app.screen.query_one(LineList).region.y
+    top = desk.app.screen.query_one(LineList).region.y
     line = desk.text().splitlines()[top]
     await desk.pilot.click(offset=(line.index(title), top))
     await desk.pilot.pause()
