@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.measuring import Comparison
-from competitions.kit import row_file
+from competitions.kit.tables import row_file
 from engine import prepare_competition
 
 _ROUNDS = 3  # each takes seconds, and the best of them counts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import importlib.util
+import importlib
 import os
 import sys
 import tomllib
@@ -111,28 +111,26 @@ def _read(folder: Path) -> Competition:
 
 
 def load_task(competition: Competition) -> ModuleType:
-    """The module with the competition's `prepare` and `grade`.
+    """Import the module with the competition's `prepare` and `grade`.
 
-    Folder names hold dashes, so it is loaded by its path.
+    A folder's name may hold dashes, and operators' folders lie anywhere, so each folder becomes a package here:
+    its task.py imports modules that lie beside it with `from . import name`.
 
     Raises:
         UsageProblem: the competition's task is not written.
     """
-    name = f"competitions._tasks.{competition.folder.name}"
-    if name in sys.modules:
-        return sys.modules[name]
     if not competition.available:
         raise UsageProblem(
             f"{competition.id} cannot be prepared or graded here",
             "its task.py is not written",
             "docs/adding-a-competition.md tells how to write one.",
         )
-    spec = importlib.util.spec_from_file_location(name, competition.task_path)
-    assert spec is not None and spec.loader is not None  # true for every path that ends in .py
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.modules[name] = module
-    return module
+    name = f"competitions.tasks.{competition.folder.name}"
+    if name not in sys.modules:
+        package = ModuleType(name)
+        package.__path__ = [str(competition.folder)]
+        sys.modules[name] = package
+    return importlib.import_module(f"{name}.task")
 
 
 @cache

@@ -142,9 +142,9 @@ class Grading(_Job):
 
     def answer_records(self) -> Iterator[dict[str, Any]]:
         """The answers one JSON object at a time, for `.jsonl` answers."""
-        from competitions.kit import records
+        from competitions.kit.formats import json_files
 
-        return records.read_jsonl(self.answers_path)
+        return json_files.read_jsonl(self.answers_path)
 
 
 def merge_parameters(

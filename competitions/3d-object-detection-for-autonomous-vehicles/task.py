@@ -9,16 +9,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import (
-    detections,
-    geometry,
-    labelled_table,
-    matching,
     metrics,
     placing,
-    records,
     splits,
     tables,
 )
+from competitions.kit.checks import detections
+from competitions.kit.formats import json_files
+from competitions.kit.metrics import geometry, matching
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
@@ -44,7 +43,7 @@ def prepare(job: Preparation) -> None:
     if len(set(logs)) < len(logs) or {sample["token"] for sample in raw["sample"]} != set(labels["Id"]):
         raise DataProblem(f"{job.raw}: log.json, sample.json and train.csv do not belong together")
     for name in COPIED:  # handed on as they are, if they can be read
-        records.read_records(job.source(f"train_data/{name}"))
+        json_files.read_records(job.source(f"train_data/{name}"))
     split = splits.shuffled(len(logs), job.number("test_size"), job.integer("seed"))
     sides = {"train": [logs[i] for i in split.train], "test": [logs[i] for i in split.test]}
     for side, tokens in sides.items():
@@ -67,7 +66,7 @@ def prepare(job: Preparation) -> None:
             instances = {annotation["instance_token"] for annotation in made["sample_annotation"]}
             made["instance"] = _of(_records(job, "instance"), "token", instances)
         for name, table in made.items():
-            records.write_json(job.public / f"{side}_data" / f"{name}.json", table)
+            json_files.write_json(job.public / f"{side}_data" / f"{name}.json", table)
         _place_files(job, side, data)
         rows = labels[labels["Id"].isin(mine)]
         if side == "train":
@@ -78,7 +77,7 @@ def prepare(job: Preparation) -> None:
 
 
 def _records(job: Preparation, name: str) -> Records:
-    return records.read_records(job.source(f"train_data/{name}.json"))
+    return json_files.read_records(job.source(f"train_data/{name}.json"))
 
 
 def _of(table: Records, key: str, tokens: Collection[str]) -> Records:

@@ -6,10 +6,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, labelled_table, placing, records, sequences, tables
-from competitions.kit.metrics.ordering import inversions
+from competitions.kit import (
+    checks,
+    placing,
+    tables,
+)
+from competitions.kit.formats import json_files
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
+
+from . import cell_orders
 
 LARGEST_SHARE = 0.15  # of all notebooks; the 20000 of the real data are less
 
@@ -74,7 +81,7 @@ def _in_test(job: Preparation, ancestors: pd.Series) -> npt.NDArray[np.bool_]:
 def _cells_as_given(job: Preparation, notebook: str) -> str:
     path = job.source(f"train/{notebook}.json")
     try:
-        return " ".join(records.read_json(path)["cell_type"])
+        return " ".join(json_files.read_json(path)["cell_type"])
     except (ValueError, KeyError, TypeError) as error:
         raise DataProblem(
             f"{path} cannot be read as a notebook", f"{type(error).__name__}: {error}", "Download it again."
@@ -86,8 +93,8 @@ def grade(case: Grading) -> float:
     checks.columns_present(case.submission, ["id", "cell_order"])
     rows = checks.matched_rows(case.submission, case.answers, "id")
     given = case.submission["cell_order"].iloc[rows]
-    ranks, sizes = sequences.ranks(case.answers["cell_order"], given, "cell_order", rows)
+    ranks, sizes = cell_orders.ranks(case.answers["cell_order"], given, "cell_order", rows)
     pairs = int((sizes * (sizes - 1)).sum())
     if not pairs:
         raise InvalidSubmission("No notebook has two cells, so there is no order to compare.")
-    return 1.0 - 4.0 * inversions(ranks, sizes) / pairs
+    return 1.0 - 4.0 * cell_orders.inversions(ranks, sizes) / pairs

@@ -1,6 +1,8 @@
 """Aerial Cactus Identification: a row split with images from zip to zip, scored by ROC AUC."""
 
-from competitions.kit import archives, graders, labelled_table, tables
+from competitions.kit import archives, tables
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 

@@ -1,6 +1,8 @@
 """APTOS 2019: a row split of eye photographs, scored by quadratic weighted kappa."""
 
-from competitions.kit import checks, duplicates, labelled_table, metrics, placing
+from competitions.kit import checks, metrics, placing
+from competitions.kit.splits import duplicates
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
 GRADES = range(5)

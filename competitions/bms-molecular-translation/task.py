@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from competitions.kit import checks, labelled_table, placing, tables
+from competitions.kit import checks, placing, tables
 from competitions.kit.metrics.edits import edit_distances
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
 EXTRA = "extra_approved_InChIs.csv"

@@ -1,6 +1,9 @@
 """Cassava Leaf Disease: a split of TFRecord files that the photos follow, scored by accuracy."""
 
-from competitions.kit import graders, labelled_table, placing, splits, tables, tfrecords
+from competitions.kit import placing, splits, tables
+from competitions.kit.formats import tfrecords
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 

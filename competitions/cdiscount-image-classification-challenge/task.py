@@ -3,9 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from competitions.kit import bson, graders, placing, splits, tables
+from competitions.kit import placing, splits, tables
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
+
+from . import bson
 
 EXAMPLES = 100
 DUMMY = 1000010653

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from competitions.kit import checks, labelled_table, tables
+from competitions.kit import checks, tables
 from competitions.kit.metrics.words import word_jaccard
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
 TARGET = "PredictionString"

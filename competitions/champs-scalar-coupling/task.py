@@ -3,8 +3,14 @@
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, labelled_table, placing, splits, tables
+from competitions.kit import (
+    checks,
+    placing,
+    splits,
+    tables,
+)
 from competitions.kit.metrics.regression import mean_log_error
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 

@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from competitions.kit import archives, checks, metrics, pngs, splits
+from competitions.kit import archives, checks, metrics, splits
 from competitions.task import Grading, Preparation
+
+from . import pngs
 
 DIRTY, CLEAN = "train", "train_cleaned"
 

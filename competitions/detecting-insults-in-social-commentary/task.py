@@ -6,7 +6,9 @@ decided and whose rows have an id; edition v1 takes the earlier test set.
 
 import pandas as pd
 
-from competitions.kit import graders, labelled_table, placing, tables
+from competitions.kit import placing, tables
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 

@@ -1,6 +1,8 @@
 """Dog Breed Identification: a row split of photographs, scored by log loss over 120 breeds."""
 
-from competitions.kit import graders, labelled_table, placing, tables
+from competitions.kit import placing, tables
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 

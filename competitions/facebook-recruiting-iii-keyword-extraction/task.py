@@ -1,6 +1,8 @@
 """Keyword Extraction: a split of tagged questions, scored by F1 over sets of tags."""
 
-from competitions.kit import checks, labelled_table, labels, metrics, row_file
+from competitions.kit import checks, metrics
+from competitions.kit.checks import labels
+from competitions.kit.tables import labelled_table, row_file
 from competitions.task import Grading, Preparation
 
 COLUMNS = ["Id", "Title", "Body", "Tags"]

@@ -2,8 +2,10 @@
 
 import pandas as pd
 
-from competitions.kit import checks, labelled_table, placing, pseudonyms, tables
+from competitions.kit import checks, placing, tables
 from competitions.kit.metrics.ranking import label_ranking_precision
+from competitions.kit.placing import pseudonyms
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 

@@ -4,8 +4,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, labelled_table, splits, tables
+from competitions.kit import checks, splits, tables
 from competitions.kit.metrics.correlation import spearman
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 

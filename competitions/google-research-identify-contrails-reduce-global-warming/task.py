@@ -4,7 +4,13 @@ import random
 
 import pandas as pd
 
-from competitions.kit import arrays, checks, placing, records, runs, splits, tables
+from competitions.kit import (
+    checks,
+    placing,
+    splits,
+    tables,
+)
+from competitions.kit.formats import json_files, npy, run_lengths
 from competitions.task import Grading, Preparation
 
 BANDS = [f"band_{number:02d}.npy" for number in range(8, 17)]
@@ -16,9 +22,9 @@ DUMMIES = ["1 3 10 5", EMPTY]
 
 def prepare(job: Preparation) -> None:
     """Hold out as many records as Kaggle's validation set has, and encode their masks."""
-    known = records.read_records(job.source("train_metadata.json"))
+    known = json_files.read_records(job.source("train_metadata.json"))
     validation = job.source("validation_metadata.json")
-    validated = records.read_records(validation)
+    validated = json_files.read_records(validation)
     split = splits.shuffled(len(known), len(validated), job.integer("seed"))
     train, test = ([known[i] for i in part] for part in (split.train, split.test))
     names = [record["record_id"] for record in test]
@@ -27,7 +33,7 @@ def prepare(job: Preparation) -> None:
     dummies = [dice.choice(DUMMIES) for _ in names]
     tables.write_csv(answers, job.private / "answers.csv")
     tables.write_csv(answers.assign(encoded_pixels=dummies), job.public / "sample_submission.csv")
-    records.write_json(job.public / "train_metadata.json", train)
+    json_files.write_json(job.public / "train_metadata.json", train)
     placing.copy_file(job, validation, job.public / "validation_metadata.json")
     raw = job.raw / "train"
     wanted = [(f"train/{record['record_id']}/{name}") for record in train for name in [*BANDS, *MASKS]]
@@ -43,9 +49,9 @@ def prepare(job: Preparation) -> None:
 
 def _answer(job: Preparation, name: str) -> dict[str, str | int]:
     folder = job.raw / "train" / name
-    height, width = arrays.npy_file(folder / BANDS[0]).shape[:2]
-    mask = arrays.read_npy(folder / TRUTH) == 1
-    code = runs.encode(mask.ravel(order="F"))
+    height, width = npy.npy_file(folder / BANDS[0]).shape[:2]
+    mask = npy.read_npy(folder / TRUTH) == 1
+    code = run_lengths.encode(mask.ravel(order="F"))
     return {"record_id": name, "encoded_pixels": code or EMPTY, "height": height, "width": width}
 
 
@@ -54,8 +60,8 @@ def grade(case: Grading) -> float:
     checks.columns_present(case.submission, ["record_id", "encoded_pixels"])
     sizes = case.answers["height"] * case.answers["width"]
     column = "encoded_pixels"
-    predicted, truth = runs.told_and_true(
+    predicted, truth = run_lengths.told_and_true(
         case, "record_id", told=column, true=column, sizes=sizes, empty=EMPTY
     )
     total = int(truth.areas().sum() + predicted.areas().sum())
-    return 2 * int(runs.overlaps(truth, predicted).sum()) / total if total else float("nan")
+    return 2 * int(run_lengths.overlaps(truth, predicted).sum()) / total if total else float("nan")

@@ -5,8 +5,14 @@ from datetime import date, timedelta
 
 import pandas as pd
 
-from competitions.kit import checks, labelled_table, metrics, placing, row_file, tables
-from competitions.kit.rows import RowFile
+from competitions.kit import (
+    checks,
+    metrics,
+    placing,
+    tables,
+)
+from competitions.kit.tables import labelled_table, row_file
+from competitions.kit.tables.rows import RowFile
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 

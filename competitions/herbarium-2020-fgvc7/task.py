@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
-from competitions.kit import annotated_images, graders, placing, pseudonyms
-from competitions.kit.annotated_images import Collection
+from competitions.kit import placing
+from competitions.kit.placing import pseudonyms
+from competitions.kit.tasks import annotated_images, graders
+from competitions.kit.tasks.annotated_images import Collection
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 

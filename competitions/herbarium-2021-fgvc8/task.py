@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from competitions.kit import annotated_images, graders, placing
+from competitions.kit import placing
+from competitions.kit.tasks import annotated_images, graders
 from competitions.task import Grading, Preparation
 
 MOST = 10  # test sheets of a species on Kaggle

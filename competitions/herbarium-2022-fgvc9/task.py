@@ -4,8 +4,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from competitions.kit import annotated_images, graders, placing, records
-from competitions.kit.annotated_images import Labelled
+from competitions.kit import placing
+from competitions.kit.formats import json_files
+from competitions.kit.tasks import annotated_images, graders
+from competitions.kit.tasks.annotated_images import Labelled
 from competitions.task import Grading, Preparation
 
 
@@ -21,8 +23,10 @@ def prepare(job: Preparation) -> None:
         {**each.image, "image_id": str(number), "file_name": f"{number // 1000:03d}/test-{number:06d}.jpg"}
         for number, each in enumerate(parts.test)
     ]
-    records.write_json(job.public / "train_metadata.json", collection.only(train), indent=4, sort_keys=True)
-    records.write_json(job.public / "test_metadata.json", test, indent=4, sort_keys=True)
+    json_files.write_json(
+        job.public / "train_metadata.json", collection.only(train), indent=4, sort_keys=True
+    )
+    json_files.write_json(job.public / "test_metadata.json", test, indent=4, sort_keys=True)
     names = {
         "train": [each.image["file_name"] for each in train],
         "test": [each["file_name"] for each in test],

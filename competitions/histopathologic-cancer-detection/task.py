@@ -1,6 +1,8 @@
 """Histopathologic Cancer Detection: a row split of tissue patches, scored by ROC AUC."""
 
-from competitions.kit import graders, labelled_table, placing, splits, tables
+from competitions.kit import placing, splits, tables
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, labelled_table, placing, tables
+from competitions.kit import checks, placing, tables
 from competitions.kit.metrics.probability import divergences
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 

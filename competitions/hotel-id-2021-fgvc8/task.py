@@ -2,7 +2,13 @@
 
 import pandas as pd
 
-from competitions.kit import checks, labelled_table, metrics, placing, tables
+from competitions.kit import (
+    checks,
+    metrics,
+    placing,
+    tables,
+)
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 TWICE_THERE = "ce27d36c9147cc19.jpg"

@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from competitions.kit import checks, labelled_table, placing, runs, splits, tables
+from competitions.kit import (
+    checks,
+    placing,
+    splits,
+    tables,
+)
+from competitions.kit.formats import run_lengths
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
@@ -42,7 +49,7 @@ def grade(case: Grading) -> float:
     """The mean Dice of the images; two empty masks agree."""
     checks.columns_present(case.submission, ["id", "predicted"])
     sizes = case.answers["width_pixels"] * case.answers["height_pixels"]
-    predicted, truth = runs.told_and_true(
+    predicted, truth = run_lengths.told_and_true(
         case, "id", told="predicted", true="encoding", sizes=sizes, missing_ok=True
     )
-    return float(np.nan_to_num(runs.dice(truth, predicted), nan=1.0).mean())
+    return float(np.nan_to_num(run_lengths.dice(truth, predicted), nan=1.0).mean())

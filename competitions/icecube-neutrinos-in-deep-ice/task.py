@@ -2,9 +2,11 @@
 
 import pandas as pd
 
-from competitions.kit import checks, parquet, placing, splits, tables
+from competitions.kit import checks, placing, splits, tables
 from competitions.kit.metrics.directions import angles_between
 from competitions.task import Grading, InvalidSubmission, Preparation
+
+from . import parquet
 
 BATCH, ID = "batch_id", "event_id"
 ANGLES = ["azimuth", "zenith"]

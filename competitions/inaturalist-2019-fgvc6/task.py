@@ -6,17 +6,17 @@ from collections.abc import Sequence
 import pandas as pd
 
 from competitions.kit import (
-    annotated_images,
     checks,
-    class_numbers,
     metrics,
     placing,
-    records,
     tables,
-    tarballs,
 )
-from competitions.kit.annotated_images import Labelled, Record
-from competitions.kit.tarballs import Destination
+from competitions.kit.archives import tarballs
+from competitions.kit.archives.tarballs import Destination
+from competitions.kit.checks import class_numbers
+from competitions.kit.formats import json_files
+from competitions.kit.tasks import annotated_images
+from competitions.kit.tasks.annotated_images import Labelled, Record
 from competitions.task import Grading, Preparation
 
 PHOTOS = "train_val2019"
@@ -34,7 +34,7 @@ def prepare(job: Preparation) -> None:
     ]
     documents = {"train": collection.only(parts.train), "test": collection.without_labels(test)}
     for part, document in documents.items():
-        records.write_json(job.public / f"{part}2019.json", document, indent=4, sort_keys=True)
+        json_files.write_json(job.public / f"{part}2019.json", document, indent=4, sort_keys=True)
     placing.copy_file(job, job.source("val2019.json"), job.public / "val2019.json")
     answers = pd.DataFrame(
         {"id": [image["id"] for image in test], "predicted": [each.category for each in old]}

@@ -1,6 +1,9 @@
 """Invasive Species Monitoring: a row split of photos in 7z archives, scored by ROC AUC."""
 
-from competitions.kit import archives, graders, labelled_table, sevenzip, tables
+from competitions.kit import archives, tables
+from competitions.kit.archives import sevenzip
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 LABELS = "train_labels.csv"

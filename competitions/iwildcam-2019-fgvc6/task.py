@@ -1,6 +1,8 @@
 """iWildCam 2019: a split of camera-trap photos by camera from zip to zip, scored by macro F1."""
 
-from competitions.kit import archives, graders, labelled_table, splits, tables
+from competitions.kit import archives, splits, tables
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 

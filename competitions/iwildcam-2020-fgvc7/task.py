@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import graders, placing, records, splits, tables
+from competitions.kit import placing, splits, tables
+from competitions.kit.formats import json_files
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
@@ -36,8 +38,8 @@ def prepare(job: Preparation) -> None:
     labelled["annotations"] = [each for each in annotations if each["image_id"] in in_train]
     for document, part in ((labelled, in_train), (unlabelled, in_test)):
         document["images"] = [each for each in images if each["id"] in part]
-    records.write_json(job.public / TRAIN, labelled)
-    records.write_json(job.public / TEST, unlabelled)
+    json_files.write_json(job.public / TRAIN, labelled)
+    json_files.write_json(job.public / TEST, unlabelled)
     placing.copy_file(job, job.source(DETECTIONS), job.public / DETECTIONS)
     answers = answers[answers["Id"].isin(in_test)]
     tables.write_csv(answers, job.private / "answers.csv")
@@ -51,7 +53,7 @@ def prepare(job: Preparation) -> None:
 def _read(job: Preparation, name: str, fields: list[str]) -> dict[str, Any]:
     path = job.source(name)
     try:
-        document = records.read_json(path)
+        document = json_files.read_json(path)
         lists = {field: _uniform(document[field]) for field in fields if field != "info"}
         return lists | {"info": document["info"]}
     except (ValueError, KeyError, TypeError, AttributeError) as error:

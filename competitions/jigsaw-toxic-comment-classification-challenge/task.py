@@ -4,8 +4,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, labelled_table, metrics, tables
-from competitions.kit.identities import Mismatch, pair_up
+from competitions.kit import checks, metrics, tables
+from competitions.kit.checks.ids import Mismatch, pair_up
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from competitions.kit import checks, labelled_table, metrics, placing, tables
+from competitions.kit import (
+    checks,
+    metrics,
+    placing,
+    tables,
+)
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 IDENTITIES = [

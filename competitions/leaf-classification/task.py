@@ -1,6 +1,8 @@
 """Leaf Classification: a row split with images by id, scored by log loss over 99 species."""
 
-from competitions.kit import archives, graders, labelled_table, tables
+from competitions.kit import archives, tables
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from competitions.kit import checks, labelled_table, metrics
+from competitions.kit import checks, metrics
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
 GRADES = range(1, 7)

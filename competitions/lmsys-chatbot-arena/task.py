@@ -1,6 +1,8 @@
 """LMSYS Chatbot Arena: a row split of paired conversations, scored by log loss over who is preferred."""
 
-from competitions.kit import graders, labelled_table, tables
+from competitions.kit import tables
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 OUTCOMES = ["winner_model_a", "winner_model_b", "winner_tie"]

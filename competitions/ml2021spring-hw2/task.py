@@ -4,8 +4,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import arrays, graders, splits, tables
-from competitions.kit.arrays import NpyFile
+from competitions.kit import splits, tables
+from competitions.kit.formats import npy
+from competitions.kit.formats.npy import NpyFile
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
@@ -19,9 +21,9 @@ def prepare(job: Preparation) -> None:
     Edition corrected holds out whole utterances, in which neighbouring windows share ten of their frames.
     """
     source, target = job.source(FOLDER), job.public / FOLDER
-    windows = arrays.npy_file(source / "train_11.npy")
-    labels = arrays.read_npy(source / "train_label_11.npy")
-    count, unlabelled = len(windows), len(arrays.npy_file(source / "test_11.npy"))
+    windows = npy.npy_file(source / "train_11.npy")
+    labels = npy.read_npy(source / "train_label_11.npy")
+    count, unlabelled = len(windows), len(npy.npy_file(source / "test_11.npy"))
     if len(labels) != count:
         raise DataProblem(
             f"{source / 'train_label_11.npy'} is not as known",
@@ -34,7 +36,7 @@ def prepare(job: Preparation) -> None:
     else:
         split = splits.shuffled(count, share, job.integer("seed"))
     parts = {target / "train_11.npy": split.train, target / "test_11.npy": split.test}
-    arrays.write_rows(job, windows, parts)
+    npy.write_rows(job, windows, parts)
     np.save(target / "train_label_11.npy", labels[split.train])
     answers = pd.DataFrame({"Id": np.arange(len(split.test)), "ClassId": labels[split.test]})
     tables.write_csv(answers, job.private / "answers.csv")

@@ -1,6 +1,8 @@
 """Movie Review Sentiment: a split of phrases cut from sentences, scored by accuracy."""
 
-from competitions.kit import archives, graders, labelled_table, tables
+from competitions.kit import archives, tables
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 COLUMNS = ["PhraseId", "SentenceId", "Phrase", "Sentiment"]

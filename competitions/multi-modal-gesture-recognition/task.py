@@ -8,11 +8,20 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from competitions.kit import archives, checks, labelled_table, matlab, placing, tables, tarballs
+from competitions.kit import (
+    archives,
+    checks,
+    placing,
+    tables,
+)
+from competitions.kit.archives import tarballs
 from competitions.kit.metrics.edits import sequence_distances
+from competitions.kit.tables import labelled_table
 from competitions.raw import RawPath
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
+
+from . import matlab
 
 ID, TARGET = "Id", "Sequence"
 HELD_OUT, LABELS = "training4.tar.gz", "Labels"

@@ -1,6 +1,7 @@
 """New York City Taxi Fare: a row split of rides with a fixed number of test rows, scored by RMSE."""
 
-from competitions.kit import checks, labelled_table, metrics, placing
+from competitions.kit import checks, metrics, placing
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
 NOTE = "GCP-Coupons-Instructions.rtf"

@@ -2,8 +2,9 @@
 
 import pandas as pd
 
-from competitions.kit import checks, former_floats, labelled_table, placing, tables
+from competitions.kit import checks, placing, tables
 from competitions.kit.metrics.classification import matthews_correlation
+from competitions.kit.tables import former_floats, labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 PLAY, TARGET = "game_play", "contact"

@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from competitions.kit import archives, checks, labelled_table, metrics, splits, tables
+from competitions.kit import (
+    archives,
+    checks,
+    metrics,
+    splits,
+    tables,
+)
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
 TARGETS = ["formation_energy_ev_natom", "bandgap_energy_ev"]

@@ -1,6 +1,8 @@
 """Paddy Doctor: a row split of rice leaf photos in class folders, scored by accuracy of class names."""
 
-from competitions.kit import graders, labelled_table, placing, tables
+from competitions.kit import placing, tables
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 

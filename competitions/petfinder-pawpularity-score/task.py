@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from competitions.kit import checks, labelled_table, metrics, placing
+from competitions.kit import checks, metrics, placing
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
 LOWEST, HIGHEST = 1, 100

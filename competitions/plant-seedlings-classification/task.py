@@ -2,7 +2,9 @@
 
 import pandas as pd
 
-from competitions.kit import graders, labelled_table, placing, tables
+from competitions.kit import placing, tables
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from competitions.kit import graders, labelled_table
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 TARGETS = ["EC1", "EC2"]

@@ -4,7 +4,13 @@ import math
 
 import numpy as np
 
-from competitions.kit import checks, labelled_table, metrics, placing, tables
+from competitions.kit import (
+    checks,
+    metrics,
+    placing,
+    tables,
+)
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 ID, TARGET = "segment_id", "time_to_eruption"

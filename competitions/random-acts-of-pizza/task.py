@@ -4,7 +4,9 @@ from typing import Any
 
 import pandas as pd
 
-from competitions.kit import archives, graders, records, splits, tables
+from competitions.kit import archives, splits, tables
+from competitions.kit.formats import json_files
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
@@ -29,7 +31,7 @@ def prepare(job: Preparation) -> None:
     }
     for name, requests in parts.items():
         path = job.public / f"{name}.json"
-        records.write_json(path, requests, indent=4)
+        json_files.write_json(path, requests, indent=4)
         with archives.new_member(job.public / f"{name}.zip", path.name) as stream:
             stream.write(path.read_bytes())
     answers = pd.DataFrame(
@@ -42,7 +44,7 @@ def prepare(job: Preparation) -> None:
 def _requests(job: Preparation, name: str) -> list[dict[str, Any]]:
     path = job.source(name)
     try:
-        requests = records.read_json(path)
+        requests = json_files.read_json(path)
     except ValueError as error:
         raise DataProblem(f"{path} cannot be read as JSON", str(error), "Download it again.") from error
     if not isinstance(requests, list) or not requests or not all(isinstance(one, dict) for one in requests):

@@ -1,6 +1,8 @@
 """RANZCR CLiP: a row split of chest X-rays with exclusive and other findings, scored by mean ROC AUC."""
 
-from competitions.kit import graders, labelled_table, placing, tables
+from competitions.kit import placing, tables
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 FINDINGS = [

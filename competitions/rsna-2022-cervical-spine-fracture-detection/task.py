@@ -6,7 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, labelled_table, metrics, placing, pseudonyms, splits, tables
+from competitions.kit import (
+    checks,
+    metrics,
+    placing,
+    splits,
+    tables,
+)
+from competitions.kit.placing import pseudonyms
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 

@@ -1,6 +1,8 @@
 """RSNA-MICCAI Brain Tumor: a row split of patients with a folder of scans each, scored by ROC AUC."""
 
-from competitions.kit import graders, labelled_table, placing, tables
+from competitions.kit import placing, tables
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 

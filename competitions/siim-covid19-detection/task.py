@@ -4,7 +4,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import detections, labelled_table, matching, metrics, placing, splits, tables, voc
+from competitions.kit import (
+    metrics,
+    placing,
+    splits,
+    tables,
+)
+from competitions.kit.checks import detections
+from competitions.kit.metrics import matching, voc
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 STUDY_LABELS = ("negative", "typical", "indeterminate", "atypical")

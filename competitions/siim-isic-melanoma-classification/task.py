@@ -2,15 +2,11 @@
 
 import pandas as pd
 
-from competitions.kit import (
-    duplicates,
-    former_floats,
-    graders,
-    labelled_table,
-    placing,
-    tables,
-    tfrecords,
-)
+from competitions.kit import placing, tables
+from competitions.kit.formats import tfrecords
+from competitions.kit.splits import duplicates
+from competitions.kit.tables import former_floats, labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 TOLD = ["image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge"]

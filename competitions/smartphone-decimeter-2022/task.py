@@ -3,9 +3,15 @@
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, former_floats, labelled_table, placing, splits, tables
+from competitions.kit import (
+    checks,
+    placing,
+    splits,
+    tables,
+)
 from competitions.kit.metrics.directions import great_circle
-from competitions.kit.raw_files import walk
+from competitions.kit.placing.raw_files import walk
+from competitions.kit.tables import former_floats, labelled_table
 from competitions.raw import RawPath
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem

@@ -1,6 +1,8 @@
 """Spaceship Titanic: a row split of one table, scored by accuracy."""
 
-from competitions.kit import graders, labelled_table, splits, tables
+from competitions.kit import splits, tables
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 

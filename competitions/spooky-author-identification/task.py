@@ -1,6 +1,8 @@
 """Spooky Author Identification: a row split of texts, scored by log loss over three authors."""
 
-from competitions.kit import checks, graders, labelled_table, splits, tables
+from competitions.kit import checks, splits, tables
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 PRIORS = {"EAP": 0.403493538995863, "HPL": 0.287808366106543, "MWS": 0.308698094897594}

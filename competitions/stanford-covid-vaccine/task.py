@@ -4,9 +4,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, metrics, records, similarity, tables
+from competitions.kit import (
+    checks,
+    metrics,
+    tables,
+)
+from competitions.kit.formats import json_files
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
+
+from . import similarity
 
 ID = "id_seqpos"
 TARGETS = ["reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C"]
@@ -49,13 +56,13 @@ def prepare(job: Preparation) -> None:
         )
     for part, name in ((train, "train.json"), (test[told], "test.json")):
         numbered = part.assign(index=np.arange(len(part)))
-        (job.public / name).write_bytes(records.lines_of(numbered))
+        (job.public / name).write_bytes(json_files.lines_of(numbered))
 
 
 def _read(job: Preparation, name: str, needs: list[str]) -> pd.DataFrame:
     path = job.source(name)
     try:
-        table = records.table_of(path.read_bytes())
+        table = json_files.table_of(path.read_bytes())
         table[needs]  # a key that no line has is told
     except (ValueError, KeyError) as error:
         raise DataProblem(

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, metrics, sevenzip, splits, tables
+from competitions.kit import (
+    checks,
+    metrics,
+    splits,
+    tables,
+)
+from competitions.kit.archives import sevenzip
 from competitions.kit.splits import Split
 from competitions.raw import RawPath
 from competitions.task import Grading, Preparation

@@ -1,6 +1,7 @@
 """Tabular Playground Series, December 2021: a row split of forest cover data, scored by accuracy."""
 
-from competitions.kit import graders, labelled_table
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 

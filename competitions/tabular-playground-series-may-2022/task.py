@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from competitions.kit import graders, labelled_table, tables
+from competitions.kit import tables
+from competitions.kit.tables import labelled_table
+from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
 

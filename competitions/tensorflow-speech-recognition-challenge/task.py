@@ -5,11 +5,20 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, duplicates, metrics, placing, sevenzip, sounds, splits, tables
-from competitions.kit.splits import Split
+from competitions.kit import (
+    checks,
+    metrics,
+    placing,
+    splits,
+    tables,
+)
+from competitions.kit.archives import sevenzip
+from competitions.kit.splits import Split, duplicates
 from competitions.raw import RawPath
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
+
+from . import sounds
 
 NOISE = "_background_noise_"
 COMMANDS = {"yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go"}

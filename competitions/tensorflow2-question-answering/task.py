@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, records, splits, tables
+from competitions.kit import checks, splits, tables
+from competitions.kit.formats import json_files
 from competitions.raw import RawPath
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
@@ -33,7 +34,7 @@ def prepare(job: Preparation) -> None:
             split = splits.shuffled(len(block), job.number("test_size"), job.integer("seed"))
             train, test = split.of(block)
             for part, target in ((train, train_file), (test[KEYS], test_file), (test, answers_file)):
-                target.write(records.lines_of(part))
+                target.write(json_files.lines_of(part))
             gold += _gold_rows(source, test)
             job.progress(source.name, done * BLOCK, done * BLOCK)
     rows = pd.DataFrame(gold, columns=[ID, TARGET])
@@ -45,7 +46,7 @@ def _blocks(source: RawPath) -> Iterator[pd.DataFrame]:
     with source.open("rb") as stream:
         while lines := b"".join(islice(stream, BLOCK)):
             try:
-                block = records.table_of(lines)
+                block = json_files.table_of(lines)
                 block[[*KEYS, "annotations"]]  # a key that no line has is told
             except (ValueError, KeyError) as error:
                 raise _damaged(source, str(error)) from error
@@ -93,7 +94,7 @@ def _short_answers(annotation: dict[str, Any]) -> list[Answer]:
 def grade(case: Grading) -> float:
     """The share of rows with a right answer or rightly none; in edition corrected F1, as on Kaggle."""
     right: dict[str, list[Answer]] = {}
-    for record in records.read_jsonl_parts(case.answers_path, ["annotations", ID]):
+    for record in json_files.read_jsonl_parts(case.answers_path, ["annotations", ID]):
         annotation = record["annotations"][0]
         right[f"{record[ID]}_long"] = _long_answers(annotation)
         right[f"{record[ID]}_short"] = _short_answers(annotation)

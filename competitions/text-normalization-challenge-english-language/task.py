@@ -1,6 +1,6 @@
 """Text Normalization Challenge, English: written tokens to be told as they are spoken, scored by accuracy."""
 
-from competitions.kit import spoken_tokens
+from competitions.kit.tasks import spoken_tokens
 from competitions.task import Grading, Preparation
 
 

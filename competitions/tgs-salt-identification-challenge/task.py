@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from competitions.kit import archives, checks, labelled_table, runs, splits, tables
+from competitions.kit import (
+    archives,
+    checks,
+    splits,
+    tables,
+)
+from competitions.kit.formats import run_lengths
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
 PIXELS = 101 * 101
@@ -32,10 +39,10 @@ def prepare(job: Preparation) -> None:
 def grade(case: Grading) -> float:
     """The mean over images of the share of IoU thresholds that a mask passes."""
     checks.columns_exactly(case.submission, ["id", "rle_mask"])
-    predicted, truth = runs.told_and_true(
+    predicted, truth = run_lengths.told_and_true(
         case, "id", told="rle_mask", true="rle_mask", sizes=PIXELS, missing_ok=True
     )
-    common, salt, claimed = runs.overlaps(truth, predicted), truth.areas(), predicted.areas()
+    common, salt, claimed = run_lengths.overlaps(truth, predicted), truth.areas(), predicted.areas()
     if not case.corrected:
         # MLE-bench takes an empty prediction for all salt where there is some
         common, claimed = np.where(claimed == 0, salt, common), np.where(claimed == 0, PIXELS, claimed)

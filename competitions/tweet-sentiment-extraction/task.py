@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, labelled_table
+from competitions.kit import checks
 from competitions.kit.metrics.words import word_jaccard
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 COLUMNS = ["textID", "text", "selected_text", "sentiment"]

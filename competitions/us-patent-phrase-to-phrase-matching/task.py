@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from competitions.kit import checks, labelled_table
+from competitions.kit import checks
 from competitions.kit.metrics.correlation import pearson
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 WORDS = ["id", "anchor", "target", "context"]

@@ -7,10 +7,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, labelled_table, matching, placing, runs, splits, tables, volumes
+from competitions.kit import (
+    checks,
+    placing,
+    splits,
+    tables,
+)
+from competitions.kit.formats import run_lengths
+from competitions.kit.metrics import matching
+from competitions.kit.tables import labelled_table
 from competitions.raw import RawPath
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
+
+from . import volumes
 
 KEYS = ["id", "class"]
 DAYS_KEPT = 4  # of a patient that both parts see, the first days are train
@@ -86,10 +96,10 @@ def grade(case: Grading) -> float:
     )
     rows = _aligned(case) if case.corrected else np.arange(min(len(case.submission), len(case.answers)))
     with checks.reading_answers():
-        truth = runs.parse(
+        truth = run_lengths.parse(
             case.answers["predicted"], height * width, column="predicted", strict=False, missing_ok=True
         )
-    predicted = runs.parse(
+    predicted = run_lengths.parse(
         case.submission["predicted"].iloc[rows],
         (height * width)[: len(rows)],
         column="predicted",
@@ -106,7 +116,7 @@ def grade(case: Grading) -> float:
         ids = case.submission["id"].iloc[rows]
         scans = _scans(ids, height[: len(rows)], width[: len(rows)])
     distance = _distances(truth, true_scans, predicted, scans, by_rows=case.corrected)
-    dice = runs.dice(truth.head(len(rows)), predicted)
+    dice = run_lengths.dice(truth.head(len(rows)), predicted)
     return DICE_SHARE * _mean(dice) + DISTANCE_SHARE * (1 - _mean(distance))
 
 
@@ -172,7 +182,7 @@ def _scans(ids: pd.Series, height: Whole, width: Whole) -> Scans:
 
 
 def _distances(
-    truth: runs.Masks, true_scans: Scans, predicted: runs.Masks, scans: Scans, *, by_rows: bool
+    truth: run_lengths.Masks, true_scans: Scans, predicted: run_lengths.Masks, scans: Scans, *, by_rows: bool
 ) -> Numbers:
     """Per volume the Hausdorff distance relative to the true volume's diagonal; NaN where both are empty."""
     count = min(len(true_scans.shape), len(scans.shape))

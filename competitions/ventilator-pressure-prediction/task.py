@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from competitions.kit import checks, labelled_table, metrics, splits, tables
+from competitions.kit import (
+    checks,
+    metrics,
+    splits,
+    tables,
+)
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
 COLUMNS = ["id", "breath_id", "R", "C", "time_step", "u_in", "u_out", "pressure"]

@@ -3,7 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from competitions.kit import arrays, checks, labelled_table, placing, runs, tables
+from competitions.kit import checks, placing, tables
+from competitions.kit.formats import npy, run_lengths
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 
@@ -22,7 +24,7 @@ def prepare(job: Preparation) -> None:
     strange = [path for path in files if path.suffix not in KINDS]
     if strange:
         raise DataProblem(f"{strange[0]} was not expected", f"fragments hold {', '.join(sorted(KINDS))} only")
-    width, height = arrays.png_size(held_out / "ir.png")
+    width, height = npy.png_size(held_out / "ir.png")
     answers = labelled_table.read(job, f"train/3/{LABELS}", needs=COLUMNS).assign(Id=TEST)
     tables.write_csv(answers.assign(width=width, height=height), job.private / LABELS)
     tables.write_csv(answers, job.private / "gold_submission.csv")
@@ -49,9 +51,9 @@ def grade(case: Grading) -> float:
         )
     sizes = case.answers["width"] * case.answers["height"]
     with checks.reading_answers():
-        truth = runs.parse(case.answers["Predicted"], sizes, column="Predicted", strict=False)
-    predicted = runs.parse(case.submission["Predicted"], sizes, column="Predicted", strict=False)
-    hits = runs.overlaps(truth, predicted)
+        truth = run_lengths.parse(case.answers["Predicted"], sizes, column="Predicted", strict=False)
+    predicted = run_lengths.parse(case.submission["Predicted"], sizes, column="Predicted", strict=False)
+    hits = run_lengths.overlaps(truth, predicted)
     weighted = (1 + BETA_SQUARED) * hits
     below = BETA_SQUARED * truth.areas() + predicted.areas()  # equals weighted + 0.25 misses + false alarms
     return float(np.divide(weighted, below, out=np.zeros(len(below)), where=below > 0).mean())

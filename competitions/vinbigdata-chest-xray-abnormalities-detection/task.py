@@ -8,16 +8,14 @@ import pandas as pd
 
 from competitions.kit import (
     checks,
-    detections,
-    geometry,
-    labelled_table,
-    matching,
     metrics,
     placing,
     splits,
     tables,
-    voc,
 )
+from competitions.kit.checks import detections
+from competitions.kit.metrics import geometry, matching, voc
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 COORDINATES = ["x_min", "y_min", "x_max", "y_max"]

@@ -143,8 +143,8 @@ def opened(
         DiskFull: they don't fit.
     """
     # They load numpy, which a console or an engine that only asks where data come from does not need.
-    from competitions.kit import zip_tree
-    from competitions.kit.zip_path import ZipPath
+    from competitions.kit.archives import zip_tree
+    from competitions.kit.archives.zip_path import ZipPath
     from engine.datasets import unpacking
 
     if folder.whole_raw.is_dir():  # what an earlier, killed preparation extracted from a zip that is gone

@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from competitions.kit import written
+from competitions.kit.placing import checksummed
 from competitions.model import Checksums, Competition
 from engine.datasets.telling import Tell
 from foundation.files import write_json
@@ -88,7 +88,7 @@ def checksums_of(prepared: Path, tell: Tell | None = None) -> Checksums:
                 if tell is not None:
                     tell(name, before + more, total)
 
-            found[side][path.name] = written.md5_of(path) or md5_of(path, told)
+            found[side][path.name] = checksummed.md5_of(path) or md5_of(path, told)
             done += path.stat().st_size
     return Checksums(None, found["public"], found["private"])
 

@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from competitions.kit import zip_tree
-from competitions.kit.member_streams import Member
-from competitions.kit.zip_tree import ZipTree
+from competitions.kit.archives import zip_tree
+from competitions.kit.archives.member_streams import Member
+from competitions.kit.archives.zip_tree import ZipTree
 from engine.datasets.telling import Tell
 from engine.space import require_space, telling_full_disks
 from foundation.files import sync_file_system

@@ -143,3 +143,14 @@ def test_broken_facts_are_told(tmp_path: Path, content: str | None, message: str
         (folder / "competition.toml").write_text(content)
     with pytest.raises(DataProblem, match=message):
         read_competition(folder)
+
+
+def test_a_task_imports_what_lies_beside_it_and_not_what_lies_beside_another(tmp_path: Path) -> None:
+    original = registry.get("leaf-classification")
+    for name in ("of-rivers", "of-lakes"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "waters.py").write_text(f"NAME = {name!r}\n")
+        (folder / "task.py").write_text("from . import waters\nfrom .waters import NAME\n")
+        task = registry.load_task(_moved(original, folder))
+        assert task.NAME == task.waters.NAME == name

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from competitions import registry
-from competitions.kit import reordering, row_file
+from competitions.kit.tables import reordering, row_file
 from competitions.model import EDITIONS, Edition
 from engine import prepare_competition
 from tests.competitions.prepared import prepared

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from competitions import registry
-from competitions.kit import plain_rows, reordering, row_file
+from competitions.kit.tables import plain_rows, reordering, row_file
 from competitions.model import Edition
 from engine import prepare_competition
 from tests.competitions.prepared import prepared

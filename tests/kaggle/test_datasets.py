@@ -16,7 +16,7 @@ from typing import TypedDict
 import pytest
 
 from competitions import registry
-from competitions.kit import zip_tree
+from competitions.kit.archives import zip_tree
 from competitions.model import Checksums
 from competitions.task import Preparation
 from engine.datasets import preparing, pruning

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from competitions.kit import annotated_images, splits
+from competitions.kit import splits
+from competitions.kit.tasks import annotated_images
 from foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 

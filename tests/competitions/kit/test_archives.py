@@ -10,8 +10,9 @@ from typing import IO
 
 import pytest
 
-from competitions.kit import archives, zipdirectory
-from competitions.kit.zipwriter import ZipWriter
+from competitions.kit import archives
+from competitions.kit.archives import zipdirectory
+from competitions.kit.archives.zipwriter import ZipWriter
 from competitions.task import Preparation, silent
 from foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob

@@ -7,7 +7,8 @@ import io
 import pandas as pd
 import pytest
 
-from competitions.kit import class_numbers, tables
+from competitions.kit import tables
+from competitions.kit.checks import class_numbers
 from competitions.task import InvalidSubmission
 
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import csv_text, number_planes, tables
+from competitions.kit import tables
+from competitions.kit.tables import csv_text, number_planes
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 DECIMALS = st.one_of(

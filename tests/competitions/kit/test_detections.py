@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import detections
+from competitions.kit.checks import detections
 from competitions.task import InvalidSubmission
 
 STRICT = detections.Form(3, name=0, single_blanks=True, missing_ok=True)

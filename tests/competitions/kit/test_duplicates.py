@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from competitions.kit import duplicates
+from competitions.kit.splits import duplicates
 from foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 

@@ -11,7 +11,8 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import former_floats, tables
+from competitions.kit import tables
+from competitions.kit.tables import former_floats
 
 
 def former(text: str) -> float:

@@ -12,7 +12,7 @@ import pytest
 from sklearn.metrics import f1_score, log_loss, roc_auc_score
 
 from competitions import registry
-from competitions.kit import graders
+from competitions.kit.tasks import graders
 from competitions.model import Edition
 from competitions.submissions import SubmissionFile, limits_for
 from competitions.task import Grading, InvalidSubmission

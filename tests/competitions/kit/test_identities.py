@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import identities, spellings
-from competitions.kit.identities import Mismatch, pair_up
+from competitions.kit.checks import ids, spellings
+from competitions.kit.checks.ids import Mismatch, pair_up
 
 KINDS = {
     "numbers": st.integers(-5, 5),
@@ -68,7 +68,7 @@ def test_equal_fingerprints_of_other_ids_are_noticed(monkeypatch: pytest.MonkeyP
 
 
 def test_one_huge_id_does_not_make_all_of_them_huge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identities, "_MAX_BYTES", 1000)
-    ids = pd.Series(["x" * 900, "a"])
-    found = pair_up(ids, ids.iloc[::-1].reset_index(drop=True))
+    monkeypatch.setattr(ids, "_MAX_BYTES", 1000)
+    both = pd.Series(["x" * 900, "a"])
+    found = pair_up(both, both.iloc[::-1].reset_index(drop=True))
     assert isinstance(found, np.ndarray) and found.tolist() == [1, 0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from competitions.kit import labelled_table
+from competitions.kit.tables import labelled_table
 from foundation.problems import DataProblem
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 import pandas as pd
 import pytest
 
-from competitions.kit import labels, metrics
+from competitions.kit import metrics
+from competitions.kit.checks import labels
 from competitions.task import InvalidSubmission
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from competitions.kit import member_streams
-from competitions.kit.member_streams import Member
+from competitions.kit.archives import member_streams
+from competitions.kit.archives.member_streams import Member
 from foundation.problems import DataProblem
 
 TEXT = b"".join(b"%d,%d\n" % (number, number * number) for number in range(1_300_000))  # 24 MB

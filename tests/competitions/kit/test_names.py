@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import names, spellings
+from competitions.kit.checks import names, spellings
 
 CELLS = st.lists(
     st.text("ab\u00e9\u00a0\u2003 \t\n\x1c\U0001f600", max_size=12)

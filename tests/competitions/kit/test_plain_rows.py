@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import plain_rows
+from competitions.kit.tables import plain_rows
 
 PLAIN = st.lists(st.text("a,1.", min_size=1, max_size=9), min_size=2, max_size=9)
 

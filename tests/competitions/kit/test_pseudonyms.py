@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from competitions.kit import pseudonyms
+from competitions.kit.placing import pseudonyms
 from foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 

@@ -10,26 +10,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import records
+from competitions.kit.formats import json_files
 from foundation.problems import DataProblem
 
 
 def test_documents_have_ascii_escapes_and_no_newline_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "made" / "x.json"
-    records.write_json(path, {"b": "é", "a": [1.0]}, indent=1, sort_keys=True)
+    json_files.write_json(path, {"b": "é", "a": [1.0]}, indent=1, sort_keys=True)
     assert path.read_bytes() == b'{\n "a": [\n  1.0\n ],\n "b": "\\u00e9"\n}'
-    assert records.read_json(path) == {"a": [1.0], "b": "é"}
+    assert json_files.read_json(path) == {"a": [1.0], "b": "é"}
 
 
 def test_documents_in_other_encodings_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_bytes('{"a": "é"}'.encode("latin-1"))
-    assert records.read_json(tmp_path / "x.json", encoding="latin-1") == {"a": "é"}
+    assert json_files.read_json(tmp_path / "x.json", encoding="latin-1") == {"a": "é"}
 
 
 def test_lines_are_split_at_newlines_only(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes('{"a": "one\u2028two"}\n\n{"a": 2}'.encode())
-    assert list(records.read_jsonl(path)) == [{"a": "one\u2028two"}, {"a": 2}]
+    assert list(json_files.read_jsonl(path)) == [{"a": "one\u2028two"}, {"a": 2}]
 
 
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text())
@@ -45,12 +45,12 @@ def test_indented_documents_are_those_of_the_json_module(
     tmp_path_factory: pytest.TempPathFactory, value: object, indent: int, sort_keys: bool
 ) -> None:
     path = tmp_path_factory.mktemp("json") / "x.json"
-    records.write_json(path, value, indent=indent, sort_keys=sort_keys)
+    json_files.write_json(path, value, indent=indent, sort_keys=sort_keys)
     assert path.read_text() == json.dumps(value, indent=indent, sort_keys=sort_keys)
 
 
 def test_words_for_numbers_that_json_lacks_are_kept(tmp_path: Path) -> None:
-    records.write_json(tmp_path / "x.json", [{"a": math.nan}], indent=4)
+    json_files.write_json(tmp_path / "x.json", [{"a": math.nan}], indent=4)
     assert (tmp_path / "x.json").read_text() == '[\n    {\n        "a": NaN\n    }\n]'
 
 
@@ -59,9 +59,9 @@ def test_raw_records_that_are_no_list_of_objects_are_refused_by_name(content: st
     path = tmp_path / "sample.json"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(DataProblem, match=r"sample\.json"):
-        records.read_records(path)
+        json_files.read_records(path)
     path.write_text('[{"token": "a"}]')
-    assert records.read_records(path) == [{"token": "a"}]
+    assert json_files.read_records(path) == [{"token": "a"}]
 
 
 def test_parts_of_lines_are_what_whole_lines_hold(tmp_path: Path) -> None:
@@ -76,8 +76,8 @@ def test_parts_of_lines_are_what_whole_lines_hold(tmp_path: Path) -> None:
         '{"notes":[5],"id":"f","deep":{"a":1,"notes":0,"id":9}}',
     ]
     path.write_text("\n".join(lines) + "\n")
-    expected = [(record["notes"], record["id"]) for record in records.read_jsonl(path)]
-    found = [(record["notes"], record["id"]) for record in records.read_jsonl_parts(path, ["notes", "id"])]
+    expected = [(record["notes"], record["id"]) for record in json_files.read_jsonl(path)]
+    found = [(record["notes"], record["id"]) for record in json_files.read_jsonl_parts(path, ["notes", "id"])]
     assert found == expected
     assert len(found) == 6
 
@@ -86,18 +86,18 @@ def test_lines_come_and_go_as_a_table() -> None:
     lines = (
         b'{"a":"x\\/y","b":1.0,"c":[0.00001,18446744073709551615]}\n\n{"a":"\\u00e9\x7f","b":2.0,"c":[]}\n'
     )
-    table = records.table_of(lines)
+    table = json_files.table_of(lines)
     assert table["b"].tolist() == [1, 2]
     expected = b'{"a":"x\\/y","b":1,"c":[0.00001,18446744073709551615]}\n{"a":"\\u00e9\x7f","b":2,"c":[]}\n'
-    assert records.lines_of(table) == expected
+    assert json_files.lines_of(table) == expected
 
 
 def test_halves_of_surrogate_pairs_are_dropped() -> None:
     line = rb'{"a":"1\ud83d2\ud83d\ude00\uDE003\\ud83d\ud83d\ud83d\ude00"}' + b"\n"
     expected = rb'{"a":"12\ud83d\ude003\\ud83d\ud83d\ude00"}' + b"\n"
-    assert records.lines_of(records.table_of(line)) == expected
+    assert json_files.lines_of(json_files.table_of(line)) == expected
 
 
 def test_lines_that_are_no_json_are_refused() -> None:
     with pytest.raises(ValueError, match=r"."):
-        records.table_of(b'{"a":1}\n{"a":')
+        json_files.table_of(b'{"a":1}\n{"a":')

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from competitions.kit import reordering
+from competitions.kit.tables import reordering
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from competitions.kit import plain_rows, reordering, row_file, tables
-from competitions.kit.rows import Division, NotApartError, RowFile
+from competitions.kit import tables
 from competitions.kit.splits import Split
-from competitions.kit.streamed_rows import PresumedRows, StreamedRows
+from competitions.kit.tables import plain_rows, reordering, row_file
+from competitions.kit.tables.rows import Division, NotApartError, RowFile
+from competitions.kit.tables.streamed_rows import PresumedRows, StreamedRows
 
 # Numbers beyond 64 bits are left out: beside them pandas 3.1 takes "NA" for text, depending on the first row.
 CELLS = st.sampled_from(

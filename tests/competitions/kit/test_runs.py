@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import runs
+from competitions.kit.formats import run_lengths
 from competitions.task import InvalidSubmission
 
 SIZE = 40
@@ -16,7 +16,7 @@ SIZE = 40
 pictures = st.lists(st.lists(st.booleans(), min_size=SIZE, max_size=SIZE), min_size=1, max_size=6)
 
 
-def painted(masks: runs.Masks, size: int = SIZE) -> np.ndarray:
+def painted(masks: run_lengths.Masks, size: int = SIZE) -> np.ndarray:
     picture = np.zeros((masks.rows, size), dtype=bool)
     for row, start, stop in zip(masks.row, masks.start, masks.stop, strict=True):
         assert not picture[row, start:stop].any()
@@ -24,14 +24,14 @@ def painted(masks: runs.Masks, size: int = SIZE) -> np.ndarray:
     return picture
 
 
-def parse(*cells: object, strict: bool = False) -> runs.Masks:
-    return runs.parse(cells, SIZE, column="mask", strict=strict)
+def parse(*cells: object, strict: bool = False) -> run_lengths.Masks:
+    return run_lengths.parse(cells, SIZE, column="mask", strict=strict)
 
 
 @given(pictures)
 def test_what_is_encoded_is_read_back(rows: list[list[bool]]) -> None:
     picture = np.array(rows)
-    masks = parse(*[runs.encode(row) for row in picture], strict=True)
+    masks = parse(*[run_lengths.encode(row) for row in picture], strict=True)
     assert (painted(masks) == picture).all()
     assert masks.areas().tolist() == picture.sum(axis=1).tolist()
 
@@ -40,11 +40,11 @@ def test_what_is_encoded_is_read_back(rows: list[list[bool]]) -> None:
 def test_overlaps_count_the_common_pixels(rows: list[list[bool]], random: object) -> None:
     picture = np.array(rows)
     other = np.roll(picture, 3, axis=1) ^ np.roll(picture, 1, axis=0)
-    first, second = (parse(*map(runs.encode, side)) for side in (picture, other))
-    assert runs.overlaps(first, second).tolist() == (picture & other).sum(axis=1).tolist()
+    first, second = (parse(*map(run_lengths.encode, side)) for side in (picture, other))
+    assert run_lengths.overlaps(first, second).tolist() == (picture & other).sum(axis=1).tolist()
     total = picture.sum(axis=1) + other.sum(axis=1)
     expected = [2 * (a & b).sum() / n if n else np.nan for a, b, n in zip(picture, other, total, strict=True)]
-    assert np.array_equal(runs.dice(first, second), expected, equal_nan=True)
+    assert np.array_equal(run_lengths.dice(first, second), expected, equal_nan=True)
 
 
 def test_runs_are_cut_at_the_end_of_the_picture_and_dropped_beyond_it() -> None:
@@ -99,12 +99,12 @@ def test_a_malformed_cell_is_named_by_its_row(cell: object, why: str) -> None:
 
 def test_a_missing_cell_is_an_empty_mask_only_where_that_is_asked_for() -> None:
     cells = pd.Series(["1 2", None, float("nan")])
-    masks = runs.parse(cells, SIZE, column="mask", strict=False, missing_ok=True)
+    masks = run_lengths.parse(cells, SIZE, column="mask", strict=False, missing_ok=True)
     assert masks.areas().tolist() == [2, 0, 0]
     with pytest.raises(InvalidSubmission, match=r"^Row 2: "):
-        runs.parse(cells, SIZE, column="mask", strict=False)
+        run_lengths.parse(cells, SIZE, column="mask", strict=False)
     with pytest.raises(InvalidSubmission, match=r"^Row 1: .* not text"):
-        runs.parse(pd.Series([5.0, None]), SIZE, column="mask", strict=False, missing_ok=True)
+        run_lengths.parse(pd.Series([5.0, None]), SIZE, column="mask", strict=False, missing_ok=True)
 
 
 @pytest.mark.parametrize("cell", ["7", "1 3 10", "39 10", "41 1"])
@@ -116,4 +116,4 @@ def test_strict_reading_refuses_odd_numbers_and_pixels_beyond_the_picture(cell: 
 
 def test_rows_are_named_as_they_stand_in_the_submission() -> None:
     with pytest.raises(InvalidSubmission, match=r"^Row 8: "):
-        runs.parse(["1 1", "x"], SIZE, column="mask", strict=False, row_numbers=[3, 7])
+        run_lengths.parse(["1 1", "x"], SIZE, column="mask", strict=False, row_numbers=[3, 7])

@@ -7,7 +7,7 @@ from pathlib import Path
 import py7zr
 import pytest
 
-from competitions.kit import sevenzip
+from competitions.kit.archives import sevenzip
 from foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 

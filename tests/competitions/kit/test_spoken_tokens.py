@@ -12,7 +12,9 @@ from typing import Literal
 import pandas as pd
 import pytest
 
-from competitions.kit import reordering, row_file, splits, spoken_tokens
+from competitions.kit import splits
+from competitions.kit.tables import reordering, row_file
+from competitions.kit.tasks import spoken_tokens
 from competitions.model import Edition
 from tests.competitions.conftest import MakeJob
 

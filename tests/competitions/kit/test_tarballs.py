@@ -9,8 +9,8 @@ from typing import Literal
 
 import pytest
 
-from competitions.kit import tarballs
-from competitions.kit.tarballs import Destination
+from competitions.kit.archives import tarballs
+from competitions.kit.archives.tarballs import Destination
 from foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 

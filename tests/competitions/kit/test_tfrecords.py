@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from competitions.kit import tfrecords
-from competitions.kit.crc32c import crc32c
+from competitions.kit.formats import tfrecords
+from competitions.kit.formats.crc32c import crc32c
 from foundation.problems import DataProblem
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from competitions.kit import voc
+from competitions.kit.metrics import voc
 
 Square = tuple[int, float]
 

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from competitions.kit import records, row_file, tables, written
+from competitions.kit import tables
+from competitions.kit.formats import json_files
+from competitions.kit.placing import checksummed
+from competitions.kit.tables import row_file
 
 TABLE = pd.DataFrame({"a": range(20_000), "b": ["x, y"] * 20_000})
 
@@ -20,10 +23,10 @@ def test_tables_and_json_have_their_sums_when_they_are_written(tmp_path: Path) -
     tables.write_csv(TABLE, tmp_path / "a" / "plain.csv")
     tables.write_csv(TABLE, tmp_path / "quoted.csv", quote_text=True)  # by pandas
     row_file.write([TABLE, TABLE], tmp_path / "rows.csv")
-    records.write_json(tmp_path / "x.json", [{"a": "\u00e4"}], indent=2)
+    json_files.write_json(tmp_path / "x.json", [{"a": "\u00e4"}], indent=2)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) == 4
-    assert [written.md5_of(path) for path in files] == [sum_of(path) for path in files]
+    assert [checksummed.md5_of(path) for path in files] == [sum_of(path) for path in files]
 
 
 def test_a_moved_file_keeps_its_sum_and_a_changed_one_loses_it(tmp_path: Path) -> None:
@@ -32,15 +35,15 @@ def test_a_moved_file_keeps_its_sum_and_a_changed_one_loses_it(tmp_path: Path) -
     moved = (tmp_path / "moved").rename(tmp_path / "elsewhere")
     with (tmp_path / "changed").open("ab") as stream:
         stream.write(b"1,2\n")
-    assert written.md5_of(moved) == sum_of(moved)
-    assert written.md5_of(tmp_path / "changed") is None
+    assert checksummed.md5_of(moved) == sum_of(moved)
+    assert checksummed.md5_of(tmp_path / "changed") is None
 
 
 def test_a_file_that_was_given_up_has_no_sum(tmp_path: Path) -> None:
     path = tmp_path / "half.csv"
     try:
-        with written.created(path) as stream:
+        with checksummed.created(path) as stream:
             stream.write(b"half")
             raise InterruptedError
     except InterruptedError:
-        assert written.md5_of(path) is None
+        assert checksummed.md5_of(path) is None

@@ -11,8 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from competitions.kit import archives, arrays, placing, raw_files, tables, zip_tree
-from competitions.kit.zip_path import ZipPath
+from competitions.kit import archives, placing, tables
+from competitions.kit.archives import zip_tree
+from competitions.kit.archives.zip_path import ZipPath
+from competitions.kit.formats import npy
+from competitions.kit.placing import raw_files
 from competitions.raw import RawPath
 from foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
@@ -132,9 +135,9 @@ def test_arrays_are_read_by_rows(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
     path.write_bytes(inner({"a.npy": stream.getvalue()}, zipfile.ZIP_DEFLATED))
     with zip_tree.opened(path) as tree:
-        assert (np.concatenate(list(arrays.npy_file(ZipPath(tree) / "a.npy").blocks())) == array).all()
-        assert (arrays.read_npy(ZipPath(tree) / "a.npy") == array).all()
-        assert arrays.npy_file(ZipPath(tree) / "a.npy").shape == (4, 6)
+        assert (np.concatenate(list(npy.npy_file(ZipPath(tree) / "a.npy").blocks())) == array).all()
+        assert (npy.read_npy(ZipPath(tree) / "a.npy") == array).all()
+        assert npy.npy_file(ZipPath(tree) / "a.npy").shape == (4, 6)
 
 
 def test_members_and_archives_of_64_bits_are_read(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from competitions.kit import tfrecords
+from competitions.kit.formats import tfrecords
 from competitions.model import EDITIONS, Edition
 from engine import prepare_competition
 from tests.competitions.mended.editions import (

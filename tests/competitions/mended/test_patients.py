@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions.kit import tfrecords
+from competitions.kit.formats import tfrecords
 from competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (

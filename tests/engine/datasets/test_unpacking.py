@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from competitions.kit import zip_tree
+from competitions.kit.archives import zip_tree
 from engine.datasets import unpacking
 from engine.space import DiskFull
 from foundation.problems import DataProblem

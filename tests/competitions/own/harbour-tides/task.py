@@ -1,6 +1,7 @@
 """Harbour Tides: a row split of noted heights, scored by RMSE."""
 
-from competitions.kit import checks, labelled_table, metrics
+from competitions.kit import checks, metrics
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
 

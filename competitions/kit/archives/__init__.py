@@ -1,0 +1,31 @@
+"""Archives of raw data: zips here, 7z in `sevenzip`, tar in `tarballs`, a zip used as a folder in `zip_tree`."""
+
+from competitions.kit.archives.zips import (
+    create_empty,
+    extract_as,
+    extract_members,
+    files_in,
+    member_size,
+    new_member,
+    opened,
+    opened_member,
+    ordered_by_checksum,
+    read_members,
+    repack,
+    safe_path,
+)
+
+__all__ = [
+    "create_empty",
+    "extract_as",
+    "extract_members",
+    "files_in",
+    "member_size",
+    "new_member",
+    "opened",
+    "opened_member",
+    "ordered_by_checksum",
+    "read_members",
+    "repack",
+    "safe_path",
+]

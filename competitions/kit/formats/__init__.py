@@ -1,0 +1,1 @@
+"""Files of certain formats: JSON, numpy arrays, TFRecord; masks as run lengths."""

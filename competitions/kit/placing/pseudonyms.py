@@ -1,0 +1,113 @@
+"""New names for test items whose real ones can be looked up, in files that carry them too, as DICOM headers do."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from competitions.kit.placing.raw_files import is_regular, walk
+from competitions.raw import RawPath
+from competitions.task import Preparation
+from foundation.problems import DataProblem
+
+_WORKERS = 4
+_STEM = 12
+_PATIENT = ((b"\x10\0\x10\0", b"PN"), (b"\x10\0\x20\0", b"LO"))  # tags and kinds of DICOM: name and number
+_ROOT = "2.25."  # the root under which anyone may make unique identifiers for DICOM files
+
+
+def uids(names: Iterable[str], key: bytes) -> dict[str, str]:
+    """For each identifier a new one of equal length, the same again for the same key."""
+    made = {}
+    for name in names:
+        places = len(name) - len(_ROOT)
+        digest = hashlib.blake2b(name.encode(), key=hashlib.blake2b(key).digest()).digest()
+        digits = str(int.from_bytes(digest))
+        if not 0 < places <= len(digits) - 10:
+            raise DataProblem(f"Identifier {name!r} cannot be renamed", "its length is unusual")
+        # from the end, where digits are even; the first one must not be 0
+        made[name] = _ROOT + str(int(digits[-places]) % 9 + 1) + digits[len(digits) - places + 1 :]
+    if len(set(made.values())) < len(made):
+        raise DataProblem("Identifiers cannot be renamed", "two of them would become the same")
+    return made
+
+
+def file_names(names: Iterable[str], key: bytes) -> dict[str, str]:
+    """For each name of a file a new one with the same suffix, the same again for the same key."""
+    digests = {name: hashlib.blake2b(name.encode(), key=hashlib.blake2b(key).digest()) for name in names}
+    made = {name: digest.hexdigest()[:_STEM] + Path(name).suffix for name, digest in digests.items()}
+    if len(set(made.values())) < len(made):
+        raise DataProblem("Files cannot be renamed", "two of them would become the same")
+    return made
+
+
+def place_renamed(job: Preparation, source: RawPath, target: Path, names: dict[str, str]) -> None:
+    """Copy the folder of each name to a folder of its new name, with the new name inside the files as well.
+
+    What stands behind the last dot of a name often is the patient's number, so that one is replaced too,
+    where DICOM has the patient's name and number. Folders are made in the order of their new names.
+
+    Raises:
+        DataProblem: a folder is missing, or holds something that is neither file nor folder.
+    """
+    ordered = sorted(names.items(), key=lambda pair: pair[1])
+    for _, new in ordered:
+        (target / new).mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        work = pool.map(lambda pair: _copy(job, source / pair[0], target / pair[1], *pair), ordered)
+        for done, _ in enumerate(work, start=1):
+            job.progress(target.name, done, len(names))
+
+
+def _copy(job: Preparation, source: RawPath, target: Path, old: str, new: str) -> None:
+    if not source.is_dir():
+        raise DataProblem(
+            f"{job.competition.id}: {source.name} is missing from the raw data",
+            f"looked in {source.parent}",
+            "Download the competition's data again; the copy is incomplete.",
+        )
+    for here, names in walk(source):
+        there = target / here.relative_to(source)
+        there.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            if not is_regular(here / name):
+                raise DataProblem(f"{here / name} was not taken", "it is not a regular file")
+            content = _renamed((here / name).read_bytes(), old.encode(), new.encode())
+            (there / name.replace(old, new)).write_bytes(content)
+
+
+def _renamed(content: bytes, old: bytes, new: bytes) -> bytes:
+    number = old.rpartition(b".")[2]
+    other = new[-len(number) :]
+    size = len(number) + len(number) % 2  # values are filled up to an even length
+    for tag, kind in _PATIENT:
+        for head in (tag + kind + size.to_bytes(2, "little"), tag + size.to_bytes(4, "little")):
+            content = content.replace(head + number, head + other)
+    return content.replace(old, new)
+
+
+def place_unrecognisable(job: Preparation, pairs: Iterable[tuple[RawPath, Path]]) -> None:
+    """Copy pictures with a few bytes behind their end, which viewers skip, so that file hashes match nothing.
+
+    Raises:
+        DataProblem: a picture is missing.
+    """
+    wanted = list(pairs)
+    for folder in {target.parent for _, target in wanted}:
+        folder.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        for done, _ in enumerate(pool.map(_copy_marked, wanted), start=1):
+            job.progress("pictures", done, len(wanted))
+
+
+def _copy_marked(pair: tuple[RawPath, Path]) -> None:
+    source, target = pair
+    try:
+        content = source.read_bytes()
+    except OSError as error:
+        raise DataProblem(
+            f"{source} cannot be read", str(error), "Download the competition's data again."
+        ) from error
+    target.write_bytes(content + hashlib.blake2b(content, digest_size=16).digest())

@@ -1,0 +1,179 @@
+"""Tables of plain columns as the CSV text that pandas writes for them, many rows at a time; it writes no files.
+
+Columns that are short in every row are built place by place (see `number_planes`), long texts as a list; what is
+neither whole number, decimal, boolean nor text is not for it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit.tables import number_planes
+from competitions.kit.tables.number_planes import Planes
+
+_BLOCK = 4 << 20  # bytes of text made at a time: less gets lost in calls, more leaves threads idle at the end
+_MOST_ROWS = 1 << 15
+_LOOKED_AT = 64  # rows by which to judge how long they are
+_WORKERS = 2
+_AHEAD = 8  # blocks in memory
+_NARROW = 40  # letters; longer texts are cheaper one by one
+_QUOTE, _NEWLINE = ord('"'), ord("\n")
+_UNKNOWN = ("\r", "\0")  # whether a return is quoted depends on the version of Python; 0 is no letter here
+
+_Cells = Planes | list[str]
+
+
+@dataclass(frozen=True)
+class Form:
+    """How cells are written.
+
+    Attributes:
+        significant: how many digits floats have, as with `%g`; by default they have their shortest form.
+        separator: what stands between cells.
+        quoted: whether every text is quoted, or only where it must be.
+    """
+
+    significant: int | None = None
+    separator: str = ","
+    quoted: bool = False
+
+    def must_quote(self, text: str) -> bool:
+        """Whether a text, or one of several that stand behind each other, must be quoted."""
+        return '"' in text or self.separator in text or "\n" in text
+
+
+class _Unusual(Exception):
+    """A block holds something that is written by pandas only."""
+
+
+def blocks(table: pd.DataFrame, form: Form) -> Iterator[bytes | pd.DataFrame]:
+    """The rows of a table as CSV text, some at a time, without a header; unusual rows come as a table."""
+    renderers = [_renderer(table.iloc[:, place], form) for place in range(table.shape[1])]
+    known = [renderer for renderer in renderers if renderer is not None]
+    # an empty cell is quoted where it is the only one of its row
+    if len(known) < max(len(renderers), 2):
+        yield table
+        return
+
+    step = _rows_at_once(table)
+
+    def rendered(start: int) -> bytes | pd.DataFrame:
+        rows = slice(start, start + step)
+        try:
+            return _joined([renderer(rows) for renderer in known], form.separator)
+        except _Unusual:
+            return table.iloc[rows]
+
+    starts = range(0, len(table), step)
+    coming: deque[Future[bytes | pd.DataFrame]] = deque()
+    for start in starts:
+        coming.append(_threads().submit(rendered, start))
+        if len(coming) > _AHEAD:
+            yield coming.popleft().result()
+    while coming:
+        yield coming.popleft().result()
+
+
+def _rows_at_once(table: pd.DataFrame) -> int:
+    first = table.iloc[:_LOOKED_AT]
+    letters = len(first.to_csv(index=False, header=False)) // max(len(first), 1)
+    return max(min(_MOST_ROWS, _BLOCK // max(letters, 1)), 1)
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """The process's own: starting a thread takes milliseconds while others are at work, and tables are many."""
+    return ThreadPoolExecutor(_WORKERS)  # numpy lets other threads run
+
+
+def _renderer(column: pd.Series[Any], form: Form) -> Callable[[slice], _Cells] | None:
+    kind = column.dtype
+    if isinstance(kind, pd.StringDtype):
+        texts = column.array
+        return lambda rows: _of_texts(texts[rows].to_numpy(dtype=object, na_value=""), form)
+    values = column.to_numpy()
+    if kind == np.float64:
+        return lambda rows: _of_decimals(values[rows], form)
+    if kind == np.bool_:
+        return lambda rows: number_planes.of_bools(values[rows])
+    if isinstance(kind, np.dtype) and kind.kind in "iu":
+        return lambda rows: number_planes.of_whole(values[rows])
+    return None
+
+
+def _of_decimals(values: npt.NDArray[np.float64], form: Form) -> Planes:
+    if form.quoted and np.isnan(values).any():  # a missing number is quoted, unlike the others
+        raise _Unusual
+    return number_planes.of_decimals(values, significant=form.significant)
+
+
+def _of_texts(cells: npt.NDArray[Any], form: Form) -> _Cells:
+    texts: list[str] = cells.tolist()
+    joined = "".join(texts)
+    if any(letter in joined for letter in _UNKNOWN):
+        raise _Unusual
+    if '"' in joined or "\n" in joined or (not form.quoted and form.separator in joined):
+        return [_quoted(text) if form.quoted or form.must_quote(text) else text for text in texts]
+    if not joined.isascii() or len(joined) > _NARROW * len(texts):
+        return [_quoted(text) for text in texts] if form.quoted else texts
+    lengths = np.fromiter(map(len, texts), dtype=np.intp, count=len(texts))
+    width = int(lengths.max(initial=0))
+    if width > _NARROW:
+        return [_quoted(text) for text in texts] if form.quoted else texts
+    letters = np.frombuffer(joined.encode() + bytes(width), dtype=np.uint8)
+    if len(joined) == width * len(texts):
+        planes = letters[: len(joined)].reshape(len(texts), width).T
+    else:
+        starts = np.cumsum(lengths) - lengths
+        planes = np.empty((width, len(texts)), dtype=np.uint8)
+        for place in range(width):
+            planes[place] = letters[starts + place] * (lengths > place)
+    return np.pad(planes, ((1, 1), (0, 0)), constant_values=_QUOTE) if form.quoted else planes
+
+
+def _quoted(text: str) -> str:
+    return f'"{text.replace(chr(34), chr(34) * 2)}"'
+
+
+def _joined(columns: list[_Cells], separator: str) -> bytes:
+    """The columns side by side: neighbours that are short as one piece, long texts in between."""
+    pieces: list[list[str]] = []
+    narrow: list[Planes] = []
+    for cells in columns:
+        if isinstance(cells, list):
+            if narrow:
+                pieces.append(_text(narrow, separator).decode("ascii").split("\n")[:-1])
+            pieces.append(cells)
+            narrow = []
+        else:
+            narrow.append(cells)
+    if not pieces:
+        return _text(narrow, separator)
+    if narrow:
+        pieces.append(_text(narrow, separator).decode("ascii").split("\n")[:-1])
+    return "\n".join([*map(separator.join, zip(*pieces, strict=True)), ""]).encode()
+
+
+def _text(columns: list[Planes], separator: str) -> bytes:
+    count = columns[0].shape[1]
+    letters = np.empty((count, sum(map(len, columns)) + len(columns)), dtype=np.uint8)
+    place = 0
+    for planes in columns:
+        for plane in planes:  # one by one is four times as fast as turning the whole
+            letters[:, place] = plane
+            place += 1
+        letters[:, place] = ord(separator)
+        place += 1
+    letters[:, -1] = _NEWLINE
+    flat = letters.ravel()
+    text: bytes = flat[flat != 0].tobytes()
+    return text

@@ -1,0 +1,185 @@
+"""A labelled raw table on its way into a dataset: read and checked, divided by rows, written as the usual files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit import archives, splits, tables
+from competitions.kit.placing import checksummed
+from competitions.kit.tables import row_file
+from competitions.kit.tables.rows import Division, NotApartError, RowFile
+from competitions.raw import RawPath
+from competitions.task import Preparation
+from foundation.problems import DataProblem
+
+
+def read(
+    job: Preparation,
+    *names: str,
+    needs: Sequence[str],
+    member: str | None = None,
+    text: Sequence[str] | None = None,
+    words: Sequence[str] = (),
+    numbers: Sequence[str] = (),
+    separator: str = ",",
+) -> pd.DataFrame:
+    """Read the first of the named raw files that exists; `text`, `words` and `separator` as in `tables`.
+
+    Args:
+        job: whose raw folder to look in.
+        names: the file, and other names it may have.
+        needs: columns that it must have.
+        member: the table's name inside, if the file is a zip.
+        text: columns to keep verbatim.
+        words: columns that are text with missing cells, unless `text` is given.
+        numbers: those of the columns needed that hold nothing but numbers and missing cells.
+        separator: what stands between cells.
+
+    Raises:
+        DataProblem: the file is missing or damaged, lacks a column or has no rows.
+    """
+    path = job.source(*names)
+    try:
+        if member is None:
+            table = tables.read_csv(path, text=text, words=words, separator=separator)
+        else:
+            with archives.opened_member(path, member) as stream:
+                table = tables.read_csv(stream, text=text, words=words, separator=separator)
+    except (ValueError, IsADirectoryError) as error:  # the former for a table cut short or garbled
+        raise _unreadable(path, error) from error
+    _expect_columns(path, table.columns, needs)
+    if not len(table):
+        raise _unreadable(path, "it holds no rows")
+    for name in numbers:
+        if not pd.api.types.is_numeric_dtype(table[name]):
+            raise _unreadable(path, f"column {name} holds text where numbers are expected")
+    return table
+
+
+def open_rows(
+    job: Preparation,
+    name: str,
+    *,
+    needs: Sequence[str],
+    member: str | None = None,
+    text: Sequence[str] = (),
+    words: Sequence[str] = (),
+) -> RowFile:
+    """The rows of a raw file that may be too large to be held in memory; otherwise as `read`."""
+    path = job.source(name)
+
+    def opened() -> AbstractContextManager[IO[bytes]]:
+        return path.open("rb") if member is None else archives.opened_member(path, member)
+
+    unreadable = partial(_unreadable, path)
+    try:
+        size = path.stat().st_size if member is None else archives.member_size(path, member)
+        rows = row_file.opened(opened, size, unreadable=unreadable, text=text, words=words)
+    except ValueError as error:
+        raise unreadable(error) from error
+    _expect_columns(path, rows.columns, needs)
+    return rows
+
+
+def _unreadable(path: RawPath, why: object) -> DataProblem:
+    return DataProblem(
+        f"{path} cannot be read as a table", str(why), "Download the competition's data again."
+    )
+
+
+def _expect_columns(path: RawPath, columns: Collection[str], needs: Sequence[str]) -> None:
+    missing = [name for name in needs if name not in columns]
+    if missing:
+        raise DataProblem(
+            f"{path} is not as known",
+            f"it has no column {', '.join(missing)}",
+            "Download the competition's data again.",
+        )
+
+
+def expect_width(job: Preparation, table: pd.DataFrame | RowFile, columns: int, name: str) -> None:
+    """The table has as many columns as it is known to have.
+
+    Raises:
+        DataProblem: it has more or fewer.
+    """
+    if len(table.columns) != columns:
+        raise DataProblem(
+            f"{job.competition.id}: {name} is not as known",
+            f"it has {len(table.columns)} columns, expected {columns}",
+            "Download the competition's data again.",
+        )
+
+
+def divided(
+    job: Preparation, table: pd.DataFrame, groups: Sequence[Any] | pd.Series | npt.NDArray[Any] | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The train and the test rows by the job's `test_size` and `seed`, keeping groups whole if there are any."""
+    return _split(job, len(table), groups).of(table)
+
+
+def divided_rows(
+    job: Preparation,
+    rows: RowFile,
+    groups: pd.Series | None = None,
+    *,
+    train_name: str = "train.csv",
+    apart: str | None = None,
+) -> pd.DataFrame:
+    """As `divided`, but only the test rows are returned; the train rows are written.
+
+    Raises:
+        DataProblem: a cell of the column `apart` stands in both parts.
+    """
+    split = _split(job, len(rows), groups)
+    with checksummed.created(job.public / train_name) as stream:
+        try:
+            return rows.divide(Division(split, apart=apart), stream, job.scratch)
+        except NotApartError:
+            raise DataProblem(
+                f"{job.competition.id}: the raw table is not as known",
+                f"a {apart} of a test row stands there twice",
+                "Download the competition's data again.",
+            ) from None
+
+
+def _split(
+    job: Preparation, count: int, groups: Sequence[Any] | pd.Series | npt.NDArray[Any] | None
+) -> splits.Split:
+    size, seed = job.number("test_size"), job.integer("seed")
+    if groups is None:
+        return splits.shuffled(count, size, seed)
+    return splits.shuffled_groups(groups, size, seed)
+
+
+def groups_of(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
+    """Number the rows so that those with equal cells in all of these columns share a number."""
+    return table.groupby(list(columns), sort=False, dropna=False).ngroup()
+
+
+def write_parts(
+    job: Preparation,
+    train: pd.DataFrame,
+    test: pd.DataFrame,
+    *,
+    hidden: Sequence[str],
+    sample: pd.DataFrame,
+    train_name: str = "train.csv",
+) -> None:
+    """Write the usual four files: train, test without its `hidden` columns, answers, sample submission."""
+    tables.write_csv(train, job.public / train_name)
+    write_test(job, test, hidden=hidden, sample=sample)
+
+
+def write_test(job: Preparation, test: pd.DataFrame, *, hidden: Sequence[str], sample: pd.DataFrame) -> None:
+    """As `write_parts`, where the train rows are written already."""
+    tables.write_csv(test.drop(columns=list(hidden)), job.public / "test.csv")
+    tables.write_csv(test, job.private / Path(job.competition.answers).name)
+    tables.write_csv(sample, job.public / Path(job.competition.sample_submission).name)

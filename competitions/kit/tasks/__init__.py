@@ -1,0 +1,1 @@
+"""What whole tasks of one kind share: graders of the common kinds, annotated images, spoken tokens."""

@@ -1,0 +1,160 @@
+"""Images with one annotation each, as COCO-like JSON lists them: read, split per class, numbered anew, written."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from competitions.kit import placing, splits, tables
+from competitions.kit.formats import json_files
+from competitions.kit.splits import duplicates
+from competitions.raw import RawPath
+from competitions.task import Preparation
+from foundation.problems import DataProblem
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The record of an image and its annotation."""
+
+    image: Record
+    annotation: Record
+
+    @property
+    def category(self) -> int:
+        """The number of the image's class."""
+        category: int = self.annotation["category_id"]
+        return category
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A document of annotated images: its other fields, and the images in file order."""
+
+    name: str
+    fields: Record
+    images: list[Labelled]
+
+    def only(self, images: Sequence[Labelled]) -> Record:
+        """The document with these images instead of all."""
+        return {
+            **self.fields,
+            "annotations": [each.annotation for each in images],
+            "images": [each.image for each in images],
+        }
+
+    def without_labels(self, images: Sequence[Record]) -> Record:
+        """What a test document holds: some image records, the information and the licences."""
+        return {"images": list(images), **{key: self.fields[key] for key in ("info", "licenses")}}
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The images of both parts, each in the order in which they are to be written."""
+
+    train: list[Labelled]
+    test: list[Labelled]
+
+
+def read(
+    job: Preparation,
+    name: str,
+    *,
+    needs: Sequence[str] = ("info", "licenses"),
+    image_key: str = "id",
+    encoding: str = "utf-8",
+) -> Collection:
+    """Read a document whose lists `annotations` and `images` run in parallel.
+
+    Args:
+        job: whose raw folder to look in.
+        name: the file.
+        needs: other fields that the document must have.
+        image_key: the field that names an image in its own record; annotations call it `image_id`.
+        encoding: of the file.
+
+    Raises:
+        DataProblem: the file is missing, damaged, or its lists are not parallel.
+    """
+    path = job.source(name)
+    try:
+        document = json_files.read_json(path, encoding=encoding)
+        images, annotations = document["images"], document["annotations"]
+        parallel = len(images) == len(annotations) and all(
+            annotation["image_id"] == image[image_key]
+            and "category_id" in annotation
+            and "file_name" in image
+            for annotation, image in zip(annotations, images, strict=True)
+        )
+        fields = {key: document[key] for key in needs} | document
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataProblem(
+            f"{path} cannot be read as annotated images",
+            f"{type(error).__name__}: {error}",
+            "Download the competition's data again.",
+        ) from error
+    if not parallel:
+        raise DataProblem(
+            f"{path} was not taken",
+            "its lists images and annotations do not run in parallel",
+            "Download the competition's data again.",
+        )
+    return Collection(name, fields, list(map(Labelled, images, annotations)))
+
+
+def split(
+    job: Preparation, images: Sequence[Labelled], *, shuffle_from: int = 5, most: int | None = None
+) -> Parts:
+    """Split each class as `splits.shuffled_per_class` does, then shuffle all test images once."""
+    categories = [each.category for each in images]
+    size, seed = job.number("test_size"), job.integer("seed")
+    parts = splits.shuffled_per_class(categories, size, seed, shuffle_from=shuffle_from, most=most)
+    test = [images[place] for place in parts.test]
+    random.Random(seed).shuffle(test)  # noqa: S311 as in MLE-bench: the order must be the same
+    return Parts([images[place] for place in parts.train], test)
+
+
+def ordered_by_content(job: Preparation, images: Sequence[Labelled], folder: RawPath) -> list[Labelled]:
+    """Images in an order that follows from their bytes alone, so that it tells nothing of their classes."""
+    order = duplicates.ordered_by_content(job, [folder / each.image["file_name"] for each in images])
+    return [images[place] for place in order]
+
+
+def numbered(images: Sequence[Labelled]) -> list[Record]:
+    """Test images under running numbers: their records, and files in folders of a thousand."""
+    return [
+        {**each.image, "id": str(number), "file_name": f"images/{number // 1000:03d}/{number}.jpg"}
+        for number, each in enumerate(images)
+    ]
+
+
+def write_numbered(job: Preparation, collection: Collection, parts: Parts, base: str) -> list[Record]:
+    """Write both parts below `base` with their documents, answers and sample submission.
+
+    Train images keep their names. Returns the new records of the test images, whose files are not
+    placed yet.
+    """
+    raw, public = job.source(f"{base}train"), job.public / base
+    test = numbered(parts.test)
+    documents = {"train": collection.only(parts.train), "test": collection.without_labels(test)}
+    for name, document in documents.items():
+        json_files.write_json(public / name / "metadata.json", document, indent=4, sort_keys=True)
+    placing.place_named(job, [each.image["file_name"] for each in parts.train], raw, public / "train")
+    write_answers(job, parts.test, sample=0)
+    return test
+
+
+def write_answers(job: Preparation, test: Sequence[Labelled], *, sample: int) -> None:
+    """Write the category of each running number, and a sample submission of one constant."""
+    answers = pd.DataFrame({"Id": range(len(test)), "Predicted": [each.category for each in test]})
+    tables.write_csv(answers, job.private / Path(job.competition.answers).name)
+    tables.write_csv(
+        answers.assign(Predicted=sample), job.public / Path(job.competition.sample_submission).name
+    )

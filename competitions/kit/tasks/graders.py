@@ -1,0 +1,86 @@
+"""Whole graders that many competitions share: match rows by id, check the values, compute the metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from competitions.kit import checks, metrics
+from competitions.kit.checks import class_numbers, labels
+from competitions.task import Grading
+
+KAGGLE_CLIP = 1e-15
+
+
+def accuracy(case: Grading, *, id_column: str, target: str) -> float:
+    """The share of right labels, which are whole numbers or booleans."""
+    checks.columns_present(case.submission, [id_column, target])
+    rows = checks.matched_rows(case.submission, case.answers, id_column)
+    predicted = checks.whole_numbers(case.submission, target)[rows]
+    return metrics.accuracy(checks.whole_numbers(case.answers, target), predicted)
+
+
+def name_accuracy(case: Grading, *, id_column: str, target: str, all_missing_ok: bool = False) -> float:
+    """The share of right class names; a missing name is wrong, a column of numbers is refused."""
+    checks.columns_present(case.submission, [id_column, target])
+    rows = checks.matched_rows(case.submission, case.answers, id_column)
+    labels.require_text(case.submission, target, all_missing_ok=all_missing_ok)
+    predicted = case.submission[target].to_numpy(dtype=object)[rows]
+    return metrics.accuracy(case.answers[target].to_numpy(dtype=object), predicted)
+
+
+def macro_f1(case: Grading, *, id_column: str, target: str) -> float:
+    """The mean over classes of F1, where a class that occurs only in the submission counts 0.
+
+    Edition v1 cuts fractions off class numbers; edition corrected refuses them.
+    """
+    checks.columns_present(case.submission, [id_column, target])
+    rows = checks.matched_rows(case.submission, case.answers, id_column)
+    read = checks.whole_numbers if case.corrected else class_numbers.truncated
+    predicted = read(case.submission, target)[rows]
+    return metrics.f1_scores(case.answers[target].to_numpy(), predicted).macro
+
+
+def auc(case: Grading, *, id_column: str, target: str) -> float:
+    """Area under the ROC curve of a probability column."""
+    return column_auc(case, id_column=id_column, targets=[target])
+
+
+def column_auc(
+    case: Grading,
+    *,
+    id_column: str,
+    targets: Sequence[str],
+    low: float = 0,
+    high: float = 1,
+    spelt: checks.Spelling = "pandas",
+) -> float:
+    """The mean over columns of the area under the ROC curve; scores are probabilities unless told otherwise."""
+    checks.columns_present(case.submission, [id_column, *targets])
+    rows = checks.matched_rows(case.submission, case.answers, id_column)
+    scores = checks.numbers(case.submission, targets, low=low, high=high, spelt=spelt)[rows]
+    return metrics.mean_column_auc(case.answers[list(targets)].to_numpy(), scores)
+
+
+def class_log_loss(
+    case: Grading,
+    *,
+    id_column: str,
+    classes: Sequence[str],
+    only_these_columns: bool = False,
+    sum_decimals: int | None = None,
+) -> float:
+    """Multi-class log loss against one-hot answers.
+
+    Edition v1 demands rows that sum to one (when rounded to `sum_decimals`, if given) and clips at the
+    machine epsilon; edition corrected rescales each row by its sum and clips at 1e-15, as Kaggle does.
+    """
+    check = checks.columns_exactly if only_these_columns else checks.columns_present
+    check(case.submission, [id_column, *classes])
+    rows = checks.matched_rows(case.submission, case.answers, id_column)
+    true_class = case.answers[list(classes)].to_numpy().argmax(axis=1)
+    if case.corrected:
+        given = checks.numbers(case.submission, classes, low=0)
+        return metrics.log_loss(true_class, checks.rescaled_rows(given)[rows], clip=KAGGLE_CLIP)
+    given = checks.numbers(case.submission, classes, low=0, high=1)
+    checks.rows_sum_to_one(given, decimals=sum_decimals)
+    return metrics.log_loss(true_class, given[rows])

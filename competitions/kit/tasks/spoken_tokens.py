@@ -1,0 +1,108 @@
+"""The task of telling how written tokens are spoken: a split of sentences in zips, graded by exact text.
+
+Competitions of this kind differ in the language alone, which is the prefix of their files' names.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from competitions.kit import (
+    archives,
+    checks,
+    splits,
+    tables,
+)
+from competitions.kit.tables import labelled_table, row_file
+from competitions.kit.tables.rows import Division, RowFile
+from competitions.task import Grading, Preparation
+
+_COLUMNS = ["sentence_id", "token_id", "class", "before", "after"]
+_TEXT = ["class", "before", "after"]
+_UNREAD = ("test_2", "sample_submission_2")
+
+
+def prepare(job: Preparation, language: str) -> None:
+    """Split the sentences and number them from 0 in each part.
+
+    Edition corrected keeps tokens that read like missing cells, such as "NA", and sentences of the
+    same tokens on one side.
+    """
+    for name in _UNREAD:  # MLE-bench needs them to be there, so a dataset without them is not complete
+        job.source(f"{language}_{name}.csv.zip")
+    train_name, text = f"{language}_train.csv", _TEXT if job.corrected else ()
+    tokens = labelled_table.open_rows(
+        job, f"{train_name}.zip", member=train_name, needs=_COLUMNS, text=text, words=_TEXT
+    )
+    sentences = pd.concat([block["sentence_id"] for block in tokens.blocks(["sentence_id"])])
+    groups = _equal_sentences(tokens, sentences) if job.corrected else sentences
+    split = splits.shuffled_groups(groups, job.number("test_size"), job.integer("seed"))
+    numbers = np.empty(len(tokens), dtype=np.intp)
+    for rows in (split.train, split.test):
+        numbers[rows] = pd.factorize(sentences.iloc[rows])[0]
+
+    def numbered(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows[_COLUMNS].assign(sentence_id=numbers[rows.index])
+
+    with _new_member(job, train_name) as stream:
+        test = tokens.divide(Division(split, numbered, quote_text=True), stream, job.scratch)
+    test = numbered(test)
+    ids = test["sentence_id"].map(str) + "_" + test["token_id"].map(str)
+    answers = pd.DataFrame({"id": ids, "after": test["after"]})
+    sample = answers.assign(after=test["before"])
+    for table, name in (
+        (test[["sentence_id", "token_id", "before"]], f"{language}_test_2.csv"),
+        (sample, f"{language}_sample_submission_2.csv"),
+    ):
+        with _new_member(job, name) as stream:
+            tables.write_csv(table, stream, quote_text=True)
+    tables.write_csv(answers, job.private / "answers.csv", quote_text=True)
+    tables.write_csv(sample, job.private / "sample_submission.csv", quote_text=True)
+
+
+def _new_member(job: Preparation, name: str) -> AbstractContextManager[IO[bytes]]:
+    # edition v1 holds its members as they are; the bytes of the zip itself are free
+    return archives.new_member(job.public / f"{name}.zip", name, compressed=job.corrected)
+
+
+def _equal_sentences(tokens: RowFile, sentences: pd.Series) -> npt.NDArray[np.integer[Any]]:
+    """Number the tokens so that those of sentences of the same tokens share a number.
+
+    What tells sentences apart is how many tokens they have and the sum of the tokens' digests, each
+    times a factor that belongs to its place.
+    """
+    codes = pd.factorize(sentences, use_na_sentinel=False)[0]
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    lengths = np.diff(starts, append=len(order))
+    places = np.arange(len(order)) - np.repeat(starts, lengths)
+    factors = np.random.RandomState(0).randint(0, 1 << 63, lengths.max(), dtype=np.uint64) * 2 + 1
+    weighted = row_file.digests(tokens, ["before"])[order] * factors[places][:, None]
+    sums = np.add.reduceat(weighted, starts)
+    table = pd.DataFrame({"length": lengths, "first": sums[:, 0], "second": sums[:, 1]})
+    return table.groupby(list(table.columns), sort=False).ngroup().to_numpy()[codes]
+
+
+def grade(case: Grading) -> float:
+    """The share of tokens whose spoken form is told exactly.
+
+    In edition v1 all words for a missing cell are equal, and a column of numbers is compared as
+    pandas prints it; edition corrected compares what stands in the file.
+    """
+    checks.columns_present(case.submission, ["id", "after"])
+    submission, answers = case.verbatim("after")
+    rows = checks.matched_rows(submission, answers, "id")
+    return float(np.mean(np.asarray(_texts(submission)[rows] == _texts(answers))))
+
+
+def _texts(table: pd.DataFrame) -> pd.api.extensions.ExtensionArray:
+    column = table["after"]
+    if not isinstance(column.dtype, pd.StringDtype):
+        column = pd.Series(list(map(str, column)), dtype="str")
+    texts: pd.api.extensions.ExtensionArray = column.fillna("nan").array
+    return texts
