@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from console.actions.action import Action, Affected, Question, Request
-from engine.sweeps.removing import Loss
+from engine.sweeps.removal import Loss
 from state.lifecycle import SweepState
 from state.records import Sweep
 

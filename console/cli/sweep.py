@@ -2,28 +2,218 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from console.cli.common import Json, new_group, places_of, reading_state, say, say_answer, say_json
+from console import wording
+from console.cli.common import (
+    EditionFlag,
+    EditionName,
+    Json,
+    confirm,
+    new_group,
+    places_of,
+    reading_state,
+    say,
+    say_answer,
+    say_json,
+    say_table,
+)
 from console.cli.retrying import Yes, retry_runs
 from console.cli.runs_text import run_facts, say_runs
-from console.cli.sweep_import import import_groups
-from console.cli.sweep_launch import launch
-from console.cli.sweep_remove import remove
 from console.cli.sweeps_text import say_sweeps, spec_text, sweep_facts
-from foundation.problems import UsageProblem
+from engine.options.sweep import OPTIONS, Option, SweepOptions
+from foundation.problems import EnvironmentProblem, UsageProblem
 from state.lifecycle import FailureClass
+
+if TYPE_CHECKING:
+    from engine.options.sweep import Launch
+    from engine.sweeps.forecast import Forecast
+
+_RUNS_SHOWN = 12
 
 app = new_group("Launch and steer sweeps: an agent on competitions and seeds.")
 
 SweepId = Annotated[str, typer.Argument(metavar="SWEEP", help="Its name, or an unambiguous beginning of it.")]
 
 
-app.command()(launch)
-app.command("import")(import_groups)
-app.command("rm")(remove)
+def _with_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command a flag for each option of a sweep, which it takes as `**given`."""
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    flags = [
+        inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_flag(option))
+        for option in OPTIONS
+        if option.has_flag
+    ]
+    *first, dry_run, json = [parameter for parameter in own if parameter.kind is not parameter.VAR_KEYWORD]
+    parameters = [*first, *flags, *(each.replace(kind=each.KEYWORD_ONLY) for each in (dry_run, json))]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def _flag(option: Option) -> Any:
+    kind: Any = Path if option.is_path else list[str] if option.type is tuple else option.type
+    if option.choices:
+        make_enum: Any = StrEnum
+        kind = make_enum(option.name, {choice.upper(): choice for choice in option.choices})
+    least = option.above if option.least is None else option.least
+    flag = typer.Option(
+        f"--{option.name.replace('_', '-')}",
+        *([option.short] if option.short else []),
+        help=option.help,
+        metavar=option.metavar,
+        min=least,
+        show_default=False if option.default is None else str(option.default).removesuffix(".0"),
+    )
+    return Annotated[kind | None, flag]
+
+
+def _given(flags: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The values of the flags that were given, as options have them."""
+    for name, value in flags.items():
+        if name == "competitions":
+            value = [piece.strip() for text in value or () for piece in text.split(",") if piece.strip()]
+        if isinstance(value, list):
+            value = tuple(value) or None
+        if isinstance(value, Path):
+            value = str(value)
+        if value is not None:
+            yield name, value
+
+
+@app.command()
+@_with_flags
+def launch(
+    context: typer.Context,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="A sweep as TOML, keys named as these flags are; flags win over it."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only tell what would start, what is missing, how long it takes."),
+    ] = False,
+    json: Json = False,
+    **flags: Any,
+) -> None:
+    """Launch a sweep: an agent on competitions, some seeds each."""
+    from engine.control import ask
+    from engine.options.sweep import read_toml, resolve
+
+    options = SweepOptions(**dict(_given(flags)))
+    launch = resolve(options if file is None else options.over(read_toml(file)), places_of(context))
+    if dry_run:
+        _dry_run(context, launch, json=json)
+    else:
+        say_answer(ask(places_of(context), "sweep.launch", launch.to_arguments()), json=json)
+
+
+def _dry_run(context: typer.Context, launch: Launch, *, json: bool) -> None:
+    from engine.sweeps.forecast import forecast
+
+    found = forecast(launch, places_of(context))
+    if json:
+        document: dict[str, Any] = {"launch": launch.to_arguments(), "can_launch": found.can_launch}
+        say_json(document | asdict(found))
+    else:
+        _say_forecast(launch, found)
+    if not found.can_launch:
+        raise typer.Exit(EnvironmentProblem.exit_code)
+
+
+def _say_forecast(launch: Launch, found: Forecast) -> None:
+    """Print what would start, what is missing with its next steps, and how long it takes."""
+    spec = launch.spec
+    say(
+        f"{spec.agent_id} on {len(spec.competitions)} competitions x {spec.seeds} seeds,"
+        f" at most {wording.duration(spec.time_limit_seconds)} each: {launch.run_count} runs"
+    )
+    say(_time_text(found))
+    say()
+    for check in found.checks:
+        say(f"{'ok     ' if check.good else 'MISSING'}  {check.text}")
+        if not check.good and check.next_step:
+            say(f"         {check.next_step}")
+    if found.planned:
+        say()
+        shown = found.planned[:_RUNS_SHOWN]
+        say_table(
+            ("starts after", "competition", "seed", "takes"),
+            [
+                (
+                    wording.duration(run.starts_after),
+                    run.competition_id,
+                    str(run.seed),
+                    f"{'about' if run.measured else 'at most'} {wording.duration(run.seconds)}",
+                )
+                for run in shown
+            ],
+            right=("starts after", "seed"),
+        )
+        more = len(found.planned) - len(shown)
+        if more:
+            say(f"and {more} more")
+    say()
+    say("nothing was launched" if found.can_launch else "this can't be launched yet")
+
+
+def _time_text(found: Forecast) -> str:
+    """How long it all takes, and what bounds that."""
+    if not found.planned:
+        return f"none of them ever starts: there are too few {found.bound_by}"
+    at_once = f"{found.at_once} at once, bound by {found.bound_by}"
+    at_most = f"at most {wording.duration(found.seconds_at_most)} in all"
+    if not found.measured:
+        return f"{at_once}; {at_most}; how long this agent works is not known yet"
+    told = "earlier runs" if found.measured == len(found.planned) else f"earlier runs of {found.measured}"
+    return f"{at_once}; about {wording.duration(found.seconds)} in all, by {told}; {at_most}"
+
+
+@app.command("import")
+def import_groups(
+    context: typer.Context,
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A run group, or a runs folder that holds some.")
+    ],
+    name: Annotated[str, typer.Option(metavar="NAME", help="The sweep's name.")],
+    agent: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The agent; as the group is named if not given.")
+    ] = None,
+    hours: Annotated[
+        float | None, typer.Option(min=0.0, help="The time limit that its runs had, if you know it.")
+    ] = None,
+    edition: EditionFlag = EditionName.V1,
+    experiment: Annotated[str, typer.Option(metavar="NAME", help="The leaderboard row it belongs to.")] = "",
+    json: Json = False,
+) -> None:
+    """Import run groups of MLE-bench as a sweep: what agents left is copied, and graded anew."""
+    from engine.control import ask
+    from engine.sweeps.imports import agent_of_group, staged
+
+    places = places_of(context)
+    with staged(places, folder) as (place, found):
+        answer = ask(
+            places,
+            "sweep.import",
+            {
+                "place": place,
+                "name": name,
+                "agent_id": agent or agent_of_group(folder) or "unknown",
+                "edition": edition.value,
+                "time_limit_seconds": None if hours is None else hours * 3600,
+                "experiment": experiment,
+            },
+        )
+    say_answer(answer, json=json, runs=[asdict(run) for run in found])
 
 
 @app.command("list")
@@ -58,11 +248,10 @@ def show(
         counts, members = sweeps.counts(database, sweep.id), runs.of_sweep(database, sweep.id)
         rows = experiments.of_sweep(database, sweep.id)
     if toml:
-        from engine.options.sweep import form_of
-        from engine.sweeps.creating import launch_of
-        from engine.sweeps.toml_file import write_toml
+        from engine.options.sweep import options_of, write_toml
+        from engine.sweeps.launch import launch_of
 
-        say(write_toml(form_of(launch_of(sweep, rows))).rstrip("\n"))
+        say(write_toml(options_of(launch_of(sweep, rows))).rstrip("\n"))
         return
     if json:
         say_json(sweep_facts(sweep, counts) | {"runs": [run_facts(run) for run in members]})
@@ -150,6 +339,40 @@ def assign(
 ) -> None:
     """Let a sweep belong to an experiment, whose sweeps make one leaderboard row."""
     _steer(context, "experiment.assign", sweep_id, json=json, experiment_id=experiment)
+
+
+@app.command("rm")
+def remove(
+    context: typer.Context,
+    sweep_id: Annotated[str, typer.Argument(metavar="SWEEP", help="Its whole name.")],
+    with_results: Annotated[
+        bool, typer.Option("--with-results", help="Also if it holds results or is part of a row.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    json: Json = False,
+) -> None:
+    """Remove a sweep: its runs, attempts, logs, code and submissions; results are kept unless you say so."""
+    from engine.control import ask
+    from engine.sweeps.removal import loss_of, refuse_removal
+    from state import sweeps
+
+    with reading_state(context) as database:
+        known = sweeps.find(database, sweep_id)
+        if known is None:
+            close = sweeps.get(database, sweep_id).id
+            raise UsageProblem(f"there is no sweep '{sweep_id}'", "", f"Give the whole name: {close}")
+        loss = loss_of(database, known.id)
+    refuse_removal(loss, with_results=with_results)
+    if not yes:
+        unasked = UsageProblem(
+            f"sweep {known.id} is not removed unasked",
+            f"what would be lost: {loss.in_words()}",
+            "Give --yes to do it.",
+        )
+        confirm(f"Remove sweep {known.id}?", f"What is lost: {loss.in_words()}.", unasked)
+    asked = {"sweep_id": known.id, "with_results": with_results}
+    answer = ask(places_of(context), "sweep.remove", asked)
+    say_answer(answer, json=json, lost=asdict(loss))
 
 
 def _steer(context: typer.Context, kind: str, sweep_id: str, *, json: bool, **arguments: Any) -> None:

@@ -14,28 +14,27 @@ from textual.widgets import Input
 
 from competitions import registry
 from console import wording
-from console.screens import launch_lines
 from console.screens.confirm import ConfirmScreen
-from console.screens.launch_fields import COLUMNS, FIELDS
-from console.tui.keys import bindings
-from console.tui.painting import Pieces
+from console.tui.keys import KeyTable, bindings, shown
+from console.tui.painting import Pieces, fit, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
+from console.tui.theme import Signs
 from console.tui.widgets.inputs import Field, Row
 from console.tui.widgets.painted import Painted
-from console.views.composing import (
-    OBFUSCATED,
-    Composed,
-    Draft,
-    agents_known,
-    compose,
-)
-from console.views.mending import build_images
-from engine.sweeps.checks import Mend
-from environment.runner import runtime
+from console.views.composing import Composed, Draft, agents_known, build_images, compose
+from engine.options.sweep import FORM_OPTIONS
+from engine.sweeps.checks import Check, Mend
 
 # Lines below what a draft comes to in which the dry run is worth its place without being asked for.
 _ROOM_FOR_BOTH = 8
 _QUESTION_MARGIN = 16
+_KEYS = {
+    Mend.PREPARE: "launch.prepare",
+    Mend.ENGINE: "launch.engine",
+    Mend.BUILD: "launch.build",
+}
+_SEED_WIDTH = 9
+_TIME_WIDTH = 14
 
 
 class LaunchScreen(ConsoleScreen):
@@ -58,15 +57,14 @@ class LaunchScreen(ConsoleScreen):
 
     def body(self) -> Iterable[Widget]:
         """The fields in two columns, then what they come to."""
-        columns = []
-        for column in COLUMNS:
-            rows = [Row(one.label, self._field(one.name, one.hint)) for one in column]
-            columns.append(Vertical(*rows, classes="column"))
-        yield Horizontal(*columns, id="form")
+        columns: tuple[list[Row], list[Row]] = ([], [])
+        for option in FORM_OPTIONS:
+            assert option.form is not None  # those that have a field
+            text = self._draft.texts[option.name]
+            field = Field(text, placeholder=option.form.hint, id=option.name, select_on_focus=False)
+            columns[option.form.column].append(Row(option.form.label, field))
+        yield Horizontal(*(Vertical(*rows, classes="column") for rows in columns), id="form")
         yield Painted(id="composed")
-
-    def _field(self, name: str, hint: str) -> Field:
-        return Field(str(getattr(self._draft, name)), placeholder=hint, id=name, select_on_focus=False)
 
     def on_mount(self) -> None:
         """Learn which agents there are, and what the empty form lacks."""
@@ -75,7 +73,7 @@ class LaunchScreen(ConsoleScreen):
 
     def is_whole(self) -> bool:
         """The fields are made after their rows."""
-        return super().is_whole() and len(self.query(Field)) == len(FIELDS)
+        return super().is_whole() and len(self.query(Field)) == len(FORM_OPTIONS)
 
     def beat(self) -> None:
         """What is missing may have come."""
@@ -92,7 +90,7 @@ class LaunchScreen(ConsoleScreen):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Go to the next field; after the last, launch."""
         event.stop()
-        if event.input.id == FIELDS[-1].name:
+        if event.input.id == FORM_OPTIONS[-1].name:
             self.action_launch()
         else:
             self.focus_next()
@@ -105,13 +103,13 @@ class LaunchScreen(ConsoleScreen):
         lines: list[Pieces] = []
         if self._is_left():
             can_launch = composed is not None and composed.can_launch
-            lines.append(launch_lines.left(width, self.app.settings.keys, can_launch=can_launch))
+            lines.append(_left(width, self.app.settings.keys, can_launch=can_launch))
             room -= 1
         if not self._dry_run or composed is None:
             keys = self.app.settings.keys
-            lines += launch_lines.summary(composed, width, room, signs, keys, building=self._building)
+            lines += _summary(composed, width, room, signs, keys, building=self._building)
         if self._dry_run or room - len(lines) >= _ROOM_FOR_BOTH:
-            lines += launch_lines.order(composed, width, room - len(lines), signs)
+            lines += _order(composed, width, room - len(lines), signs)
         place.show(*lines)
 
     def action_launch(self) -> None:
@@ -122,7 +120,7 @@ class LaunchScreen(ConsoleScreen):
             return
         request = composed.launch.to_arguments()
         title = f"Launch {wording.plural(composed.launch.run_count, 'run')}?"
-        lines = tuple(launch_lines.what(composed, self.size.width - _QUESTION_MARGIN))
+        lines = tuple(_what(composed, self.size.width - _QUESTION_MARGIN))
         self.app.confirm(
             ConfirmScreen(title, lines, "yes, launch"), partial(self._launch, self._draft, request)
         )
@@ -152,7 +150,7 @@ class LaunchScreen(ConsoleScreen):
         def tell(line: str) -> None:
             self.app.call_from_thread(self._tell_building, line)
 
-        work = partial(build_images, missing, self._draft.agents_dir, tell)
+        work = partial(build_images, missing, self._draft.texts["agents_dir"], tell)
         self.in_background(work, lambda built: self._tell_building("", built))
         self.draw()
 
@@ -181,15 +179,11 @@ class LaunchScreen(ConsoleScreen):
         return self.focused is None and self._draft not in (Draft(), self._launched)
 
     def _suggest(self, agents: list[str]) -> None:
-        for name, known in (
-            ("agent", agents),
-            ("competitions", [*registry.splits(), *registry.all_ids()]),
-            ("network", list(runtime.NETWORKS)),
-            ("edition", ["v1", "corrected"]),
-            ("descriptions", [OBFUSCATED]),
-            ("runtime", list(runtime.RUNTIMES)),
-        ):
-            self.query_one(f"#{name}", Field).suggester = SuggestFromList(known, case_sensitive=True)
+        known = {"agent": agents, "competitions": [*registry.splits(), *registry.all_ids()]}
+        known |= {option.name: list(option.choices) for option in FORM_OPTIONS if option.choices}
+        known |= {option.name: [option.name] for option in FORM_OPTIONS if option.type is bool}
+        for name, values in known.items():
+            self.query_one(f"#{name}", Field).suggester = SuggestFromList(values, case_sensitive=True)
 
     def _work_out(self) -> None:
         self._number += 1
@@ -200,3 +194,90 @@ class LaunchScreen(ConsoleScreen):
         if number == self._number:
             self._composed = composed
             self.draw()
+
+
+def _summary(
+    composed: Composed | None, width: int, room: int, signs: Signs, keys: KeyTable, *, building: str
+) -> list[Pieces]:
+    """What it comes to, and everything that was looked at, what is missing first, as much as fits."""
+    lines: list[Pieces] = [(), heading("what it comes to", width, signs)]
+    if composed is None:
+        return lines
+    lines += _what(composed, width)
+    if building:
+        lines.append((("  building ", "accent"), (foreign(building, width - 12), "dim")))
+    mends = {key.id: shown(key.keys[0]) for key in keys.of("launch")}
+    for check in sorted(composed.checks, key=lambda check: check.good):
+        lines += _check(check, mends, width, signs)
+    return lines[: max(1, room)]
+
+
+def _left(width: int, keys: KeyTable, *, can_launch: bool) -> Pieces:
+    """What to do about a form that was left before it was launched."""
+    launch = shown(keys.named("launch.launch").keys[0])
+    state = (
+        f"not launched yet: {launch} launches it" if can_launch else "not launched: something is missing yet"
+    )
+    return fitting(
+        [
+            ((f"  {state}, tab goes back to the fields, digits switch screens", "accent"),),
+            ((f"  {state}, tab goes back to the fields", "accent"),),
+        ],
+        width,
+    )
+
+
+def _what(composed: Composed, width: int) -> list[Pieces]:
+    """How many runs of what, how many at once, and how long."""
+    launch, forecast = composed.launch, composed.forecast
+    if launch is None or forecast is None:
+        return []
+    spec = launch.spec
+    on = f" on {wording.plural(len(spec.competitions), 'competition')} x {spec.seeds} seeds"
+    lines: list[Pieces] = [(("  " + spec.agent_id, "strong"), (on, "text"))]
+    runs = wording.plural(launch.run_count, "run")
+    if not forecast.planned:
+        return [*lines, ((f"  {runs}, none of which ever starts: too few {forecast.bound_by}", "warn"),)]
+    at_most = f"at most {wording.span(forecast.seconds_at_most)}"
+    at_once = f"{forecast.at_once} at once"
+    about = f"about {wording.span(forecast.seconds)} by earlier ones, " if forecast.measured else ""
+    told: Pieces = ((f"  {runs}, {about}{at_most} in all", "text"),)
+    bound = f", {at_once}, bound by {forecast.bound_by}"
+    return [*lines, fitting([(*told, (bound, "dim")), (*told, (f", {at_once}", "dim")), told], width)]
+
+
+def _order(composed: Composed | None, width: int, room: int, signs: Signs) -> list[Pieces]:
+    """In which order and when runs would start, as many as there is room for."""
+    if composed is None or composed.forecast is None:
+        return []
+    lines: list[Pieces] = [(), heading("dry run: in this order", width, signs)]
+    planned = composed.forecast.planned
+    if not planned:
+        return [*lines, (("  nothing would start", "warn"),)]
+    most = max(1, room - len(lines) - 1)
+    name = min(50, width - _SEED_WIDTH - 2 * _TIME_WIDTH - 4)
+    for run in planned[:most]:
+        takes = f"{'about' if run.measured else 'at most'} {wording.span(run.seconds)}"
+        starts = "now" if not run.starts_after else f"after {wording.span(run.starts_after)}"
+        lines.append(
+            (
+                ("  " + fit(starts, _TIME_WIDTH), "dim"),
+                (foreign(run.competition_id, name, ellipsis=signs.ellipsis), "text"),
+                (fit(f"  seed {run.seed}", _SEED_WIDTH), "dim"),
+                (fit(takes, _TIME_WIDTH, right=True), "dim"),
+            )
+        )
+    more = len(planned) - most
+    return [*lines, ((f"  and {more} more", "dim"),)] if more > 0 else lines
+
+
+def _check(check: Check, mends: dict[str, str], width: int, signs: Signs) -> list[Pieces]:
+    good = check.good
+    sign: Pieces = ((f"  {signs.done if good else signs.failed} ", "good" if good else "warn"),)
+    key = mends.get(_KEYS[check.mend]) if check.mend is not None else None
+    mend = f"   {key} mends it" if key is not None and not good else ""
+    text = foreign(check.text, width - 5 - len(mend), ellipsis=signs.ellipsis).rstrip()
+    line: Pieces = (*sign, (text, "text" if good else "warn"), (mend, "accent"))
+    if good or mend or not check.next_step:
+        return [line]
+    return [line, ((f"    {foreign(check.next_step, width - 5, ellipsis=signs.ellipsis).rstrip()}", "dim"),)]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from competitions.model import Edition, edition_named
 from engine.datasets import planning
 from engine.datasets.descriptions import OURS, check_choice
 from engine.datasets.desk import DatasetDesk
 from engine.datasets.options import Options
-from engine.options.requests import Answer, Arguments
+from engine.options import requests
+from engine.options.requests import Answer
 from foundation.clock import Clock
 from foundation.problems import DataProblem, Problem, UsageProblem
 from state import datasets, runs, sweeps
@@ -31,7 +33,7 @@ class DatasetRequests:
         self._clock = clock
 
     @property
-    def handlers(self) -> dict[str, Callable[[Arguments, str], Answer]]:
+    def handlers(self) -> dict[str, Callable[[Any, str], Answer]]:
         """What is answered here, by the names of the requests."""
         return {
             "dataset.prepare": self.prepare,
@@ -41,33 +43,30 @@ class DatasetRequests:
             "dataset.refresh": self.refresh,
         }
 
-    def prepare(self, arguments: Arguments, _by: str) -> Answer:
+    def prepare(self, arguments: requests.PrepareDatasets, _by: str) -> Answer:
         """Put datasets in the queue in the order given; those that are prepared are left alone."""
         chosen, edition = self._chosen(arguments)
-        raw_dir = arguments.text("raw_dir", "")
-        again = arguments.flag("again", False)
         options = Options(
-            verify=False if arguments.flag("skip_verification", False) else None,
-            keep_raw=arguments.flag("keep_raw", False),
-            discard_zip=arguments.flag("discard_zip", False),
-            descriptions=check_choice(arguments.text("descriptions", OURS)),
+            verify=False if arguments.skip_verification else None,
+            keep_raw=arguments.keep_raw,
+            discard_zip=arguments.discard_zip,
+            descriptions=check_choice(arguments.descriptions or OURS),
         )
-        jobs = arguments.optional_integer("jobs")
-        keep_going = arguments.flag("keep_going", len(chosen) > 1)
-        arguments.done()
-        if jobs is not None:
-            if jobs < 1:
-                raise UsageProblem(f"'jobs' must be at least 1, not {jobs}")
-            self._desk.set_jobs(jobs)
+        keep_going = len(chosen) > 1 if arguments.keep_going is None else arguments.keep_going
+        if arguments.jobs is not None:
+            if arguments.jobs < 1:
+                raise UsageProblem(f"'jobs' must be at least 1, not {arguments.jobs}")
+            self._desk.set_jobs(arguments.jobs)
         now = self._clock.now()
         asked = failed = 0
         for number, competition_id in enumerate(chosen):
-            if not (raw_dir or again) and planning.is_ready(competition_id, edition, self._data_dir):
+            wanted_anew = arguments.raw_dir or arguments.again
+            if not wanted_anew and planning.is_ready(competition_id, edition, self._data_dir):
                 planning.note_prepared(self._database, competition_id, edition, now=now)
                 continue
             try:
                 wanted = planning.plan(
-                    competition_id, edition, self._data_dir, raw_dir=raw_dir, options=options
+                    competition_id, edition, self._data_dir, raw_dir=arguments.raw_dir, options=options
                 )
             except DataProblem as problem:
                 if not keep_going:
@@ -84,10 +83,9 @@ class DatasetRequests:
         told += [f"{_datasets(failed)} nowhere to be had from"] if failed else []
         return Answer(", ".join(told))
 
-    def stop(self, arguments: Arguments, _by: str) -> Answer:
+    def stop(self, arguments: requests.SomeDatasets, _by: str) -> Answer:
         """Stop preparing or verifying; what is downloaded stays and is gone on with another time."""
         chosen, edition = self._chosen(arguments)
-        arguments.done()
         known = self._known(chosen, edition)
         busy = [found for found in known if found.state in _BUSY or self._desk.is_verifying(found)]
         if not busy:
@@ -96,10 +94,9 @@ class DatasetRequests:
             self._desk.stop(dataset)
         return Answer(f"{_datasets(len(busy))} told to stop")
 
-    def verify(self, arguments: Arguments, _by: str) -> Answer:
+    def verify(self, arguments: requests.SomeDatasets, _by: str) -> Answer:
         """Compare prepared datasets with what is known of them."""
         chosen, edition = self._chosen(arguments)
-        arguments.done()
         for competition_id in chosen:
             if not planning.is_ready(competition_id, edition, self._data_dir):
                 raise UsageProblem(f"{competition_id} is not prepared", "", "Prepare it first.")
@@ -109,11 +106,9 @@ class DatasetRequests:
             self._desk.verify(dataset)
         return Answer(f"{_datasets(len(known))} being verified")
 
-    def prune(self, arguments: Arguments, _by: str) -> Answer:
+    def prune(self, arguments: requests.PruneDatasets, _by: str) -> Answer:
         """Remove parts of datasets from the disk."""
         chosen, edition = self._chosen(arguments)
-        parts = arguments.texts("parts")
-        arguments.done()
         for competition_id in chosen:
             dataset = datasets.find(self._database, competition_id, edition)
             if dataset is not None and dataset.state in _BUSY:
@@ -124,12 +119,11 @@ class DatasetRequests:
                     f"{competition_id} can't be pruned", f"sweep {user} has runs of it that have not ended"
                 )
         for competition_id in chosen:
-            self._desk.prune(competition_id, parts)
+            self._desk.prune(competition_id, arguments.parts)
         return Answer(f"{_datasets(len(chosen))} being pruned")
 
-    def refresh(self, arguments: Arguments, _by: str) -> Answer:
+    def refresh(self, _arguments: requests.NoArguments, _by: str) -> Answer:
         """Look again what of the datasets lies on the disk."""
-        arguments.done()
         self._desk.refresh()
         return Answer("the datasets are as the disk says")
 
@@ -145,8 +139,8 @@ class DatasetRequests:
         )
 
     @staticmethod
-    def _chosen(arguments: Arguments) -> tuple[tuple[str, ...], Edition]:
-        return arguments.texts("competition_ids"), edition_named(arguments.text("edition", "v1"))
+    def _chosen(arguments: requests.SomeDatasets) -> tuple[tuple[str, ...], Edition]:
+        return arguments.competition_ids, edition_named(arguments.edition)
 
     def _known(self, chosen: tuple[str, ...], edition: Edition) -> list[Dataset]:
         found = (datasets.find(self._database, competition_id, edition) for competition_id in chosen)

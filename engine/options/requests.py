@@ -1,4 +1,4 @@
-"""Reading a request's arguments: what is missing, of the wrong kind or unknown is refused by name."""
+"""Requests to the engine: the arguments of each kind, and how it answers."""
 
 from __future__ import annotations
 
@@ -7,89 +7,151 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from engine.options.reading import FieldError, read_fields
 from foundation.problems import Problem, UsageProblem
 
 
-class Arguments:
-    """The arguments of one request; `done` refuses those that nobody asked for."""
+@dataclass(frozen=True, kw_only=True)
+class OneSweep:
+    """Arguments of `sweep.pause`, `sweep.resume` and `sweep.stop`."""
 
-    def __init__(self, kind: str, values: Mapping[str, Any]) -> None:
-        self._kind = kind
-        self._left = dict(values)
+    sweep_id: str
 
-    def text(self, name: str, default: str | None = None) -> str:
-        """Take a text."""
-        value = self._take(name, default)
-        if not isinstance(value, str):
-            raise self._wrong(name, "a text")
-        return value
 
-    def integer(self, name: str, default: int | None = None) -> int:
-        """Take a whole number."""
-        value = self._take(name, default)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise self._wrong(name, "a whole number")
-        return value
+@dataclass(frozen=True, kw_only=True)
+class SetSweep(OneSweep):
+    """Arguments of `sweep.concurrency` and `sweep.priority`."""
 
-    def number(self, name: str, default: float | None = None) -> float:
-        """Take a number."""
-        value = self._take(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self._wrong(name, "a number")
-        return float(value)
+    value: int
 
-    def optional_integer(self, name: str) -> int | None:
-        """Take a whole number that may be absent or null."""
-        if self._left.get(name) is None:
-            self._left.pop(name, None)
-            return None
-        return self.integer(name)
 
-    def optional_number(self, name: str) -> float | None:
-        """Take a number that may be absent or null."""
-        if self._left.get(name) is None:
-            self._left.pop(name, None)
-            return None
-        return self.number(name)
+@dataclass(frozen=True, kw_only=True)
+class RemoveSweep(OneSweep):
+    """Arguments of `sweep.remove`."""
 
-    def flag(self, name: str, default: bool | None = None) -> bool:
-        """Take a truth value."""
-        value = self._take(name, default)
-        if not isinstance(value, bool):
-            raise self._wrong(name, "true or false")
-        return value
+    with_results: bool = False
 
-    def texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
-        """Take a list of texts, with at least one in it unless there is a default."""
-        value = self._take(name, None if default is None else list(default))
-        if value == [] and default is not None:
-            return default
-        if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
-            raise self._wrong(name, "a list of texts")
-        return tuple(dict.fromkeys(value))
 
-    def integers(self, name: str) -> tuple[int, ...]:
-        """Take a list of whole numbers with at least one in it."""
-        value = self._take(name, None)
-        whole = isinstance(value, list) and all(type(item) is int for item in value)
-        if not whole or not value:
-            raise self._wrong(name, "a list of whole numbers")
-        return tuple(dict.fromkeys(value))
+@dataclass(frozen=True, kw_only=True)
+class ImportSweep:
+    """Arguments of `sweep.import`.
 
-    def done(self) -> None:
-        """Refuse what has not been taken."""
-        if self._left:
-            raise UsageProblem(f"{self._kind} has no argument '{sorted(self._left)[0]}'")
+    Attributes:
+        place: where the run groups were copied to.
+        time_limit_seconds: that their runs had, if it is known.
+    """
 
-    def _take(self, name: str, default: Any) -> Any:
-        if name in self._left:
-            return self._left.pop(name)
-        if default is None:
-            raise UsageProblem(f"{self._kind} needs '{name}'")
-        return default
+    place: str
+    name: str
+    agent_id: str
+    edition: str = "v1"
+    time_limit_seconds: float | None = None
+    experiment: str = ""
 
-    def _wrong(self, name: str, wanted: str) -> UsageProblem:
-        return UsageProblem(f"'{name}' of {self._kind} is not {wanted}")
+
+@dataclass(frozen=True, kw_only=True)
+class AssignExperiment(OneSweep):
+    """Arguments of `experiment.assign`."""
+
+    experiment_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SomeRuns:
+    """Arguments of `run.relaunch` and `run.stop`."""
+
+    run_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifyRuns(SomeRuns):
+    """Arguments of `run.classify`; `class_` is `class` in a request."""
+
+    class_: str
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SomeDatasets:
+    """Arguments of `dataset.stop` and `dataset.verify`."""
+
+    competition_ids: tuple[str, ...]
+    edition: str = "v1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareDatasets(SomeDatasets):
+    """Arguments of `dataset.prepare`.
+
+    Attributes:
+        raw_dir: an extracted Kaggle folder; empty for what lies in the data directory or on Kaggle.
+        again: prepare also what is prepared.
+        jobs: how many datasets are prepared at once from now on.
+        keep_going: whether one that can't be begun lets the others go on; by default if there are others.
+    """
+
+    raw_dir: str = ""
+    again: bool = False
+    skip_verification: bool = False
+    keep_raw: bool = False
+    discard_zip: bool = False
+    descriptions: str | None = None
+    jobs: int | None = None
+    keep_going: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PruneDatasets(SomeDatasets):
+    """Arguments of `dataset.prune`."""
+
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoArguments:
+    """Arguments of `dataset.refresh`."""
+
+
+# Those of `sweep.launch` are an `engine.options.sweep.Launch`.
+_ARGUMENTS: dict[str, type[Any]] = {
+    "sweep.pause": OneSweep,
+    "sweep.resume": OneSweep,
+    "sweep.stop": OneSweep,
+    "sweep.concurrency": SetSweep,
+    "sweep.priority": SetSweep,
+    "sweep.remove": RemoveSweep,
+    "sweep.import": ImportSweep,
+    "experiment.assign": AssignExperiment,
+    "run.relaunch": SomeRuns,
+    "run.stop": SomeRuns,
+    "run.classify": ClassifyRuns,
+    "dataset.prepare": PrepareDatasets,
+    "dataset.stop": SomeDatasets,
+    "dataset.verify": SomeDatasets,
+    "dataset.prune": PruneDatasets,
+    "dataset.refresh": NoArguments,
+}
+
+
+def read_arguments(kind: str, values: Mapping[str, Any]) -> Any:
+    """The arguments of a request of a known kind.
+
+    Raises:
+        UsageProblem: one is not known, missing or of the wrong type.
+    """
+    try:
+        if kind == "sweep.launch":
+            from engine.options.sweep import Launch
+
+            return Launch.from_arguments(values)
+        return read_fields(_ARGUMENTS[kind], values)
+    except FieldError as error:
+        if error.expected:
+            raise UsageProblem(f"'{error.name}' of {kind} is not {error.expected}") from error
+        problem = (
+            f"{kind} needs '{error.name}'" if error.is_missing else f"{kind} has no argument '{error.name}'"
+        )
+        raise UsageProblem(problem) from error
 
 
 @dataclass(frozen=True)

@@ -1,227 +1,356 @@
-"""What an operator has said about a sweep, by flags, by file or in fields; and what that comes to."""
+"""The options of a sweep: one table of which flags, keys in a file, fields of the form and requests are made.
+
+An option is added by a line of `SweepOptions`, and by the field of `SweepSpec` in which the state keeps it.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from dataclasses import asdict, dataclass, fields, replace
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from competitions import registry
-from engine.options.container_config import ContainerConfig, read_container_config
+from competitions.model import EDITIONS
+from engine.options.reading import FieldError, convert
 from engine.places import Places, own_agents_folder
-from foundation.problems import UsageProblem
+from environment.runner.runtime import NETWORKS, RUNTIMES
+from foundation.problems import DataProblem, UsageProblem
 from state.records import SweepSpec
 
-Value = TypeVar("Value")
-
-# Fields that say one thing in several ways: who says it in one way takes back the others.
-_ONE_OF = (frozenset({"competitions", "split"}), frozenset({"hours", "minutes", "time_limit"}))
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_GB = 1e9
 
 
 @dataclass(frozen=True)
-class LaunchForm:
-    """Each field is named as its flag and its key in a file; None is what was left unsaid."""
+class FormField:
+    """How the launch form shows an option.
 
-    agent: str | None = None
-    agents_dir: str | None = None
-    competitions: tuple[str, ...] | None = None
-    split: str | None = None
-    seeds: int | None = None
-    hours: float | None = None
-    minutes: float | None = None
-    time_limit: str | None = None
-    concurrency: int | None = None
-    priority: int | None = None
-    start_ramp: float | None = None
-    retries: int | None = None
-    runtime: str | None = None
-    network: str | None = None
-    allow: tuple[str, ...] | None = None
-    cpus: float | None = None
-    memory_gb: float | None = None
-    shm_gb: float | None = None
-    gpus: int | None = None
-    runs_per_gpu: int | None = None
-    idle_minutes: float | None = None
-    disk_gb: float | None = None
-    container_config: str | None = None
-    container_runtime: str | None = None
-    keep_containers: bool | None = None
-    grace_seconds: float | None = None
-    grade_every_seconds: float | None = None
-    edition: str | None = None
-    obfuscated: bool | None = None
-    prepare: bool | None = None
-    name: str | None = None
-    experiment: str | None = None
-    note: str | None = None
+    Attributes:
+        hint: what is typed there.
+        initial: the text that stands there first.
+        column: left is what runs, right is on what.
+    """
 
-    def said(self) -> dict[str, object]:
-        """What was said, by name."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+    label: str
+    hint: str
+    initial: str = ""
+    column: int = 0
+
+
+@dataclass(frozen=True)
+class Option:
+    """What every surface needs to know of an option beside its name and type.
+
+    Attributes:
+        help: the help of its flag.
+        default: what holds where it is not given; None: as `SweepSpec` says.
+        kept_as: the field of `SweepSpec` or `Launch` that holds it, its own name if not given; empty: none does.
+        unit: how many of the kept field's units one of its own is, such as 3600 for hours kept as seconds.
+        least: the smallest number that can be meant.
+        above: the number that it must exceed.
+        most: the largest number that can be meant.
+        choices: the values that there are.
+        is_path: whether it names a file or a folder, which a file of options means from its own folder.
+        metavar: what the flag's help shows for its value.
+        short: the flag's short form.
+        has_flag: whether there is a flag for it; others are given in a file.
+        form: how the launch form shows it; None where it does not.
+    """
+
+    name: str
+    type: type
+    kept_as: str
+    help: str
+    default: Any = None
+    unit: float = 1
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    is_path: bool = False
+    metavar: str | None = None
+    short: str = ""
+    has_flag: bool = True
+    form: FormField | None = None
+
+    @property
+    def is_duration(self) -> bool:
+        """Whether it is a span of time, which a form takes as `1h30m`."""
+        return self.kept_as.endswith("_seconds")
+
+    @property
+    def expected(self) -> str:
+        """What its value must be, in words."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        if self.type is bool:
+            return f"'{self.name}' or nothing"
+        kind = "a whole number" if self.type is int else "a number"
+        if self.most is not None:
+            return f"{kind} from {self.least:g} to {self.most:g}"
+        if self.above is not None:
+            return f"{kind} above {self.above:g}"
+        return kind if self.least is None else f"{kind}, {self.least:g} or more"
+
+    def allows(self, value: float) -> bool:
+        """Whether a number can be meant; it is in the unit in which it is kept."""
+        return (
+            math.isfinite(value)
+            and (self.least is None or value >= self.least * self.unit)
+            and (self.above is None or value > self.above * self.unit)
+            and (self.most is None or value <= self.most * self.unit)
+        )
+
+    def to_kept(self, value: Any) -> Any:
+        """What the state keeps for a value; None for a 0 that stands for no limit."""
+        if self.is_duration and isinstance(value, str):
+            return read_duration(value)
+        if self.is_path:
+            return str(Path(value).expanduser().absolute())
+        if self.unit == 1:
+            return value
+        kept = round(value * self.unit) if self.unit == _GB else value * self.unit
+        return kept or (None if _SPEC_DEFAULTS[self.kept_as] is None else kept)
+
+    def from_text(self, text: str) -> Any:
+        """The value that is typed into the form; None for nothing.
+
+        Raises:
+            UsageProblem: it can't be read.
+        """
+        typed = text.strip()
+        if not typed:
+            return None
+        if self.type is tuple:
+            return tuple(typed.replace(",", " ").split())
+        if self.type is str:
+            return typed
+        assert self.form is not None  # only what the form shows is typed there
+        try:
+            if self.is_duration:
+                return read_duration(typed) / self.unit
+            value = typed == self.name if self.type is bool else self.type(typed)
+        except UsageProblem as problem:
+            raise UsageProblem(
+                f"{self.form.label}: {problem.what}", problem.why, problem.next_step
+            ) from problem
+        except ValueError:
+            value = math.nan
+        if value is True or (value is not False and self.allows(value * self.unit)):
+            return value
+        raise UsageProblem(f"{self.form.label}: '{typed}' is not {self.expected}")
+
+    def from_kept(self, kept: Any) -> Any:
+        """What one would give to have this kept; None where that is nothing."""
+        if kept is None or kept is False or kept in ("", ()):
+            return None
+        return kept if self.unit == 1 else kept / self.unit
+
+
+def _option(help: str, **more: Any) -> Any:
+    return field(default=None, metadata={"help": help} | more)
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """What an operator has given; None is what was not. Each field is named as its flag and its key in a file."""
+
+    agent: str | None = _option(
+        "The agent's id, such as aide or aide/dev.",
+        kept_as="agent_id",
+        metavar="ID",
+        form=FormField("agent", "its id, such as aide"),
+    )
+    competitions: tuple[str, ...] | None = _option(
+        "Ids, commas between; repeatable.",
+        metavar="ID,...",
+        short="-c",
+        form=FormField("competitions", "a split, or names", initial="low"),
+    )
+    split: str | None = _option(
+        "low, medium, high, all ... or a file of ids.", kept_as="", metavar="NAME|FILE"
+    )
+    seeds: int | None = _option(
+        "Seeds of every competition.",
+        default=3,
+        least=1,
+        most=1000,
+        form=FormField("seeds", "of each competition", initial="3"),
+    )
+    hours: float | None = _option(
+        "The time limit of a run.",
+        kept_as="time_limit_seconds",
+        unit=3600,
+        default=24.0,
+        above=0,
+        form=FormField("time limit", "24h, 90m, 1h30m", initial="24h"),
+    )
+    minutes: float | None = _option(
+        "The same in minutes, for short trials.", kept_as="time_limit_seconds", unit=60, above=0
+    )
+    time_limit: str | None = _option(
+        "The same as a text, such as 1h30m.", kept_as="time_limit_seconds", has_flag=False
+    )
+    concurrency: int | None = _option(
+        "How many runs at once.", default=1, least=1, form=FormField("at once", "runs", initial="1")
+    )
+    priority: int | None = _option(
+        "Higher goes first.", default=0, form=FormField("priority", "higher goes first", initial="0")
+    )
+    start_ramp: float | None = _option(
+        "Time between two starts.",
+        kept_as="start_ramp_seconds",
+        default=0.0,
+        least=0,
+        metavar="SECONDS",
+        form=FormField("start ramp", "time between starts"),
+    )
+    retries: int | None = _option(
+        "How often a run that failed for the infrastructure starts again.",
+        default=2,
+        least=0,
+        form=FormField("retries", "of infrastructure", initial="2"),
+    )
+    name: str | None = _option(
+        "The sweep's name; made from the agent's if not given. Again is harmless.",
+        metavar="NAME",
+        form=FormField("name", "the agent's if empty"),
+    )
+    experiment: str | None = _option(
+        "The leaderboard row it belongs to.",
+        metavar="NAME",
+        form=FormField("experiment", "its leaderboard row"),
+    )
+    note: str | None = _option("What it is for.", has_flag=False)
+    agents_dir: str | None = _option(
+        "An agents folder in MLE-bench's format.",
+        metavar="DIR",
+        is_path=True,
+        form=FormField("agents folder", "in MLE-bench's format"),
+    )
+    runtime: str | None = _option(
+        "docker: containers; process: isolated by bubblewrap where that works; plain: never isolated.",
+        default="process",
+        choices=RUNTIMES,
+        form=FormField("runtime", "process or docker", initial="process", column=1),
+    )
+    network: str | None = _option(
+        "What agents may reach: nothing, the hosts of --allow, or everything.",
+        default="none",
+        choices=NETWORKS,
+        form=FormField("network", "none, models or open", initial="none", column=1),
+    )
+    allow: tuple[str, ...] | None = _option(
+        "A host of the network 'models'; repeatable.",
+        kept_as="allowed_hosts",
+        metavar="HOST[:PORT]",
+        form=FormField("hosts", "that models may reach", column=1),
+    )
+    edition: str | None = _option(
+        "v1 is MLE-bench bit for bit; corrected mends its defects.",
+        default="v1",
+        choices=EDITIONS,
+        form=FormField("edition", "v1 or corrected", initial="v1", column=1),
+    )
+    obfuscated: bool | None = _option(
+        "Tell agents the task without the competition's name, as OBFUSCATE=true does.",
+        form=FormField("descriptions", "obfuscated or as usual", column=1),
+    )
+    cpus: float | None = _option(
+        "Processors that a run counts as.",
+        default=1.0,
+        above=0,
+        form=FormField("CPUs", "that a run counts as", initial="1", column=1),
+    )
+    memory_gb: float | None = _option(
+        "Memory limit of a run; none if not given or 0.",
+        kept_as="memory_bytes",
+        unit=_GB,
+        least=0,
+        form=FormField("memory GB", "no limit if empty", column=1),
+    )
+    shm_gb: float | None = _option(
+        "Shared memory of a container.", kept_as="shm_bytes", unit=_GB, least=0, has_flag=False
+    )
+    gpus: int | None = _option(
+        "GPUs of a container; -1 is all.",
+        default=0,
+        least=-1,
+        form=FormField("GPUs", "of a run; -1 is all", initial="0", column=1),
+    )
+    runs_per_gpu: int | None = _option(
+        "How many runs share a GPU.",
+        default=1,
+        least=1,
+        form=FormField("runs per GPU", "1", initial="1", column=1),
+    )
+    idle_minutes: float | None = _option(
+        "End a run in which nothing happens for so long; 0 is never.",
+        kept_as="idle_limit_seconds",
+        unit=60,
+        least=0,
+        form=FormField("idle limit", "30m; none if empty", column=1),
+    )
+    disk_gb: float | None = _option(
+        "End a run that holds more than so much on disk; 0 is never.",
+        kept_as="disk_limit_bytes",
+        unit=_GB,
+        least=0,
+        form=FormField("disk GB", "no limit if empty", column=1),
+    )
+    container_config: str | None = _option(
+        "Limits of containers, as MLE-bench's JSON.", kept_as="", metavar="FILE", is_path=True
+    )
+    container_runtime: str | None = _option("The OCI runtime of containers.", has_flag=False)
+    keep_containers: bool | None = _option("Leave agents' containers when runs have ended.")
+    grace_seconds: float | None = _option(
+        "How long an agent has to end once it is asked to.", least=0, has_flag=False
+    )
+    grade_every_seconds: float | None = _option(
+        "How often what is handed in is looked at.", above=0, has_flag=False
+    )
+    prepare: bool | None = _option("Prepare datasets that are not prepared yet.", kept_as="prepare_missing")
+
+    def given(self) -> dict[str, Any]:
+        """What was given, by name."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
-    def over(self, base: LaunchForm) -> LaunchForm:
-        """The same, with what it leaves unsaid as the base says it."""
-        said = self.said()
-        taken_back = {name for group in _ONE_OF if group & said.keys() for name in group}
-        kept = {name: value for name, value in base.said().items() if name not in taken_back}
-        return replace(LaunchForm(), **(kept | said))  # type: ignore[arg-type]  # values of the same fields
+    def over(self, base: SweepOptions) -> SweepOptions:
+        """The same, with what it leaves open as the base has it."""
+        given = self.given()
+        replaced = {name for group in _ALTERNATIVES if group & given.keys() for name in group}
+        kept = {name: value for name, value in base.given().items() if name not in replaced}
+        return SweepOptions(**(kept | given))
 
 
-def resolve(form: LaunchForm, places: Places) -> Launch:
-    """Make of what was said a launch in which nothing is left open.
-
-    Raises:
-        UsageProblem: something that is needed was left unsaid, or can't be meant.
-        DataProblem: a file that was named can't be read.
-    """
-    if not form.agent:
-        raise UsageProblem("no agent was named", "", "Give --agent ID, such as dummy or aide.")
-    return completed(form, _chosen(form), places)
+# Options that say one thing in several ways: giving one takes back what another has said.
+_ALTERNATIVES = (frozenset({"competitions", "split"}), frozenset({"hours", "minutes", "time_limit"}))
 
 
-def completed(form: LaunchForm, competitions: tuple[str, ...], places: Places) -> Launch:
-    """The same for known competitions, of which there may be none yet.
-
-    Raises:
-        UsageProblem: something can't be meant.
-        DataProblem: the container config can't be read.
-    """
-    config = (
-        read_container_config(Path(form.container_config)) if form.container_config else ContainerConfig()
-    )
-    usual = SweepSpec("", "", (), 1, 1.0)
-    spec = SweepSpec(
-        agent_id=form.agent or "",
-        agents_dir=str(
-            Path(form.agents_dir).expanduser().absolute() if form.agents_dir else own_agents_folder()
-        ),
-        competitions=competitions,
-        seeds=_or(form.seeds, 3),
-        time_limit_seconds=_limit_seconds(form),
-        edition=_or(form.edition, usual.edition),
-        runtime=_or(form.runtime, usual.runtime),
-        network=_or(form.network, usual.network),
-        cpus=form.cpus or config.cpus or usual.cpus,
-        memory_bytes=config.memory_bytes if form.memory_gb is None else _bytes(form.memory_gb),
-        gpus=_or(form.gpus, config.gpus or 0),
-        grace_seconds=_or(form.grace_seconds, usual.grace_seconds),
-        grade_every_seconds=_or(form.grade_every_seconds, usual.grade_every_seconds),
-        data_dir=str(places.data_dir),
-        prepare_missing=_or(form.prepare, usual.prepare_missing),
-        allowed_hosts=form.allow or (),
-        shm_bytes=config.shm_bytes if form.shm_gb is None else _bytes(form.shm_gb),
-        container_runtime=_or(form.container_runtime, config.runtime or ""),
-        keep_containers=_or(form.keep_containers, usual.keep_containers),
-        runs_per_gpu=_or(form.runs_per_gpu, usual.runs_per_gpu),
-        idle_limit_seconds=(form.idle_minutes or 0) * 60 or None,
-        disk_limit_bytes=_bytes(form.disk_gb or 0),
-        retries=_or(form.retries, 2),
-        start_ramp_seconds=_or(form.start_ramp, usual.start_ramp_seconds),
-        obfuscated=_or(form.obfuscated, usual.obfuscated),
-    )
-    return Launch(
-        spec,
-        name=form.name or "",
-        concurrency=_or(form.concurrency, 1),
-        priority=_or(form.priority, 0),
-        experiment=form.experiment or "",
-        note=form.note or "",
-    )
-
-
-def form_of(launch: Launch) -> LaunchForm:
-    """What one would have to say to ask for the same."""
-    spec = launch.spec
-    own_folder = spec.agents_dir in ("", str(own_agents_folder()))
-    return LaunchForm(
-        agent=spec.agent_id,
-        agents_dir=None if own_folder else spec.agents_dir,
-        competitions=spec.competitions,
-        seeds=spec.seeds,
-        hours=spec.time_limit_seconds / 3600,
-        concurrency=launch.concurrency,
-        priority=launch.priority,
-        start_ramp=spec.start_ramp_seconds,
-        retries=spec.retries,
-        runtime=spec.runtime,
-        network=spec.network,
-        allow=spec.allowed_hosts or None,
-        cpus=spec.cpus,
-        memory_gb=None if spec.memory_bytes is None else spec.memory_bytes / 1e9,
-        shm_gb=None if spec.shm_bytes is None else spec.shm_bytes / 1e9,
-        gpus=spec.gpus,
-        runs_per_gpu=spec.runs_per_gpu,
-        idle_minutes=None if spec.idle_limit_seconds is None else spec.idle_limit_seconds / 60,
-        disk_gb=None if spec.disk_limit_bytes is None else spec.disk_limit_bytes / 1e9,
-        container_runtime=spec.container_runtime or None,
-        keep_containers=spec.keep_containers,
-        grace_seconds=spec.grace_seconds,
-        grade_every_seconds=spec.grade_every_seconds,
-        edition=spec.edition,
-        obfuscated=spec.obfuscated or None,
-        prepare=spec.prepare_missing or None,
-        name=launch.name or None,
-        experiment=launch.experiment or None,
-        note=launch.note or None,
-    )
-
-
-def _or(said: Value | None, otherwise: Value) -> Value:
-    return otherwise if said is None else said
-
-
-def _bytes(gigabytes: float) -> int | None:
-    return round(gigabytes * 1e9) or None
-
-
-def _limit_seconds(form: LaunchForm) -> float:
-    if form.time_limit is not None:
-        return read_duration(form.time_limit)
-    if form.minutes:
-        return form.minutes * 60
-    return _or(form.hours, 24.0) * 3600
-
-
-def _chosen(form: LaunchForm) -> tuple[str, ...]:
-    members = registry.read_split(form.split) if form.split else ()
-    chosen = tuple(dict.fromkeys([*members, *registry.choose(form.competitions or ())]))
-    if not chosen:
-        raise UsageProblem(
-            "no competition was named", "", "Give --split low, or --competitions with ids, commas between."
+def _options() -> Iterator[Option]:
+    hints = get_type_hints(SweepOptions)
+    for each in fields(SweepOptions):
+        kind = next(part for part in get_args(hints[each.name]) if part is not NoneType)
+        yield Option(
+            **({"name": each.name, "type": get_origin(kind) or kind, "kept_as": each.name} | each.metadata)
         )
-    return chosen
 
 
-_SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
-
-
-def read_duration(text: str) -> float:
-    """Seconds of `24h`, `90m`, `45s` or `1h30m`.
-
-    Raises:
-        UsageProblem: it is none of these.
-    """
-    seconds, number = 0.0, ""
-    for letter in text.strip().lower():
-        if letter.isdecimal() or letter == ".":
-            number += letter
-        elif letter in _SECONDS and number.replace(".", "", 1).isdecimal():
-            seconds += float(number) * _SECONDS[letter]
-            number = ""
-        else:
-            seconds, number = 0.0, ""
-            break
-    if number or not seconds:
-        raise UsageProblem(f"'{text}' is no span of time", "", "Type 24h, 90m or 1h30m.")
-    return seconds
+_SPEC_DEFAULTS = {each.name: each.default for each in fields(SweepSpec)}
+OPTIONS = tuple(_options())
+FORM_OPTIONS = tuple(option for option in OPTIONS if option.form is not None)
 
 
 @dataclass(frozen=True)
 class Launch:
-    """A sweep to be.
+    """A sweep to be: what the request `sweep.launch` carries.
 
     Attributes:
         name: the sweep's; empty for one made of the agent's.
@@ -237,16 +366,99 @@ class Launch:
     experiment: str = ""
     note: str = ""
 
-    def to_arguments(self) -> dict[str, Any]:
-        """Write it as the arguments of a request."""
-        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "spec"}
-        values = asdict(self.spec) | own
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-
     @property
     def run_count(self) -> int:
         """How many runs it comes to."""
         return len(self.spec.competitions) * self.spec.seeds
+
+    def to_arguments(self) -> dict[str, Any]:
+        """Write it as the arguments of a request."""
+        own = {name: getattr(self, name) for name in _OWN_HINTS}
+        values = asdict(self.spec) | own
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+    @classmethod
+    def from_arguments(cls, values: Mapping[str, Any]) -> Launch:
+        """Read back what `to_arguments` wrote.
+
+        Raises:
+            FieldError: an argument is not known, missing or of the wrong type.
+        """
+        found = convert(_SPEC_HINTS | _OWN_HINTS, values, ("agent_id", "competitions", "time_limit_seconds"))
+        own = {name: found.pop(name) for name in _OWN_HINTS if name in found}
+        usual: dict[str, Any] = {"agents_dir": "", "seeds": 1}
+        return cls(SweepSpec(**(usual | found)), **own)
+
+    def kept(self, option: Option) -> Any:
+        """The value of an option."""
+        return getattr(self if option.kept_as in _OWN_HINTS else self.spec, option.kept_as)
+
+
+_SPEC_HINTS = get_type_hints(SweepSpec)
+_OWN_HINTS = {name: hint for name, hint in get_type_hints(Launch).items() if name != "spec"}
+
+
+def resolve(options: SweepOptions, places: Places) -> Launch:
+    """Make of what was given a launch in which nothing is left open.
+
+    Raises:
+        UsageProblem: something that is needed was not given, or can't be meant.
+        DataProblem: a file that was named can't be read.
+    """
+    if not options.agent:
+        raise UsageProblem("no agent was named", "", "Give --agent ID, such as dummy or aide.")
+    members = registry.read_split(options.split) if options.split else ()
+    chosen = tuple(dict.fromkeys([*members, *registry.choose(options.competitions or ())]))
+    if not chosen:
+        raise UsageProblem(
+            "no competition was named", "", "Give --split low, or --competitions with ids, commas between."
+        )
+    return completed(options, chosen, places)
+
+
+def completed(options: SweepOptions, competitions: tuple[str, ...], places: Places) -> Launch:
+    """The same for known competitions, of which there may be none yet.
+
+    Raises:
+        UsageProblem: something can't be meant.
+        DataProblem: the container config can't be read.
+    """
+    if options.container_config:
+        options = options.over(read_container_config(Path(options.container_config)))
+    values: dict[str, Any] = {"agent_id": "", "agents_dir": str(own_agents_folder())}
+    values |= {
+        option.kept_as: option.to_kept(option.default) for option in OPTIONS if option.default is not None
+    }
+    given = options.given()
+    values |= {
+        option.kept_as: option.to_kept(given[option.name]) for option in OPTIONS if option.name in given
+    }
+    values |= {"competitions": competitions, "data_dir": str(places.data_dir)}
+    own = {name: values.pop(name) for name in _OWN_HINTS if name in values}
+    return Launch(SweepSpec(**{name: value for name, value in values.items() if name}), **own)
+
+
+def options_of(launch: Launch) -> SweepOptions:
+    """What one would have to give to ask for the same."""
+    given: dict[str, tuple[str, Any]] = {}
+    for option in OPTIONS:
+        if option.kept_as and option.kept_as not in given:
+            given[option.kept_as] = (option.name, option.from_kept(launch.kept(option)))
+    found = dict(given.values())
+    if found["agents_dir"] == str(own_agents_folder()):
+        found["agents_dir"] = None
+    return SweepOptions(**found)
+
+
+def impossible(launch: Launch) -> Iterator[UsageProblem]:
+    """Everything in a launch that can't be meant, whatever this host is."""
+    for option in OPTIONS:
+        value = launch.kept(option) if option.kept_as else None
+        if option.choices and value not in option.choices:
+            known = ", ".join(option.choices)
+            yield UsageProblem(f"there is no {option.name} '{value}'", "", f"Known are: {known}.")
+        if isinstance(value, int | float) and not isinstance(value, bool) and not option.allows(value):
+            yield UsageProblem(f"'{option.kept_as}' must be {option.expected}, not {value:g}")
 
 
 def check_name(name: str) -> str:
@@ -262,4 +474,105 @@ def check_name(name: str) -> str:
     return name
 
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
+
+
+def read_duration(text: str) -> float:
+    """Seconds of `24h`, `90m`, `45s` or `1h30m`.
+
+    Raises:
+        UsageProblem: it is none of these.
+    """
+    parts = re.findall(r"([0-9.]+)([dhms])", text.strip().lower())
+    try:
+        seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    except ValueError:
+        seconds = 0.0
+    if not seconds or "".join(number + unit for number, unit in parts) != text.strip().lower():
+        raise UsageProblem(f"'{text}' is not a duration", "", "Type 24h, 90m or 1h30m.")
+    return seconds
+
+
+def read_toml(path: Path) -> SweepOptions:
+    """Read the options in a file; relative paths in it are meant from its own folder.
+
+    Raises:
+        DataProblem: the file can't be read.
+        UsageProblem: it says something that is not understood.
+    """
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataProblem(f"{path} can't be read", str(error)) from error
+    keys = {key.replace("-", "_"): key for key in values}
+    by_name = {name: values[key] for name, key in keys.items()}
+    for option in OPTIONS:
+        if option.type is tuple and isinstance(by_name.get(option.name), str):
+            by_name[option.name] = [by_name[option.name]]  # one text is a list of one
+    try:
+        found = convert(get_type_hints(SweepOptions), by_name)
+    except FieldError as error:
+        key = keys[error.name]
+        if error.expected:
+            what = f"{path}: '{key}' is not {error.expected}"
+            raise UsageProblem(what, f"it says {values[key]!r}") from error
+        names = [option.name for option in OPTIONS]
+        close = registry.resembling(error.name, names)
+        known = f"Did you mean {close[0]}?" if close else f"Known are: {', '.join(names)}."
+        raise UsageProblem(f"{path}: a sweep has no '{key}'", "", known) from error
+    paths = [option.name for option in OPTIONS if option.is_path and option.name in found]
+    if found.get("split") not in (None, *registry.splits()):
+        paths.append("split")
+    folder = path.absolute().parent
+    return SweepOptions(**(found | {name: str(folder / Path(found[name]).expanduser()) for name in paths}))
+
+
+def write_toml(options: SweepOptions) -> str:
+    """Write options, so that reading them gives the same."""
+    import tomlkit
+
+    return tomlkit.dumps(options.given())
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmgt]?)b?", re.IGNORECASE)
+_SIZE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_CONTAINER_KEYS = ("mem_limit", "shm_size", "nano_cpus", "runtime", "gpus")
+
+
+def read_container_config(path: Path) -> SweepOptions:
+    """Read MLE-bench's container config: a JSON object of what it passes to Docker's create.
+
+    Raises:
+        DataProblem: it can't be read, or says something that is not understood.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataProblem(f"{path} can't be read", str(error)) from error
+    if not isinstance(content, dict):
+        raise DataProblem(f"{path}", "it is not a JSON object")
+    for key in sorted(content.keys() - set(_CONTAINER_KEYS)):
+        raise DataProblem(f"{path}: unknown key '{key}'", "", f"Known are: {', '.join(_CONTAINER_KEYS)}.")
+
+    def number(key: str, unit: float = 1) -> float | None:
+        """A number, or with a unit a size such as "4G"."""
+        value = content.get(key)
+        if unit != 1 and isinstance(value, str):
+            found = _SIZE.fullmatch(value.strip())
+            if found is None:
+                raise DataProblem(f"{path}: '{key}' is not a size", f"it says '{value}'", 'Write it as "4G".')
+            value = float(found.group(1)) * _SIZE_UNITS[found.group(2).lower()]
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise DataProblem(f"{path}: '{key}' is not a number")
+        return None if value is None else value / unit
+
+    gpus, runtime = number("gpus"), content.get("runtime")
+    if runtime is not None and not isinstance(runtime, str):
+        raise DataProblem(f"{path}: 'runtime' is not a name")
+    return SweepOptions(
+        memory_gb=number("mem_limit", _GB),
+        shm_gb=number("shm_size", _GB),
+        cpus=number("nano_cpus", 1e9),
+        container_runtime=runtime,
+        gpus=None if gpus is None else int(gpus),
+    )

@@ -27,8 +27,8 @@ from engine.runs.scheduling import GpuPool
 from engine.settings import Settings
 from engine.supervisor.requests import RequestDesk
 from engine.supervisor.starting import Retrier, Starter
-from engine.sweeps.importing import SweepImport
-from engine.sweeps.removing import SweepRemoval
+from engine.sweeps.imports import SweepImport
+from engine.sweeps.removal import SweepRemoval
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol
 from environment.runner.gpus import nvidia_reader

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from engine.options.requests import Answer, Arguments, RefusedRequest
+from engine.options.requests import (
+    Answer,
+    AssignExperiment,
+    ClassifyRuns,
+    OneSweep,
+    RefusedRequest,
+    SetSweep,
+    SomeRuns,
+    read_arguments,
+)
+from engine.options.sweep import Launch
 from engine.places import Places
 from engine.runs import launching
 from engine.settings import Settings
-from engine.sweeps import creating
-from engine.sweeps.creating import refuse_another
+from engine.sweeps.launch import create, refuse_another
 from environment.runner.protocol import Stop
 from foundation.clock import Clock
 from foundation.problems import Problem, UsageProblem
@@ -21,7 +32,7 @@ from state.lifecycle import FailureClass, RunState, SweepState
 from state.records import IMPORTED, Request, RequestState, Run
 
 Log = Callable[[str, BaseException | None], None]
-Handler = Callable[[Arguments, str], Answer]
+Handler = Callable[[Any, str], Answer]
 
 
 class RequestDesk:
@@ -67,7 +78,7 @@ class RequestDesk:
                 if handler is None:
                     known = ", ".join(sorted(self._handlers))
                     raise UsageProblem(f"there is no request '{request.kind}'", "", f"Known are: {known}.")
-                answer = handler(Arguments(request.kind, request.arguments), request.author)
+                answer = handler(read_arguments(request.kind, request.arguments), request.author)
                 self._write(request, RequestState.DONE, answer.to_text())
         except Problem as problem:
             self._write(request, RequestState.REFUSED, RefusedRequest.to_text(problem))
@@ -80,34 +91,42 @@ class RequestDesk:
     def _write(self, request: Request, state: RequestState, text: str) -> None:
         requests.answer(self._database, request.id, state, text, now=self._clock.now())
 
-    def _launch(self, arguments: Arguments, _by: str) -> Answer:
-        launch = creating.read_launch(arguments, self._places)
+    def _launch(self, launch: Launch, _by: str) -> Answer:
+        own = self._places.data_dir
+        if launch.spec.data_dir and Path(launch.spec.data_dir).expanduser().absolute() != own:
+            raise UsageProblem(
+                f"this engine's data directory is {own}",
+                f"the request names {launch.spec.data_dir}",
+                "Leave 'data_dir' out.",
+            )
+        # One data directory to an engine: the state knows datasets by competition and edition alone.
+        launch = replace(launch, spec=replace(launch.spec, data_dir=str(own)))
         agent = launching.agent_of(launch.spec)
-        there = sweeps.find(self._database, launch.name) if launch.name else None
-        if there is not None:
-            refuse_another(launch, agent.version, there)
-            return Answer(f"sweep {there.id} is there already, just so; nothing was launched", there.id)
+        existing = sweeps.find(self._database, launch.name) if launch.name else None
+        if existing is not None:
+            refuse_another(launch, agent.version, existing)
+            return Answer(
+                f"sweep {existing.id} exists already and is the same; nothing was launched", existing.id
+            )
         now = self._clock.now()
-        sweep = creating.create(self._database, launch, agent, self._places, self._settings, now=now)
+        sweep = create(self._database, launch, agent, self._places, self._settings, now=now)
         return Answer(f"sweep {sweep.id} is launched with {launch.run_count} runs", sweep.id)
 
-    def _pause(self, arguments: Arguments, _by: str) -> Answer:
+    def _pause(self, arguments: OneSweep, _by: str) -> Answer:
         return self._set_state(
             arguments, SweepState.PAUSED, "paused: its live runs go on, no more are started"
         )
 
-    def _resume(self, arguments: Arguments, _by: str) -> Answer:
+    def _resume(self, arguments: OneSweep, _by: str) -> Answer:
         return self._set_state(arguments, SweepState.ACTIVE, "active")
 
-    def _set_state(self, arguments: Arguments, state: SweepState, text: str) -> Answer:
-        sweep = sweeps.get(self._database, arguments.text("sweep_id"))
-        arguments.done()
+    def _set_state(self, arguments: OneSweep, state: SweepState, text: str) -> Answer:
+        sweep = sweeps.get(self._database, arguments.sweep_id)
         sweeps.set_state(self._database, sweep.id, state, now=self._clock.now())
         return Answer(f"sweep {sweep.id} is {text}", sweep.id)
 
-    def _stop_sweep(self, arguments: Arguments, by: str) -> Answer:
-        sweep = sweeps.get(self._database, arguments.text("sweep_id"))
-        arguments.done()
+    def _stop_sweep(self, arguments: OneSweep, by: str) -> Answer:
+        sweep = sweeps.get(self._database, arguments.sweep_id)
         sweeps.set_state(self._database, sweep.id, SweepState.STOPPED, now=self._clock.now())
         stopped = [
             run
@@ -118,25 +137,22 @@ class RequestDesk:
             self._stop(run, by)
         return Answer(f"sweep {sweep.id} is stopped with {len(stopped)} runs", sweep.id)
 
-    def _set_concurrency(self, arguments: Arguments, _by: str) -> Answer:
-        sweep = sweeps.get(self._database, arguments.text("sweep_id"))
-        value = arguments.integer("value")
-        arguments.done()
-        if value < 1:
-            raise UsageProblem(f"a concurrency of {value} starts nothing", "", "Pause the sweep instead.")
-        sweeps.set_concurrency(self._database, sweep.id, value, now=self._clock.now())
-        return Answer(f"sweep {sweep.id} runs at most {value} at once", sweep.id)
+    def _set_concurrency(self, arguments: SetSweep, _by: str) -> Answer:
+        sweep = sweeps.get(self._database, arguments.sweep_id)
+        if arguments.value < 1:
+            raise UsageProblem(
+                f"a concurrency of {arguments.value} starts nothing", "", "Pause the sweep instead."
+            )
+        sweeps.set_concurrency(self._database, sweep.id, arguments.value, now=self._clock.now())
+        return Answer(f"sweep {sweep.id} runs at most {arguments.value} at once", sweep.id)
 
-    def _set_priority(self, arguments: Arguments, _by: str) -> Answer:
-        sweep = sweeps.get(self._database, arguments.text("sweep_id"))
-        value = arguments.integer("value")
-        arguments.done()
-        sweeps.set_priority(self._database, sweep.id, value, now=self._clock.now())
-        return Answer(f"sweep {sweep.id} has priority {value}", sweep.id)
+    def _set_priority(self, arguments: SetSweep, _by: str) -> Answer:
+        sweep = sweeps.get(self._database, arguments.sweep_id)
+        sweeps.set_priority(self._database, sweep.id, arguments.value, now=self._clock.now())
+        return Answer(f"sweep {sweep.id} has priority {arguments.value}", sweep.id)
 
-    def _relaunch(self, arguments: Arguments, by: str) -> Answer:
-        chosen = [runs.get(self._database, number) for number in arguments.integers("run_ids")]
-        arguments.done()
+    def _relaunch(self, arguments: SomeRuns, by: str) -> Answer:
+        chosen = [runs.get(self._database, number) for number in arguments.run_ids]
         now = self._clock.now()
         for run in chosen:
             if sweeps.get(self._database, run.sweep_id).spec.runtime == IMPORTED:
@@ -147,9 +163,8 @@ class RequestDesk:
                 sweeps.set_state(self._database, run.sweep_id, SweepState.ACTIVE, now=now)
         return Answer(f"{_runs(len(chosen))} queued again", chosen[0].sweep_id)
 
-    def _stop_runs(self, arguments: Arguments, by: str) -> Answer:
-        chosen = [runs.get(self._database, number) for number in arguments.integers("run_ids")]
-        arguments.done()
+    def _stop_runs(self, arguments: SomeRuns, by: str) -> Answer:
+        chosen = [runs.get(self._database, number) for number in arguments.run_ids]
         for run in chosen:
             if run.has_ended or run.state is RunState.GRADING:
                 raise UsageProblem(f"run {run.id} can't be stopped", f"it is {run.state}")
@@ -171,28 +186,22 @@ class RequestDesk:
             self._database, Happening.to_run(run, now, "run.stop_requested", text, attempt_id=attempt.id)
         )
 
-    def _classify(self, arguments: Arguments, by: str) -> Answer:
-        chosen = arguments.integers("run_ids")
-        name = arguments.text("class")
-        note = arguments.text("note", "")
-        arguments.done()
-        kind = None
-        with suppress(ValueError):
-            kind = FailureClass(name)
-        if kind is None:
-            raise UsageProblem(f"there is no class '{name}'", "", f"Known are: {', '.join(FailureClass)}.")
-        for run_id in chosen:
-            transitions.classified(self._database, run_id, kind, note=note, by=by, now=self._clock.now())
-        return Answer(f"{_runs(len(chosen))} classified as {kind}")
+    def _classify(self, arguments: ClassifyRuns, by: str) -> Answer:
+        if arguments.class_ not in set(FailureClass):
+            known = ", ".join(FailureClass)
+            raise UsageProblem(f"there is no class '{arguments.class_}'", "", f"Known are: {known}.")
+        kind = FailureClass(arguments.class_)
+        now = self._clock.now()
+        for run_id in arguments.run_ids:
+            transitions.classified(self._database, run_id, kind, note=arguments.note, by=by, now=now)
+        return Answer(f"{_runs(len(arguments.run_ids))} classified as {kind}")
 
-    def _assign(self, arguments: Arguments, _by: str) -> Answer:
-        experiment = arguments.text("experiment_id")
-        sweep = sweeps.get(self._database, arguments.text("sweep_id"))
-        arguments.done()
-        if not experiment.strip():
+    def _assign(self, arguments: AssignExperiment, _by: str) -> Answer:
+        sweep = sweeps.get(self._database, arguments.sweep_id)
+        if not arguments.experiment_id.strip():
             raise UsageProblem("an experiment needs a name")
-        experiments.assign(self._database, experiment, sweep.id, now=self._clock.now())
-        return Answer(f"sweep {sweep.id} belongs to experiment {experiment}", sweep.id)
+        experiments.assign(self._database, arguments.experiment_id, sweep.id, now=self._clock.now())
+        return Answer(f"sweep {sweep.id} belongs to experiment {arguments.experiment_id}", sweep.id)
 
 
 def _runs(count: int) -> str:

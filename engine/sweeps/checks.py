@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,14 +9,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from competitions import model, registry
-from competitions.model import edition_named
+from competitions import registry
+from competitions.model import EDITIONS, edition_named
 from competitions.task import refuse_excluded
 from engine.agents import Agent, prepare_launch
 from engine.control import EngineStatus
 from engine.datasets import is_ready
 from engine.images import GRADER_IMAGE, connect, find_image, require_image
-from engine.options.sweep import Launch
+from engine.options.sweep import Launch, impossible
 from engine.places import Places
 from engine.runs import launching
 from engine.space import gigabytes
@@ -74,7 +73,7 @@ def check_all(
 ) -> Iterator[Check]:
     """Look at everything that a launch needs; waits for the disk, and for Docker where it is asked for."""
     yield _engine(engine)
-    for problem in nonsense(launch):
+    for problem in impossible(launch):
         yield failed(problem)
     if launch.spec.agent_id:
         yield from _agent(launch.spec, engine)
@@ -119,17 +118,19 @@ def _environment_of(engine: EngineStatus) -> Mapping[str, str]:
 
 
 def _runtime(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
+    if spec.runtime not in runtime.RUNTIMES:
+        return  # `impossible` names it
     try:
         kind = runtime.resolve(spec.runtime)
         if kind != protocol.DOCKER:
-            refuse(spec, agent)
+            refuse_container_options(spec, agent)
             isolated = "isolated by bubblewrap" if kind == protocol.BUBBLEWRAP else "not isolated"
             yield Check(True, f"runs are processes of this host, {isolated}")
             return
-        check_policy(spec, agent)
+        _check_policy(spec, agent)
         client = connect()
-        yield _images(client, images_of(agent))
-        check_container_runtime(client, spec)
+        yield _images(client, _images_of(agent))
+        _check_container_runtime(client, spec)
     except Problem as problem:
         yield failed(problem)
 
@@ -143,10 +144,9 @@ def _images(client: APIClient, wanted: tuple[str, ...]) -> Check:
 
 
 def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
-    try:
-        edition = model.edition_named(spec.edition)
-    except UsageProblem:
-        return  # told already, with what makes no sense
+    if spec.edition not in EDITIONS:
+        return  # `impossible` names it
+    edition = edition_named(spec.edition)
     try:
         for competition_id in spec.competitions:
             competition = registry.get(competition_id)
@@ -210,29 +210,28 @@ def _named(names: tuple[str, ...], one: str = "") -> str:
     return f"{kind}{', '.join(names[:_NAMED])}{more}"
 
 
-MODELS = "models"
+_MODELS = "models"
 
 
-def check(spec: SweepSpec, agent: Agent) -> None:
-    """Find what containers for this sweep need.
+def require_containers(spec: SweepSpec, agent: Agent) -> None:
+    """Require all that containers for this sweep need.
 
     Raises:
         EnvironmentProblem: the daemon, an image or a container runtime is missing.
         UsageProblem: the network policy makes no sense.
     """
-    check_policy(spec, agent)
+    _check_policy(spec, agent)
     client = connect()
-    for image in images_of(agent):
+    for image in _images_of(agent):
         require_image(client, image)
-    check_container_runtime(client, spec)
+    _check_container_runtime(client, spec)
 
 
-def images_of(agent: Agent) -> tuple[str, ...]:
-    """The images that a run of an agent takes."""
+def _images_of(agent: Agent) -> tuple[str, ...]:
     return (agent.image_name, GRADER_IMAGE)
 
 
-def check_policy(spec: SweepSpec, agent: Agent) -> None:
+def _check_policy(spec: SweepSpec, agent: Agent) -> None:
     """See that what is asked for makes sense.
 
     Raises:
@@ -240,9 +239,9 @@ def check_policy(spec: SweepSpec, agent: Agent) -> None:
     """
     if agent.dockerfile is None:
         raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", "it can't run in a container")
-    if spec.network == MODELS and not spec.allowed_hosts:
+    if spec.network == _MODELS and not spec.allowed_hosts:
         raise UsageProblem("the network 'models' leads nowhere", "", "Name its hosts: --allow HOST")
-    if spec.network != MODELS and spec.allowed_hosts:
+    if spec.network != _MODELS and spec.allowed_hosts:
         raise UsageProblem("hosts are allowed only on the network 'models'", f"it is '{spec.network}'")
     for host in spec.allowed_hosts:
         try:
@@ -251,7 +250,7 @@ def check_policy(spec: SweepSpec, agent: Agent) -> None:
             raise UsageProblem(f"the host {error}") from error
 
 
-def check_container_runtime(client: APIClient, spec: SweepSpec) -> None:
+def _check_container_runtime(client: APIClient, spec: SweepSpec) -> None:
     """See that the daemon knows the runtime that is asked for.
 
     Raises:
@@ -269,8 +268,8 @@ def check_container_runtime(client: APIClient, spec: SweepSpec) -> None:
         )
 
 
-def refuse(spec: SweepSpec, agent: Agent) -> None:
-    """Refuse what only containers have.
+def refuse_container_options(spec: SweepSpec, agent: Agent) -> None:
+    """Refuse what processes can't be given.
 
     Raises:
         UsageProblem: the sweep asks for some of it.
@@ -284,56 +283,10 @@ def refuse(spec: SweepSpec, agent: Agent) -> None:
         ("shm_bytes", spec.shm_bytes is not None),
         ("container_runtime", spec.container_runtime != ""),
         ("keep_containers", spec.keep_containers),
-        ("the network 'models'", spec.network == MODELS),
+        ("the network 'models'", spec.network == _MODELS),
     )
     for name, wanted in asked:
         if wanted:
             raise UsageProblem(
                 f"processes can't be given {name}", "", f"Launch with the runtime '{protocol.DOCKER}'."
             )
-
-
-_MOST_SEEDS = 1000
-
-
-def refuse_nonsense(launch: Launch) -> None:
-    """Let pass what makes sense.
-
-    Raises:
-        UsageProblem: something can't be meant; the first thing that is found.
-    """
-    for problem in nonsense(launch):
-        raise problem
-
-
-def nonsense(launch: Launch) -> Iterator[UsageProblem]:
-    """Everything in a launch that can't be meant."""
-    spec = launch.spec
-    for name, value in (
-        ("time_limit_seconds", spec.time_limit_seconds),
-        ("cpus", spec.cpus),
-        ("grade_every_seconds", spec.grade_every_seconds),
-        ("concurrency", launch.concurrency),
-        ("seeds", spec.seeds),
-        ("runs_per_gpu", spec.runs_per_gpu),
-    ):
-        if not math.isfinite(value) or value <= 0:
-            yield UsageProblem(f"'{name}' must be above 0, not {value:g}")
-    for name, value in (
-        ("grace_seconds", spec.grace_seconds),
-        ("start_ramp_seconds", spec.start_ramp_seconds),
-    ):
-        if not math.isfinite(value) or value < 0:
-            yield UsageProblem(f"'{name}' must be 0 or more, not {value:g}")
-    if spec.retries < 0 or spec.gpus < -1:
-        yield UsageProblem("'retries' and 'gpus' are counts")
-    if spec.seeds > _MOST_SEEDS:
-        yield UsageProblem(f"'seeds' must be at most {_MOST_SEEDS}, not {spec.seeds}")
-    if spec.network not in runtime.NETWORKS:
-        yield UsageProblem(
-            f"there is no network policy '{spec.network}'", "", f"Known are: {', '.join(runtime.NETWORKS)}."
-        )
-    try:
-        edition_named(spec.edition)
-    except UsageProblem as problem:
-        yield problem

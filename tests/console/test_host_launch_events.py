@@ -128,17 +128,21 @@ async def test_nothing_is_launched_while_something_is_missing(opened: OpenDesk, 
         assert not asked
 
 
+def drafted(*, prepare: bool = False, **texts: str) -> Draft:
+    return Draft({**Draft().texts, **texts}, prepare)
+
+
 def test_a_draft_tells_everything_that_is_wrong_with_it(places: Places) -> None:
-    draft = Draft(
+    draft = drafted(
         agent="none-such",
         competitions="low spoky",
         seeds="0",
-        time_limit="soon",
+        hours="soon",
         concurrency="x",
         gpus="2",
         network="air",
         edition="v9",
-        descriptions="short",
+        obfuscated="short",
         cpus="many",
         memory_gb="-1",
     )
@@ -147,12 +151,12 @@ def test_a_draft_tells_everything_that_is_wrong_with_it(places: Places) -> None:
     for part in (
         "none-such",
         "Did you mean spooky-author-identification",
-        "'0' is no number of seeds",
-        "'soon'",
+        "seeds: '0' is not a whole number from 1 to 1000",
+        "time limit: 'soon' is not a duration",
         "'x'",
         "'air'",
         "'v9'",
-        "'short' are no descriptions obfuscated, or nothing",
+        "descriptions: 'short' is not 'obfuscated' or nothing",
         "'many'",
         "'-1'",
         "2 GPUs",
@@ -162,19 +166,19 @@ def test_a_draft_tells_everything_that_is_wrong_with_it(places: Places) -> None:
 
 
 def test_a_draft_says_what_flags_say(places: Places) -> None:
-    draft = Draft(
+    draft = drafted(
         agent="dummy",
         competitions="spaceship-titanic",
-        time_limit="90m",
+        hours="90m",
         priority="-2",
         start_ramp="30s",
         network="models",
         allow="api.example.org, b.org:8443",
         memory_gb="1.5",
         gpus="-1",
-        idle_limit="1h",
+        idle_minutes="1h",
         disk_gb="20",
-        descriptions="obfuscated",
+        obfuscated="obfuscated",
         prepare=True,
     )
     composed = compose(draft, places, RUNNING)
@@ -195,10 +199,10 @@ async def test_missing_images_are_built_by_key(opened: OpenDesk, monkeypatch: py
         tell("step 1 of 2")
         images.add(recipe.name)
 
-    for module in ("engine.sweeps.checks", "console.views.mending"):
+    for module in ("engine.sweeps.checks", "console.views.composing"):
         monkeypatch.setattr(f"{module}.connect", lambda: None)
         monkeypatch.setattr(f"{module}.find_image", lambda _client, name: name if name in images else None)
-    monkeypatch.setattr("console.views.mending.build", build)
+    monkeypatch.setattr("console.views.composing.build", build)
     async with opened(screen="launch") as desk:
         await desk.press(*"dummy")
         desk.app.screen.query_one("#runtime", Input).value = "docker"

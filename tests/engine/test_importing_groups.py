@@ -12,7 +12,7 @@ from engine.grading.batch import grade_many
 from engine.rungroups import find_groups, read_submissions, submissions_of, write_submissions
 from engine.scoreboard.export import write_runs
 from engine.scoreboard.own_runs import files_of, find_evidence
-from engine.sweeps.importing import ARRIVING, agent_of_group, staged
+from engine.sweeps.imports import ARRIVING, agent_of_group, staged
 from foundation.problems import DataProblem
 from state import database
 from state.lifecycle import Outcome, RunState

@@ -9,7 +9,7 @@ import pytest
 from competitions import registry
 from competitions.descriptions import obfuscated_description
 from engine.agents import get_agent, wants_obfuscated
-from engine.options.sweep import LaunchForm, form_of, resolve
+from engine.options.sweep import SweepOptions, options_of, resolve
 from engine.places import Places, own_agents_folder
 from environment import __path__ as environment_path
 from environment.runner import protocol
@@ -86,6 +86,6 @@ def test_our_agents_ask_for_it_in_a_variant_of_their_own(name: str) -> None:
 
 def test_a_launch_that_asks_for_it_can_be_asked_for_again(tmp_path: Path) -> None:
     places = Places(tmp_path / "config.toml", tmp_path / "data", tmp_path / "state")
-    asked = resolve(LaunchForm(agent="dummy", competitions=(COMPETITION,), obfuscated=True), places)
+    asked = resolve(SweepOptions(agent="dummy", competitions=(COMPETITION,), obfuscated=True), places)
     assert asked.spec.obfuscated
-    assert form_of(asked).obfuscated
+    assert options_of(asked).obfuscated

@@ -10,7 +10,7 @@ import pytest
 
 from engine.control import EngineStatus
 from engine.control.status import publish
-from engine.options.sweep import Launch, LaunchForm, resolve
+from engine.options.sweep import Launch, SweepOptions, resolve
 from engine.places import Places
 from engine.sweeps.checks import Capacity, Mend
 from engine.sweeps.forecast import Experience, experience_of, forecast, plan, room_for
@@ -36,7 +36,7 @@ def ready(tmp_path: Path, prepared_data: Path) -> Iterator[tuple[Places, Databas
 
 
 def launch(places: Places, **said: object) -> Launch:
-    usual = LaunchForm(agent="dummy", competitions=(COMPETITION,), runtime="plain")
+    usual = SweepOptions(agent="dummy", competitions=(COMPETITION,), runtime="plain")
     return resolve(replace(usual, **said), places)  # type: ignore[arg-type]  # fields of the form
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from competitions import registry
 from competitions.model import edition_named
 from engine import datasets as preparation
-from engine.options.requests import Answer, Arguments
+from engine.options import requests
+from engine.options.requests import Answer
 from engine.options.sweep import check_name
 from engine.places import Places
 from engine.rungroups import METADATA, RunGroup, copy_file, copy_tree, find_groups, read_group
@@ -43,7 +44,7 @@ class SweepImport:
         self._arriving = places.state_dir / ARRIVING
 
     @property
-    def handlers(self) -> dict[str, Callable[[Arguments, str], Answer]]:
+    def handlers(self) -> dict[str, Callable[[requests.ImportSweep, str], Answer]]:
         """What is answered here."""
         return {"sweep.import": self.import_}
 
@@ -64,25 +65,21 @@ class SweepImport:
                 (place / FILES).rename(folder)
             shutil.rmtree(place)
 
-    def import_(self, arguments: Arguments, _by: str) -> Answer:
+    def import_(self, arguments: requests.ImportSweep, _by: str) -> Answer:
         """Make the sweep; within the transaction of the answer."""
-        place = self._arriving / Path(arguments.text("place")).name
-        sweep_id = check_name(arguments.text("name"))
-        agent = arguments.text("agent_id")
-        edition = edition_named(arguments.text("edition", "v1"))
-        limit = arguments.optional_number("time_limit_seconds")
-        experiment = arguments.text("experiment", "")
-        arguments.done()
+        place = self._arriving / Path(arguments.place).name
+        sweep_id = check_name(arguments.name)
+        edition = edition_named(arguments.edition)
         found = read_staged(place)
         folder = self._places.runs_dir / sweep_id
         if folder.exists() or sweeps.find(self._database, sweep_id) is not None:
             raise UsageProblem(f"there is already a sweep '{sweep_id}'", "", "Choose another name.")
         spec = SweepSpec(
-            agent_id=agent,
+            agent_id=arguments.agent_id,
             agents_dir="",
             competitions=tuple(dict.fromkeys(run.competition_id for run in found)),
             seeds=max(run.seed for run in found),
-            time_limit_seconds=limit or 0.0,
+            time_limit_seconds=arguments.time_limit_seconds or 0.0,
             edition=edition,
             runtime=IMPORTED,
             network="",
@@ -104,8 +101,8 @@ class SweepImport:
         sweeps.set_state(self._database, sweep_id, SweepState.STOPPED, now=now)
         for run, made in zip(found, runs.of_sweep(self._database, sweep_id), strict=True):
             self._take(run, made.id, f"runs/{sweep_id}/{below_sweep(run)}", now)
-        if experiment:
-            experiments.assign(self._database, experiment, sweep_id, now=now)
+        if arguments.experiment:
+            experiments.assign(self._database, arguments.experiment, sweep_id, now=now)
         place.rename(self._arriving / f"{_TAKEN}{sweep_id}")
         return Answer(
             f"sweep {sweep_id} is imported with {len(found)} runs, which are being graded", sweep_id

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.options.container_config import ContainerConfig, read_container_config
+from engine.options.sweep import SweepOptions, read_container_config
 from foundation.problems import DataProblem
 
 
@@ -20,8 +20,8 @@ def written(folder: Path, content: Any) -> Path:
 
 def test_a_config_as_mle_bench_has_it(tmp_path: Path) -> None:
     config = {"mem_limit": None, "shm_size": "4G", "nano_cpus": 4e9, "runtime": "sysbox-runc", "gpus": -1}
-    assert read_container_config(written(tmp_path, config)) == ContainerConfig(
-        None, 4 << 30, 4.0, "sysbox-runc", -1
+    assert read_container_config(written(tmp_path, config)) == SweepOptions(
+        shm_gb=(4 << 30) / 1e9, cpus=4.0, container_runtime="sysbox-runc", gpus=-1
     )
 
 
@@ -30,7 +30,7 @@ def test_a_config_as_mle_bench_has_it(tmp_path: Path) -> None:
     [
         ([], "not a JSON object"),
         ({"privileged": True}, "unknown key 'privileged'"),
-        ({"shm_size": "much"}, "'shm_size' is no size"),
+        ({"shm_size": "much"}, "'shm_size' is not a size"),
         ({"gpus": "all"}, "'gpus' is not a number"),
         ({"runtime": 3}, "'runtime' is not a name"),
     ],

@@ -6,19 +6,17 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from pathlib import Path
 
-from competitions import model, registry
+from competitions import registry
+from competitions.model import edition_named
 from competitions.task import refuse_excluded
 from engine import datasets as preparation
 from engine.agents import Agent, prepare_launch
-from engine.options.requests import Arguments
-from engine.options.sweep import Launch, check_name
+from engine.options.sweep import Launch, check_name, impossible
 from engine.places import Places
 from engine.settings import Settings
 from engine.space import gigabytes
-from engine.sweeps import checks
-from engine.sweeps.checks import refuse_nonsense
+from engine.sweeps.checks import refuse_container_options, require_containers
 from environment.runner import protocol, runtime
 from foundation.problems import DataProblem, UsageProblem
 from state import experiments, sweeps
@@ -26,55 +24,6 @@ from state.database import Database
 from state.records import Sweep, SweepSpec
 
 _NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9._-]+")
-
-
-def read_launch(arguments: Arguments, places: Places) -> Launch:
-    """Read the arguments of `sweep.launch`.
-
-    Raises:
-        UsageProblem: one is missing or of the wrong kind.
-    """
-    usual = SweepSpec("", "", (), 1, 1.0)
-    spec = SweepSpec(
-        agent_id=arguments.text("agent_id"),
-        agents_dir=arguments.text("agents_dir", ""),
-        competitions=arguments.texts("competitions"),
-        seeds=arguments.integer("seeds", 1),
-        time_limit_seconds=arguments.number("time_limit_seconds"),
-        edition=arguments.text("edition", usual.edition),
-        runtime=arguments.text("runtime", usual.runtime),
-        network=arguments.text("network", usual.network),
-        cpus=arguments.number("cpus", usual.cpus),
-        memory_bytes=arguments.optional_integer("memory_bytes"),
-        gpus=arguments.integer("gpus", usual.gpus),
-        grace_seconds=arguments.number("grace_seconds", usual.grace_seconds),
-        grade_every_seconds=arguments.number("grade_every_seconds", usual.grade_every_seconds),
-        # One data directory to an engine: the state knows datasets by competition and edition alone.
-        data_dir=_same(arguments.text("data_dir", str(places.data_dir)), places.data_dir),
-        prepare_missing=arguments.flag("prepare_missing", usual.prepare_missing),
-        raw_dir=arguments.text("raw_dir", ""),
-        demo=arguments.flag("demo", usual.demo),
-        allowed_hosts=arguments.texts("allowed_hosts", ()),
-        shm_bytes=arguments.optional_integer("shm_bytes"),
-        container_runtime=arguments.text("container_runtime", ""),
-        keep_containers=arguments.flag("keep_containers", usual.keep_containers),
-        runs_per_gpu=arguments.integer("runs_per_gpu", usual.runs_per_gpu),
-        idle_limit_seconds=arguments.optional_number("idle_limit_seconds"),
-        disk_limit_bytes=arguments.optional_integer("disk_limit_bytes"),
-        retries=arguments.integer("retries", usual.retries),
-        start_ramp_seconds=arguments.number("start_ramp_seconds", usual.start_ramp_seconds),
-        obfuscated=arguments.flag("obfuscated", usual.obfuscated),
-    )
-    launch = Launch(
-        spec,
-        name=arguments.text("name", ""),
-        concurrency=arguments.integer("concurrency", 1),
-        priority=arguments.integer("priority", 0),
-        experiment=arguments.text("experiment", ""),
-        note=arguments.text("note", ""),
-    )
-    arguments.done()
-    return launch
 
 
 def create(
@@ -85,14 +34,15 @@ def create(
     Raises:
         Problem: it can't be done, for the first reason found; nothing has been created then.
     """
+    for problem in impossible(launch):
+        raise problem
     spec = launch.spec
-    refuse_nonsense(launch)
     _check_size(spec, settings)
     prepare_launch(agent, os.environ)
     if runtime.resolve(spec.runtime) == protocol.DOCKER:
-        checks.check(spec, agent)
+        require_containers(spec, agent)
     else:
-        checks.refuse(spec, agent)
+        refuse_container_options(spec, agent)
     missing = _missing_datasets(spec, places)
     with database.transaction():
         sweep = sweeps.create(
@@ -107,7 +57,7 @@ def create(
             note=launch.note,
             now=now,
         )
-        edition = model.edition_named(spec.edition)
+        edition = edition_named(spec.edition)
         for competition_id in spec.competitions:
             if competition_id in missing:
                 preparation.request(database, missing[competition_id], now=now)
@@ -119,7 +69,7 @@ def create(
 
 
 def _missing_datasets(spec: SweepSpec, places: Places) -> dict[str, preparation.Plan]:
-    edition = model.edition_named(spec.edition)
+    edition = edition_named(spec.edition)
     missing: dict[str, preparation.Plan] = {}
     for competition_id in spec.competitions:
         competition = registry.get(competition_id)
@@ -164,14 +114,6 @@ def _identifier(database: Database, launch: Launch) -> str:
     while sweeps.find(database, f"{slug}-{number}") is not None:
         number += 1
     return f"{slug}-{number}"
-
-
-def _same(asked: str, own: Path) -> str:
-    if Path(asked).expanduser().absolute() != own:
-        raise UsageProblem(
-            f"this engine's data directory is {own}", f"the request names {asked}", "Leave 'data_dir' out."
-        )
-    return str(own)
 
 
 def launch_of(sweep: Sweep, experiments: Sequence[str]) -> Launch:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from engine.options.requests import Arguments
+from engine.options.requests import RemoveSweep
 from engine.places import Places
-from engine.sweeps.removing import LEAVING, SweepRemoval, loss_of
+from engine.sweeps.removal import LEAVING, SweepRemoval, loss_of
 from foundation.problems import UsageProblem
 from state import database, events, experiments, runs, sweeps
 from state.database import Database
@@ -30,7 +30,7 @@ class Place:
 
     def remove(self, sweep_id: str, **more: Any) -> None:
         with self.state.transaction():
-            self.removal.remove(Arguments("sweep.remove", {"sweep_id": sweep_id, **more}), "me@here")
+            self.removal.remove(RemoveSweep(sweep_id=sweep_id, **more), "me@here")
 
     def files(self, sweep_id: str) -> Path:
         folder = self.places.runs_dir / sweep_id / "leaf-classification" / "seed-1" / "attempt-1"
@@ -124,7 +124,7 @@ def test_a_kill_before_the_removal_was_decided_gives_the_files_back(place: Place
     fail(place.state, run)
     folder = place.files("old")
     with pytest.raises(KeyboardInterrupt), place.state.transaction():
-        place.removal.remove(Arguments("sweep.remove", {"sweep_id": "old"}), "me")
+        place.removal.remove(RemoveSweep(sweep_id="old"), "me")
         assert not folder.exists()
         raise KeyboardInterrupt
     again = SweepRemoval(place.state, place.samples, place.places, lambda *_: None)

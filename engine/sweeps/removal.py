@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.options.requests import Answer, Arguments
+from engine.options import requests
+from engine.options.requests import Answer
 from engine.places import Places
 from foundation.problems import UsageProblem
 from state import events, experiments, runs, sweeps
@@ -88,17 +89,15 @@ class SweepRemoval:
         self._stuck: set[str] = set()
 
     @property
-    def handlers(self) -> dict[str, Callable[[Arguments, str], Answer]]:
+    def handlers(self) -> dict[str, Callable[[requests.RemoveSweep, str], Answer]]:
         """What is answered here."""
         return {"sweep.remove": self.remove}
 
-    def remove(self, arguments: Arguments, by: str) -> Answer:
+    def remove(self, arguments: requests.RemoveSweep, by: str) -> Answer:
         """Take a sweep out of the state and out of the way; within the transaction of the answer."""
-        sweep = sweeps.get(self._database, arguments.text("sweep_id"))
-        with_results = arguments.flag("with_results", False)
-        arguments.done()
+        sweep = sweeps.get(self._database, arguments.sweep_id)
         loss = loss_of(self._database, sweep.id)
-        refuse_removal(loss, with_results=with_results)
+        refuse_removal(loss, with_results=arguments.with_results)
         numbers = [attempt.id for attempt in runs.attempts_of_sweep(self._database, sweep.id)]
         self._samples.forget(numbers)
         sweeps.remove(self._database, sweep.id)

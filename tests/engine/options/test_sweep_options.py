@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from competitions import registry
-from engine.options.sweep import Launch, LaunchForm, form_of, resolve
+from engine.options.sweep import Launch, SweepOptions, options_of, read_toml, resolve, write_toml
 from engine.places import Places
-from engine.sweeps.toml_file import read_toml, write_toml
 from foundation.problems import DataProblem, UsageProblem
 from state.records import SweepSpec
 
@@ -24,7 +23,7 @@ def test_a_file_says_what_flags_say_and_flags_win(tmp_path: Path, places: Places
     path.write_text(
         'agent = "dummy"\nsplit = "lite"\nhours = 12\nseeds = 5\nmemory-gb = 2\nallow = "a.org"\n'
     )
-    asked = resolve(LaunchForm(minutes=90, competitions=(TITANIC,), seeds=2).over(read_toml(path)), places)
+    asked = resolve(SweepOptions(minutes=90, competitions=(TITANIC,), seeds=2).over(read_toml(path)), places)
     assert asked.spec.competitions == (TITANIC,)
     assert asked.spec.time_limit_seconds == 5400
     assert (asked.spec.seeds, asked.spec.memory_bytes, asked.spec.allowed_hosts) == (2, 2 * 10**9, ("a.org",))
@@ -71,15 +70,15 @@ def test_a_file_that_is_not_understood_is_named_with_its_key(tmp_path: Path, tex
 @pytest.mark.parametrize(
     ("form", "telling"),
     [
-        (LaunchForm(split="low"), "no agent was named"),
-        (LaunchForm(agent="dummy"), "no competition was named"),
-        (LaunchForm(agent="dummy", competitions=("spoky",)), "Did you mean spooky-author-identification"),
-        (LaunchForm(agent="dummy", split="lowest"), "neither a name nor a file"),
-        (LaunchForm(agent="dummy", split="low", time_limit="soon"), "'soon' is no span of time"),
+        (SweepOptions(split="low"), "no agent was named"),
+        (SweepOptions(agent="dummy"), "no competition was named"),
+        (SweepOptions(agent="dummy", competitions=("spoky",)), "Did you mean spooky-author-identification"),
+        (SweepOptions(agent="dummy", split="lowest"), "neither a name nor a file"),
+        (SweepOptions(agent="dummy", split="low", time_limit="soon"), "'soon' is not a duration"),
     ],
 )
 def test_what_is_left_out_or_misspelt_comes_with_a_next_step(
-    places: Places, form: LaunchForm, telling: str
+    places: Places, form: SweepOptions, telling: str
 ) -> None:
     with pytest.raises(UsageProblem) as told:
         resolve(form, places)
@@ -122,7 +121,7 @@ def test_a_sweep_written_as_toml_asks_for_the_same_again(
 ) -> None:
     places = Places(Path("/c"), Path("/data"), Path("/state"))
     path = tmp_path_factory.getbasetemp() / "again.toml"
-    path.write_text(write_toml(form_of(launch)), encoding="utf-8", newline="")
+    path.write_text(write_toml(options_of(launch)), encoding="utf-8", newline="")
     again = resolve(read_toml(path), places)
     limit = launch.spec.time_limit_seconds
     assert again.spec.time_limit_seconds == pytest.approx(limit, rel=1e-12)
