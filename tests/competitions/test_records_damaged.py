@@ -11,7 +11,7 @@ import pytest
 
 from competitions.model import Edition
 from tests.competitions.changed_raw import refused
-from tests.conformance.trees import VECTORS, Vector
+from tests.conformance.trees import VECTORS, Vector, unpack_tar
 
 FILES = {
     "AI4Code": ["train_orders.csv", "train_ancestors.csv"],
@@ -108,8 +108,7 @@ def test_a_photo_that_the_tar_lacks_is_named(tmp_path: Path) -> None:
     competition_id = "inaturalist-2019-fgvc6"
     raw = Vector(VECTORS / competition_id).unpack_raw(tmp_path / "raw")
     name = json.loads((raw / "train2019.json").read_text())["images"][0]["file_name"]
-    with tarfile.open(raw / "train_val2019.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack_tar(raw / "train_val2019.tar.gz", tmp_path)
     (tmp_path / name).unlink()
     (raw / "train_val2019.tar.gz").unlink()
     with tarfile.open(raw / "train_val2019.tar.gz", "w:gz") as archive:

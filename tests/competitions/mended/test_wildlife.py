@@ -11,7 +11,7 @@ from competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import answers, grade_in_both, mends, sample
 from tests.competitions.prepared import prepared
-from tests.conformance.trees import VECTORS, Vector, digest
+from tests.conformance.trees import VECTORS, Vector, digest, unpack_tar
 
 INATURALIST = "inaturalist-2019-fgvc6"
 CAMERAS_2019 = "iwildcam-2019-fgvc6"
@@ -66,8 +66,7 @@ def test_test_photos_keep_their_species_under_new_names() -> None:
 
 def test_an_unpacked_folder_of_photos_gives_the_same(tmp_path: Path) -> None:
     def unpack(raw: Path) -> None:
-        with tarfile.open(raw / "train_val2019.tar.gz") as archive:
-            archive.extractall(raw, filter="data")
+        unpack_tar(raw / "train_val2019.tar.gz", raw)
         (raw / "train_val2019.tar.gz").unlink()
 
     folder = prepared_after(unpack, INATURALIST, "v1", tmp_path)
