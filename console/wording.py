@@ -147,6 +147,11 @@ def score(value: float | None, width: int = 7) -> str:
     return f"{value:.{max(0, width - 6)}e}"
 
 
+def outcome(value: Outcome | str | None) -> str:
+    """An outcome, or how a run stands, in words."""
+    return UNKNOWN if value is None else OUTCOME_WORDS[Outcome(value)]
+
+
 def size(count: float | None) -> str:
     """Bytes in the unit that suits them: `84 kB`, `1.9 GB`."""
     if count is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -22,6 +23,8 @@ from foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
     from competitions.model import Edition
+    from console.actions.action import Action
+    from console.logs.reader import LogFile, LogLine
     from engine.control import Answer
     from engine.places import Places
     from state.database import Database
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 # Terminals ignore a longer clipboard sequence without a word.
 _LONGEST_CLIPBOARD = 74_994
 _TERMINAL = Path("/dev/tty")
+_FOLLOW_SECONDS = 0.25
+_LINES_AT_ONCE = 1000
 
 
 def new_app(help: str = "", **settings: Any) -> typer.Typer:
@@ -191,8 +196,39 @@ def say_table(
         sys.stdout.write("  ".join(padded).rstrip() + "\n")
 
 
+def say_log(file: LogFile, lines: int, *, following: bool = False) -> None:
+    """Write a log's last lines as harmless text and, where it is followed, whole lines as they are added; close it."""
+    try:
+        shown = file.backward(file.end, lines)
+        position = file.end
+        if following and shown and not shown[-1].is_whole:
+            position = shown.pop().start
+        _say_lines(file, shown)
+        while following:
+            time.sleep(_FOLLOW_SECONDS)
+            if file.refresh():
+                position = _say_whole_lines(file, max(position, file.begin))
+    finally:
+        file.close()
+
+
+def _say_whole_lines(file: LogFile, position: int) -> int:
+    """Write the whole lines from a position on, and return where the last one ends."""
+    while whole := [line for line in file.forward(position, _LINES_AT_ONCE) if line.is_whole]:
+        _say_lines(file, whole)
+        position = whole[-1].end
+    return position
+
+
+def _say_lines(file: LogFile, lines: Sequence[LogLine]) -> None:
+    for line in lines:
+        label = file.label_of(line.start)
+        say(line.text if label is None else f"{label.text}  {line.text}")
+    sys.stdout.flush()
+
+
 def say_answer(answer: Answer, *, json: bool, **more: Any) -> None:
-    """Tell an answer; `more` stands in the JSON beside it."""
+    """Write the engine's answer; `more` is added to its JSON."""
     if json:
         say_json(asdict(answer) | more)
     else:
@@ -200,7 +236,7 @@ def say_answer(answer: Answer, *, json: bool, **more: Any) -> None:
 
 
 def confirm(question: str, told: str, unasked: UsageProblem) -> None:
-    """Tell what is at stake and ask; where nobody can be asked, refuse instead.
+    """Write what is at stake and ask; refuse where there is no terminal to ask at.
 
     Raises:
         UsageProblem: `unasked`, because there is no terminal.
@@ -210,6 +246,28 @@ def confirm(question: str, told: str, unasked: UsageProblem) -> None:
         raise unasked
     say(told)
     typer.confirm(question, abort=True)
+
+
+def perform(context: typer.Context, action: Action, *, yes: bool, json: bool) -> None:
+    """File an action's requests and write the answers; without `yes`, ask first where its question warns.
+
+    Raises:
+        UsageProblem: there is something to ask, and no terminal.
+        Abort: the answer was no.
+    """
+    from engine.control import ask
+
+    question = action.question
+    if question is not None and question.warns and not yes:
+        warnings = [part for part in question.affected if part.is_warning]
+        told = [
+            f"{part.heading}: {', '.join(f'{name} {known}' for name, known in part.items)}. {part.note}"
+            for part in warnings
+        ]
+        unasked = UsageProblem(" ".join(told), "", "Give --yes to do it without being asked.")
+        confirm(question.title, "\n".join(told), unasked)
+    for request in action.requests:
+        say_answer(ask(places_of(context), request.kind, request.arguments), json=json)
 
 
 def require_terminal() -> None:

@@ -2,22 +2,56 @@
 
 from __future__ import annotations
 
+import locale
+import os
+import shutil
+import socket
 import sys
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
+from console import wording
 from console.cli.common import Json, new_app, places_of, say, say_json
 from foundation.problems import EnvironmentProblem
 
+if TYPE_CHECKING:
+    from engine.places import Places
+
 app = new_app()
+
+_STATE_NEEDS = 1_000_000_000
+_STATE_WANTS = 20_000_000_000
+# The prepared datasets of the smallest split; all 75 take some 3.3 TB.
+_DATA_WANTS = 160_000_000_000
+_DOCKER_PATIENCE_SECONDS = 5
+
+
+class Health(StrEnum):
+    """How a check came out: `warn` limits what can be done, `fail` stops the work."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at: what was found and, unless all is well, what to do."""
+
+    name: str
+    health: Health
+    found: str
+    next_step: str = ""
 
 
 @app.command()
 def doctor(context: typer.Context, json: Json = False) -> None:
     """Check what this machine has and lacks, with next steps; exit code 5 when something stops the work."""
-    from console.cli.checks import Health, all_checks
-
     found = []
     for check in all_checks(places_of(context)):
         found.append(check)
@@ -30,3 +64,158 @@ def doctor(context: typer.Context, json: Json = False) -> None:
         say_json([asdict(check) for check in found])
     if any(check.health is Health.FAIL for check in found):
         raise typer.Exit(EnvironmentProblem.exit_code)
+
+
+def all_checks(places: Places) -> Iterator[Check]:
+    """Look at everything, one after the other."""
+    yield check_python()
+    yield check_state(places)
+    yield check_disk("state disk", places.state_dir, needs=_STATE_NEEDS, wants=_STATE_WANTS)
+    yield check_disk("data disk", places.data_dir, needs=0, wants=_DATA_WANTS)
+    yield check_bubblewrap()
+    yield check_docker(os.environ)
+    yield check_gpu()
+    yield check_kaggle(os.environ, Path.home())
+    yield check_terminal()
+    yield check_engine(places)
+
+
+def check_python() -> Check:
+    """Which Python runs us; the package itself refuses to be installed into one that is too old."""
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    return Check("python", Health.OK, f"{version} in {sys.prefix}")
+
+
+def check_state(places: Places) -> Check:
+    """Whether the state can live where it is to live: a writable, local file system."""
+    from state.database import NETWORK_FILE_SYSTEMS, file_system_of
+
+    base = existing_ancestor(places.state_dir)
+    kind = file_system_of(base)
+    if kind in NETWORK_FILE_SYSTEMS:
+        return Check(
+            "state", Health.FAIL, f"{places.state_dir} is on {kind}", "Point --state-dir at a local disk."
+        )
+    if not os.access(base, os.W_OK | os.X_OK):
+        return Check(
+            "state",
+            Health.FAIL,
+            f"{base} can't be written",
+            "Change its rights, or point --state-dir elsewhere.",
+        )
+    return Check("state", Health.OK, f"{places.state_dir} on {kind}")
+
+
+def check_disk(name: str, path: Path, *, needs: int, wants: int) -> Check:
+    """How much space is left where something is to be kept."""
+    free = shutil.disk_usage(existing_ancestor(path)).free
+    found = f"{wording.size(free)} free for {path}"
+    if free < needs:
+        return Check(name, Health.FAIL, found, f"At least {wording.size(needs)} are needed: free some space.")
+    if free < wants:
+        return Check(name, Health.WARN, found, f"{wording.size(wants)} and more are comfortable.")
+    return Check(name, Health.OK, found)
+
+
+def check_bubblewrap() -> Check:
+    """Whether agents that run as processes can be isolated."""
+    from environment.runner.process.bubblewrap import why_unavailable
+
+    reason = why_unavailable()
+    if not reason:
+        return Check("bubblewrap", Health.OK, "agents that run as processes are isolated")
+    return Check(
+        "bubblewrap",
+        Health.WARN,
+        f"{reason}; agents that run as processes are not isolated",
+        "Install bubblewrap and allow user namespaces, or run trusted agents only.",
+    )
+
+
+def check_docker(environment: Mapping[str, str]) -> Check:
+    """Whether a Docker engine answers."""
+    import docker
+    from docker.errors import DockerException
+
+    unneeded = "Not needed for agents that run as processes."
+    host = environment.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    try:
+        # Docker's library leaves its socket open when nobody answers, and does not say why that is.
+        if host.startswith("unix://"):
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(host.removeprefix("unix://"))
+        client = docker.DockerClient(base_url=host, version="auto", timeout=_DOCKER_PATIENCE_SECONDS)
+        try:
+            version = client.version()["Version"]
+        finally:
+            client.close()
+    except (DockerException, OSError) as error:
+        return Check("docker", Health.WARN, f"no engine answers at {host} ({error})", unneeded)
+    return Check("docker", Health.OK, f"version {version}")
+
+
+def check_gpu() -> Check:
+    """Which GPUs the driver shows."""
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        return Check(
+            "gpu",
+            Health.WARN,
+            f"none to be seen ({error})",
+            "Most agents that train want one; the demo does not.",
+        )
+    try:
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
+        names = [str(pynvml.nvmlDeviceGetName(handle)) for handle in handles]
+    finally:
+        pynvml.nvmlShutdown()
+    return Check("gpu", Health.OK, f"{len(names)}: {', '.join(names)}")
+
+
+def check_kaggle(environment: Mapping[str, str], home: Path) -> Check:
+    """Whether there are Kaggle credentials; they are looked for, never shown."""
+    from engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
+
+    found = find_credentials(environment, home)
+    if found is None:
+        return Check(
+            "kaggle", Health.WARN, "no credentials", f"Needed for downloads only. {NO_CREDENTIALS_STEP}"
+        )
+    if found.file is not None and found.file.stat().st_mode & 0o077:
+        return Check("kaggle", Health.WARN, f"{found.file} can be read by others", f"chmod 600 {found.file}")
+    return Check("kaggle", Health.OK, f"credentials in {found.source}")
+
+
+def check_terminal() -> Check:
+    """Whether the console can be drawn here."""
+    if not sys.stdout.isatty():
+        return Check("terminal", Health.OK, "none (output is redirected); the console needs one")
+    encoding = locale.getencoding()
+    size = shutil.get_terminal_size()
+    found = f"{os.environ.get('TERM', 'unknown')}, {size.columns}x{size.lines}, {encoding}"
+    if encoding.upper().replace("-", "") != "UTF8":
+        return Check("terminal", Health.WARN, found, "Set a UTF-8 locale, such as LANG=C.UTF-8.")
+    if size.columns < 80 or size.lines < 24:
+        return Check("terminal", Health.WARN, found, "80x24 or larger is comfortable.")
+    return Check("terminal", Health.OK, found)
+
+
+def check_engine(places: Places) -> Check:
+    """Whether an engine runs on this state."""
+    from engine.control import status
+
+    current = status(places)
+    if current.running:
+        return Check("engine", Health.OK, f"running, process {current.pid}")
+    return Check("engine", Health.OK, "not running; it is started when it is needed")
+
+
+def existing_ancestor(path: Path) -> Path:
+    """The nearest directory above that is there already."""
+    path = path.absolute()
+    while not path.exists():
+        path = path.parent
+    return path

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from console import wording
-from console.cli.common import Json, new_group, places_of, say, say_json
-from console.cli.following import follow, print_last_lines
+from console.cli.common import Json, new_group, places_of, say, say_json, say_log
 from foundation.problems import DataProblem
 
 if TYPE_CHECKING:
@@ -67,12 +66,12 @@ def logs(
     following: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log grows.")] = False,
 ) -> None:
     """Print the end of the engine's log."""
+    from console.logs.reader import LogFile, one_part
+
     log = places_of(context).engine_log
     if not log.exists():
         raise DataProblem(f"there is no {log}", "no engine was started on this state yet")
-    end = print_last_lines(log, lines)
-    if following:
-        follow(log, end)
+    say_log(LogFile(log, one_part), lines, following=following)
 
 
 @app.command()

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,26 +17,31 @@ from console import wording
 from console.cli.common import (
     Json,
     Network,
+    complain,
+    data_dir_of,
     new_group,
+    perform,
     places_of,
     reading_state,
     say,
-    say_answer,
     say_json,
+    say_log,
     say_table,
 )
-from console.cli.retrying import Yes, retry_runs
-from console.cli.runs_text import find_run, run_facts, say_runs
 from foundation.problems import DataProblem, UsageProblem
 from state.lifecycle import FailureClass, RunState
 
 if TYPE_CHECKING:
+    from state.database import Database
     from state.records import Run
 
+# Room for five decimals of nearly every score.
+SCORE_WIDTH = 12
 app = new_group("List, follow, retry, stop and classify single runs.")
 
 RunNames = Annotated[list[str], typer.Argument(metavar="RUN...", help="Numbers, or SWEEP/COMPETITION/SEED.")]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its number, or SWEEP/COMPETITION/SEED.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Re-roll agents' own failures without asking.")]
 
 
 @app.command("list")
@@ -96,8 +106,8 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
                     f"{one.sequence}{' final' if one.final else ''}",
                     wording.day_and_clock(one.taken_at),
                     f"{one.bytes:,}",
-                    "-" if one.score is None else f"{one.score:.5f}",
-                    (one.standing or "-").replace("_", " "),
+                    wording.score(one.score, SCORE_WIDTH),
+                    wording.outcome(one.standing),
                     one.message or "",
                 )
                 for one in handed_in
@@ -112,29 +122,25 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
 @app.command()
 def logs(
     context: typer.Context,
-    run: RunName,
+    run: RunNames,
     lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of the last lines.")] = 50,
     following: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log grows.")] = False,
 ) -> None:
-    """Print the end of what a run's latest attempt has printed."""
-    from console.cli.following import follow, print_last_lines
-    from environment.container.run_log import log_parts
-    from environment.runner import protocol
-    from state import runs
+    """Print the end of a run's log; the logs of several runs are merged by time."""
+    from console.logs.merged import MergedLog, sources
+    from console.logs.reader import LogFile
 
     with reading_state(context) as database:
-        found = find_run(database, run)
-        latest = runs.latest_attempt(database, found.id)
-    if latest is None:
-        raise DataProblem(f"run {found.id} has no log", f"it is {found.state}")
-    log = places_of(context).state_dir / latest.directory / protocol.LOG
-    parts = log_parts(log)
-    if not parts:
-        raise DataProblem(f"run {found.id} has no log", f"there is no {log}")
-    newest = parts[-1].path
-    end = print_last_lines(newest, lines)
-    if following:
-        follow(newest, end)
+        found = [find_run(database, name) for name in run]
+        logs_of = {one.id: sources(database, [one.id]) for one in found}
+    for one in found:
+        if not logs_of[one.id]:
+            raise DataProblem(f"run {one.id} has no log", f"it is {one.state}")
+        if not logs_of[one.id][0].log.exists():
+            raise DataProblem(f"run {one.id} has no log", f"there is no {logs_of[one.id][0].log}")
+    chosen = [source for one in found for source in logs_of[one.id]]
+    file = LogFile(chosen[0].log) if len(chosen) == 1 else MergedLog(chosen)
+    say_log(file, lines, following=following)
 
 
 @app.command()
@@ -146,7 +152,9 @@ def retry(context: typer.Context, run: RunNames, yes: Yes = False, json: Json = 
 @app.command()
 def stop(context: typer.Context, run: RunNames, json: Json = False) -> None:
     """Stop runs: live ones are ended, queued ones never start."""
-    _ask(context, "run.stop", {"run_ids": [one.id for one in _found(context, run)]}, json=json)
+    from console.actions import runs
+
+    perform(context, runs.stop(_found(context, run), all_or_none=True), yes=True, json=json)
 
 
 @app.command()
@@ -158,12 +166,9 @@ def classify(
     json: Json = False,
 ) -> None:
     """Correct the failure class of failed runs by hand."""
-    arguments = {
-        "run_ids": [one.id for one in _found(context, run)],
-        "class": failure_class.value,
-        "note": note,
-    }
-    _ask(context, "run.classify", arguments, json=json)
+    from console.actions import runs
+
+    perform(context, runs.classify(_found(context, run), failure_class, note), yes=True, json=json)
 
 
 @app.command()
@@ -188,27 +193,139 @@ def shell(
     ] = None,
 ) -> None:
     """Open a shell in a container as an agent would find it; nothing of it is kept, secrets are not set."""
-    from console.cli.shell import as_run, on_competition, run_shell
+    from competitions import registry
+    from competitions.model import edition_named
+    from engine.agents import get_agent
+    from engine.places import own_agents_folder
+    from engine.runs.launching import agent_of
+    from engine.runs.shell import Wish, open_shell, variables
+    from state import sweeps
 
     if bool(run) == bool(competition):
         raise UsageProblem("name either a run or a --competition")
     if run:
         with reading_state(context) as database:
-            wish = as_run(database, find_run(database, run))
-    else:
-        wish = on_competition(
-            places_of(context).data_dir, competition, agent, agents_dir, network.value, tuple(allow or ())
+            found = find_run(database, run)
+            spec = sweeps.get(database, found.sweep_id).spec
+        wanted = Wish(
+            registry.get(found.competition_id),
+            edition_named(spec.edition),
+            Path(spec.data_dir),
+            agent_of(spec),
+            spec.network,
+            spec.allowed_hosts,
+            terminal=sys.stdin.isatty(),
         )
-    raise typer.Exit(run_shell(places_of(context).state_dir, wish))
+    else:
+        folders = [*([agents_dir.expanduser().absolute()] if agents_dir else []), own_agents_folder()]
+        wanted = Wish(
+            registry.get(competition),
+            "v1",
+            data_dir_of(context, None),
+            get_agent(agent, folders),
+            network.value,
+            tuple(allow or ()),
+            terminal=sys.stdin.isatty(),
+        )
+    with open_shell(places_of(context).state_dir, wanted, time.sleep) as command:
+        complain(
+            f"{wanted.agent.image_name} on {wanted.competition.id}, network {wanted.network};"
+            " nothing is kept when the shell ends"
+        )
+        code = subprocess.run(command, env=variables(os.environ), check=False).returncode
+    raise typer.Exit(code)
+
+
+def retry_runs(context: typer.Context, found: Sequence[Run], *, yes: bool, json: bool) -> None:
+    """Queue runs again; without `yes`, ask before a seed is re-rolled."""
+    from console.actions import runs
+
+    perform(context, runs.relaunch(found, all_or_none=True), yes=yes, json=json)
+
+
+def run_facts(run: Run) -> dict[str, Any]:
+    """Return a run's record as JSON's object, and for how long nothing has happened in it."""
+    return asdict(run) | {"idle_seconds": _idle(run, time.time())}
+
+
+def say_runs(runs: Sequence[Run]) -> None:
+    """Print one line a run."""
+    now = time.time()
+    say_table(
+        (
+            "run",
+            "sweep",
+            "competition",
+            "seed",
+            "state",
+            "standing",
+            "score",
+            "took",
+            "idle",
+            "attempts",
+            "why",
+        ),
+        [
+            (
+                str(run.id),
+                run.sweep_id,
+                run.competition_id,
+                str(run.seed),
+                run.state if run.failure_class is None else f"{run.state} ({run.failure_class})",
+                wording.outcome(run.outcome or run.standing),
+                wording.score(run.score, SCORE_WIDTH),
+                _took(run, now),
+                wording.duration(_idle(run, now)),
+                str(run.attempts),
+                run.failure_text,
+            )
+            for run in runs
+        ],
+        right=("run", "seed", "score", "took", "idle", "attempts"),
+    )
+
+
+def find_run(database: Database, text: str) -> Run:
+    """Find a run by its number, or as SWEEP/COMPETITION/SEED.
+
+    Raises:
+        UsageProblem: there is none, or the name is neither.
+    """
+    from competitions.registry import resembling
+    from state import runs, sweeps
+
+    if text.isdigit():
+        return runs.get(database, int(text))
+    sweep_id, _, rest = text.partition("/")
+    competition_id, _, seed = rest.partition("/")
+    next_step = "'mlebench-console runs list' shows the runs."
+    if seed.isdigit():
+        sweep = sweeps.get(database, sweep_id)
+        members = runs.of_sweep(database, sweep.id)
+        for run in members:
+            if run.competition_id == competition_id and run.seed == int(seed):
+                return run
+        close = resembling(competition_id, {run.competition_id for run in members} - {competition_id})
+        if close:
+            next_step = f"Did you mean {sweep.id}/{close[0]}/{seed}?"
+    raise UsageProblem(
+        f"there is no run '{text}'", "a run is named by its number or as SWEEP/COMPETITION/SEED", next_step
+    )
+
+
+def _took(run: Run, now: float) -> str:
+    if run.started_at is None:
+        return "-"
+    return wording.duration((run.ended_at or now) - run.started_at)
+
+
+def _idle(run: Run, now: float) -> float | None:
+    """For how long nothing has happened in a running run; of others there is nothing to say."""
+    if run.state is not RunState.RUNNING or run.last_activity_at is None:
+        return None
+    return max(0.0, now - run.last_activity_at)
 
 
 def _found(context: typer.Context, names: list[str]) -> list[Run]:
     with reading_state(context) as database:
         return [find_run(database, name) for name in names]
-
-
-def _ask(context: typer.Context, kind: str, arguments: dict[str, Any], *, json: bool) -> None:
-    from engine.control import ask
-
-    answer = ask(places_of(context), kind, arguments)
-    say_answer(answer, json=json)

@@ -25,8 +25,7 @@ from console.cli.common import (
     say_json,
     say_table,
 )
-from console.cli.retrying import Yes, retry_runs
-from console.cli.runs_text import run_facts, say_runs
+from console.cli.runs import Yes, retry_runs, run_facts, say_runs
 from console.cli.sweeps_text import say_sweeps, spec_text, sweep_facts
 from engine.options.sweep import OPTIONS, Option, SweepOptions
 from foundation.problems import EnvironmentProblem, UsageProblem

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from console.cli import checks
-from console.cli.checks import Health
+from console.cli import doctor
+from console.cli.doctor import Health
 from engine.places import Places
 from tests.console.cli.conftest import Cli
 
@@ -42,9 +42,9 @@ def test_a_state_that_cannot_live_there_fails_and_has_a_code(
 
 def test_a_disk_is_judged_by_what_is_free(tmp_path: Path) -> None:
     below = tmp_path / "not" / "there" / "yet"
-    assert checks.check_disk("disk", below, needs=1, wants=1).health is Health.OK
-    assert checks.check_disk("disk", below, needs=1, wants=1 << 80).health is Health.WARN
-    assert checks.check_disk("disk", below, needs=1 << 80, wants=1 << 80).health is Health.FAIL
+    assert doctor.check_disk("disk", below, needs=1, wants=1).health is Health.OK
+    assert doctor.check_disk("disk", below, needs=1, wants=1 << 80).health is Health.WARN
+    assert doctor.check_disk("disk", below, needs=1 << 80, wants=1 << 80).health is Health.FAIL
 
 
 KEY_FILE = json.dumps({"username": "me", "key": SECRET})
@@ -86,14 +86,14 @@ def test_kaggle_credentials_of_every_kind_are_found_but_never_shown(
         path.parent.mkdir(parents=True)
         path.write_text(text)
         path.chmod(mode)
-    found = checks.check_kaggle(variables, tmp_path)
+    found = doctor.check_kaggle(variables, tmp_path)
     assert found.health is health
     assert told in found.found
     assert SECRET not in repr(found)
 
 
 def test_a_docker_engine_that_does_not_answer_is_named_with_the_reason(tmp_path: Path) -> None:
-    found = checks.check_docker({"DOCKER_HOST": f"unix://{tmp_path}/docker.sock"})
+    found = doctor.check_docker({"DOCKER_HOST": f"unix://{tmp_path}/docker.sock"})
     assert found.health is Health.WARN
     assert f"unix://{tmp_path}/docker.sock" in found.found
     assert "No such file" in found.found

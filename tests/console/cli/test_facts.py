@@ -11,6 +11,7 @@ import pytest
 from engine.control import EngineStatus
 from engine.places import Places
 from engine.scoreboard import Row
+from environment.container.run_log import CUT_MARK
 from state import database as state_database
 from state import experiments, runs
 from state.database import Database
@@ -101,6 +102,33 @@ def test_the_end_of_a_runs_log_is_printed_harmless(cli: Cli, world: Database) ->
     assert cli("runs", "logs", "1", "-n", "0").out == ""
 
 
+def log_of(cli: Cli, run: str) -> Path:
+    return (
+        Path(cli("runs", "show", run, "--json").document()["attempts_made"][-1]["directory"])
+        / "output/run.log"
+    )
+
+
+def test_the_logs_of_several_runs_are_merged_by_time(cli: Cli, world: Database) -> None:
+    for run in ("1", "3"):
+        log = log_of(cli, run)
+        log.write_bytes(b"early\nlate\n")
+        log.with_suffix(".times").write_text(f"0 100{run}.0\n6 200{run}.0\n")
+    assert cli("runs", "logs", "1", "3").out.splitlines() == [
+        f"{label}  {line}"
+        for line in ("early", "late")
+        for label in ("leaf-classification s1", "leaf-classification s2")
+    ]
+
+
+def test_the_end_of_a_capped_log_is_read_over_all_its_parts(cli: Cli, world: Database) -> None:
+    log = log_of(cli, "1")
+    log.write_bytes(b"head\n" + CUT_MARK)
+    log.with_name("run.log.1000").write_bytes(b"one\ntw")
+    log.with_name("run.log.1006").write_bytes(b"o\nthree\n")
+    assert cli("runs", "logs", "1", "-n", "3").out == "one\ntwo\nthree\n"
+
+
 def test_a_run_without_a_log_says_so(cli: Cli, world: Database) -> None:
     assert "has no log: it is queued" in cli("runs", "logs", "dummy-1/spooky-author-identification/2").err
 
@@ -108,7 +136,7 @@ def test_a_run_without_a_log_says_so(cli: Cli, world: Database) -> None:
 def test_rerolls_are_not_done_without_being_told_to(cli: Cli, world: Database) -> None:
     told = cli("runs", "retry", "dummy-1/spooky-author-identification/1")
     assert told.code == 2
-    assert "spooky-author-identification seed 1 (crash)" in told.err
+    assert "spooky-author-identification seed 1, agent crash" in told.err
     assert "--yes" in told.err
 
 
