@@ -1,35 +1,56 @@
-"""The datasets screen: which data are there, which are being prepared, and asking for more."""
+"""The datasets screen: which data are there, which are being prepared, asking for more; and one dataset in full."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from textual.widget import Widget
 
-from competitions.model import edition_named
-from console.screens import data_lines
-from console.screens.data_detail import Room, detail_lines
-from console.screens.data_lines import View
-from console.screens.dataset import act
+from competitions.model import Edition, edition_named
+from console import wording
+from console.actions import datasets
+from console.actions.action import Action
+from console.sanitize import plain
 from console.tui.keys import bindings, shown_key
 from console.tui.list_screen import MarkedScreen
-from console.tui.painting import foreign, heading
+from console.tui.painting import Line, Piece, Pieces, bar, cut, fit, fitting, foreign, heading, joined
+from console.tui.screen import ConsoleScreen
+from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
+from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
 from console.views.dataset_board import DatasetBoard, DatasetRow, dataset_board
-from console.views.dataset_detail import DatasetDetail, dataset_detail
-from console.views.dataset_totals import needs, totals
+from console.views.dataset_detail import DatasetDetail, KnownSum, dataset_detail
+from console.views.dataset_totals import Needs, Totals, needs, totals
+from console.views.filters import words_accept
 from console.views.rates import Pace, Rates
+from engine.datasets.access import AccessState
 from engine.datasets.sources import DOWNLOAD
 from state.database import Database
-from state.records import StepState
+from state.records import DatasetState, DatasetStep, StepState
 
-_ROOM_FOR_DETAIL = 28
-_SUMS, _FILES, _EVENTS, _TEXT_LINES = 3, 3, 3, 2
+if TYPE_CHECKING:
+    from console.tui.app import ConsoleApp
+
+_DETAIL_HEIGHT = 28
 
 RowKey = tuple[str, str]
+# How fast the steps go that are going on, by competition, edition and step.
+Paces = Mapping[tuple[str, str, str], Pace]
+
+_PLANS: dict[str, Callable[[Sequence[DatasetRow]], Action]] = {
+    "prepare": datasets.prepare,
+    "retry": datasets.retry,
+    "check": datasets.check,
+    "stop": datasets.stop,
+    "verify": datasets.verify,
+}
 
 
 class DataScreen(MarkedScreen[RowKey]):
@@ -46,7 +67,7 @@ class DataScreen(MarkedScreen[RowKey]):
         self._about: RowKey | None = None
         self._detail: DatasetDetail | None = None
         self._rates = Rates()
-        self._paces: dict[tuple[str, str, str], Pace] = {}
+        self._paces: Paces = {}
 
     def body(self) -> Iterable[Widget]:
         """Header, filter, list, what to do about the one under the cursor, its detail."""
@@ -75,21 +96,20 @@ class DataScreen(MarkedScreen[RowKey]):
 
     def redraw(self) -> None:
         """Draw the list."""
-        rows, free = self.query_one("#datasets", LineList), self._free()
-        view = self._view(rows.scrollable_content_region.width or self.size.width)
+        board, shown, free, signs = self._board, self._shown(), self._free(), self.app.signs
         downloading = sum(pace.rate or 0 for key, pace in self._paces.items() if key[2] == DOWNLOAD)
-        found = totals(self._board, free=free, download_rate=downloading or None)
-        header = data_lines.header(self._board.rows, found, self.app.signs, self.size.width)
-        self.query_one("#header", Painted).show(*header)
-        shown = self._shown()
-        needed = needs(self._chosen(), free) if self.marks else None
-        line = data_lines.filter_line(view, len(shown), len(self._board.rows), needed)
-        self.query_one("#filter-line", Painted).show(*line)
-        rows.show(data_lines.lines(shown, view))
+        found = totals(board, free=free, download_rate=downloading or None)
+        self.query_one("#header", Painted).show(*_header(board.rows, found, signs, self.size.width))
+        self.query_one("#filter-line", Painted).show(*self._filter_line(len(shown), free))
+        lines = self.query_one("#datasets", LineList)
+        width = lines.scrollable_content_region.width or self.size.width
+        columns = _columns(self._paces, signs)
+        table = Table(columns, shown, width, signs, mark=lambda row: row.key in self.marks)
+        lines.show(list(_by_split(table, shown)))
         self._draw_detail()
 
     def on_line_list_moved(self, message: LineList.Moved) -> None:
-        """Tell of the dataset under the cursor."""
+        """Describe the dataset under the cursor."""
         message.stop()
         self._draw_detail()
 
@@ -100,14 +120,12 @@ class DataScreen(MarkedScreen[RowKey]):
 
     def action_open(self) -> None:
         """Show everything of the dataset under the cursor."""
-        from console.screens.dataset import DatasetScreen
-
         row = self._row()
         if row is not None:
             self.app.push_screen(DatasetScreen(row.competition_id, edition_named(row.edition)))
 
     def action_mark(self) -> None:
-        """Mark the dataset under the cursor, or take the mark away."""
+        """Mark the dataset under the cursor, or remove the mark."""
         row = self._row()
         if row is not None:
             self.mark(self.marks.turned(row.key))
@@ -122,20 +140,17 @@ class DataScreen(MarkedScreen[RowKey]):
         self.mark_more(keys[first : last + 1])
 
     def action_mark_all(self) -> None:
-        """Mark everything that is shown, or take those marks away."""
+        """Mark everything that is shown, or remove those marks."""
         self.mark(self.marks.all_turned(row.key for row in self._shown()))
 
     def action_act(self, what: str) -> None:
         """Do something with the marked datasets, or with the one under the cursor."""
-        act(self.app, what, self._chosen())
+        _act(self.app, what, self._chosen())
 
     def action_copy_folder(self) -> None:
-        """Copy where the dataset under the cursor lies."""
+        """Copy the path of the dataset under the cursor."""
         if self._detail is not None:
             self.app.copy_path(self._detail.folder)
-
-    def _view(self, width: int) -> View:
-        return View(width, self.app.signs, self.words, self.marks.keys, self._paces)
 
     def _free(self) -> int | None:
         """What is free on the data's disk: the engine looks now and then, the question when something changes."""
@@ -143,7 +158,12 @@ class DataScreen(MarkedScreen[RowKey]):
         return engine.data_disk_free if engine is not None and engine.running else self._board.free
 
     def _shown(self) -> list[DatasetRow]:
-        return data_lines.accepted(self._board.rows, self.words)
+        """The rows that the filter lets through."""
+        return [
+            row
+            for row in self._board.rows
+            if words_accept(self.words, row.competition_id, row.split, row.state, row.edition, row.access)
+        ]
 
     def _row(self) -> DatasetRow | None:
         key = self.query_one(LineList).key if self.is_whole() else None
@@ -155,6 +175,21 @@ class DataScreen(MarkedScreen[RowKey]):
         row = self._row()
         return [] if row is None else [row]
 
+    def _filter_line(self, shown: int, free: int | None) -> tuple[Pieces, ...]:
+        """The filter, how many are marked, and what preparing those would take; nothing if neither."""
+        pieces: list[Piece] = []
+        if self.words:
+            pieces += [
+                (" / ", "accent"),
+                (foreign(self.words, 40).rstrip(), "text"),
+                (f"   {shown} of {len(self._board.rows)}", "dim"),
+            ]
+        if self.marks:
+            needed = _needs_text(needs(self._chosen(), free))
+            marked = f" {self.app.signs.marked} {len(self.marks.keys)} marked"
+            pieces += [(marked, "accent"), (f"  {needed}", "dim")]
+        return (cut(tuple(pieces), self.size.width),) if pieces else ()
+
     def _draw_detail(self) -> None:
         row, width = self._row(), self.size.width
         key = None if row is None else row.key
@@ -163,36 +198,449 @@ class DataScreen(MarkedScreen[RowKey]):
             self.ask_again()
         keys = shown_key(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         about, pane = self.query_one("#about", Painted), self.query_one("#detail", Painted)
-        pane.display = self.size.height >= _ROOM_FOR_DETAIL
+        pane.display = self.size.height >= _DETAIL_HEIGHT
         about.display = not pane.display
         if not pane.display:
-            about.show(data_lines.about(row, keys, width))
-            return
-        if row is None:
+            about.show(_about(row, keys, width))
+        elif row is None:
             pane.show()
-            return
-        paces = {key[2]: pace for key, pace in self._paces.items() if key[:2] == row.key}
-        title = heading(foreign(row.competition_id, width).strip(), width, self.app.signs)
-        room = Room(width, self.app.signs, keys, _SUMS, _FILES, _EVENTS, _TEXT_LINES)
-        pane.show(title, *detail_lines(row, self._detail, paces, room))
-
-    def _measure(self) -> None:
-        """See how fast everything goes that is going on."""
-        going = {
-            (*row.key, row.step.name): row.step
-            for row in self._board.rows
-            if row.step is not None and row.step.state is StepState.WORKING
-        }
-        now = self.app.frame_state().now
-        self._paces = {key: self._rates.see(key, step.done, step.total, now) for key, step in going.items()}
-        self._rates.forget_others(set(going))
+        else:
+            title = heading(foreign(row.competition_id, width).strip(), width, self.app.signs)
+            detail = _Detail(row, self._detail, self._paces, self.app.signs, keys, width)
+            pane.show(title, *detail.lines())
 
     def _take(self, board: DatasetBoard) -> None:
         self._board = board
         self.marks = self.marks.among(row.key for row in board.rows)
-        self._measure()
+        self._paces = _measured(self._rates, board.rows, self.app.now())
         self.redraw()
 
     def _take_detail(self, detail: DatasetDetail | None) -> None:
         self._detail = detail
         self._draw_detail()
+
+
+class DatasetScreen(ConsoleScreen):
+    """One dataset in full: every step, checksum and file, what it takes, and its log."""
+
+    CONTEXTS = ("dataset", "list")
+    MODE = "data"
+    BINDINGS = bindings("dataset")
+
+    def __init__(self, competition_id: str, edition: Edition) -> None:
+        super().__init__()
+        self._competition_id = competition_id
+        self._edition = edition
+        self._row: DatasetRow | None = None
+        self._detail: DatasetDetail | None = None
+        self._rates = Rates()
+        self._paces: Paces = {}
+
+    def body(self) -> Iterable[Widget]:
+        """Name and state, then everything."""
+        yield Painted(id="header")
+        yield LineList(id="dataset")
+
+    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+        """Its row, and what lies on the disk."""
+        data_dir = self.app.places.data_dir
+        detail = dataset_detail(data_dir, self._competition_id, self._edition)
+        return {"datasets": (dataset_board(data_dir), self._take), "detail": (detail, self._take_detail)}
+
+    def redraw_every(self) -> float:
+        """Rates and what is left change without anything happening in the state."""
+        return 1.0
+
+    def redraw(self) -> None:
+        """Draw everything that is known of it."""
+        row, signs = self._row, self.app.signs
+        if row is None:
+            return
+        title: Pieces = (
+            (f" {foreign(row.competition_id, 60).rstrip()}", "strong"),
+            (f"   edition {foreign(row.edition, 12).rstrip()}   ", "dim"),
+            (f"{_state_sign(row.state, signs)} {row.state}", _STATE_ROLES[row.state]),
+            (f"   {_size_text(row)}   Kaggle: ", "dim"),
+            (row.access.value, _ACCESS_ROLES[row.access]),
+        )
+        self.query_one("#header", Painted).show(cut(title, self.size.width))
+        lines = self.query_one("#dataset", LineList)
+        width = lines.scrollable_content_region.width or self.size.width
+        keys = shown_key(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        detail = _Detail(row, self._detail, self._paces, signs, keys, width, most=1000, text_lines=10)
+        lines.show([Line(line, key=place, selectable=True) for place, line in enumerate(detail.lines())])
+
+    def action_act(self, what: str) -> None:
+        """Do something with this dataset."""
+        _act(self.app, what, [self._row] if self._row is not None else [])
+
+    def action_copy_folder(self) -> None:
+        """Copy its path."""
+        if self._detail is not None:
+            self.app.copy_path(self._detail.folder)
+
+    def action_back(self) -> None:
+        """Go back to the list."""
+        self.app.pop_screen()
+
+    def _take(self, board: DatasetBoard) -> None:
+        key = (self._competition_id, self._edition)
+        self._row = next((row for row in board.rows if row.key == key), None)
+        rows = () if self._row is None else (self._row,)
+        self._paces = _measured(self._rates, rows, self.app.now())
+        self.redraw()
+
+    def _take_detail(self, detail: DatasetDetail | None) -> None:
+        self._detail = detail
+        self.redraw()
+
+
+def _act(app: ConsoleApp, what: str, chosen: Sequence[DatasetRow]) -> None:
+    """Do with datasets what a key says."""
+    if what in _PLANS:
+        app.act(_PLANS[what], chosen)
+    elif what == "copy_urls":
+        urls = datasets.rules_urls(chosen)
+        if urls:
+            app.copy_to_clipboard("\n".join(urls))
+            app.say(f"copied {urls[0]}" if len(urls) == 1 else f"copied {len(urls)} addresses, one a line")
+    else:
+        plan = partial(datasets.prune, chosen, app.places.data_dir, everything=what == "prune_all")
+        app.in_background(plan, app.carry_out)
+
+
+def _measured(rates: Rates, rows: Iterable[DatasetRow], now: float) -> Paces:
+    """How fast every step goes that is going on."""
+    going = {
+        (*row.key, row.step.name): row.step
+        for row in rows
+        if row.step is not None and row.step.state is StepState.WORKING
+    }
+    rates.forget_others(set(going))
+    return {key: rates.see(key, step.done, step.total, now) for key, step in going.items()}
+
+
+_STATE_ROLES: dict[DatasetState, Role] = {
+    DatasetState.ABSENT: "dim",
+    DatasetState.WAITING: "dim",
+    DatasetState.WORKING: "running",
+    DatasetState.PREPARED: "good",
+    DatasetState.FAILED: "bad",
+    DatasetState.REFUSED: "warn",
+    DatasetState.UNAVAILABLE: "warn",
+}
+_URGENT_FIRST = (
+    DatasetState.REFUSED,
+    DatasetState.UNAVAILABLE,
+    DatasetState.FAILED,
+    DatasetState.WORKING,
+    DatasetState.WAITING,
+    DatasetState.PREPARED,
+    DatasetState.ABSENT,
+)
+_ACCESS_ROLES: dict[AccessState, Role] = {
+    AccessState.OPEN: "good",
+    AccessState.RULES: "warn",
+    AccessState.GONE: "warn",
+    AccessState.UNKNOWN: "faint",
+}
+_STEP_ROLES: dict[StepState, Role] = {
+    StepState.WAITING: "dim",
+    StepState.WORKING: "running",
+    StepState.DONE: "good",
+    StepState.SKIPPED: "faint",
+    StepState.FAILED: "bad",
+}
+
+
+def _state_sign(state: DatasetState, signs: Signs) -> str:
+    return {
+        DatasetState.ABSENT: signs.dot,
+        DatasetState.WAITING: signs.queued,
+        DatasetState.WORKING: signs.running,
+        DatasetState.PREPARED: signs.done,
+        DatasetState.FAILED: signs.failed,
+        DatasetState.REFUSED: "?",
+        DatasetState.UNAVAILABLE: signs.invalid,
+    }[state]
+
+
+def _step_sign(state: StepState, signs: Signs) -> str:
+    return {
+        StepState.WAITING: signs.queued,
+        StepState.WORKING: signs.running,
+        StepState.DONE: signs.done,
+        StepState.SKIPPED: signs.dot,
+        StepState.FAILED: signs.failed,
+    }[state]
+
+
+def _header(rows: Sequence[DatasetRow], found: Totals, signs: Signs, width: int) -> tuple[Pieces, Pieces]:
+    """How many datasets are in which state; what is to download, what is there, what there is room for."""
+    counts: list[Pieces] = []
+    for state in _URGENT_FIRST:
+        count = sum(row.state is state for row in rows)
+        if count:
+            counts.append(((f"{_state_sign(state, signs)} {count} {state}", _STATE_ROLES[state]),))
+    amounts: list[Pieces] = []
+    if found.to_download:
+        amounts.append(((f"{wording.size(found.to_download)} to download", "running"),))
+    if found.eta is not None:
+        least = "at least " if found.of_unknown_size else ""
+        amounts.append(((f"{least}{wording.span(found.eta)} left at this rate", "running"),))
+    amounts.append(((f"{wording.size(found.on_disk)} on disk", "dim"),))
+    if found.free is not None:
+        amounts.append(((f"{wording.size(found.free)} free", "dim"),))
+    if found.fitting is not None and found.missing:
+        amounts.append(((f"{found.fitting} of {found.missing} missing would fit", "dim"),))
+    gap: Piece = ("   ", "text")
+    first, second = (((" ", "text"), *joined(groups, gap, width - 2)) for groups in (counts, amounts))
+    return first, second
+
+
+def _needs_text(needed: Needs) -> str:
+    """What preparing would take, in words."""
+    if not needed.count:
+        return "all prepared"
+    fits = {True: ": fits", False: ": does not fit", None: ""}[needed.fits]
+    unknown = f", {needed.unknown} of unknown size" if needed.unknown else ""
+    return f"~{wording.size(needed.to_download)} of zips, ~{wording.size(needed.peak)} on disk{fits}{unknown}"
+
+
+def _columns(paces: Paces, signs: Signs) -> list[Column[DatasetRow]]:
+    """One dataset a line; what is wrong with it takes the place of its progress."""
+
+    def name(row: DatasetRow) -> Cell:
+        if row.edition == "v1":
+            return row.competition_id
+        # Of a name that is cut the edition stays.
+        shorter = [f"{row.competition_id[:length]}{signs.ellipsis}" for length in range(48, 4, -2)]
+        return Forms([((f"{text} ({row.edition})", "text"),) for text in (row.competition_id, *shorter)])
+
+    def state(row: DatasetRow) -> Cell:
+        return ((f"{_state_sign(row.state, signs)} {row.state}", _STATE_ROLES[row.state]),)
+
+    def access(row: DatasetRow) -> Cell:
+        word = "-" if row.access is AccessState.UNKNOWN else row.access.value
+        return ((word, _ACCESS_ROLES[row.access]),)
+
+    def step(row: DatasetRow) -> Cell:
+        if row.problem and not row.is_verifying:
+            calm = row.state in (DatasetState.WAITING, DatasetState.PREPARED)
+            problem = row.problem.removeprefix(
+                f"{row.competition_id}: "
+            )  # its name stands in the line already
+            return Rest(((problem, "warn" if calm else _STATE_ROLES[row.state]),))
+        going = _going(row)
+        if going is None:
+            return Rest((("to be verified", "dim"),)) if row.is_verifying else ""
+        counted = f"{row.steps_done + 1}/{len(row.steps)} {going.name}"
+        return Forms([((text, "text"),) for text in (counted, going.name)])
+
+    def done(row: DatasetRow) -> Cell:
+        going = _going(row)
+        if going is None or not going.total:
+            return ""
+        share = min(1.0, going.done / going.total)
+        full, empty = bar(share, 8, signs)
+        return ((full, "running"), (empty, "faint"), (f"{share:6.0%}", "text"))
+
+    def pace(row: DatasetRow) -> tuple[str, str]:
+        going = _going(row)
+        if going is None:
+            return "", ""
+        rate, eta = _pace_words(going, paces.get((*row.key, going.name), Pace()))
+        return rate or wording.UNKNOWN, eta or wording.UNKNOWN
+
+    def note(row: DatasetRow) -> str:
+        going = _going(row)
+        return "" if going is None else going.note
+
+    return [
+        Column("competition", name, 26, grows=56),
+        Column("state", state, 13, gap=1),
+        Column("size", _size_text, 8, right=True, gap=1, role="dim"),
+        Column("access", access, 6, drop=2),
+        Column("step", step, 13, grows=13),
+        Column("", done, 14, gap=1),
+        Column("rate", lambda row: pace(row)[0], 9, drop=3, right=True, gap=1, role="dim"),
+        Column("left", lambda row: pace(row)[1], 5, right=True, gap=1),
+        Column("", note, 16, grows=REST, drop=4, role="dim"),
+    ]
+
+
+def _going(row: DatasetRow) -> DatasetStep | None:
+    """The step that is being done now."""
+    return row.step if row.step is not None and row.step.state is StepState.WORKING else None
+
+
+def _by_split(table: Table[DatasetRow], rows: Iterable[DatasetRow]) -> Iterator[Line]:
+    split = ""
+    for row in rows:
+        if row.split != split:
+            if split:
+                yield Line()
+            split = row.split
+            yield table.heading(split.upper())
+        yield table.line(row, key=row.key)
+
+
+def _size_text(row: DatasetRow) -> str:
+    """What the prepared data take, or else what Kaggle's zip does."""
+    known = row.bytes_on_disk or row.told_bytes
+    if known:
+        return wording.size(known)
+    return f"~{wording.size(row.zip_bytes)}" if row.zip_bytes else wording.UNKNOWN
+
+
+def _pace_words(step: DatasetStep, pace: Pace) -> tuple[str, str]:
+    """How fast a step goes and how long it still needs; empty as long as that is not known."""
+    if not pace.rate:
+        return "", ""
+    rate = f"{wording.size(pace.rate)}/s" if step.unit == "bytes" else f"{pace.rate:,.0f}/s"
+    return rate, "" if pace.eta is None else wording.span(pace.eta)
+
+
+def _about(row: DatasetRow | None, keys: Callable[[str], str], width: int) -> Pieces:
+    """One line on the row under the cursor: what a person has to do, or what is wrong."""
+    if row is None:
+        return ()
+    copy, check = keys("data.copy_url"), keys("data.check")
+    if row.access is AccessState.RULES:
+        long = f" accept the rules in a browser: {copy} copies the address, then {check} checks again"
+        short = f" accept the rules: {copy} copies the URL, {check} checks again"
+        return fitting([((long, "warn"),), ((short, "warn"),)], width)
+    if row.access is AccessState.GONE:
+        text = "Kaggle offers it no longer; it counts in every denominator"
+        return cut(((f" {text}   {check} checks again", "warn"),), width)
+    return ((" " + foreign(row.problem, width - 1).rstrip(), "dim"),) if row.problem else ()
+
+
+_LABEL = 9
+_BAR = 16
+_STEP_NAME = 14
+_SUM_NAME = 32
+_FILE_NAME = 46
+
+
+@dataclass(frozen=True)
+class _Detail:
+    """One dataset as lines: what a person has to do, steps, log, checksums, files, folder.
+
+    Attributes:
+        keys: the key that people know for an action.
+        most: of how many checksums, files and events each; what goes beyond is counted.
+        text_lines: after how many lines a text is cut.
+    """
+
+    row: DatasetRow
+    found: DatasetDetail | None
+    paces: Paces
+    signs: Signs
+    keys: Callable[[str], str]
+    width: int
+    most: int = 3
+    text_lines: int = 2
+
+    def lines(self) -> tuple[Pieces, ...]:
+        """Everything, the most urgent first."""
+        lines = [*self._problem(), *map(self._step, self.row.steps)]
+        if self.found is not None:
+            lines += [*self._log(self.found), *self._sums(self.found), *self._files(self.found)]
+            # The last two parts tell which; the whole, which may be longer than a line, is copied by key.
+            place = f"{self.found.folder.parent.name}/{self.found.folder.name}"
+            lines.append(
+                self._labelled("folder", place, "text", f"{self.keys('data.copy_folder')} copies its path")
+            )
+        return tuple(cut(line, self.width) for line in lines)
+
+    def _problem(self) -> Iterator[Pieces]:
+        if self.row.problem:
+            for place, part in enumerate(self._wrapped(self.row.problem, 0)):
+                yield (_label("" if place else "problem"), (part, "bad"))
+        if self.found is not None and self.row.access is AccessState.RULES:
+            keys = f"{self.keys('data.copy_url')} copies it, {self.keys('data.check')} checks again"
+            yield self._labelled("accept at", self.found.rules_url, "accent", keys)
+
+    def _step(self, step: DatasetStep) -> Pieces:
+        name = f"{_step_sign(step.state, self.signs)} {foreign(step.name, _STEP_NAME)} "
+        pieces: list[Piece] = [("  ", "text"), (name, _STEP_ROLES[step.state])]
+        is_going = step.state is StepState.WORKING
+        if is_going and step.total:
+            full, empty = bar(min(1.0, step.done / step.total), _BAR, self.signs)
+            pieces += [(full, "running"), (empty, "faint"), (f" {step.done / step.total:4.0%}  ", "text")]
+        if step.unit == "bytes" and step.total:
+            of = f"{wording.size(step.done)} of " if is_going else ""
+            pieces.append((f"{of}{wording.size(step.total)}  ", "text"))
+        elif step.total:
+            pieces.append((f"{step.done:,} of {step.total:,}  ", "text"))
+        if is_going:
+            rate, eta = _pace_words(step, self.paces.get((*self.row.key, step.name), Pace()))
+            pieces.append((f"{rate}{f', {eta} left' if eta else ''}  " if rate else "", "dim"))
+        elif step.state is StepState.DONE and step.started_at is not None and step.ended_at is not None:
+            pieces.append((f"took {wording.duration(step.ended_at - step.started_at)}  ", "dim"))
+        pieces.append((foreign(step.note, self.width).rstrip(), "dim"))
+        return tuple(pieces)
+
+    def _log(self, found: DatasetDetail) -> Iterator[Pieces]:
+        for number, event in enumerate(reversed(found.log[: self.most])):  # the newest last, as in every log
+            moment = f"{wording.day_and_clock(event.at)}  "
+            # The edition is named in the heading; what happened to another one is told with its name.
+            text = event.text.removeprefix(f"edition {self.row.edition} ").removeprefix("is ")
+            for place, part in enumerate(self._wrapped(text, len(moment))):
+                before = fit("" if place else moment, len(moment))
+                yield (_label("" if number or place else "log"), (before, "dim"), (part, "text"))
+
+    def _sums(self, found: DatasetDetail) -> Iterator[Pieces]:
+        # What differs is what somebody looks for.
+        ordered = sorted(found.sums, key=lambda one: not one.differs)
+        for number, one in enumerate(islice(ordered, self.most)):
+            role, texts = _compared(one)
+            if len(texts) > 1 and sum(map(len, texts)) + 2 <= self.width - _LABEL - _SUM_NAME - 4:
+                texts = [", ".join(texts)]
+            for place, text in enumerate(texts):
+                yield (
+                    _label("" if number or place else "MD5"),
+                    (foreign("" if place else one.name, _SUM_NAME) + " ", "text"),
+                    (foreign(text, self.width).rstrip(), role),
+                )
+        yield from self._and_more(found.sums)
+
+    def _files(self, found: DatasetDetail) -> Iterator[Pieces]:
+        for number, one in enumerate(islice(found.files, self.most)):
+            size = "" if one.bytes is None else wording.size(one.bytes)
+            yield (
+                _label("" if number else "files"),
+                (foreign(one.name, _FILE_NAME) + " ", "text"),
+                (f"{size:>8}", "dim"),
+            )
+        yield from self._and_more(found.files)
+
+    def _and_more(self, found: Sequence[object]) -> Iterator[Pieces]:
+        if len(found) > self.most:
+            yield (_label(""), (f"and {len(found) - self.most} more", "dim"))
+
+    def _labelled(self, label: str, text: str, role: Role, note: str) -> Pieces:
+        shown = foreign(text, max(1, self.width - _LABEL - 3)).rstrip()
+        return (_label(label), (shown, role), (f"   {note}", "dim"))
+
+    def _wrapped(self, text: str, indent: int) -> list[str]:
+        """A foreign text on as many lines as it may have."""
+        width = max(1, self.width - _LABEL - 3 - indent)
+        harmless = plain(text.replace("\n", " "), limit=self.text_lines * width)
+        return textwrap.wrap(harmless, width, max_lines=self.text_lines, placeholder=" ...")
+
+
+def _label(text: str) -> Piece:
+    return (f"  {fit(text, _LABEL)} ", "dim")
+
+
+def _compared(one: KnownSum) -> tuple[Role, list[str]]:
+    """A checksum that was found beside the known one."""
+    if one.found is None:
+        return "dim", [f"expected {one.known}"]
+    if one.known is None:
+        return "dim", [f"{one.found}, none known"]
+    if one.differs:
+        return "bad", [f"found {one.found}", f"expected {one.known}"]
+    return "good", [f"{one.found}, as known"]

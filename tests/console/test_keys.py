@@ -11,8 +11,7 @@ from console.screens.board import BoardScreen
 from console.screens.classify import ClassifyScreen
 from console.screens.compare import CompareScreen
 from console.screens.confirm import ConfirmScreen
-from console.screens.data import DataScreen
-from console.screens.dataset import DatasetScreen
+from console.screens.data import DataScreen, DatasetScreen
 from console.screens.events import EventsScreen
 from console.screens.experiment import ExperimentScreen
 from console.screens.export import ExportScreen
