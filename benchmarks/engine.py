@@ -18,7 +18,7 @@ from engine.control.status import lock_path
 from engine.demo_data import generate
 from engine.places import Places
 from engine.runs.scheduling import GpuPool
-from engine.settings import Settings
+from engine.settings import EngineSettings
 from engine.supervisor.starting import Starter
 from environment.container.redaction import TextRedactor
 from environment.runner import host, protocol
@@ -90,7 +90,7 @@ def _starter(queued: int) -> Iterator[tuple[Starter, Callable[[], int]]]:
     datasets.set_state(state, _COMPETITION, spec.edition, DatasetState.PREPARED, now=clock.now())
     places = Places(folder / "config.toml", folder / "data", folder)
     pool = GpuPool(RecordedReader(()), clock)
-    settings = Settings(cpus=float(queued), memory_gb=1.0)
+    settings = EngineSettings(cpus=float(queued), memory_gb=1.0)
     try:
         yield (
             Starter(state, places, clock, _raise, TextRedactor(), pool, settings),

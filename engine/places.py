@@ -6,13 +6,11 @@ Asking creates nothing; whoever writes first makes the directory.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from foundation.problems import UsageProblem
+from engine.settings import PlaceSettings, read_table
 
 STATE_VARIABLE = "MLEBENCH_STATE_DIR"
 DATA_VARIABLE = "MLEBENCH_DATA_DIR"
@@ -56,19 +54,19 @@ def find_places(
     variables = os.environ if environment is None else environment
     defaults = platformdirs.PlatformDirs("mlebench-console")
     config = config_file or _path(variables.get(CONFIG_VARIABLE)) or defaults.user_config_path / "config.toml"
-    configured = _read(config).get("places", {})
+    configured = read_table(config, PlaceSettings)
     return Places(
         config_file=config,
         data_dir=(
             data_dir
             or _path(variables.get(DATA_VARIABLE))
-            or _path(configured.get("data_dir"))
+            or _path(configured.data_dir)
             or platformdirs.user_cache_path("mle-bench") / "data"
         ).absolute(),
         state_dir=(
             state_dir
             or _path(variables.get(STATE_VARIABLE))
-            or _path(configured.get("state_dir"))
+            or _path(configured.state_dir)
             or defaults.user_state_path
         ).absolute(),
     )
@@ -76,15 +74,6 @@ def find_places(
 
 def _path(text: str | None) -> Path | None:
     return Path(text).expanduser() if text else None
-
-
-def _read(config: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(config.read_text())
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageProblem(f"{config} can't be read", str(error), "Mend or remove it.") from error
 
 
 def own_agents_folder() -> Path:

@@ -1,18 +1,47 @@
-"""How much of this host the engine may use: the `[engine]` table of config.toml, or what the host has."""
+"""config.toml: its tables, read with their types, and changing one value in it."""
 
 from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import dataclass, fields
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from pathlib import Path
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
+from engine.reading import Bounds, FieldError, read_fields
+from foundation import files
 from foundation.problems import UsageProblem
+
+Value = str | bool | int | float | list[str] | None
+_Positive = Annotated[float, Bounds("a number above 0", above=0)]
+_Count = Annotated[int, Bounds("a whole number, 1 or more", least=1)]
+_Price = Annotated[float | None, Bounds("a price, 0 or more", least=0)]
+
+
+def _host_memory_gb() -> float:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
+
+
+class Table(Protocol):
+    """A table of config.toml."""
+
+    TABLE: ClassVar[str]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The engine's own limits.
+class PlaceSettings:
+    """Where data and state lie; a flag or the environment wins."""
+
+    TABLE: ClassVar[str] = "places"
+    data_dir: str | None = None
+    state_dir: str | None = None
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """How much of this host the engine may use; by default all of it.
 
     Attributes:
         cpus: processor slots that live runs may take together.
@@ -23,12 +52,13 @@ class Settings:
         grading_workers: submissions that are graded at once.
     """
 
-    cpus: float
-    memory_gb: float
-    dataset_workers: int = 2
-    download_workers: int = 3
-    keep_free_gb: float = 1.0
-    grading_workers: int = 2
+    TABLE: ClassVar[str] = "engine"
+    cpus: _Positive = field(default_factory=lambda: float(os.cpu_count() or 1))
+    memory_gb: _Positive = field(default_factory=_host_memory_gb)
+    dataset_workers: _Count = 2
+    download_workers: _Count = 3
+    keep_free_gb: _Positive = 1.0
+    grading_workers: _Count = 2
 
     @property
     def memory_bytes(self) -> int:
@@ -36,23 +66,138 @@ class Settings:
         return round(self.memory_gb * 1e9)
 
 
-def read_settings(config_file: Path) -> Settings:
-    """Read the settings.
+@dataclass(frozen=True)
+class ConsoleSettings:
+    """How the console looks; `refresh` is how many seconds it waits before it looks for changes again."""
+
+    TABLE: ClassVar[str] = "console"
+    theme: str = "dark"
+    ascii: bool = False
+    refresh: Annotated[float, Bounds("a number of seconds from 0.1 to 3600", least=0.1, most=3600)] = 0.5
+
+
+class NotificationKind(StrEnum):
+    """What a notification can be about."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    MEDAL = "medal"
+    IDLE = "idle"
+    DISK = "disk"
+
+
+@dataclass(frozen=True)
+class NotificationSettings:
+    """What an operator is notified of, and how.
+
+    Attributes:
+        bell: ring the terminal of an open console.
+        desktop: let that terminal notify the desktop.
+        urls: addresses as apprise knows them (webhooks, Slack, mail); they may hold secrets, so no repr shows them.
+    """
+
+    TABLE: ClassVar[str] = "notifications"
+    on: frozenset[NotificationKind] = frozenset(
+        {NotificationKind.FAILED, NotificationKind.IDLE, NotificationKind.DISK}
+    )
+    bell: bool = False
+    desktop: bool = False
+    urls: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def uses_terminal(self) -> bool:
+        """Whether an open console notifies by its terminal."""
+        return self.bell or self.desktop
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What an hour costs; an unknown price counts as nothing.
+
+    Attributes:
+        run_hour: an hour of a run: its machine, without GPUs.
+        gpu_hour: an hour of one GPU.
+    """
+
+    TABLE: ClassVar[str] = "prices"
+    run_hour: _Price = None
+    gpu_hour: _Price = None
+    currency: str = "USD"
+
+
+AnyTable = TypeVar("AnyTable", bound=Table)
+
+
+def read_table(config_file: Path, table: type[AnyTable]) -> AnyTable:
+    """Read one table of config.toml; its defaults where the file or the table is not there.
 
     Raises:
-        UsageProblem: the file or its `[engine]` table can't be understood.
+        UsageProblem: the file can't be read, or something in the table is not understood.
     """
     try:
-        table = tomllib.loads(config_file.read_text()).get("engine", {}) if config_file.exists() else {}
+        return read_fields(table, read_values(config_file, table.TABLE))
+    except FieldError as error:
+        name = f"{config_file}: [{table.TABLE}]"
+        if error.expected:
+            raise UsageProblem(f"{name} {error.name} is not {error.expected}") from error
+        known = ", ".join(sorted(each.name for each in fields(table)))  # type: ignore[arg-type]  # a dataclass
+        raise UsageProblem(f"{name} has no '{error.name}'", "", f"Known are: {known}.") from error
+
+
+def read_values(config_file: Path, table: str) -> dict[str, Any]:
+    """Read one table as it stands; empty where the file or the table is not there.
+
+    Raises:
+        UsageProblem: the file can't be read, or what has the table's name is none.
+    """
+    try:
+        values = tomllib.loads(config_file.read_text(encoding="utf-8")).get(table, {})
+    except FileNotFoundError:
+        return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageProblem(f"{config_file} can't be read", str(error), "Mend or remove it.") from error
-    known = {field.name for field in fields(Settings)}
-    for name, value in table.items():
-        if name not in known:
-            raise UsageProblem(
-                f"{config_file}: [engine] has no '{name}'", "", f"Known are: {', '.join(sorted(known))}."
-            )
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-            raise UsageProblem(f"{config_file}: [engine] {name} is not a number above 0")
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return Settings(**{"cpus": float(os.cpu_count() or 1), "memory_gb": memory / 1e9, **table})
+        raise UsageProblem(f"{config_file} can't be read", str(error), "Correct or remove it.") from error
+    if not isinstance(values, dict):
+        raise UsageProblem(f"{config_file} can't be used", f"'{table}' must be a table, [{table}]")
+    return values
+
+
+def write_value(config_file: Path, table: str, name: str, value: Value) -> None:
+    """Set `name` in `[table]`, or take it out if the value is None; all else stays as it is written.
+
+    Raises:
+        UsageProblem: the file can't be read or written.
+    """
+    try:
+        # A link to the file, as people keep them among their dotfiles, stays a link.
+        place = config_file.resolve()
+        before = place.read_text(encoding="utf-8") if place.exists() else ""
+        after = with_value(before, table, name, value)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        mode = place.stat().st_mode & 0o777 if place.exists() else 0o600
+        with files.replacing(place) as stream:
+            # Addresses for notifications hold tokens: nobody may read more than before.
+            Path(stream.name).chmod(mode)
+            stream.write(after.encode())
+    except (OSError, ValueError) as error:
+        raise UsageProblem(f"{config_file} can't be changed", str(error)) from error
+
+
+def with_value(text: str, table: str, name: str, value: Value) -> str:
+    """The text of a TOML file with one value set, or taken out if it is None.
+
+    Raises:
+        ValueError: the text is not TOML.
+    """
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    values = document.get(table)
+    if values is None and value is not None:
+        values = document[table] = tomlkit.table()
+    if not isinstance(values, MutableMapping | None):
+        raise ValueError(f"'{table}' must be a table, [{table}]")
+    if values is not None and value is not None:
+        values[name] = value
+    elif values is not None:
+        values.pop(name, None)
+    return tomlkit.dumps(document)

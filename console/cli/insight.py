@@ -38,6 +38,7 @@ def insight(
 ) -> None:
     """Tell what lies behind a row: pass@k, shorter limits, endings, noise between seeds, effort, flags."""
     from engine.scoreboard import insight
+    from engine.settings import Prices, read_table
 
     evidence = evidence_for(context, sources, experiment_id)
     passing = insight.pass_at_k(evidence)
@@ -46,8 +47,8 @@ def insight(
     stability = insight.stability_of(evidence)
     effort = insight.effort_of(evidence)
     flags = insight.flags_of([evidence])
-    prices = insight.read_prices(places_of(context).config_file)
-    prices = insight.Prices(
+    prices = read_table(places_of(context).config_file, Prices)
+    prices = Prices(
         prices.run_hour if run_hour is None else run_hour,
         prices.gpu_hour if gpu_hour is None else gpu_hour,
         prices.currency,

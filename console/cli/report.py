@@ -25,15 +25,15 @@ def report(
 ) -> None:
     """Write one self-contained HTML page of an experiment: tables, plots, every run."""
     from engine.scoreboard import published_rows, row_of
-    from engine.scoreboard.insight import read_prices
     from engine.scoreboard.own_runs import curves_of, files_of
     from engine.scoreboard.page import page_of
+    from engine.settings import Prices, read_table
 
     evidence = evidence_for(context, [source], experiment_id)
     row = row_of(evidence, pad_missing=pad)
     disclosure = disclosure_for(context, evidence, row)
     places = places_of(context)
-    published, prices = published_rows(places.state_dir), read_prices(places.config_file)
+    published, prices = published_rows(places.state_dir), read_table(places.config_file, Prices)
     if evidence.table == "own":
         with reading_state(context) as database:
             page = page_of(

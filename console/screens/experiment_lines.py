@@ -19,7 +19,8 @@ from console.tui.theme import Role, Signs
 from console.views.scoreboard import Behind
 from console.views.splits import ORDER, split_of
 from engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing, Trial
-from engine.scoreboard.insight import Prices, cost_of, effort_of, pass_at_k, stability_of
+from engine.scoreboard.insight import cost_of, effort_of, pass_at_k, stability_of
+from engine.settings import Prices
 from state.lifecycle import FailureClass, Outcome
 
 _CELL = 12

@@ -9,12 +9,12 @@ from textual.widget import Widget
 from console.screens import settings_lines
 from console.screens.rebind import RebindScreen
 from console.screens.settings_lines import Setting
-from console.tui.config_edit import Value
 from console.tui.keys import bindings
 from console.tui.list_screen import FilteredScreen
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
+from engine.settings import Value
 from foundation.problems import Problem
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from console.screens.help import TITLES
 from console.tui.config import REFRESH_CHOICES, Settings
-from console.tui.config_edit import Value
 from console.tui.keys import TABLE, shown
 from console.tui.painting import (
     Line,
@@ -20,17 +19,16 @@ from console.tui.painting import (
 )
 from console.tui.theme import PALETTE_NAMES, THEME_NAMES, Signs
 from console.views.filters import words_accept
-from engine.notifications.news import TABLE as NOTIFICATIONS
-from engine.notifications.news import Kind
+from engine.settings import NotificationKind, NotificationSettings, Value
 
 WHERE_ADDRESSES = "write addresses into config.toml, as urls under [notifications]: they hold passwords"
 _NAME = 22
 _KINDS = {
-    Kind.FINISHED: "a run ended without a medal",
-    Kind.FAILED: "a run failed",
-    Kind.MEDAL: "a run ended with a medal",
-    Kind.IDLE: "a run shows no sign of life",
-    Kind.DISK: "a disk is all but full",
+    NotificationKind.FINISHED: "a run ended without a medal",
+    NotificationKind.FAILED: "a run failed",
+    NotificationKind.MEDAL: "a run ended with a medal",
+    NotificationKind.IDLE: "a run shows no sign of life",
+    NotificationKind.DISK: "a disk is all but full",
 }
 
 
@@ -57,7 +55,9 @@ def following(setting: Setting) -> Value:
     """The value after the one that a setting has."""
     if setting.part:
         on = set(setting.value) if isinstance(setting.value, list) else set()
-        return [kind.value for kind in Kind if (kind.value in on) is not (kind.value == setting.part)]
+        return [
+            kind.value for kind in NotificationKind if (kind.value in on) is not (kind.value == setting.part)
+        ]
     known = setting.choices
     place = known.index(setting.value) if setting.value in known else -1
     return known[(place + 1) % len(known)]
@@ -110,12 +110,12 @@ def _looks(settings: Settings, signs: Signs) -> _Found:
 
 
 def _kinds(settings: Settings, signs: Signs) -> _Found:
-    on: Value = [kind.value for kind in Kind if kind in settings.calls.on]
+    on: Value = [kind.value for kind in NotificationKind if kind in settings.notifications.on]
     return [
         (
-            Setting(NOTIFICATIONS, "on", part=kind.value, value=on, choices=(kind.value,)),
+            Setting(NotificationSettings.TABLE, "on", part=kind.value, value=on, choices=(kind.value,)),
             kind.value,
-            _yes(kind in settings.calls.on, signs),
+            _yes(kind in settings.notifications.on, signs),
             about,
         )
         for kind, about in _KINDS.items()
@@ -123,15 +123,15 @@ def _kinds(settings: Settings, signs: Signs) -> _Found:
 
 
 def _ways(settings: Settings, signs: Signs) -> _Found:
-    calls = settings.calls
-    bell = Setting(NOTIFICATIONS, "bell", value=calls.bell, choices=(False, True))
-    desktop = Setting(NOTIFICATIONS, "desktop", value=calls.desktop, choices=(False, True))
-    count = f"{len(calls.urls)} known" if calls.urls else "none"
+    notified = settings.notifications
+    bell = Setting(NotificationSettings.TABLE, "bell", value=notified.bell, choices=(False, True))
+    desktop = Setting(NotificationSettings.TABLE, "desktop", value=notified.desktop, choices=(False, True))
+    count = f"{len(notified.urls)} known" if notified.urls else "none"
     return [
-        (bell, "bell", _yes(calls.bell, signs), "of this terminal, while this is open"),
-        (desktop, "desktop", _yes(calls.desktop, signs), "by this terminal, while this is open"),
+        (bell, "bell", _yes(notified.bell, signs), "of this terminal, while this is open"),
+        (desktop, "desktop", _yes(notified.desktop, signs), "by this terminal, while this is open"),
         (
-            Setting(NOTIFICATIONS, "urls"),
+            Setting(NotificationSettings.TABLE, "urls"),
             "services",
             count,
             "webhooks, Slack, mail; by the engine",

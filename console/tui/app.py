@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 
     from console.actions.action import Action
     from console.screens.confirm import ConfirmScreen
-    from console.tui.config_edit import Value
     from engine.control import EngineStatus
+    from engine.settings import Value
 
 log = logging.getLogger(__name__)
 
@@ -418,7 +418,7 @@ class ConsoleApp(TerminalApp):
 
     def watch_news(self) -> None:
         """Watch the state for news from now on, unless nobody wants to be told of any here."""
-        if self.settings.calls.rings_here:
+        if self.settings.notifications.uses_terminal:
             self.reader.watch(
                 "news", self.news.of_state, lambda found: self.call_later(self.tell_news, found)
             )
@@ -427,11 +427,11 @@ class ConsoleApp(TerminalApp):
 
     def tell_news(self, found: list[News]) -> None:
         """Ring, and ask the terminal for a desktop notification, as far as the operator wants to be told."""
-        calls = self.settings.calls
-        wanted = [each for each in found if each.kind in calls.on]
-        if wanted and calls.bell:
+        settings = self.settings.notifications
+        wanted = [each for each in found if each.kind in settings.on]
+        if wanted and settings.bell:
             self.bell()
-        if wanted and calls.desktop:
+        if wanted and settings.desktop:
             self.to_terminal(desktop_sequence(news.in_short(wanted)))
 
     # Settings.
@@ -442,7 +442,7 @@ class ConsoleApp(TerminalApp):
         Raises:
             UsageProblem: config.toml can't be changed, or can't be used as it is; then nothing has changed here.
         """
-        from console.tui.config_edit import write_value
+        from engine.settings import write_value
 
         config_file = self.places.config_file
         write_value(config_file, table, name, value)

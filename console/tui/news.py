@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from console.sanitize import plain
 from engine.notifications import news
-from engine.notifications.news import Kind, News, troubles
+from engine.notifications.news import News, troubles
+from engine.settings import NotificationKind
 
 if TYPE_CHECKING:
     from engine.control import EngineStatus
@@ -23,24 +24,24 @@ class NewsWatch:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._told: news.Told | None = None
+        self._seen: news.Seen | None = None
         self._idle_looked_at = float("-inf")
         self._troubles: tuple[str, ...] = ()
 
     @property
     def has_looked(self) -> bool:
         """Whether it has looked at the state; what was there before is no news."""
-        return self._told is not None
+        return self._seen is not None
 
     def of_state(self, database: Database) -> list[News]:
         """Return the events since the last look, and who is idle now; it is asked in the reader's thread."""
-        told = self._told or news.nothing_since_now(database)
-        found, self._told = news.look_at_events(database, told)
+        seen = self._seen or news.everything_until_now(database)
+        found, self._seen = news.new_events(database, seen)
         now = self._clock.now()
         if now - self._idle_looked_at >= _IDLE_EVERY_SECONDS:
             self._idle_looked_at = now
-            quiet, self._told = news.look_at_idle(database, self._told, now)
-            found += quiet
+            idle, self._seen = news.new_idle_runs(database, self._seen, now)
+            found += idle
         return found
 
     def of_engine(self, status: EngineStatus | None) -> list[News]:
@@ -48,7 +49,7 @@ class NewsWatch:
         found = troubles(status)
         new = [text for text in found if text not in self._troubles]
         self._troubles = found
-        return [News(Kind.DISK, text) for text in new]
+        return [News(NotificationKind.DISK, text) for text in new]
 
 
 def desktop_sequence(text: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from console.views.sweep import cells_over
-from engine.notifications.news import quiet_since
+from engine.notifications.news import idle_since
 from engine.scoreboard import Cell, Measure
 from state import datasets, events, runs, sweeps
 from state.database import Database
@@ -112,7 +112,7 @@ def _concern(run: Run, limit: float, now: float) -> Concern | None:
     started = run.started_at or now
     if run.valid is not True and now - started > LATE_SHARE * limit:
         return Concern(run, "no valid submission", started + limit, "late")
-    quiet = quiet_since(run, now)
+    quiet = idle_since(run, now)
     if quiet is not None:
         return Concern(run, "no sign of life", quiet, "idle")
     return None

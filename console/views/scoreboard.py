@@ -19,10 +19,10 @@ from engine.scoreboard import (
     published_rows,
     row_of,
 )
-from engine.scoreboard.insight import Prices, read_prices
 from engine.scoreboard.own_runs import curves_of, find_evidence
 from engine.scoreboard.plots import Plot, plots_of
 from engine.scoreboard.reports import read_import
+from engine.settings import Prices, read_table
 from foundation.problems import Problem
 from state.database import Database
 
@@ -107,7 +107,7 @@ def behind(database: Database, subject: Subject, config_file: Path, *, pad_missi
         row = row_of(evidence, pad_missing=pad_missing)
         curves = curves_of(database, evidence) if evidence.table == "own" else ()
         plots = () if evidence.conflict else plots_of(evidence, row, curves=curves)
-        return Behind(evidence, row, read_prices(config_file), plots)
+        return Behind(evidence, row, read_table(config_file, Prices), plots)
 
     return or_problem(read)
 

@@ -1,4 +1,4 @@
-"""The engine's part in calling a person: what is new since it last looked, to services, once for each thing."""
+"""The engine's notifications: what is new since it last looked is sent to services, once for each thing."""
 
 from __future__ import annotations
 
@@ -11,36 +11,35 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.notifications import news
-from engine.notifications.news import Calls, News, Told, read_calls
+from engine.notifications.news import News, Seen
+from engine.settings import NotificationSettings, read_table
 from foundation import files
 from foundation.clock import Clock
 from foundation.problems import EnvironmentProblem, Problem
 from foundation.text import visible
 from state.database import Database
 
-# Where it is kept what has been told, so that a restart neither repeats nor forgets.
+# Where it is kept what has been sent, so that a restart neither repeats nor forgets.
 NOTE_NAME = "notified.json"
-# Who is idle takes a look at all runs.
+# Finding idle runs reads all runs.
 IDLE_EVERY_SECONDS = 60.0
+TITLE = "mlebench-console"
 _TRIES = 5
 _AGAIN_SECONDS = 60.0
-
-Troubles = Callable[[], tuple[str, ...]]
-Send = Callable[[tuple[str, ...], str], None]
-
-
-TITLE = "mlebench-console"
 _LONGEST = 300
+
+FullDisks = Callable[[], tuple[str, ...]]
+Send = Callable[[tuple[str, ...], str], None]
 
 
 class Sender(Protocol):
     """What is used of apprise."""
 
     def add(self, url: str) -> bool:
-        """Take an address; tells whether its form is known."""
+        """Take an address; return whether its form is known."""
 
     def notify(self, body: str, title: str) -> object:
-        """Send; what it returns is true if every service took it."""
+        """Send; return something true if every service took it."""
 
 
 def send(urls: Sequence[str], text: str, *, make: Callable[[], Sender] | None = None) -> None:
@@ -79,13 +78,13 @@ def _apprise() -> Sender:
 
 
 class Notifier:
-    """Looks at what is new and hands it to a thread that sends it; what was not taken is tried again for a while.
+    """Finds what is new and lets a thread send it; what was not delivered is tried again a few times.
 
     Args:
         config_file: whose `[notifications]` table counts; it is read again when it changes.
         database: the state.
         clock: the time.
-        troubles: which disks are full at the moment, in words.
+        full_disks: which disks are full at the moment, in words.
         send: how to send, which may wait.
     """
 
@@ -94,22 +93,22 @@ class Notifier:
         config_file: Path,
         database: Database,
         clock: Clock,
-        troubles: Troubles,
+        full_disks: FullDisks,
         *,
         send: Send = send,
     ) -> None:
         self._config_file = config_file
         self._database = database
         self._clock = clock
-        self._troubles = troubles
+        self._full_disks = full_disks
         self._send = send
         self._note = database.path.parent / NOTE_NAME
-        self._told: Told | None = None
-        self._calls = Calls()
+        self._seen: Seen | None = None
+        self._settings = NotificationSettings()
         self._read_at: int | None = None
         self._idle_looked_at = float("-inf")
         self._sending: threading.Thread | None = None
-        self._pending: tuple[Told, str, int] | None = None
+        self._pending: tuple[Seen, str, int] | None = None
         self._again_at = 0.0
         self._problem: Problem | None = None
 
@@ -123,30 +122,30 @@ class Notifier:
         if self._sending is not None and self._sending.is_alive():
             return
         self._finish()
-        if self._told is None:
+        if self._seen is None:
             # Kept at once: what happens after a kill in this very moment is new to the next engine.
             self._keep(self._read_note())
-        assert self._told is not None  # `_keep` has just set it
+        assert self._seen is not None  # `_keep` has just set it
         if self._pending is not None:
             if self._clock.monotonic() >= self._again_at:
                 self._begin(*self._pending)
             return
-        found, told = self._look(self._told)
-        wanted = [each for each in found if each.kind in self._calls.on]
-        if wanted and self._calls.urls:
-            self._begin(told, news.in_short(wanted), 1)
-        elif told != self._told:
-            self._keep(told)
+        found, seen = self._look(self._seen)
+        wanted = [each for each in found if each.kind in self._settings.on]
+        if wanted and self._settings.urls:
+            self._begin(seen, news.in_short(wanted), 1)
+        elif seen != self._seen:
+            self._keep(seen)
 
-    def _begin(self, told: Told, text: str, tries: int) -> None:
-        self._pending = (told, text, tries)
+    def _begin(self, seen: Seen, text: str, tries: int) -> None:
+        self._pending = (seen, text, tries)
         self._sending = threading.Thread(target=self._try, args=(text,), name="notifying", daemon=True)
         self._sending.start()
 
     def _try(self, text: str) -> None:
         self._problem = None
         try:
-            self._send(self._calls.urls, text)
+            self._send(self._settings.urls, text)
         except Problem as problem:
             self._problem = problem
         except Exception as error:  # noqa: BLE001 - a service's library may raise anything; its text may hold a token
@@ -157,25 +156,25 @@ class Notifier:
         if self._sending is None or self._pending is None:
             return
         self._sending = None
-        told, text, tries = self._pending
+        seen, text, tries = self._pending
         if self._problem is None or tries >= _TRIES:
-            # What nobody takes must not keep the next thing from being told.
+            # What nobody takes must not keep the next thing from being seen.
             self._pending = None
-            self._keep(told)
+            self._keep(seen)
         else:
-            self._pending = (told, text, tries + 1)
+            self._pending = (seen, text, tries + 1)
             self._again_at = self._clock.monotonic() + _AGAIN_SECONDS
         if self._problem is not None:
             raise self._problem
 
-    def _look(self, told: Told) -> tuple[list[News], Told]:
-        found, told = news.look_at_events(self._database, told)
-        wrong, told = news.look_at_troubles(self._troubles(), told)
+    def _look(self, seen: Seen) -> tuple[list[News], Seen]:
+        found, seen = news.new_events(self._database, seen)
+        full, seen = news.new_full_disks(self._full_disks(), seen)
         if self._clock.monotonic() - self._idle_looked_at >= IDLE_EVERY_SECONDS:
             self._idle_looked_at = self._clock.monotonic()
-            quiet, told = news.look_at_idle(self._database, told, self._clock.now())
-            wrong += quiet
-        return found + wrong, told
+            idle, seen = news.new_idle_runs(self._database, seen, self._clock.now())
+            full += idle
+        return found + full, seen
 
     def _read_config(self) -> None:
         try:
@@ -184,16 +183,16 @@ class Notifier:
             changed = 0
         if changed != self._read_at:
             self._read_at = changed
-            self._calls = read_calls(self._config_file)
+            self._settings = read_table(self._config_file, NotificationSettings)
 
-    def _read_note(self) -> Told:
-        """What was told before; on a state that has no note yet, everything that has happened so far."""
+    def _read_note(self) -> Seen:
+        """What was seen before; on a state that has no note yet, everything that has happened so far."""
         try:
             values = json.loads(self._note.read_bytes())
-            return Told(int(values["event"]), dict(values["idle"]), tuple(values["troubles"]))
+            return Seen(int(values["event"]), dict(values["idle"]), tuple(values["troubles"]))
         except (OSError, ValueError, KeyError, TypeError):
-            return news.nothing_since_now(self._database)
+            return news.everything_until_now(self._database)
 
-    def _keep(self, told: Told) -> None:
-        files.write_json(self._note, asdict(told), durable=False)
-        self._told = told
+    def _keep(self, seen: Seen) -> None:
+        files.write_json(self._note, asdict(seen), durable=False)
+        self._seen = seen

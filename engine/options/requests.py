@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from engine.options.reading import FieldError, read_fields
+from engine.reading import FieldError, read_fields
 from foundation.problems import Problem, UsageProblem
 
 

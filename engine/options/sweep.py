@@ -17,8 +17,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from competitions import registry
 from competitions.model import EDITIONS
-from engine.options.reading import FieldError, convert
 from engine.places import Places, own_agents_folder
+from engine.reading import FieldError, convert
 from environment.runner.runtime import NETWORKS, RUNTIMES
 from foundation.problems import DataProblem, UsageProblem
 from state.records import SweepSpec

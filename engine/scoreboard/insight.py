@@ -6,17 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import NormalDist
-from typing import Annotated, Literal
-
-import msgspec
+from typing import Literal
 
 from competitions import registry
 from competitions.model import EDITIONS, Edition
 from engine.scoreboard.aggregation import aggregate, complete_seeds
 from engine.scoreboard.model import Cell, Evidence, Measure, Result, Trial
-from foundation.problems import UsageProblem
+from engine.settings import Prices
 
 # Best first, then what the agent failed at, then what it is not to blame for.
 ENDINGS = (
@@ -331,37 +328,6 @@ def effort_of(evidence: Evidence) -> Effort:
         gpu_hours=None if evidence.gpus is None else hours * evidence.gpus,
         medals=sum(trial.has(Measure.ANY_MEDAL) for trial, _ in timed),
     )
-
-
-class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an hour costs; an unknown price counts as nothing.
-
-    Attributes:
-        run_hour: an hour of a run: its machine, without GPUs.
-        gpu_hour: an hour of one GPU.
-    """
-
-    run_hour: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    gpu_hour: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    currency: str = "USD"
-
-
-class _Config(msgspec.Struct):
-    prices: Prices = Prices()
-
-
-def read_prices(config_file: Path) -> Prices:
-    """Read the `[prices]` table of config.toml.
-
-    Raises:
-        UsageProblem: the file or the table is not valid.
-    """
-    try:
-        return msgspec.toml.decode(config_file.read_bytes(), type=_Config).prices
-    except FileNotFoundError:
-        return Prices()
-    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
-        raise UsageProblem(f"{config_file} can't be read", str(error), "Correct or remove it.") from error
 
 
 @dataclass(frozen=True)

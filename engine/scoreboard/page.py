@@ -11,7 +11,6 @@ from engine.scoreboard.export import Disclosure, FindFiles
 from engine.scoreboard.insight import (
     Curve,
     Flag,
-    Prices,
     cost_of,
     effort_of,
     ending_of,
@@ -31,6 +30,7 @@ from engine.scoreboard.model import (
     limit_text,
 )
 from engine.scoreboard.plots import plots_of, svg
+from engine.settings import Prices
 from environment.runner import protocol
 from foundation.text import visible
 

@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(places: Places, ready: int | None) -> None:
     from competitions.grader import Grader
     from engine.datasets.tasks import PRELOAD
-    from engine.settings import read_settings
+    from engine.settings import EngineSettings, read_table
     from engine.supervisor.loop import EngineLog, Supervisor
     from environment.container.redaction import TextRedactor
     from foundation.workers import WorkerPool
@@ -58,7 +58,7 @@ def _run(places: Places, ready: int | None) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _frame: stops.append(number))
     with lock:
-        settings = read_settings(places.config_file)
+        settings = read_table(places.config_file, EngineSettings)
         state = database.open_for_writing(places.state_dir)
         samples = Samples(places.state_dir, writable=True)
         workers = WorkerPool(preload=PRELOAD)

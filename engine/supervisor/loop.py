@@ -24,7 +24,7 @@ from engine.places import Places
 from engine.runs.grading import LiveGrading
 from engine.runs.intake import Intake
 from engine.runs.scheduling import GpuPool
-from engine.settings import Settings
+from engine.settings import EngineSettings
 from engine.supervisor.requests import RequestDesk
 from engine.supervisor.starting import Retrier, Starter
 from engine.sweeps.imports import SweepImport
@@ -65,7 +65,7 @@ class Supervisor:
     def __init__(
         self,
         places: Places,
-        settings: Settings,
+        settings: EngineSettings,
         database: Database,
         samples: Samples,
         workers: WorkerPool,
@@ -182,7 +182,7 @@ class Supervisor:
 class Heartbeat:
     """Collects the facts and replaces the status file."""
 
-    def __init__(self, places: Places, clock: Clock, settings: Settings) -> None:
+    def __init__(self, places: Places, clock: Clock, settings: EngineSettings) -> None:
         self._places = places
         self._clock = clock
         self._settings = settings

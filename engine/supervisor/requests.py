@@ -20,7 +20,7 @@ from engine.options.requests import (
 from engine.options.sweep import Launch
 from engine.places import Places
 from engine.runs import launching
-from engine.settings import Settings
+from engine.settings import EngineSettings
 from engine.sweeps.launch import create, refuse_another
 from environment.runner.protocol import Stop
 from foundation.clock import Clock
@@ -45,7 +45,7 @@ class RequestDesk:
         clock: Clock,
         log: Log,
         more: Mapping[str, Handler],
-        settings: Settings,
+        settings: EngineSettings,
     ) -> None:
         self._database = database
         self._places = places

@@ -10,7 +10,7 @@ from engine.agents import required_secrets
 from engine.places import Places
 from engine.runs import launching
 from engine.runs.scheduling import Demand, Free, GpuPool, choose, lease
-from engine.settings import Settings
+from engine.settings import EngineSettings
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol, runtime
 from environment.runner.protocol import Order
@@ -38,7 +38,7 @@ class Starter:
         log: Log,
         redaction: TextRedactor,
         gpus: GpuPool,
-        settings: Settings,
+        settings: EngineSettings,
     ) -> None:
         self._database = database
         self._places = places

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from engine.control import EngineStatus, status
 from engine.options.sweep import Launch
 from engine.places import Places
-from engine.settings import read_settings
+from engine.settings import EngineSettings, read_table
 from engine.space import free_bytes
 from engine.sweeps.checks import Capacity, Check, check_all
 from state import database, runs
@@ -100,7 +100,7 @@ def forecast(launch: Launch, places: Places, engine: EngineStatus | None = None)
 
 def capacity_of(places: Places, engine: EngineStatus) -> Capacity:
     """What the engine gives to runs, or would give if it was started."""
-    settings = read_settings(places.config_file)
+    settings = read_table(places.config_file, EngineSettings)
     running = engine.running and engine.slots is not None
     return Capacity(
         cpus=engine.slots if running and engine.slots is not None else settings.cpus,

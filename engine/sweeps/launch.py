@@ -14,7 +14,7 @@ from engine import datasets as preparation
 from engine.agents import Agent, prepare_launch
 from engine.options.sweep import Launch, check_name, impossible
 from engine.places import Places
-from engine.settings import Settings
+from engine.settings import EngineSettings
 from engine.space import gigabytes
 from engine.sweeps.checks import refuse_container_options, require_containers
 from environment.runner import protocol, runtime
@@ -27,7 +27,7 @@ _NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def create(
-    database: Database, launch: Launch, agent: Agent, places: Places, settings: Settings, *, now: float
+    database: Database, launch: Launch, agent: Agent, places: Places, settings: EngineSettings, *, now: float
 ) -> Sweep:
     """Check a launch and create its sweep, its runs, and the requests for datasets that it lacks.
 
@@ -89,7 +89,7 @@ def _missing_datasets(spec: SweepSpec, places: Places) -> dict[str, preparation.
     return missing
 
 
-def _check_size(spec: SweepSpec, settings: Settings) -> None:
+def _check_size(spec: SweepSpec, settings: EngineSettings) -> None:
     """Refuse what would wait for ever."""
     if spec.cpus > settings.cpus:
         raise UsageProblem(

@@ -7,10 +7,8 @@ import tomllib
 from pathlib import Path
 
 from console.tui.config import read_settings
-from engine.notifications.news import read_calls
 from engine.places import find_places
-from engine.scoreboard.insight import read_prices
-from engine.settings import read_settings as read_engine_settings
+from engine.settings import EngineSettings, NotificationSettings, Prices, read_table
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "configuration.md"
 
@@ -23,9 +21,10 @@ def test_the_example_is_taken_as_it_stands(tmp_path: Path) -> None:
     values = tomllib.loads(example[1])
     settings = read_settings(config, theme=None, ascii_only=False)
     assert settings.keys.named("sweep.relaunch").keys == ("R",) and settings.refresh_seconds == 0.5
-    assert len(read_calls(config).urls) == 2 and read_calls(config).rings_here
-    assert read_engine_settings(config).cpus == values["engine"]["cpus"]
-    assert read_prices(config).gpu_hour == values["prices"]["gpu_hour"]
+    notified = read_table(config, NotificationSettings)
+    assert len(notified.urls) == 2 and notified.uses_terminal
+    assert read_table(config, EngineSettings).cpus == values["engine"]["cpus"]
+    assert read_table(config, Prices).gpu_hour == values["prices"]["gpu_hour"]
     assert str(find_places(config_file=config, environment={}).data_dir) == values["places"]["data_dir"]
     read = {"places", "engine", "console", "keys", "notifications", "prices"}
     assert set(values) == read

@@ -9,7 +9,8 @@ import pytest
 from console.tui.app import EngineSeen
 from console.tui.news import desktop_sequence
 from engine.control import EngineStatus
-from engine.notifications.news import Calls, Kind, News
+from engine.notifications.news import News
+from engine.settings import NotificationKind, NotificationSettings
 from state.lifecycle import FailureClass
 from tests.console import worlds
 from tests.console.conftest import OpenDesk
@@ -20,7 +21,8 @@ async def test_a_failure_while_the_console_is_open_rings_once(
 ) -> None:
     sent: list[str] = []
     async with opened() as desk:
-        desk.app.settings = replace(desk.app.settings, calls=Calls(frozenset({Kind.FAILED}), bell=True))
+        wanted = NotificationSettings(frozenset({NotificationKind.FAILED}), bell=True)
+        desk.app.settings = replace(desk.app.settings, notifications=wanted)
         monkeypatch.setattr(desk.app, "bell", lambda: sent.append("bell"))
         desk.app.watch_news()
         await desk.sees("needs you")
@@ -43,7 +45,7 @@ async def test_a_disk_that_becomes_full_is_told_once(
         full = EngineStatus(running=True, state_disk_free=1, state_disk_total=100)
         desk.app.on_engine_seen(EngineSeen(full))
         desk.app.on_engine_seen(EngineSeen(full))
-        assert [each.kind for each in sent] == [Kind.DISK]
+        assert [each.kind for each in sent] == [NotificationKind.DISK]
 
 
 def test_no_foreign_text_gets_out_of_a_desktop_notification() -> None:

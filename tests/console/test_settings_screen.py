@@ -10,8 +10,8 @@ import pytest
 
 from console.tui.config import read_settings
 from console.tui.keys import KeyTable, rebound, shadowed
-from engine.notifications.news import Kind
 from engine.places import Places
+from engine.settings import NotificationKind
 from foundation.problems import UsageProblem
 from tests.console.conftest import Desk, OpenDesk
 
@@ -45,7 +45,7 @@ async def test_signs_refresh_and_ways_are_written(opened: OpenDesk, places: Plac
             "console": {"refresh": 1.0, "ascii": True},
             "notifications": {"bell": True},
         }
-        assert desk.app.settings.ascii_only and desk.app.settings.calls.bell
+        assert desk.app.settings.ascii_only and desk.app.settings.notifications.bell
         assert desk.app.reader.look_every == 1.0
 
 
@@ -54,7 +54,7 @@ async def test_what_to_be_called_for_is_chosen_one_by_one(opened: OpenDesk, plac
         await desk.sees("a run ended with a medal")
         await go_to(desk, "medal")
         await desk.press("g", "j", "enter")
-        await desk.until(lambda: Kind.MEDAL in desk.app.settings.calls.on)
+        await desk.until(lambda: NotificationKind.MEDAL in desk.app.settings.notifications.on)
         assert set(written(places)["notifications"]["on"]) == {"failed", "medal", "idle", "disk"}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from engine.places import Places
 from engine.runs.scheduling import GpuPool
-from engine.settings import Settings
+from engine.settings import EngineSettings
 from engine.supervisor.starting import Starter
 from environment.container.redaction import TextRedactor
 from environment.runner.gpus import RecordedReader
@@ -38,7 +38,7 @@ def cost_of_a_step(folder: Path, queued: int) -> tuple[float, int]:
         lambda _text, error: errors.append(error),
         TextRedactor(),
         GpuPool(RecordedReader(()), HandClock()),
-        Settings(cpus=1000.0, memory_gb=1.0),
+        EngineSettings(cpus=1000.0, memory_gb=1.0),
     )
     starter.step()
     before = runs.queued_count(state)

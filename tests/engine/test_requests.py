@@ -13,7 +13,7 @@ from engine.control import Answer, RefusedRequest
 from engine.datasets import DatasetDesk, Room
 from engine.datasets.requests import DatasetRequests
 from engine.places import Places
-from engine.settings import Settings
+from engine.settings import EngineSettings
 from engine.supervisor.requests import RequestDesk
 from environment.runner import protocol
 from foundation.clock import SystemClock
@@ -40,7 +40,7 @@ class Desk:
         dataset_desk = DatasetDesk(self.state, pool, clock, data_dir=places.data_dir, room=room)
         asked = DatasetRequests(self.state, dataset_desk, places.data_dir, clock)
         self._desk = RequestDesk(
-            self.state, places, clock, self._log, asked.handlers, Settings(cpus=4, memory_gb=8)
+            self.state, places, clock, self._log, asked.handlers, EngineSettings(cpus=4, memory_gb=8)
         )
 
     def _log(self, text: str, error: BaseException | None) -> None:

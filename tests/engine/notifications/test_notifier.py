@@ -12,9 +12,10 @@ import pytest
 
 from engine.notifications import notifier
 from engine.notifications import notifier as notifier_module
-from engine.notifications.news import IDLE_SECONDS, Calls, Kind, in_short, of_events, read_calls
+from engine.notifications.news import IDLE_SECONDS, in_short, of_events
 from engine.notifications.notifier import NOTE_NAME, Notifier
 from engine.places import Places
+from engine.settings import NotificationKind, NotificationSettings, read_table
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from state import events
 from state.lifecycle import FailureClass, Outcome
@@ -219,7 +220,7 @@ def test_ends_of_runs_are_news_and_steps_between_are_not(desk: Desk) -> None:
     desk.world.finish(attempt, Outcome.GOLD, 1.0, ago=300)
     desk.fail(3)
     found = of_events(reversed(events.newest(desk.world.database, limit=100, after_id=before)))
-    assert [each.kind for each in found] == [Kind.MEDAL, Kind.FAILED]
+    assert [each.kind for each in found] == [NotificationKind.MEDAL, NotificationKind.FAILED]
     assert "boom" in found[1].text and in_short(found).endswith(", and 1 more")
 
 
@@ -258,10 +259,12 @@ def test_without_apprise_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPa
 
 def test_what_to_be_called_for_is_read_from_config_toml(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
-    assert read_calls(config) == Calls()
+    assert read_table(config, NotificationSettings) == NotificationSettings()
     config.write_text('[notifications]\non = ["medal", "disk"]\nbell = true\nurls = ["json://x"]\n')
-    assert read_calls(config) == Calls(frozenset({Kind.MEDAL, Kind.DISK}), True, False, ("json://x",))
-    assert "json://x" not in repr(read_calls(config))
+    assert read_table(config, NotificationSettings) == NotificationSettings(
+        frozenset({NotificationKind.MEDAL, NotificationKind.DISK}), True, False, ("json://x",)
+    )
+    assert "json://x" not in repr(read_table(config, NotificationSettings))
 
 
 @pytest.mark.parametrize(
@@ -272,4 +275,4 @@ def test_a_table_that_says_nothing_known_is_refused(tmp_path: Path, text: str) -
     config = tmp_path / "config.toml"
     config.write_text(text)
     with pytest.raises(UsageProblem):
-        read_calls(config)
+        read_table(config, NotificationSettings)

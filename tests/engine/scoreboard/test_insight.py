@@ -15,18 +15,17 @@ from engine.scoreboard import Measure, find_evidence
 from engine.scoreboard.insight import (
     ENDINGS,
     Effort,
-    Prices,
     cost_of,
     effort_of,
     ending_of,
     endings_by_split,
     flags_of,
     pass_at_k,
-    read_prices,
     shorter_limits,
     stability_of,
 )
 from engine.scoreboard.own_runs import curves_of
+from engine.settings import Prices, read_table
 from foundation.problems import UsageProblem
 from state import database as state_database
 from state import submissions, transitions
@@ -228,9 +227,9 @@ def test_without_a_medal_there_is_no_price_of_one() -> None:
 
 def test_prices_are_read_from_config_toml(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
-    assert read_prices(config) == Prices()
+    assert read_table(config, Prices) == Prices()
     config.write_text('[prices]\ngpu_hour = 2\ncurrency = "EUR"\n')
-    assert read_prices(config) == Prices(None, 2, "EUR")
+    assert read_table(config, Prices) == Prices(None, 2, "EUR")
 
 
 @pytest.mark.parametrize(
@@ -241,4 +240,4 @@ def test_prices_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
     config = tmp_path / "config.toml"
     config.write_text(text)
     with pytest.raises(UsageProblem):
-        read_prices(config)
+        read_table(config, Prices)

@@ -10,9 +10,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from engine.scoreboard import Evidence, disclose, published_rows, row_of
-from engine.scoreboard.insight import Prices
 from engine.scoreboard.page import page_of
 from engine.scoreboard.reports import load_evidence
+from engine.settings import Prices
 from environment.runner import protocol
 from foundation.text import visible
 from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence

@@ -1,4 +1,4 @@
-"""A setting is written into config.toml without touching anything else in it."""
+"""config.toml is read with its types, and one value in it changes without touching anything else."""
 
 from __future__ import annotations
 
@@ -7,10 +7,21 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.tui.config_edit import Value, with_value, write_value
+from engine.settings import (
+    ConsoleSettings,
+    EngineSettings,
+    NotificationSettings,
+    PlaceSettings,
+    Prices,
+    Value,
+    read_table,
+    with_value,
+    write_value,
+)
 from foundation.problems import UsageProblem
 
 FILE = """# mine
@@ -35,7 +46,7 @@ ascii = false
         ("console", "refresh", 2.0, "refresh = 2.0"),
         ("keys", "sweep.relaunch", "f5", '"sweep.relaunch" = "f5"'),
         ("keys", "sweep.stop", "#", '"sweep.stop" = "#"'),
-        ("notifications", "on", ["failed", "disk"], 'on = [ "failed", "disk", ]'),
+        ("notifications", "on", ["failed", "disk"], 'on = ["failed", "disk"]'),
     ],
 )
 def test_one_line_changes_and_remarks_stay(
@@ -80,19 +91,21 @@ def test_a_link_stays_a_link_and_the_mode_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "console.theme = 'x'\n",
-        "console = { theme = 'x' }\n",
-        "[notifications]\non = [\n 'disk',\n]\n",
-        "[",
-    ],
+    ["console.theme = 'x'\n", "console = { theme = 'x' }\n", "[console]\ntheme = [\n 'disk',\n]\n"],
 )
-def test_what_is_laid_out_otherwise_is_left_alone_and_told(tmp_path: Path, text: str) -> None:
+def test_a_value_is_changed_however_it_is_laid_out(tmp_path: Path, text: str) -> None:
     config = tmp_path / "config.toml"
     config.write_text(text)
-    table, name = ("notifications", "on") if "on = [" in text else ("console", "theme")
-    with pytest.raises(UsageProblem):
-        write_value(config, table, name, ["medal"] if name == "on" else "dark")
+    write_value(config, "console", "theme", "dark")
+    assert tomllib.loads(config.read_text()) == {"console": {"theme": "dark"}}
+
+
+@pytest.mark.parametrize("text", ["[", "console = 3\n"])
+def test_a_file_that_can_not_be_changed_is_left_alone_and_named(tmp_path: Path, text: str) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(text)
+    with pytest.raises(UsageProblem, match=str(config)):
+        write_value(config, "console", "theme", "dark")
     assert config.read_text() == text
 
 
@@ -104,8 +117,31 @@ def test_what_is_laid_out_otherwise_is_left_alone_and_told(tmp_path: Path, text:
 def test_nothing_else_changes_whatever_the_file_holds(
     before: dict[str, Value], name: str, value: Value
 ) -> None:
-    import tomli_w
-
-    text = "# remark\n" + tomli_w.dumps({"other": {"a": 1}, "table": before, "last": {"a": 2}})
+    text = "# remark\n" + tomlkit.dumps({"other": {"a": 1}, "table": before, "last": {"a": 2}})
     after = tomllib.loads(with_value(text, "table", name, value))
     assert after == {"other": {"a": 1}, "table": before | {name: value}, "last": {"a": 2}}
+
+
+@pytest.mark.parametrize(
+    ("text", "telling"),
+    [
+        ("engine = 3", "'engine' must be a table, [engine]"),
+        ("[engine]\ncpu = 3", "[engine] has no 'cpu'"),
+        ("[engine]\ncpus = 0", "[engine] cpus is not a number above 0"),
+        ("[engine]\ndataset_workers = 1.5", "[engine] dataset_workers is not a whole number, 1 or more"),
+        ("[console]\nascii = 1", "[console] ascii is not true or false"),
+        ("[console]\nrefresh = 0", "[console] refresh is not a number of seconds from 0.1 to 3600"),
+        ("[places]\ndata_dir = 3", "[places] data_dir is not a text"),
+        ("[notifications]\non = ['always']", "[notifications] on is not a list of finished, failed, medal"),
+        ("[prices]\nrun_hour = -1", "[prices] run_hour is not a price, 0 or more"),
+        ("[", "can't be read"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_file_table_and_key(tmp_path: Path, text: str, telling: str) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(text)
+    tables = (EngineSettings, ConsoleSettings, PlaceSettings, NotificationSettings, Prices)
+    with pytest.raises(UsageProblem) as told:
+        for table in tables:
+            read_table(config, table)
+    assert telling in str(told.value) and str(config) in str(told.value)

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
+from enum import EnumType
+from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 Record = TypeVar("Record")
 
 _WORDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What numbers a field takes; written into its type by `Annotated`.
+
+    Attributes:
+        expected: what its value must be, in words.
+    """
+
+    expected: str
+    least: float = -math.inf
+    above: float = -math.inf
+    most: float = math.inf
+
+    def allow(self, value: float) -> bool:
+        """Whether a number lies within them; a number that is none does not."""
+        return self.above < value and self.least <= value <= self.most
 
 
 class FieldError(ValueError):
@@ -39,7 +60,7 @@ def read_fields(record: type[Record], values: Mapping[str, Any]) -> Record:
         if field.default is MISSING and field.default_factory is MISSING
     ]
     hints = get_type_hints(record, include_extras=True)
-    by_key = {name.rstrip("_"): name for name in hints}
+    by_key = {field.name.rstrip("_"): field.name for field in fields(record)}  # type: ignore[arg-type]
     found = convert({key: hints[name] for key, name in by_key.items()}, values, required)
     return record(**{by_key[key]: value for key, value in found.items()})
 
@@ -52,33 +73,45 @@ def convert(
     Raises:
         FieldError: a value is not known, missing or of the wrong type.
     """
-    # Imported here: half of the commands read nothing.
-    import msgspec
-
     for name in sorted(values.keys() - hints.keys()):
         raise FieldError(name)
     for name in required:
         if name not in values:
             raise FieldError(name, is_missing=True)
-    converted = {}
-    for name, value in values.items():
-        try:
-            found = msgspec.convert(value, hints[name])
-        except msgspec.ValidationError as error:
-            raise FieldError(name, _in_words(hints[name])) from error
-        if found == () and name in required:
+    converted = {name: _converted(name, value, hints[name]) for name, value in values.items()}
+    for name in required:
+        if converted[name] == ():
             raise FieldError(name, _in_words(hints[name]))
-        converted[name] = tuple(dict.fromkeys(found)) if isinstance(found, tuple) else found
     return converted
 
 
+def _converted(name: str, value: Any, hint: Any) -> Any:
+    import msgspec  # here, because half of the commands find nothing to convert
+
+    try:
+        found = msgspec.convert(value, hint)
+    except msgspec.ValidationError as error:
+        raise FieldError(name, _in_words(hint)) from error
+    bounds = _bounds(hint)
+    if bounds is not None and found is not None and not bounds.allow(found):
+        raise FieldError(name, bounds.expected)
+    return tuple(dict.fromkeys(found)) if isinstance(found, tuple) else found
+
+
+def _bounds(hint: Any) -> Bounds | None:
+    return hint.__metadata__[0] if get_origin(hint) is Annotated else None
+
+
 def _in_words(hint: Any) -> str:
-    """What a value of a type is; the description of an annotated type, if it has one."""
-    if get_origin(hint) is Annotated:
-        told = [meta.description for meta in hint.__metadata__ if getattr(meta, "description", None)]
-        return str(told[0]) if told else _in_words(hint.__origin__)
-    if get_origin(hint) is tuple:
-        return "a list of whole numbers" if int in get_args(hint) else "a list of texts"
+    """What a value of a type is."""
+    bounds = _bounds(hint)
+    if bounds is not None:
+        return bounds.expected
     if hint in _WORDS:
         return _WORDS[hint]
-    return next(_in_words(part) for part in get_args(hint) if part is not type(None))
+    parts = [part for part in get_args(hint) if part not in (NoneType, Ellipsis)]
+    if get_origin(hint) not in (tuple, frozenset):
+        return _in_words(parts[0])
+    if isinstance(parts[0], EnumType):
+        return f"a list of {', '.join(map(str, parts[0]))}"
+    return "a list of whole numbers" if parts[0] is int else "a list of texts"
