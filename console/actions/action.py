@@ -36,6 +36,12 @@ class Affected:
     note: str = ""
     is_warning: bool = False
 
+    def in_words(self) -> str:
+        """All of it in one paragraph."""
+        items = ", ".join(f"{name} {known}" for name, known in self.items)
+        listed = ": ".join(text for text in (self.heading, items) if text)
+        return ". ".join(text for text in (listed, self.note) if text)
+
 
 @dataclass(frozen=True)
 class Question:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from console.actions.action import Action, Affected, Question, Request
-from engine.sweeps.removal import Loss
 from state.lifecycle import SweepState
-from state.records import Sweep
+
+if TYPE_CHECKING:
+    from engine.sweeps.removal import Loss
+    from state.records import Sweep
 
 
 def pause(sweep_id: str) -> Action:

@@ -248,8 +248,8 @@ def confirm(question: str, told: str, unasked: UsageProblem) -> None:
     typer.confirm(question, abort=True)
 
 
-def perform(context: typer.Context, action: Action, *, yes: bool, json: bool) -> None:
-    """File an action's requests and write the answers; without `yes`, ask first where its question warns.
+def perform(context: typer.Context, action: Action, *, json: bool, yes: bool = True, **more: Any) -> None:
+    """File an action's requests and write the answers, `more` in their JSON; without `yes`, ask where it warns.
 
     Raises:
         UsageProblem: there is something to ask, and no terminal.
@@ -259,15 +259,11 @@ def perform(context: typer.Context, action: Action, *, yes: bool, json: bool) ->
 
     question = action.question
     if question is not None and question.warns and not yes:
-        warnings = [part for part in question.affected if part.is_warning]
-        told = [
-            f"{part.heading}: {', '.join(f'{name} {known}' for name, known in part.items)}. {part.note}"
-            for part in warnings
-        ]
+        told = [part.in_words() for part in question.affected if part.is_warning]
         unasked = UsageProblem(" ".join(told), "", "Give --yes to do it without being asked.")
         confirm(question.title, "\n".join(told), unasked)
     for request in action.requests:
-        say_answer(ask(places_of(context), request.kind, request.arguments), json=json)
+        say_answer(ask(places_of(context), request.kind, request.arguments), json=json, **more)
 
 
 def require_terminal() -> None:

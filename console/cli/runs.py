@@ -154,7 +154,7 @@ def stop(context: typer.Context, run: RunNames, json: Json = False) -> None:
     """Stop runs: live ones are ended, queued ones never start."""
     from console.actions import runs
 
-    perform(context, runs.stop(_found(context, run), all_or_none=True), yes=True, json=json)
+    perform(context, runs.stop(_found(context, run), all_or_none=True), json=json)
 
 
 @app.command()
@@ -168,7 +168,7 @@ def classify(
     """Correct the failure class of failed runs by hand."""
     from console.actions import runs
 
-    perform(context, runs.classify(_found(context, run), failure_class, note), yes=True, json=json)
+    perform(context, runs.classify(_found(context, run), failure_class, note), json=json)
 
 
 @app.command()

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from console import wording
+from console.actions import sweeps as actions
 from console.cli.common import (
     EditionFlag,
     EditionName,
     Json,
-    confirm,
     new_group,
+    perform,
     places_of,
     reading_state,
     say,
@@ -264,19 +265,19 @@ def show(
 @app.command()
 def pause(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
     """Start no more runs of a sweep; live ones go on."""
-    _steer(context, "sweep.pause", sweep_id, json=json)
+    perform(context, actions.pause(_known(context, sweep_id)), json=json)
 
 
 @app.command()
 def resume(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
     """Let a paused sweep go on."""
-    _steer(context, "sweep.resume", sweep_id, json=json)
+    perform(context, actions.resume(_known(context, sweep_id)), json=json)
 
 
 @app.command()
 def stop(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
     """Stop a sweep for good: its live runs are ended, its queued ones never start."""
-    _steer(context, "sweep.stop", sweep_id, json=json)
+    perform(context, actions.stop(_known(context, sweep_id)), json=json)
 
 
 @app.command()
@@ -315,7 +316,7 @@ def concurrency(
     json: Json = False,
 ) -> None:
     """Change how many runs of a sweep are live at once."""
-    _steer(context, "sweep.concurrency", sweep_id, json=json, value=runs)
+    perform(context, actions.set_concurrency(_known(context, sweep_id), runs), json=json)
 
 
 @app.command()
@@ -326,7 +327,7 @@ def priority(
     json: Json = False,
 ) -> None:
     """Change which sweep's runs start first when slots come free."""
-    _steer(context, "sweep.priority", sweep_id, json=json, value=value)
+    perform(context, actions.set_priority(_known(context, sweep_id), value), json=json)
 
 
 @app.command()
@@ -337,7 +338,7 @@ def assign(
     json: Json = False,
 ) -> None:
     """Let a sweep belong to an experiment, whose sweeps make one leaderboard row."""
-    _steer(context, "experiment.assign", sweep_id, json=json, experiment_id=experiment)
+    perform(context, actions.assign(_known(context, sweep_id), experiment), json=json)
 
 
 @app.command("rm")
@@ -351,7 +352,6 @@ def remove(
     json: Json = False,
 ) -> None:
     """Remove a sweep: its runs, attempts, logs, code and submissions; results are kept unless you say so."""
-    from engine.control import ask
     from engine.sweeps.removal import loss_of, refuse_removal
     from state import sweeps
 
@@ -362,23 +362,13 @@ def remove(
             raise UsageProblem(f"there is no sweep '{sweep_id}'", "", f"Give the whole name: {close}")
         loss = loss_of(database, known.id)
     refuse_removal(loss, with_results=with_results)
-    if not yes:
-        unasked = UsageProblem(
-            f"sweep {known.id} is not removed unasked",
-            f"what would be lost: {loss.in_words()}",
-            "Give --yes to do it.",
-        )
-        confirm(f"Remove sweep {known.id}?", f"What is lost: {loss.in_words()}.", unasked)
-    asked = {"sweep_id": known.id, "with_results": with_results}
-    answer = ask(places_of(context), "sweep.remove", asked)
-    say_answer(answer, json=json, lost=asdict(loss))
+    action = actions.remove(loss, with_results=with_results)
+    perform(context, action, yes=yes, json=json, lost=asdict(loss))
 
 
-def _steer(context: typer.Context, kind: str, sweep_id: str, *, json: bool, **arguments: Any) -> None:
-    from engine.control import ask
+def _known(context: typer.Context, sweep_id: str) -> str:
+    """The whole name of a sweep."""
     from state import sweeps
 
     with reading_state(context) as database:
-        known = sweeps.get(database, sweep_id).id
-    answer = ask(places_of(context), kind, {"sweep_id": known, **arguments})
-    say_answer(answer, json=json)
+        return sweeps.get(database, sweep_id).id
