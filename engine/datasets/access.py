@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from engine.datasets.sources import CHECK
-from engine.kaggle.problems import NotAvailable, RulesNotAccepted
+from engine.kaggle.client import NotAvailable, RulesNotAccepted
 from foundation.problems import Problem
 from state.records import DatasetState, DatasetStep, StepState
 

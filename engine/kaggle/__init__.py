@@ -1,1 +1,1 @@
-"""Kaggle: what it offers of a competition, fetched through its own client with patience and without surprises."""
+"""Kaggle's API: credentials, a client with retries and timeouts, and downloads that resume."""

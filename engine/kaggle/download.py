@@ -10,10 +10,7 @@ from dataclasses import asdict, dataclass
 from io import FileIO
 from pathlib import Path
 
-from engine.kaggle.client import Kaggle
-from engine.kaggle.delivery import Delivery
-from engine.kaggle.patience import insist
-from engine.kaggle.problems import KaggleTrouble, Passing
+from engine.kaggle.client import DataResponse, Kaggle, KaggleFailure, TemporaryFailure, retry
 from engine.space import require_space, telling_full_disks
 from foundation.files import PARTIAL_SUFFIX, sync_directory, write_json
 
@@ -58,19 +55,19 @@ class _Partial:
     def size(self) -> int:
         return self.path.stat().st_size if self.path.exists() else 0
 
-    def belongs_to(self, delivery: Delivery) -> bool:
-        if delivery.identity is None or delivery.size is None:
+    def belongs_to(self, response: DataResponse) -> bool:
+        if response.identity is None or response.size is None:
             return False
         try:
             noted = json.loads(self._note.read_bytes())
         except (FileNotFoundError, ValueError):
             return False
-        return bool(noted == asdict(_Origin(delivery.identity, delivery.size)))
+        return bool(noted == asdict(_Origin(response.identity, response.size)))
 
-    def begin(self, delivery: Delivery) -> None:
+    def begin(self, response: DataResponse) -> None:
         self.remove()
-        if delivery.identity is not None and delivery.size is not None:
-            write_json(self._note, asdict(_Origin(delivery.identity, delivery.size)), durable=False)
+        if response.identity is not None and response.size is not None:
+            write_json(self._note, asdict(_Origin(response.identity, response.size)), durable=False)
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -126,13 +123,13 @@ def download(
         return gained[0] > before
 
     def fetch() -> str | None:
-        with kaggle.data(competition_id) as delivery:
-            _receive(delivery, partial, keep_free, tell)
-            return delivery.md5
+        with kaggle.data(competition_id) as response:
+            _receive(response, partial, keep_free, tell)
+            return response.md5
 
     with telling_full_disks(target.parent):
         while True:
-            told = insist(fetch, kaggle.patience, wait=kaggle.wait, progressed=progressed)
+            told = retry(fetch, kaggle.retries, wait=kaggle.wait, progressed=progressed)
             found = partial.digest()
             if told is None or told == found:
                 break
@@ -140,7 +137,7 @@ def download(
             partial.remove()
             gained[0] = 0
             if damaged == _TIMES_DAMAGED:
-                raise KaggleTrouble(
+                raise KaggleFailure(
                     f"{competition_id}: the download arrives damaged",
                     f"its MD5 should be {told} and is {found}, {damaged} times in a row",
                     "Look for what changes data on the way, such as a proxy.",
@@ -150,22 +147,22 @@ def download(
     return Downloaded(size, found, told is not None)
 
 
-def _receive(delivery: Delivery, partial: _Partial, keep_free: int, tell: Tell) -> None:
+def _receive(response: DataResponse, partial: _Partial, keep_free: int, tell: Tell) -> None:
     """Add what is missing to the partial file, or begin it anew if it is a part of something else."""
-    size = delivery.size
-    start = partial.size if partial.belongs_to(delivery) else 0
+    size = response.size
+    start = partial.size if partial.belongs_to(response) else 0
     if size is not None and start == size:
         return
     if start == 0 or (size is not None and start > size):
         start = 0
-        partial.begin(delivery)
+        partial.begin(response)
     if size is not None:
         require_space(partial.path.parent, size - start, keep_free=keep_free)
     partial.hash_again()
     there = start
     tell(there, size or 0)
     with partial.path.open("ab", buffering=0) as stream:
-        for at, chunk in delivery.chunks(start):
+        for at, chunk in response.chunks(start):
             if at != there:  # the whole is sent although a part was asked for
                 stream.truncate(0)
                 partial.forget()
@@ -174,4 +171,4 @@ def _receive(delivery: Delivery, partial: _Partial, keep_free: int, tell: Tell) 
             tell(there, size or 0)
         os.fsync(stream.fileno())
     if size is not None and there != size:
-        raise Passing(f"{there:,} of {size:,} bytes came")
+        raise TemporaryFailure(f"{there:,} of {size:,} bytes came")

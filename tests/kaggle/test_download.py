@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from engine.kaggle import client, timeouts
-from engine.kaggle.client import Kaggle
-from engine.kaggle.download import Downloaded, download
-from engine.kaggle.patience import Patience
-from engine.kaggle.problems import (
+from engine.kaggle import client
+from engine.kaggle.client import (
     BadCredentials,
-    KaggleTrouble,
+    Kaggle,
+    KaggleFailure,
     NoCredentials,
     NotAvailable,
+    Retries,
     RulesNotAccepted,
 )
+from engine.kaggle.download import Downloaded, download
 from engine.space import DiskFull
 from tests.kaggle.fixtures import login
 from tests.kaggle.loopback import KEY, SIGNATURE, TOKEN, Fault, Loopback, cuts
@@ -31,7 +31,7 @@ BODY = random.Random(7).randbytes(5_000_000)
 
 
 class Waits:
-    """Patience without waiting; keeps what would have been waited."""
+    """Retries without waiting; keeps what would have been waited."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -54,7 +54,7 @@ def target(tmp_path: Path) -> Path:
 
 def fetch(target: Path, waits: Waits, told: list[tuple[int, int]] | None = None) -> Downloaded:
     heard: list[tuple[int, int]] = [] if told is None else told
-    with Kaggle(patience=Patience(tries=4), wait=waits) as kaggle:
+    with Kaggle(retries=Retries(tries=4), wait=waits) as kaggle:
         return download(kaggle, ID, target, tell=lambda done, total: heard.append((done, total)))
 
 
@@ -117,7 +117,7 @@ def test_a_killed_download_goes_on_where_it_was(loopback: Loopback, target: Path
 
 def test_a_part_of_something_else_is_not_gone_on_with(loopback: Loopback, target: Path, waits: Waits) -> None:
     shelf = loopback.add(ID, archive=BODY, faults=[Fault(cut_after=3_000_000), Fault(status=404)])
-    with pytest.raises(KaggleTrouble), Kaggle(patience=Patience(tries=1)) as kaggle:
+    with pytest.raises(KaggleFailure), Kaggle(retries=Retries(tries=1)) as kaggle:
         download(kaggle, ID, target, tell=lambda done, total: None)
     shelf.faults.clear()
     shelf.archive = BODY[::-1]
@@ -140,7 +140,7 @@ def test_wrong_content_is_fetched_again_and_told_in_the_end(
     assert target.read_bytes() == BODY
     target.unlink()
     shelf.faults.extend([Fault(garble=True)] * 3)
-    with pytest.raises(KaggleTrouble, match="arrives damaged"):
+    with pytest.raises(KaggleFailure, match="arrives damaged"):
         fetch(target, waits)
     assert not target.exists()
 
@@ -148,7 +148,7 @@ def test_wrong_content_is_fetched_again_and_told_in_the_end(
 def test_a_silent_server_is_left_and_asked_again(
     loopback: Loopback, target: Path, waits: Waits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timeouts, "TIMEOUTS", (30.0, 0.3))
+    monkeypatch.setattr(client, "TIMEOUTS", (30.0, 0.3))
     loopback.add(ID, archive=BODY, faults=[Fault(stall=True)])
     fetch(target, waits)
     assert target.read_bytes() == BODY
@@ -163,7 +163,7 @@ def test_kaggle_is_waited_for_as_long_as_it_says(loopback: Loopback, target: Pat
     assert waits.reasons == ["Kaggle answered 429", "Kaggle answered 503"]
     shelf.call_faults.extend([Fault(status=500)] * 4)
     target.unlink()
-    with pytest.raises(KaggleTrouble, match="Kaggle answered 500, 4 times in a row"):
+    with pytest.raises(KaggleFailure, match="Kaggle answered 500, 4 times in a row"):
         fetch(target, waits)
 
 
@@ -223,10 +223,10 @@ def test_every_way_to_sign_in_works(
 def test_no_error_tells_a_secret(loopback: Loopback, target: Path, waits: Waits) -> None:
     faults = [Fault(status=500), Fault(status=403), Fault(cut_after=10), Fault(status=503)]
     loopback.add(ID, archive=BODY, faults=faults)
-    with pytest.raises(KaggleTrouble) as caught, Kaggle(patience=Patience(tries=2), wait=waits) as kaggle:
+    with pytest.raises(KaggleFailure) as caught, Kaggle(retries=Retries(tries=2), wait=waits) as kaggle:
         download(kaggle, ID, target, tell=lambda done, total: None)
     loopback.close()
-    with pytest.raises(KaggleTrouble) as refused:
+    with pytest.raises(KaggleFailure) as refused:
         fetch(target, waits)
     import traceback
 
