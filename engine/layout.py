@@ -63,6 +63,16 @@ class DatasetFolder:
         """Says that the zip is no longer whole, because its space is being given back."""
         return self.root / ".consuming.json"
 
+    @property
+    def has_extracted_data(self) -> bool:
+        """Whether raw data lie in `raw`, be it not all of them."""
+        return _holds_something(self.raw)
+
+    @property
+    def has_raw_data(self) -> bool:
+        """Whether some of the competition's raw data are there, so that nothing need be downloaded."""
+        return bool(self.zips()) or self.whole_raw.is_dir() or self.has_extracted_data
+
     def zip(self, competition: Competition) -> Path:
         """Where Kaggle's zip is downloaded to."""
         return self.root / f"{competition.id}.zip"

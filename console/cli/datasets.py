@@ -45,8 +45,7 @@ app.command()(verify)
 def rules(competition_id: Ids = None, split: Split = "", json: Json = False) -> None:
     """Ask Kaggle which competitions' data we may download, and show where to accept the rules of the others."""
     from competitions import registry
-    from engine.datasets.access import AccessState
-    from engine.datasets.estimating import ask_access
+    from engine.datasets.access import AccessState, ask_access
     from engine.kaggle.client import Kaggle
 
     chosen = [

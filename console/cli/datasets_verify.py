@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from competitions.model import Competition
-    from engine.datasets.verifying import Verification
+    from engine.datasets.checksums import Verification
     from engine.layout import DatasetFolder
 
 _STEP = "verify"
@@ -63,8 +63,8 @@ def verify(
 
 def _verified(chosen: Sequence[tuple[Competition, DatasetFolder]], *, json: bool) -> dict[str, Verification]:
     """Read them one after the other, and tell of each as soon as it is read."""
-    from engine.datasets.telling import seldom
-    from engine.datasets.verifying import verify as verify_one
+    from engine.datasets.checksums import verify as verify_one
+    from engine.datasets.steps import throttled
 
     found: dict[str, Verification] = {}
     with ExitStack() as stack:
@@ -72,11 +72,11 @@ def _verified(chosen: Sequence[tuple[Competition, DatasetFolder]], *, json: bool
         if not json and sys.stdout.isatty():
             rows = stack.enter_context(ProgressRows())
         for competition, folder in chosen:
-            tell = None
+            report = None
             if rows is not None:
                 count = f"{len(found)} of {len(chosen)} verified"
-                tell = partial(seldom(partial(_draw, rows, competition.id, count)), _STEP)
-            one = found[competition.id] = verify_one(competition, folder, tell)
+                report = partial(throttled(partial(_draw, rows, competition.id, count)), _STEP)
+            one = found[competition.id] = verify_one(competition, folder, report)
             if not json:
                 told = (
                     one.differs or f"as it should be: {len(one.sums)} tables, {_known(one)} with known sums"

@@ -26,7 +26,7 @@ def download_leaderboard(
 ) -> None:
     """Download leaderboards from Kaggle and take their medal cut-offs; a part of one is refused."""
     from competitions import registry
-    from engine.datasets.leaderboards import refresh_leaderboard
+    from engine.datasets.facts import refresh_leaderboard
 
     if bool(competition_id) == all_:
         raise UsageProblem("which leaderboards is not clear", "", "Give one of -c ID, --all.")

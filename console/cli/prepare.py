@@ -122,7 +122,7 @@ def prepare(
         tell_estimate(places_of(context), chosen, base, edition, raw=raw, again=again, json=json)
         return
     if overwrite_leaderboard:
-        from engine.datasets.leaderboards import refresh_leaderboard
+        from engine.datasets.facts import refresh_leaderboard
 
         for one in chosen:
             refresh_leaderboard(one, force=True)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from console import wording
 from console.cli.common import EditionName, say, say_json, say_table
-from engine.datasets.estimating import ToDo, estimate, peak_bytes
-from engine.datasets.throughput import Throughput, measured
+from engine.datasets.estimates import Throughput, ToDo, estimate, measured, peak_bytes
 from engine.space import free_bytes
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from pathlib import Path
 from competitions import registry
 from console.views.splits import ORDER, competition, split_of
 from engine.datasets.access import AccessState, access_of
-from engine.datasets.sources import CHECKSUM, DOWNLOAD
-from engine.datasets.throughput import Throughput, measured
+from engine.datasets.estimates import Throughput, measured
+from engine.datasets.steps import CHECKSUM, DOWNLOAD
 from engine.space import free_bytes
 from state import datasets
 from state.database import Database

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from console.views.dataset_board import DatasetBoard, DatasetRow
-from engine.datasets.estimating import usual_peak
-from engine.datasets.sources import DOWNLOAD
+from engine.datasets.estimates import usual_peak
+from engine.datasets.steps import DOWNLOAD
 from state.records import DatasetState, StepState
 
 _DOWNLOADED = (StepState.DONE, StepState.SKIPPED)

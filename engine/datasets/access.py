@@ -1,14 +1,20 @@
-"""Whether Kaggle lets us have a competition's data, as far as its last answer tells; asks nobody."""
+"""Whether Kaggle lets us have a competition's data: by its last answer, or by asking it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.datasets.sources import CHECK
-from engine.kaggle.client import NotAvailable, RulesNotAccepted
+from competitions.model import Competition
+from engine.datasets.steps import CHECK, no_report, reporting_wait
+from engine.kaggle.client import Kaggle, NotAvailable, RulesNotAccepted
 from foundation.problems import Problem
+from foundation.workers import ReportProgress
 from state.records import DatasetState, DatasetStep, StepState
+
+_ASK_AT_ONCE = 4
 
 
 class AccessState(StrEnum):
@@ -45,3 +51,38 @@ def access_of(state: DatasetState, steps: Iterable[DatasetStep]) -> AccessState:
             return access
     checked = any(step.name == CHECK and step.state is StepState.DONE for step in steps)
     return AccessState.OPEN if checked else AccessState.UNKNOWN
+
+
+@dataclass(frozen=True)
+class Access:
+    """What Kaggle answered when it was asked for a competition's data."""
+
+    competition_id: str
+    state: AccessState
+    bytes: int | None
+    url: str
+    problem: str = ""
+
+
+def check(competition: Competition, report: ReportProgress = no_report) -> int | None:
+    """Find out whether Kaggle lets us download a competition's data, and how large they are.
+
+    Raises:
+        Problem: it does not, or it can't be reached.
+    """
+    report(CHECK, "", 0, 0)
+    with Kaggle(wait=reporting_wait(report, lambda: (CHECK, 0, 0))) as kaggle:
+        return kaggle.data_size(competition.id)
+
+
+def ask_access(chosen: Sequence[Competition]) -> list[Access]:
+    """Ask Kaggle about several competitions at once."""
+    with ThreadPoolExecutor(_ASK_AT_ONCE) as pool:
+        return list(pool.map(_ask_one, chosen))
+
+
+def _ask_one(competition: Competition) -> Access:
+    try:
+        return Access(competition.id, AccessState.OPEN, check(competition), competition.rules_url)
+    except Problem as problem:
+        return Access(competition.id, access_after(problem), None, competition.rules_url, problem.cause)

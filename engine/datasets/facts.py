@@ -1,20 +1,25 @@
-"""Changing measured facts of a competition in its competition.toml: checksums and medal cut-offs, nothing else."""
+"""Refreshing the measured facts in a competition.toml: checksums, and medal cut-offs by Kaggle's leaderboard."""
 
 from __future__ import annotations
 
-import re
-import tomllib
+import csv
+import io
+import math
+import statistics
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from competitions import registry
-from competitions.model import Competition
-from engine.datasets import sums
+from competitions.model import Competition, Thresholds
+from engine.datasets import checksums
+from engine.kaggle.client import Kaggle, Team
 from engine.layout import dataset_folder
 from foundation.files import write_text
 from foundation.problems import DataProblem, EnvironmentProblem
 
-_HEADING = re.compile(r"^\[{1,2}([^\[\]]+)\]{1,2}\s*$", re.MULTILINE)
+_FEWEST_TEAMS = 2
 
 
 def take_checksums(competition_id: str, data_dir: Path | str) -> None:
@@ -25,48 +30,156 @@ def take_checksums(competition_id: str, data_dir: Path | str) -> None:
     """
     competition = registry.get(competition_id)
     folder = dataset_folder(competition, data_dir)
-    found = sums.checksums_of(folder.prepared)
+    found = checksums.checksums_of(folder.prepared)
     table: dict[str, Any] = {"public": dict(found.public), "private": dict(found.private)}
     zips = folder.zips()
-    md5 = sums.zip_md5(zips[0]) if zips else competition.checksums.zip
-    replace_table(competition, "checksums", ({"zip": md5} if md5 else {}) | table)
+    md5 = checksums.zip_md5(zips[0]) if zips else competition.checksums.zip
+    _replace_table(competition, "checksums", ({"zip": md5} if md5 else {}) | table)
 
 
-def replace_table(competition: Competition, name: str, values: dict[str, Any]) -> None:
+@dataclass(frozen=True)
+class Refreshed:
+    """What a leaderboard says, beside what was known.
+
+    Attributes:
+        changed: whether it was taken over.
+    """
+
+    competition_id: str
+    before: Thresholds
+    after: Thresholds
+    changed: bool
+
+
+def refresh_leaderboard(competition_id: str, *, force: bool = False) -> Refreshed:
+    """Download a leaderboard and take its cut-offs, unless one was downloaded before.
+
+    Args:
+        competition_id: which competition.
+        force: also where a leaderboard has been downloaded before.
+
+    Raises:
+        Problem: Kaggle refuses or can't be reached, or gives a part of the leaderboard only.
+    """
+    competition = registry.get(competition_id)
+    path = competition.folder / "leaderboard.csv"
+    if path.exists() and not force:
+        return Refreshed(competition_id, competition.thresholds, competition.thresholds, changed=False)
+    with Kaggle() as kaggle:
+        teams, expected = kaggle.leaderboard(competition_id), kaggle.team_count(competition_id)
+    if expected is None or len(teams) < expected:
+        raise DataProblem(
+            f"the leaderboard of {competition_id} was not taken",
+            f"Kaggle gave {len(teams):,} of {'unknown' if expected is None else f'{expected:,}'} teams",
+            "The cut-offs stay as they are; take a leaderboard from Kaggle's Meta Kaggle dataset instead.",
+        )
+    after = thresholds_of(competition_id, scores_of(competition_id, teams))
+    before = competition.thresholds
+    if after.is_lower_better != before.is_lower_better:
+        raise DataProblem(
+            f"the leaderboard of {competition_id} was not taken",
+            "it is sorted the other way round than its metric",
+        )
+    _keep(path, teams)
+    values = {
+        "gold": after.gold,
+        "silver": after.silver,
+        "bronze": after.bronze,
+        "median": after.median,
+        "num_teams": len(teams),
+        "is_lower_better": after.is_lower_better,
+        "confidence": after.confidence,
+    }
+    _replace_table(competition, "thresholds", values)
+    return Refreshed(competition_id, before, after, changed=True)
+
+
+def scores_of(competition_id: str, teams: Sequence[Team]) -> list[float]:
+    """The scores in the leaderboard's own order, best first.
+
+    Raises:
+        DataProblem: one of them is no number.
+    """
+    try:
+        scores = [float(team.score) for team in teams]
+    except ValueError as error:
+        raise DataProblem(f"the leaderboard of {competition_id} was not taken", str(error)) from error
+    if len(scores) < _FEWEST_TEAMS or not all(map(math.isfinite, scores)):
+        raise DataProblem(f"the leaderboard of {competition_id} was not taken", "it holds too few scores")
+    return scores
+
+
+def thresholds_of(competition_id: str, scores: Sequence[float]) -> Thresholds:
+    """The cut-offs by MLE-bench's rules: positions by the number of teams, counted from the best.
+
+    Raises:
+        DataProblem: the scores are in no order.
+    """
+    lower = scores[0] < scores[-1]
+    ordered = sorted(scores, reverse=not lower)
+    if list(scores) != ordered:
+        raise DataProblem(f"the leaderboard of {competition_id} was not taken", "its scores are in no order")
+    gold, silver, bronze = medal_positions(len(ordered))
+    return Thresholds(
+        gold=ordered[gold - 1],
+        silver=ordered[silver - 1],
+        bronze=ordered[bronze - 1],
+        median=statistics.median(ordered),
+        num_teams=len(ordered),
+        is_lower_better=lower,
+        confidence="high",
+    )
+
+
+def medal_positions(teams: int) -> tuple[int, int, int]:
+    """The last place, counted from 1, that earns gold, silver, and bronze."""
+    if teams < 100:
+        return max(1, int(0.1 * teams)), max(1, int(0.2 * teams)), max(1, int(0.4 * teams))
+    if teams < 250:
+        return 10, max(1, int(0.2 * teams)), max(1, int(0.4 * teams))
+    gold = 10 + int(0.002 * teams)
+    if teams < 1000:
+        return gold, 50, 100
+    return gold, max(1, int(0.05 * teams)), max(1, int(0.1 * teams))
+
+
+def _keep(path: Path, teams: Sequence[Team]) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("teamId", "teamName", "score"))
+    writer.writerows((team.id, team.name, team.score) for team in teams)
+    _write(path, text.getvalue())
+
+
+def _replace_table(competition: Competition, name: str, values: dict[str, Any]) -> None:
     """Replace one table of a competition's facts; all other lines stay as they are.
 
     Raises:
-        DataProblem: the file is not laid out so that this can be done.
         EnvironmentProblem: it can't be written.
     """
-    import tomli_w
+    import tomlkit
 
     path = competition.folder / "competition.toml"
-    before = path.read_text(encoding="utf-8")
-    after = _replaced(before, name, tomli_w.dumps({name: values}))
-    expected = tomllib.loads(before) | {name: values}
-    if tomllib.loads(after) != expected:
-        raise DataProblem(f"{path} was left as it was", f"its table [{name}] can't be told from the rest")
+    document = tomlkit.parse(path.read_text(encoding="utf-8"))
+    _update(document, {name: values}, only=False)
+    _write(path, tomlkit.dumps(document))
+
+
+def _update(table: MutableMapping[str, Any], values: Mapping[str, Any], *, only: bool = True) -> None:
+    """Set the values in a table, line by line; with `only` what is not among them goes."""
+    for key in [key for key in table if only and key not in values]:
+        del table[key]
+    for key, value in values.items():
+        if isinstance(value, Mapping) and key in table:
+            _update(table[key], value)
+        elif key not in table or table[key] != value:
+            table[key] = value
+
+
+def _write(path: Path, text: str) -> None:
     try:
-        write_text(path, after)
+        write_text(path, text)
     except OSError as error:
         raise EnvironmentProblem(
             f"{path} can't be written", error.strerror or str(error), "Use a checkout of your own."
         ) from error
-
-
-def _replaced(text: str, name: str, table: str) -> str:
-    """Put a table in the place of the old one with all its sub-tables."""
-    headings = list(_HEADING.finditer(text))
-    ends = [heading.start() for heading in headings[1:]] + [len(text)]
-    kept = text[: headings[0].start()] if headings else text
-    placed = False
-    for heading, end in zip(headings, ends, strict=True):
-        if heading[1].split(".")[0].strip() == name:
-            kept += "" if placed else table.rstrip() + "\n\n"
-            placed = True
-        else:
-            kept += text[heading.start() : end]
-    if not placed:
-        kept = kept.rstrip() + "\n\n" + table
-    return kept.rstrip() + "\n"

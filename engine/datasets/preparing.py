@@ -1,4 +1,4 @@
-"""Preparing one dataset from its raw data, so that a kill at any moment leaves the old state or the new one."""
+"""Preparing one dataset from its raw data; a kill at any moment leaves the old dataset or the new one."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from competitions.model import Edition, Parameter
 from competitions.registry import get, load_task
 from competitions.task import Preparation, merge_parameters, refuse_excluded
 from engine.claims import claimed_folder
-from engine.datasets import sources, sums
+from engine.datasets import checksums, raw_data
 from engine.datasets.descriptions import OURS, check_choice, chosen_description
-from engine.datasets.sources import Raw
-from engine.datasets.telling import TellStep, quiet
+from engine.datasets.raw_data import Raw
+from engine.datasets.steps import CHECKSUM, PREPARE, no_report, within
 from engine.layout import MARKER, DatasetFolder, dataset_folder
 from foundation.files import PARTIAL_SUFFIX, sync_directory, sync_file_system, write_json
 from foundation.problems import DataProblem
+from foundation.workers import ReportProgress
 
 
 def prepare(
@@ -36,7 +37,7 @@ def prepare(
     discard_zip: bool = False,
     descriptions: str = OURS,
     keep_free: int = 0,
-    tell: TellStep = quiet,
+    report: ReportProgress = no_report,
 ) -> Path:
     """Prepare a dataset and return its `prepared` folder; see `engine.prepare_competition`.
 
@@ -51,7 +52,7 @@ def prepare(
         discard_zip: the zip is not needed any more: its space is given back while it is extracted, or at the end.
         descriptions: whose text the agent finds beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
         keep_free: bytes that are to stay free on the disk.
-        tell: told how far each step is; what it raises cancels the preparation.
+        report: called with how far each step is; what it raises cancels the preparation.
     """
     competition = get(competition_id)
     refuse_excluded(competition, edition)
@@ -66,12 +67,12 @@ def prepare(
         _workspace(folder) as work,
         ExitStack() as stack,
     ):
-        text = chosen_description(competition, edition, descriptions)  # what cannot be had is told at once
+        text = chosen_description(competition, edition, descriptions)  # what cannot be had fails at once
         if raw is not None:
-            source = sources.given_folder(Path(raw))
+            source = raw_data.given_folder(Path(raw))
         else:
-            sources.fetch(competition, folder, keep_free=keep_free, tell=tell)
-            source = sources.opened(
+            raw_data.fetch(competition, folder, keep_free=keep_free, report=report)
+            source = raw_data.open_raw_data(
                 competition,
                 folder,
                 work,
@@ -80,9 +81,9 @@ def prepare(
                 keep_raw=keep_raw,
                 discard_zip=discard_zip,
                 keep_free=keep_free,
-                tell=tell,
+                report=report,
             )
-        tell(sources.PREPARE, "", 0, 0)
+        report(PREPARE, "", 0, 0)
         job = Preparation(
             competition=competition,
             edition=edition,
@@ -92,13 +93,13 @@ def prepare(
             private=work / "prepared" / "private",
             scratch=work / "scratch",
             may_link=source.extracted is not None and not keep_raw,
-            progress=lambda what, done, total: tell(sources.PREPARE, what, done, total),
+            progress=within(report, PREPARE),
         )
         _run(job)
-        tell(sources.CHECKSUM, "", 0, 0)
+        report(CHECKSUM, "", 0, 0)
         _seal(job, work / "prepared", verify, descriptions, text)
         _put_in_place(work, folder)
-        _let_go(source, folder, keep_raw)
+        _clean_up(source, folder, keep_raw)
     return folder.prepared
 
 
@@ -120,9 +121,9 @@ def _run(job: Preparation) -> None:
 def _seal(job: Preparation, prepared: Path, verify: bool, descriptions: str, text: str | None) -> None:
     """Add what is not the task's business, the marker last."""
     competition = job.competition
-    found = sums.checksums_of(prepared)
+    found = checksums.checksums_of(prepared)
     if verify and job.edition == "v1":  # the known sums are those of what MLE-bench makes
-        sums.compare_checksums(competition, found)
+        checksums.check_known(competition, found)
     if text is not None:
         (job.public / "description.md").write_text(text, encoding="utf-8")
     _give_one_time(job.public)
@@ -150,11 +151,11 @@ def _give_one_time(folder: Path) -> None:
         os.utime(here, ns=(now, now))
 
 
-def _let_go(source: Raw, folder: DatasetFolder, keep_raw: bool) -> None:
+def _clean_up(source: Raw, folder: DatasetFolder, keep_raw: bool) -> None:
     """Remove what was extracted for this preparation, or leave it where MLE-bench does; and a zip that is spent."""
     if source.spent is not None:
         source.spent.unlink()
-        sums.forget_zip(source.spent)
+        checksums.forget_zip(source.spent)
     if source.extracted is None:
         return
     if keep_raw:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from competitions.model import Edition, edition_named
-from engine.datasets import planning
+from engine.datasets import plans
 from engine.datasets.descriptions import OURS, check_choice
-from engine.datasets.desk import DatasetDesk
-from engine.datasets.options import Options
+from engine.datasets.queue import DatasetQueue
+from engine.datasets.plans import Options
 from engine.options import requests
 from engine.options.requests import Answer
 from foundation.clock import Clock
@@ -26,9 +26,9 @@ _STEP_APART = 1e-6
 class DatasetRequests:
     """Answers requests about datasets; called within the transaction of the answer."""
 
-    def __init__(self, database: Database, desk: DatasetDesk, data_dir: Path, clock: Clock) -> None:
+    def __init__(self, database: Database, queue: DatasetQueue, data_dir: Path, clock: Clock) -> None:
         self._database = database
-        self._desk = desk
+        self._queue = queue
         self._data_dir = data_dir
         self._clock = clock
 
@@ -56,16 +56,16 @@ class DatasetRequests:
         if arguments.jobs is not None:
             if arguments.jobs < 1:
                 raise UsageProblem(f"'jobs' must be at least 1, not {arguments.jobs}")
-            self._desk.set_jobs(arguments.jobs)
+            self._queue.set_jobs(arguments.jobs)
         now = self._clock.now()
         asked = failed = 0
         for number, competition_id in enumerate(chosen):
             wanted_anew = arguments.raw_dir or arguments.again
-            if not wanted_anew and planning.is_ready(competition_id, edition, self._data_dir):
-                planning.note_prepared(self._database, competition_id, edition, now=now)
+            if not wanted_anew and plans.is_ready(competition_id, edition, self._data_dir):
+                plans.record_prepared(self._database, competition_id, edition, now=now)
                 continue
             try:
-                wanted = planning.plan(
+                wanted = plans.plan(
                     competition_id, edition, self._data_dir, raw_dir=arguments.raw_dir, options=options
                 )
             except DataProblem as problem:
@@ -74,8 +74,8 @@ class DatasetRequests:
                 self._fail(competition_id, edition, problem)
                 failed += 1
                 continue
-            planning.request(self._database, wanted, now=now + number * _STEP_APART)
-            self._desk.forget(competition_id, edition)
+            plans.request(self._database, wanted, now=now + number * _STEP_APART)
+            self._queue.forget(competition_id, edition)
             asked += 1
         there = len(chosen) - asked - failed
         told = [f"{_datasets(asked)} requested"] if asked else []
@@ -87,23 +87,23 @@ class DatasetRequests:
         """Stop preparing or verifying; what is downloaded stays and is gone on with another time."""
         chosen, edition = self._chosen(arguments)
         known = self._known(chosen, edition)
-        busy = [found for found in known if found.state in _BUSY or self._desk.is_verifying(found)]
+        busy = [found for found in known if found.state in _BUSY or self._queue.is_verifying(found)]
         if not busy:
             raise UsageProblem("nothing of that is being prepared or verified")
         for dataset in busy:
-            self._desk.stop(dataset)
+            self._queue.stop(dataset)
         return Answer(f"{_datasets(len(busy))} told to stop")
 
     def verify(self, arguments: requests.SomeDatasets, _by: str) -> Answer:
         """Compare prepared datasets with what is known of them."""
         chosen, edition = self._chosen(arguments)
         for competition_id in chosen:
-            if not planning.is_ready(competition_id, edition, self._data_dir):
+            if not plans.is_ready(competition_id, edition, self._data_dir):
                 raise UsageProblem(f"{competition_id} is not prepared", "", "Prepare it first.")
-            planning.note_prepared(self._database, competition_id, edition, now=self._clock.now())
+            plans.record_prepared(self._database, competition_id, edition, now=self._clock.now())
         known = self._known(chosen, edition)
         for dataset in known:
-            self._desk.verify(dataset)
+            self._queue.verify(dataset)
         return Answer(f"{_datasets(len(known))} being verified")
 
     def prune(self, arguments: requests.PruneDatasets, _by: str) -> Answer:
@@ -119,12 +119,12 @@ class DatasetRequests:
                     f"{competition_id} can't be pruned", f"sweep {user} has runs of it that have not ended"
                 )
         for competition_id in chosen:
-            self._desk.prune(competition_id, arguments.parts)
+            self._queue.prune(competition_id, arguments.parts)
         return Answer(f"{_datasets(len(chosen))} being pruned")
 
     def refresh(self, _arguments: requests.NoArguments, _by: str) -> Answer:
         """Look again what of the datasets lies on the disk."""
-        self._desk.refresh()
+        self._queue.refresh()
         return Answer("the datasets are as the disk says")
 
     def _fail(self, competition_id: str, edition: Edition, problem: Problem) -> None:

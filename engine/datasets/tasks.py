@@ -1,4 +1,4 @@
-"""What worker processes do for datasets: each function is a job of a `WorkerPool`, and returns what JSON can hold."""
+"""The jobs of dataset workers: each function is started by name in a `WorkerPool`, and returns what JSON can hold."""
 
 from __future__ import annotations
 
@@ -10,35 +10,31 @@ from typing import Any
 from competitions import registry
 from competitions.model import Edition
 from engine.claims import claimed_folder
-from engine.datasets import sources
-from engine.datasets.options import DEMO, Options
+from engine.datasets import access, raw_data, steps
+from engine.datasets.checksums import verify
+from engine.datasets.plans import DEMO, Options
+from engine.datasets.preparing import prepare
 from engine.datasets.pruning import prune
-from engine.datasets.telling import TellStep, seldom
-from engine.datasets.verifying import verify
+from engine.datasets.steps import throttled
 from engine.layout import dataset_folder
 from engine.space import size_on_disk
-
-CHECK_ACCESS, FETCH, PREPARE, VERIFY, PRUNE = (
-    f"{__name__}:{name}"
-    for name in ("check_access", "fetch_zip", "prepare_dataset", "verify_dataset", "prune_dataset")
-)
-PRELOAD = ("pandas", "engine.datasets.preparing", __name__)
+from foundation.workers import ReportProgress
 
 
-def check_access(competition_id: str, *, report_progress: TellStep) -> dict[str, Any]:
+def check_access(competition_id: str, *, report_progress: ReportProgress) -> dict[str, Any]:
     """Ask Kaggle whether a competition's data may be downloaded: `bytes` is their size where it says so."""
-    return {"bytes": sources.check(registry.get(competition_id), report_progress)}
+    return {"bytes": access.check(registry.get(competition_id), report_progress)}
 
 
 def fetch_zip(
-    competition_id: str, data_dir: str, keep_free: int, *, report_progress: TellStep
+    competition_id: str, data_dir: str, keep_free: int, *, report_progress: ReportProgress
 ) -> dict[str, Any]:
     """Download a competition's zip; `keep_free` bytes are to stay free on the disk."""
     competition = registry.get(competition_id)
     folder = dataset_folder(competition, data_dir)
     _let_the_group_in(data_dir)
     with claimed_folder(folder.root, folder.claim, competition.id):
-        sources.fetch(competition, folder, keep_free=keep_free, tell=seldom(report_progress))
+        raw_data.fetch(competition, folder, keep_free=keep_free, report=throttled(report_progress))
     return {}
 
 
@@ -49,11 +45,9 @@ def prepare_dataset(
     options: str,
     keep_free: int,
     *,
-    report_progress: TellStep,
+    report_progress: ReportProgress,
 ) -> dict[str, Any]:
     """Prepare a dataset with options in their own text form: `bytes_on_disk` is what it takes."""
-    from engine.datasets.preparing import prepare
-
     chosen = Options.from_text(options)
     _let_the_group_in(data_dir)
     raw: Path | None = Path(chosen.source) if chosen.source else None
@@ -69,27 +63,27 @@ def prepare_dataset(
         discard_zip=chosen.discard_zip,
         descriptions=chosen.descriptions,
         keep_free=keep_free,
-        tell=seldom(report_progress),
+        report=throttled(report_progress),
     )
     return {"bytes_on_disk": size_on_disk(prepared)}
 
 
 def verify_dataset(
-    competition_id: str, data_dir: str, edition: Edition, *, report_progress: TellStep
+    competition_id: str, data_dir: str, edition: Edition, *, report_progress: ReportProgress
 ) -> dict[str, Any]:
     """Compare a prepared dataset with what is known of it: how many sums were `compared`, and what `differs`."""
     folder = dataset_folder(registry.get(competition_id), data_dir, edition)
-    told = seldom(report_progress)
+    told = throttled(report_progress)
     found = verify(
         registry.get(competition_id),
         folder,
-        lambda what, done, total: told(sources.CHECKSUM, what, done, total),
+        lambda what, done, total: told(steps.CHECKSUM, what, done, total),
     )
     return {"compared": len(found.sums), "differs": found.differs}
 
 
 def prune_dataset(
-    competition_id: str, data_dir: str, parts: list[str], *, report_progress: TellStep
+    competition_id: str, data_dir: str, parts: list[str], *, report_progress: ReportProgress
 ) -> dict[str, Any]:
     """Remove parts of a competition's data from the disk: `bytes` is what that gave back."""
     del report_progress
@@ -105,7 +99,7 @@ def _let_the_group_in(data_dir: str) -> None:
     os.umask(mask & ~(stat.S_IRWXG if shared else stat.S_IRGRP | stat.S_IXGRP))
 
 
-def _generate(competition_id: str, data_dir: str, report_progress: TellStep) -> Path:
+def _generate(competition_id: str, data_dir: str, report_progress: ReportProgress) -> Path:
     """Make the demo's raw data where downloaded ones would lie; the demo has a data directory of its own."""
     from engine.demo_data import generate
 

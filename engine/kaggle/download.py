@@ -17,7 +17,7 @@ from foundation.files import PARTIAL_SUFFIX, sync_directory, write_json
 _BLOCK = 1 << 20
 _TIMES_DAMAGED = 3
 
-Tell = Callable[[int, int], None]
+ReportBytes = Callable[[int, int], None]
 """Called with the bytes that are there and the bytes that there will be (0: unknown)."""
 
 
@@ -107,7 +107,7 @@ class _Partial:
 
 
 def download(
-    kaggle: Kaggle, competition_id: str, target: Path, *, keep_free: int = 0, tell: Tell
+    kaggle: Kaggle, competition_id: str, target: Path, *, keep_free: int = 0, report: ReportBytes
 ) -> Downloaded:
     """Bring a competition's data to `target`.
 
@@ -124,7 +124,7 @@ def download(
 
     def fetch() -> str | None:
         with kaggle.data(competition_id) as response:
-            _receive(response, partial, keep_free, tell)
+            _receive(response, partial, keep_free, report)
             return response.md5
 
     with telling_full_disks(target.parent):
@@ -147,7 +147,7 @@ def download(
     return Downloaded(size, found, told is not None)
 
 
-def _receive(response: DataResponse, partial: _Partial, keep_free: int, tell: Tell) -> None:
+def _receive(response: DataResponse, partial: _Partial, keep_free: int, report: ReportBytes) -> None:
     """Add what is missing to the partial file, or begin it anew if it is a part of something else."""
     size = response.size
     start = partial.size if partial.belongs_to(response) else 0
@@ -160,7 +160,7 @@ def _receive(response: DataResponse, partial: _Partial, keep_free: int, tell: Te
         require_space(partial.path.parent, size - start, keep_free=keep_free)
     partial.hash_again()
     there = start
-    tell(there, size or 0)
+    report(there, size or 0)
     with partial.path.open("ab", buffering=0) as stream:
         for at, chunk in response.chunks(start):
             if at != there:  # the whole is sent although a part was asked for
@@ -168,7 +168,7 @@ def _receive(response: DataResponse, partial: _Partial, keep_free: int, tell: Te
                 partial.forget()
             partial.add(chunk, stream)
             there = at + len(chunk)
-            tell(there, size or 0)
+            report(there, size or 0)
         os.fsync(stream.fileno())
     if size is not None and there != size:
         raise TemporaryFailure(f"{there:,} of {size:,} bytes came")

@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(places: Places, ready: int | None) -> None:
     from competitions.grader import Grader
-    from engine.datasets.tasks import PRELOAD
+    from engine.datasets.queue import PRELOAD
     from engine.settings import EngineSettings, read_table
     from engine.supervisor.loop import EngineLog, Supervisor
     from environment.container.redaction import TextRedactor

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from competitions.grader import Grader
 from engine.control.status import EngineStatus, publish
-from engine.datasets import DatasetDesk, Room
+from engine.datasets import Capacity, DatasetQueue
 from engine.datasets.requests import DatasetRequests
 from engine.notifications.news import full_disks
 from engine.notifications.notifier import Notifier
@@ -79,12 +79,12 @@ class Supervisor:
         self._grader = grader
         self._clock = clock
         self._log = log
-        room = Room(
+        capacity = Capacity(
             downloads=int(settings.download_workers),
             preparations=int(settings.dataset_workers),
             keep_free=int(settings.keep_free_gb * 1e9),
         )
-        self._datasets = DatasetDesk(database, workers, clock, data_dir=places.data_dir, room=room)
+        self._datasets = DatasetQueue(database, workers, clock, data_dir=places.data_dir, capacity=capacity)
         asked = DatasetRequests(database, self._datasets, places.data_dir, clock)
         self._removal = SweepRemoval(database, samples, places, log)
         self._import = SweepImport(database, places, clock)
@@ -150,7 +150,7 @@ class Supervisor:
     def _hear(self) -> None:
         for news in self._workers.poll():
             try:
-                self._datasets.hear(news)
+                self._datasets.take_news(news)
             except Exception as error:  # noqa: BLE001 - one task's news must not keep the others from being heard
                 self._log(f"news of task {news.number}", error)
         try:

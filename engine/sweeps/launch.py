@@ -62,7 +62,7 @@ def create(
             if competition_id in missing:
                 preparation.request(database, missing[competition_id], now=now)
             else:
-                preparation.note_prepared(database, competition_id, edition, now=now)
+                preparation.record_prepared(database, competition_id, edition, now=now)
         if launch.experiment:
             experiments.assign(database, launch.experiment, sweep.id, now=now)
     return sweep

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from competitions import registry
-from engine.datasets.sources import CHECKSUM, DOWNLOAD
+from engine.datasets.steps import CHECKSUM, DOWNLOAD
 from engine.places import Places
 from state import datasets
 from state.records import DatasetState, StepState

@@ -6,7 +6,13 @@ from pathlib import Path
 
 from competitions import registry
 from console.views.graded import Past, keep_past
-from engine.datasets.sources import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
+from engine.datasets.steps import (
+    CHECK,
+    CHECKSUM,
+    DOWNLOAD,
+    PREPARE,
+    STEPS,
+)
 from engine.places import Places
 from engine.scoreboard.reports import About, import_reports
 from state import datasets, experiments, runs, sweeps

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.control import Answer, RefusedRequest
-from engine.datasets import DatasetDesk, Room
+from engine.datasets import Capacity, DatasetQueue
 from engine.datasets.requests import DatasetRequests
 from engine.places import Places
 from engine.settings import EngineSettings
@@ -36,9 +36,9 @@ class Desk:
         self.errors: list[str] = []
         clock = SystemClock()
         pool = WorkerPool()
-        room = Room(downloads=1, preparations=1)
-        dataset_desk = DatasetDesk(self.state, pool, clock, data_dir=places.data_dir, room=room)
-        asked = DatasetRequests(self.state, dataset_desk, places.data_dir, clock)
+        capacity = Capacity(downloads=1, preparations=1)
+        dataset_queue = DatasetQueue(self.state, pool, clock, data_dir=places.data_dir, capacity=capacity)
+        asked = DatasetRequests(self.state, dataset_queue, places.data_dir, clock)
         self._desk = RequestDesk(
             self.state, places, clock, self._log, asked.handlers, EngineSettings(cpus=4, memory_gb=8)
         )

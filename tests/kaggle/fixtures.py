@@ -14,7 +14,7 @@ import pytest
 
 from competitions import registry
 from competitions.model import Competition
-from engine.datasets import facts, leaderboards
+from engine.datasets import facts
 from foundation.locks import FileLock
 from tests.kaggle.loopback import KEY, USERNAME, Loopback
 
@@ -46,7 +46,7 @@ def competition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Competition:
     folder.mkdir()
     shutil.copy(registry.get(LOSS).folder / "competition.toml", folder)
     copy = dataclasses.replace(registry.get(LOSS), folder=folder)
-    for module in (facts, leaderboards):
+    for module in (facts, facts):
         monkeypatch.setattr(module, "registry", type("Registry", (), {"get": staticmethod(lambda _: copy)}))
     return copy
 

@@ -20,9 +20,10 @@ from competitions.kit.archives import zip_tree
 from competitions.model import Checksums
 from competitions.task import Preparation
 from engine.datasets import preparing, pruning
-from engine.datasets.estimating import ask_access, estimate, peak_bytes
+from engine.datasets.access import ask_access
+from engine.datasets.checksums import verify
+from engine.datasets.estimates import estimate, peak_bytes
 from engine.datasets.preparing import prepare
-from engine.datasets.verifying import verify
 from engine.layout import dataset_folder, is_prepared
 from foundation.problems import DataProblem, UsageProblem
 from tests.conformance.trees import VECTORS, Vector, describe

@@ -55,7 +55,7 @@ def target(tmp_path: Path) -> Path:
 def fetch(target: Path, waits: Waits, told: list[tuple[int, int]] | None = None) -> Downloaded:
     heard: list[tuple[int, int]] = [] if told is None else told
     with Kaggle(retries=Retries(tries=4), wait=waits) as kaggle:
-        return download(kaggle, ID, target, tell=lambda done, total: heard.append((done, total)))
+        return download(kaggle, ID, target, report=lambda done, total: heard.append((done, total)))
 
 
 def alone(target: Path) -> bool:
@@ -103,7 +103,7 @@ def test_a_killed_download_goes_on_where_it_was(loopback: Loopback, target: Path
         "from engine.kaggle.download import download\n"
         "def die(seconds, why): os.kill(os.getpid(), signal.SIGKILL)\n"
         "with Kaggle(wait=die) as kaggle:\n"
-        f"    download(kaggle, {ID!r}, Path(sys.argv[1]), tell=lambda done, total: None)\n"
+        f"    download(kaggle, {ID!r}, Path(sys.argv[1]), report=lambda done, total: None)\n"
     )
     killed = subprocess.run([sys.executable, "-c", program, str(target)], capture_output=True, text=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
@@ -118,7 +118,7 @@ def test_a_killed_download_goes_on_where_it_was(loopback: Loopback, target: Path
 def test_a_part_of_something_else_is_not_gone_on_with(loopback: Loopback, target: Path, waits: Waits) -> None:
     shelf = loopback.add(ID, archive=BODY, faults=[Fault(cut_after=3_000_000), Fault(status=404)])
     with pytest.raises(KaggleFailure), Kaggle(retries=Retries(tries=1)) as kaggle:
-        download(kaggle, ID, target, tell=lambda done, total: None)
+        download(kaggle, ID, target, report=lambda done, total: None)
     shelf.faults.clear()
     shelf.archive = BODY[::-1]
     fetch(target, waits)
@@ -224,7 +224,7 @@ def test_no_error_tells_a_secret(loopback: Loopback, target: Path, waits: Waits)
     faults = [Fault(status=500), Fault(status=403), Fault(cut_after=10), Fault(status=503)]
     loopback.add(ID, archive=BODY, faults=faults)
     with pytest.raises(KaggleFailure) as caught, Kaggle(retries=Retries(tries=2), wait=waits) as kaggle:
-        download(kaggle, ID, target, tell=lambda done, total: None)
+        download(kaggle, ID, target, report=lambda done, total: None)
     loopback.close()
     with pytest.raises(KaggleFailure) as refused:
         fetch(target, waits)

@@ -10,7 +10,7 @@ import pytest
 from competitions import registry
 from competitions.model import Competition
 from engine.datasets import facts
-from engine.datasets.leaderboards import medal_positions, refresh_leaderboard, thresholds_of
+from engine.datasets.facts import medal_positions, refresh_leaderboard, thresholds_of
 from engine.datasets.preparing import prepare
 from foundation.problems import DataProblem
 from tests.kaggle.fixtures import LOSS

@@ -8,11 +8,17 @@ from pathlib import Path
 import pytest
 
 from competitions import registry
-from engine.datasets.desk import DatasetDesk, Room
-from engine.datasets.noting import Notebook
-from engine.datasets.planning import in_order
-from engine.datasets.sources import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
-from engine.datasets.throughput import Throughput, measured
+from engine.datasets.estimates import Throughput, measured
+from engine.datasets.plans import by_priority
+from engine.datasets.queue import Capacity, DatasetQueue
+from engine.datasets.records import DatasetRecords
+from engine.datasets.steps import (
+    CHECK,
+    CHECKSUM,
+    DOWNLOAD,
+    PREPARE,
+    STEPS,
+)
 from engine.layout import dataset_folder
 from foundation.clock import SystemClock
 from foundation.workers import WorkerPool
@@ -45,7 +51,7 @@ def request(database: Database, *names: str) -> None:
 
 def order(database: Database) -> list[str]:
     waiting = datasets.in_state(database, DatasetState.WAITING)
-    return [dataset.competition_id for dataset in in_order(database, waiting)]
+    return [dataset.competition_id for dataset in by_priority(database, waiting)]
 
 
 def test_small_datasets_come_first_by_what_kaggle_told_or_else_the_facts(database: Database) -> None:
@@ -97,7 +103,7 @@ def test_when_a_step_was_done_stays_known_when_all_are(database: Database, tmp_p
         take(database, SMALL, step, 0, 1, 2)
     found = datasets.find(database, SMALL, "v1")
     assert found is not None
-    Notebook(database, SystemClock()).prepared(found, 5)
+    DatasetRecords(database, SystemClock()).prepared(found, 5)
     ended = {step.name: step.ended_at for step in datasets.steps(database, SMALL, "v1")}
     assert (ended[CHECK], ended[DOWNLOAD], ended[PREPARE]) == (2, 2, 2)
     assert (ended[CHECKSUM] or 0) > 2
@@ -113,11 +119,11 @@ def test_datasets_that_others_prepared_are_found_and_those_they_removed_are_miss
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("id\n")
     pool = WorkerPool()
-    desk = DatasetDesk(database, pool, SystemClock(), data_dir=tmp_path / "data", room=Room(1, 1))
-    desk.recover()
+    queue = DatasetQueue(database, pool, SystemClock(), data_dir=tmp_path / "data", capacity=Capacity(1, 1))
+    queue.recover()
     found = datasets.find(database, SMALL, "v1")
     assert found is not None and found.state is DatasetState.PREPARED
     (folder.prepared / competition.answers).unlink()
-    desk.refresh()
+    queue.refresh()
     found = datasets.find(database, SMALL, "v1")
     assert found is not None and found.state is DatasetState.ABSENT

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.datasets import tasks
-from engine.datasets.options import Options
+from engine.datasets import queue
+from engine.datasets.plans import Options
 from foundation.workers import Ended, Progressed, WorkerPool
 from tests.engine.harness import COMPETITION
 
 
 @pytest.fixture
 def pool() -> Iterator[WorkerPool]:
-    made = WorkerPool(preload=tasks.PRELOAD)
+    made = WorkerPool(preload=queue.PRELOAD)
     yield made
     made.close()
 
@@ -23,7 +23,7 @@ def pool() -> Iterator[WorkerPool]:
 def prepare(pool: WorkerPool, competition_id: str, data_dir: Path) -> tuple[Ended, list[Progressed]]:
     options = Options(source="demo").to_text()
     wanted = {"competition_id": competition_id, "data_dir": str(data_dir), "edition": "v1"}
-    pool.start(tasks.PREPARE, {**wanted, "options": options, "keep_free": 0})
+    pool.start(queue.PREPARE_DATASET, {**wanted, "options": options, "keep_free": 0})
     told: list[Progressed] = []
     while True:
         for news in pool.wait():

@@ -8,11 +8,10 @@ from typing import cast
 
 import pytest
 
-from engine.datasets import tasks
-from engine.datasets.noting import Notebook
-from engine.datasets.planning import note_prepared
-from engine.datasets.sources import CHECKSUM, STEPS
-from engine.datasets.verifications import Verifications
+from engine.datasets.plans import record_prepared
+from engine.datasets.queue import VERIFY, Verifications
+from engine.datasets.records import DatasetRecords
+from engine.datasets.steps import CHECKSUM, STEPS
 from foundation.clock import SystemClock
 from foundation.problems import EnvironmentProblem
 from foundation.workers import Ended, Progressed, WorkerPool
@@ -31,7 +30,7 @@ class Pool:
         self.cancelled: list[int] = []
 
     def start(self, function: str, arguments: Mapping[str, str]) -> int:
-        assert function == tasks.VERIFY
+        assert function == VERIFY
         self.started.append(arguments["competition_id"])
         return len(self.started)
 
@@ -44,7 +43,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
     (tmp_path / "state").mkdir()
     opened = open_for_writing(tmp_path / "state")
     for name in (ONE, TWO, THREE):
-        note_prepared(opened, name, "v1", now=0)
+        record_prepared(opened, name, "v1", now=0)
     yield opened
     opened.close()
 
@@ -57,7 +56,7 @@ def pool() -> Pool:
 def made(database: Database, pool: Pool) -> Verifications:
     clock = SystemClock()
     workers = cast(WorkerPool, pool)
-    return Verifications(database, workers, Notebook(database, clock), clock, data_dir=Path("/data"))
+    return Verifications(database, workers, DatasetRecords(database, clock), clock, data_dir=Path("/data"))
 
 
 def dataset(database: Database, name: str) -> Dataset:
@@ -84,7 +83,7 @@ def test_no_more_are_read_at_once_than_there_is_room_for(database: Database, poo
     ask(verifications, database, ONE, TWO, THREE, ONE)
     verifications.step(2)
     assert pool.started == [ONE, TWO]
-    assert verifications.hear(Progressed(1, CHECKSUM, "train.csv", 5, 10))
+    assert verifications.take_news(Progressed(1, CHECKSUM, "train.csv", 5, 10))
     reading = step(database, ONE)
     assert (reading.state, reading.done, reading.total, reading.note) == (
         StepState.WORKING,
@@ -92,18 +91,18 @@ def test_no_more_are_read_at_once_than_there_is_room_for(database: Database, poo
         10,
         "train.csv",
     )
-    assert verifications.hear(well(1))
+    assert verifications.take_news(well(1))
     assert step(database, ONE).note == "3 tables are as they should be"
     verifications.step(2)
     assert pool.started == [ONE, TWO, THREE]
-    assert not verifications.hear(well(7))
+    assert not verifications.take_news(well(7))
 
 
 def test_a_restart_takes_up_what_was_asked_for_and_nothing_else(database: Database, pool: Pool) -> None:
     former = made(database, Pool())
     ask(former, database, TWO, THREE)
     former.step(1)
-    former.hear(Progressed(1, CHECKSUM, "train.csv", 5, 10))
+    former.take_news(Progressed(1, CHECKSUM, "train.csv", 5, 10))
     again = made(database, pool)
     again.recover()
     again.step(5)
@@ -118,7 +117,7 @@ def test_what_waits_and_what_is_in_hand_can_be_stopped(database: Database, pool:
         verifications.stop(dataset(database, name))
     assert pool.cancelled == [1]
     died = EnvironmentProblem("the task's process died", "SIGKILL")
-    assert verifications.hear(Ended(1, problem=died))
+    assert verifications.take_news(Ended(1, problem=died))
     for name in (ONE, TWO):
         assert step(database, name).note == "not verified: stopped"
         assert dataset(database, name).problem == ""
@@ -130,7 +129,7 @@ def test_a_killed_worker_costs_another_try_and_nothing_more(database: Database, 
     ask(verifications, database, ONE)
     verifications.step(1)
     killed = EnvironmentProblem("a worker process was killed")
-    assert verifications.hear(Ended(1, problem=killed, lost=True))
+    assert verifications.take_news(Ended(1, problem=killed, lost=True))
     verifications.step(1)
     assert pool.started == [ONE, ONE]
     assert dataset(database, ONE).problem == ""

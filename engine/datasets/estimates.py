@@ -1,24 +1,28 @@
-"""What preparing datasets will take, told before anything is begun; Kaggle is asked where it can be."""
+"""Estimates of what preparing datasets takes: bytes, from Kaggle where it can be asked, and rates measured here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from competitions import registry
 from competitions.model import Competition, Edition
-from engine.datasets import sources
-from engine.datasets.access import AccessState, access_after
+from engine.datasets.access import AccessState, ask_access
+from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD
 from engine.kaggle.credentials import find_credentials
 from engine.layout import dataset_folder, is_prepared
 from foundation.problems import Problem
+from state.records import DatasetStep, StepState
 
-_ASK_AT_ONCE = 4
 # What a zip inflates to, where it is not there to be looked into: images and sounds hardly grow, tables do.
 _USUAL_GROWTH = 1.6
+_LEAST_SECONDS = 0.001
+# Sums are taken again whenever somebody wants a dataset verified.
+_NOT_PREPARING = (CHECK, DOWNLOAD, CHECKSUM)
+
+_Interval = tuple[float, float]
 
 
 class ToDo(StrEnum):
@@ -48,17 +52,6 @@ class Estimate:
     problem: str = ""
 
 
-@dataclass(frozen=True)
-class Access:
-    """What Kaggle answered when it was asked for a competition's data."""
-
-    competition_id: str
-    state: AccessState
-    bytes: int | None
-    url: str
-    problem: str = ""
-
-
 def estimate(
     chosen: Sequence[str], data_dir: Path, edition: Edition, *, raw_given: bool, again: bool
 ) -> list[Estimate]:
@@ -70,7 +63,7 @@ def estimate(
         zips = folder.zips()
         if is_prepared(competition, folder) and not again:
             found[competition.id] = Estimate(competition.id, ToDo.NOTHING, None, "is prepared", 0)
-        elif raw_given or (not zips and not sources.needs_download(folder)):
+        elif raw_given or (not zips and folder.has_raw_data):
             found[competition.id] = Estimate(competition.id, ToDo.PREPARE, _facts(competition), "facts", None)
         elif zips:
             found[competition.id] = _of_zip(competition, zips[0])
@@ -78,12 +71,6 @@ def estimate(
             missing.append(competition)
     found |= {one.competition_id: one for one in _to_download(missing)}
     return [found[competition_id] for competition_id in chosen]
-
-
-def ask_access(chosen: Sequence[Competition]) -> list[Access]:
-    """Ask Kaggle about several competitions at once."""
-    with ThreadPoolExecutor(_ASK_AT_ONCE) as pool:
-        return list(pool.map(_ask_one, chosen))
 
 
 def peak_bytes(estimates: Sequence[Estimate]) -> int:
@@ -96,19 +83,12 @@ def usual_peak(zip_bytes: int) -> int:
     return int(zip_bytes * (1 + _USUAL_GROWTH))
 
 
-def _ask_one(competition: Competition) -> Access:
-    try:
-        return Access(competition.id, AccessState.OPEN, sources.check(competition), competition.rules_url)
-    except Problem as problem:
-        return Access(competition.id, access_after(problem), None, competition.rules_url, problem.cause)
-
-
 def _of_zip(competition: Competition, path: Path) -> Estimate:
-    from engine.datasets import unpacking  # loads numpy
+    from engine.datasets import raw_data  # loads numpy
 
     size = path.stat().st_size
     try:
-        inflated = unpacking.read_contents(path).bytes
+        inflated = raw_data.read_contents(path).bytes
     except Problem as problem:  # one damaged zip is one competition's problem
         return Estimate(competition.id, ToDo.PREPARE, size, "its zip", None, problem.cause)
     return Estimate(competition.id, ToDo.PREPARE, size, "its zip", inflated)
@@ -138,3 +118,56 @@ def _download(competition: Competition, size: int | None, basis: str, problem: s
 
 def _facts(competition: Competition) -> int | None:
     return None if competition.size_gb is None else int(competition.size_gb * 1e9)
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Bytes of Kaggle's zips a second, all that went on at once together; None: none has been measured."""
+
+    download: float | None = None
+    prepare: float | None = None
+
+    def seconds(self, to_download: int, to_prepare: int) -> float | None:
+        """How long it takes to get through so much; both go on side by side. None: that can't be told."""
+        needed = [(to_download, self.download), (to_prepare, self.prepare)]
+        if any(count and not rate for count, rate in needed):
+            return None
+        return max((count / rate for count, rate in needed if count and rate), default=0.0)
+
+
+def measured(datasets: Iterable[Sequence[DatasetStep]]) -> Throughput:
+    """Measure by what is done, each dataset's steps given in order."""
+    downloads: list[tuple[int, _Interval]] = []
+    preparations: list[tuple[int, _Interval]] = []
+    for steps in datasets:
+        download = next((step for step in steps if step.name == DOWNLOAD), None)
+        if download is None or download.state is not StepState.DONE or download.unit != "bytes":
+            continue
+        size = download.total or 0
+        downloads += [(size, between) for between in _interval([download])]
+        rest = [step for step in steps if step.name not in _NOT_PREPARING]
+        preparations += [(size, between) for between in _interval(rest)]
+    return Throughput(_rate(downloads), _rate(preparations))
+
+
+def _interval(steps: Sequence[DatasetStep]) -> list[_Interval]:
+    """From when to when steps took, if all of them are done with."""
+    if not all(step.state in (StepState.DONE, StepState.SKIPPED) for step in steps):
+        return []
+    starts = [step.started_at for step in steps if step.started_at is not None]
+    ends = [step.ended_at for step in steps if step.ended_at is not None]
+    return [(min(starts), max(ends))] if starts and ends else []
+
+
+def _rate(found: Sequence[tuple[int, _Interval]]) -> float | None:
+    seconds = _covered(between for _size, between in found)
+    return sum(size for size, _between in found) / seconds if seconds > _LEAST_SECONDS else None
+
+
+def _covered(intervals: Iterable[_Interval]) -> float:
+    """How much time intervals cover; what went on side by side counts once."""
+    covered, until = 0.0, float("-inf")
+    for start, end in sorted(intervals):
+        covered += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return covered

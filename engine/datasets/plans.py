@@ -1,16 +1,23 @@
-"""What preparing a dataset will take, and whether it is there already; starts nothing."""
+"""How a requested dataset is to be prepared, in which order datasets are, and what comes next for each."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
 
 from competitions import registry
 from competitions.model import Edition
-from engine.datasets.options import DEMO, Options
-from engine.datasets.sources import CHECK, DOWNLOAD, EXTRACT, STEPS, VERIFY, needs_download
+from engine.datasets.descriptions import OURS
+from engine.datasets.steps import (
+    CHECK,
+    DOWNLOAD,
+    EXTRACT,
+    STEPS,
+    VERIFY,
+)
 from engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
 from engine.layout import dataset_folder, is_prepared
 from foundation.problems import DataProblem
@@ -18,6 +25,36 @@ from state import datasets
 from state.database import Database
 from state.datasets import Progress
 from state.records import Dataset, DatasetState, StepState
+
+DEMO = "demo"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for; kept with the dataset, so that a restart goes on in the same way.
+
+    Attributes:
+        source: `demo`, an extracted Kaggle folder, or empty for what lies in the data directory or on Kaggle.
+        verify: compare with the known checksums; None: where they hold, which is for Kaggle's own zip.
+        keep_raw: leave what was extracted in `raw/`.
+        discard_zip: the zip is not needed any more: its space is given back while it is extracted, or at the end.
+        descriptions: whose text the agent finds beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
+    """
+
+    source: str = ""
+    verify: bool | None = None
+    keep_raw: bool = False
+    discard_zip: bool = False
+    descriptions: str = OURS
+
+    def to_text(self) -> str:
+        """Write them for keeping."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_text(cls, text: str) -> Options:
+        """Read back what `to_text` wrote; any other text is a source, as it was kept formerly."""
+        return cls(**json.loads(text)) if text.startswith("{") else cls(source=text)
 
 
 @dataclass(frozen=True)
@@ -74,7 +111,7 @@ def plan(
         source = str(own if own.is_dir() else folder)
         return Plan(competition.id, edition, replace(wanted, source=source), download=False)
     there = dataset_folder(competition, data_dir, edition)
-    download = needs_download(there)
+    download = not there.has_raw_data
     if download and find_credentials() is None:
         raise DataProblem(
             f"{competition.id}: there are no raw data",
@@ -90,7 +127,7 @@ def is_ready(competition_id: str, edition: Edition, data_dir: Path) -> bool:
     return is_prepared(competition, dataset_folder(competition, data_dir, edition))
 
 
-def note_prepared(database: Database, competition_id: str, edition: Edition, *, now: float) -> None:
+def record_prepared(database: Database, competition_id: str, edition: Edition, *, now: float) -> None:
     """Take into the state that a dataset was found prepared on disk."""
     known = datasets.find(database, competition_id, edition)
     if known is None or known.state is not DatasetState.PREPARED:
@@ -116,7 +153,7 @@ def request(database: Database, wanted: Plan, *, now: float) -> None:
             datasets.set_step(database, wanted.competition_id, wanted.edition, step, skipped, now=now)
 
 
-def in_order(database: Database, waiting: Sequence[Dataset]) -> list[Dataset]:
+def by_priority(database: Database, waiting: Sequence[Dataset]) -> list[Dataset]:
     """Put first what runs wait for, then what is small: most of the benchmark is there long before the rest."""
     wanted = datasets.awaited(database) if len(waiting) > 1 else frozenset()
     told = {
@@ -134,20 +171,20 @@ def in_order(database: Database, waiting: Sequence[Dataset]) -> list[Dataset]:
     return sorted(waiting, key=place)
 
 
-class Lane(Enum):
-    """What a dataset waits for, or is in: each has its own room."""
+class Stage(Enum):
+    """What a dataset waits for, or is in: each has its own capacity."""
 
     CHECK = "check"
     DOWNLOAD = "download"
     PREPARE = "prepare"
 
 
-def next_lane(database: Database, dataset: Dataset, data_dir: Path) -> Lane:
+def next_stage(database: Database, dataset: Dataset, data_dir: Path) -> Stage:
     """What is to be done next for a dataset that waits."""
     if Options.from_text(dataset.source).source:
-        return Lane.PREPARE
-    if not needs_download(dataset_folder(registry.get(dataset.competition_id), data_dir)):
-        return Lane.PREPARE
+        return Stage.PREPARE
+    if dataset_folder(registry.get(dataset.competition_id), data_dir).has_raw_data:
+        return Stage.PREPARE
     steps = datasets.steps(database, dataset.competition_id, dataset.edition)
     checked = any(step.name == CHECK and step.state is StepState.DONE for step in steps)
-    return Lane.DOWNLOAD if checked else Lane.CHECK
+    return Stage.DOWNLOAD if checked else Stage.CHECK

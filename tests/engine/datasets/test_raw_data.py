@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from competitions.kit.archives import zip_tree
-from engine.datasets import unpacking
+from engine.datasets import raw_data
 from engine.space import DiskFull
 from foundation.problems import DataProblem
 
@@ -29,8 +29,8 @@ def zipped(path: Path, members: dict[str, bytes], *, method: int = zipfile.ZIP_S
 
 def unpack(path: Path, target: Path, *, consume: bool = False) -> list[tuple[str, int, int]]:
     told: list[tuple[str, int, int]] = []
-    unpacking.unpack(
-        path, target, consume=consume, tell=lambda what, done, total: told.append((what, done, total))
+    raw_data.unpack(
+        path, target, consume=consume, report=lambda what, done, total: told.append((what, done, total))
     )
     return told
 
@@ -89,9 +89,9 @@ def test_bombs_are_refused_by_what_is_known_of_the_data(
 ) -> None:
     monkeypatch.setattr(zip_tree, "_HARMLESS_BYTES", 1000)
     path = zipped(tmp_path / "x.zip", {"a.bin": BODY})
-    unpacking.unpack(path, tmp_path / "fine", known_bytes=len(BODY), tell=lambda *told: None)
+    raw_data.unpack(path, tmp_path / "fine", known_bytes=len(BODY), report=lambda *told: None)
     with pytest.raises(DataProblem, match="about 20,000 are known"):
-        unpacking.unpack(path, tmp_path / "raw", known_bytes=20_000, tell=lambda *told: None)
+        raw_data.unpack(path, tmp_path / "raw", known_bytes=20_000, report=lambda *told: None)
     assert not (tmp_path / "raw").exists()
 
 
@@ -135,7 +135,7 @@ def test_a_consumed_zip_gives_its_space_back(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from competitions.kit import zip_tree
+from competitions.kit.archives import zip_tree
 from engine.datasets import unpacking
 punch = unpacking._punch
 def die(path, infos):
@@ -143,7 +143,7 @@ def die(path, infos):
     os.kill(os.getpid(), signal.SIGKILL)
 unpacking._punch = die
 unpacking._BATCH_BYTES = 1_000_000
-unpacking.unpack(Path(sys.argv[1]), Path(sys.argv[2]), consume=True, tell=lambda *told: None)
+unpacking.unpack(Path(sys.argv[1]), Path(sys.argv[2]), consume=True, report=lambda *told: None)
 """
 
 

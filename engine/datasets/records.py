@@ -1,8 +1,14 @@
-"""Keeping in the state how far each dataset is: every change of it has a name here."""
+"""What the state records of datasets: each change of a dataset is one method."""
 
 from __future__ import annotations
 
-from engine.datasets.sources import CHECK, CHECKSUM, DOWNLOAD, EXTRACT, VERIFY
+from engine.datasets.steps import (
+    CHECK,
+    CHECKSUM,
+    DOWNLOAD,
+    EXTRACT,
+    VERIFY,
+)
 from engine.space import gigabytes
 from foundation.clock import Clock
 from foundation.workers import Ended, Progressed
@@ -15,7 +21,7 @@ from state.records import Dataset, DatasetState, DatasetStep, StepState
 _IN_BYTES = frozenset({DOWNLOAD, VERIFY, EXTRACT})
 
 
-class Notebook:
+class DatasetRecords:
     """Writes into the state what happens to datasets."""
 
     def __init__(self, database: Database, clock: Clock) -> None:

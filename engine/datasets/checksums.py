@@ -1,0 +1,215 @@
+"""MD5 checksums of Kaggle's zip and of prepared tables, compared with the known ones and those of the preparation."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from competitions.kit.placing import checksummed
+from competitions.model import Checksums, Competition
+from engine.datasets.steps import ReportStep
+from engine.layout import DatasetFolder, is_prepared, prepared_with
+from foundation.files import write_json
+from foundation.problems import DataProblem
+
+_TABLES = (".csv", ".json", ".jsonl", ".parquet", ".bson")
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Sum:
+    """One table's sums.
+
+    Attributes:
+        known: that of the real data, where it is known.
+        sealed: what it was when the dataset was prepared, where this project prepared it.
+        found: what it is; None: there is no such file.
+    """
+
+    name: str
+    known: str | None
+    sealed: str | None
+    found: str | None
+
+    @property
+    def as_known(self) -> bool:
+        """Whether it is what is known, as far as something is."""
+        return self.known is None or self.found == self.known
+
+    @property
+    def as_sealed(self) -> bool:
+        """Whether it has not changed since it was prepared, as far as that is known."""
+        return self.sealed is None or self.found == self.sealed
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found."""
+
+    sums: tuple[Sum, ...]
+
+    @property
+    def differs(self) -> str:
+        """What is not as it should be, by name; empty when all is well."""
+        changed = [one.name for one in self.sums if not one.as_sealed]
+        unknown = [one.name for one in self.sums if one.as_sealed and not one.as_known]
+        parts = []
+        if changed:
+            parts.append(f"changed since it was prepared: {', '.join(changed)}")
+        if unknown:
+            parts.append(f"not as known: {', '.join(unknown)}")
+        return "; ".join(parts)
+
+
+def verify(competition: Competition, folder: DatasetFolder, report: ReportStep | None = None) -> Verification:
+    """Read a prepared dataset's tables and compare; nothing is changed.
+
+    Raises:
+        DataProblem: it is not prepared.
+    """
+    if not is_prepared(competition, folder):
+        raise DataProblem(
+            f"{competition.id} is not prepared",
+            f"looked in {folder.prepared}",
+            f"Prepare it: mlebench-console prepare -c {competition.id}",
+        )
+    found = checksums_of(folder.prepared, report)
+    known = competition.checksums
+    marker = prepared_with(folder) or {}
+    compared: list[Sum] = []
+    for side, actual, expected in (
+        ("public", found.public, known.public),
+        ("private", found.private, known.private),
+    ):
+        # The known sums are those of edition v1, made of the real data.
+        real = expected if folder.edition == "v1" else {}
+        noted = marker.get(side)
+        sealed: Mapping[str, str] = noted if isinstance(noted, dict) else {}
+        compared += [
+            Sum(f"{side}/{name}", real.get(name), sealed.get(name), actual.get(name))
+            for name in sorted({*actual, *real, *sealed})
+        ]
+    return Verification(tuple(compared))
+
+
+@dataclass(frozen=True)
+class _ZipRecord:
+    """What is known of a zip since its download, and by what to see that it is still the same file."""
+
+    md5: str
+    size: int
+    changed: int
+    inflated: int | None = None
+
+
+def md5_of(path: Path, report: ReportStep | None = None) -> str:
+    """The MD5 of a file, which is what the known checksums are."""
+    digest = hashlib.md5(usedforsecurity=False)
+    total, done = path.stat().st_size, 0
+    with path.open("rb", buffering=0) as stream:
+        while chunk := stream.read(_BLOCK):
+            digest.update(chunk)
+            done += len(chunk)
+            if report is not None:
+                report(path.name, done, total)
+    return digest.hexdigest()
+
+
+def record_zip(path: Path, md5: str, inflated: int | None = None) -> None:
+    """Record the sum of a zip that was taken while it was downloaded, and what Kaggle says that it inflates to."""
+    found = path.stat()
+    record = _ZipRecord(md5, found.st_size, found.st_mtime_ns, inflated)
+    write_json(_record_path(path), asdict(record), durable=False)
+
+
+def zip_md5(path: Path, report: ReportStep | None = None) -> str:
+    """The MD5 of a zip, read only if it is not known since the download."""
+    record = _recorded(path)
+    return md5_of(path, report) if record is None else record.md5
+
+
+def inflated_bytes(path: Path) -> int | None:
+    """What Kaggle said at the download that a zip inflates to, if it was asked."""
+    record = _recorded(path)
+    return None if record is None else record.inflated
+
+
+def _recorded(path: Path) -> _ZipRecord | None:
+    found = path.stat()
+    try:
+        record = _ZipRecord(**json.loads(_record_path(path).read_bytes()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+    return record if (record.size, record.changed) == (found.st_size, found.st_mtime_ns) else None
+
+
+def forget_zip(path: Path) -> None:
+    """Remove the record of a zip that is gone."""
+    _record_path(path).unlink(missing_ok=True)
+
+
+def checksums_of(prepared: Path, report: ReportStep | None = None) -> Checksums:
+    """MD5 of the tables that lie directly in `public/` and `private/`, those for which sums are known."""
+    sides = {side: _tables(prepared / side) for side in ("public", "private")}
+    total = sum(path.stat().st_size for paths in sides.values() for path in paths)
+    done = 0
+    found: dict[str, dict[str, str]] = {}
+    for side, paths in sides.items():
+        found[side] = {}
+        for path in paths:
+            before = done
+
+            def told(name: str, more: int, _of: int, before: int = before) -> None:
+                if report is not None:
+                    report(name, before + more, total)
+
+            found[side][path.name] = checksummed.md5_of(path) or md5_of(path, told)
+            done += path.stat().st_size
+    return Checksums(None, found["public"], found["private"])
+
+
+def expect_zip(competition: Competition, path: Path, report: ReportStep) -> None:
+    """Compare Kaggle's zip with the known checksum, if there is one.
+
+    Raises:
+        DataProblem: it differs.
+    """
+    if competition.checksums.zip is not None:
+        _expect(competition, path.name, competition.checksums.zip, zip_md5(path, report), path)
+
+
+def check_known(competition: Competition, found: Checksums) -> None:
+    """Compare prepared tables with the known checksums.
+
+    Raises:
+        DataProblem: one is missing or differs, by name, with both sums.
+    """
+    sides = (
+        ("public", competition.checksums.public, found.public),
+        ("private", competition.checksums.private, found.private),
+    )
+    for side, expected, actual in sides:
+        for name, md5 in expected.items():
+            _expect(competition, f"{side}/{name}", md5, actual.get(name, "no such file"))
+
+
+def _expect(competition: Competition, name: str, expected: str, found: str, path: Path | None = None) -> None:
+    if found != expected:
+        again = f" or remove {path} to download it again" if path is not None else ""
+        raise DataProblem(
+            f"{competition.id}: {name} is not as known",
+            f"expected MD5 {expected}, found {found}",
+            "Kaggle's data may have changed or the copy is damaged: prepare without verification to use it all"
+            f" the same{again}.",
+        )
+
+
+def _tables(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix in _TABLES and path.is_file())
+
+
+def _record_path(path: Path) -> Path:
+    return path.with_name(f".{path.name}.md5.json")

@@ -1,0 +1,318 @@
+"""The raw data of a dataset: a given folder, what lies there extracted, a zip, or a download from Kaggle.
+
+A zip is read as it lies, or extracted, several members at a time, so that a killed extraction goes on. With
+`consume` it gives back the space of what has been extracted while it is being extracted, so that both together
+never need much more than the larger of the two.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import stat
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from competitions.kit.archives import zip_tree
+from competitions.kit.archives.member_streams import Member
+from competitions.kit.archives.zip_path import ZipPath
+from competitions.kit.archives.zip_tree import ZipTree
+from competitions.model import Competition
+from competitions.raw import RawPath
+from engine.datasets import checksums
+from engine.datasets.steps import DOWNLOAD, EXTRACT, VERIFY, ReportStep, reporting_wait, within
+from engine.layout import DatasetFolder
+from engine.space import require_space, telling_full_disks
+from foundation.files import sync_directory, sync_file_system, write_json
+from foundation.problems import DataProblem
+from foundation.workers import ReportProgress
+
+_WORKERS = 4
+_BATCH_FILES = 256
+_BATCH_BYTES = 64 << 20
+_LOCAL_HEADER_BYTES = 30
+_TABLES = frozenset({".csv", ".tsv", ".json", ".jsonl", ".txt", ".bson"})
+_KEEP_SIZE, _PUNCH_HOLE = 1, 2  # linux/falloc.h
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Raw data, ready to be read.
+
+    Attributes:
+        files: the folder that Kaggle's files lie in, or the zip as if it were one.
+        extracted: the folder if it is nobody else's, so that outputs may share its blocks and it is removed
+            or kept at the end.
+        spent: the zip if it is to go when the data have been read.
+    """
+
+    files: RawPath
+    extracted: Path | None = None
+    spent: Path | None = None
+
+
+def given_folder(path: Path) -> Raw:
+    """Raw data that somebody extracted.
+
+    Raises:
+        DataProblem: there is no such folder.
+    """
+    if not path.is_dir():
+        raise DataProblem(f"Raw folder {path} was not found", next_step="Give an extracted Kaggle folder.")
+    return Raw(path.absolute())
+
+
+def fetch(
+    competition: Competition, folder: DatasetFolder, *, keep_free: int = 0, report: ReportProgress
+) -> None:
+    """Download a competition's zip, unless something of its raw data is there already.
+
+    Raises:
+        Problem: Kaggle refuses or can't be reached, or the disk is full.
+    """
+    if folder.has_raw_data:
+        return
+    from engine.kaggle.client import Kaggle
+    from engine.kaggle.download import download
+
+    place = (DOWNLOAD, 0, 0)
+
+    def told(done: int, total: int) -> None:
+        nonlocal place
+        place = (DOWNLOAD, done, total)
+        report(DOWNLOAD, "", done, total)
+
+    report(DOWNLOAD, "", 0, 0)
+    target = folder.zip(competition)
+    with Kaggle(wait=reporting_wait(report, lambda: place)) as kaggle:
+        found = download(kaggle, competition.id, target, keep_free=keep_free, report=told)
+        checksums.record_zip(target, found.md5)
+        if found.md5 != competition.checksums.zip:
+            # what is not known may not inflate beyond what Kaggle lists
+            listed = sum(file.bytes for file in kaggle.files(competition.id))
+            checksums.record_zip(target, found.md5, listed)
+
+
+def open_raw_data(
+    competition: Competition,
+    folder: DatasetFolder,
+    work: Path,
+    stack: ExitStack,
+    *,
+    verify: bool,
+    keep_raw: bool,
+    discard_zip: bool,
+    keep_free: int,
+    report: ReportProgress,
+) -> Raw:
+    """Have the raw data ready to be read, wherever they are; a zip is read as it is unless it is to be discarded.
+
+    Args:
+        competition: whose.
+        folder: where they lie.
+        work: a folder for what is only needed for a while.
+        stack: closes what stays open until the data have been read.
+        verify: compare the zip with its known checksum.
+        keep_raw: what is in the zip is to lie in a folder at the end.
+        discard_zip: the zip is not needed any more, so that its space can be given back.
+        keep_free: bytes that are to stay free on the disk.
+        report: called with how far it is.
+
+    Raises:
+        DataProblem: there are none or they are damaged.
+        DiskFull: they don't fit.
+    """
+    if folder.whole_raw.is_dir():  # what an earlier, killed preparation extracted from a zip that is gone
+        return Raw(folder.whole_raw, folder.whole_raw)
+    found = folder.zips()
+    # MLE-bench may have been killed while it extracted
+    if folder.has_extracted_data and (len(found) != 1 or is_unpacked(read_contents(found[0]), folder.raw)):
+        return Raw(folder.raw)
+    if len(found) != 1:
+        raise DataProblem(
+            f"{competition.id} has no raw data in {folder.root}",
+            "it holds several zips" if found else "there is neither raw/ nor a zip",
+            f"Accept the rules at {competition.rules_url}, then put {competition.id}.zip there.",
+        )
+    (path,) = found
+    consuming = folder.consuming.exists()
+    if verify and not consuming:
+        report(VERIFY, "", 0, 0)  # a sum known since the download is not taken again, and may yet differ
+        checksums.expect_zip(competition, path, within(report, VERIFY))
+    report(EXTRACT, "", 0, 0)
+    known = checksums.inflated_bytes(path)
+    if known is None and competition.size_gb is not None:
+        known = int(competition.size_gb * 1e9)
+    consuming = consuming or (discard_zip and (keep_raw or is_best_consumed(path)))
+    if not (keep_raw or consuming):
+        tree = stack.enter_context(zip_tree.opened(path, known_bytes=known))
+        require_space(folder.root, tree.size, keep_free=keep_free)  # or hours pass until it is found out
+        return Raw(ZipPath(tree), spent=path if discard_zip else None)
+    if not consuming:
+        unpack(path, work / "raw", known_bytes=known, keep_free=keep_free, report=within(report, EXTRACT))
+        return Raw(work / "raw", work / "raw")
+    write_json(folder.consuming, {"zip": path.name})
+    partial = folder.partial_raw
+    unpack(
+        path, partial, known_bytes=known, keep_free=keep_free, consume=True, report=within(report, EXTRACT)
+    )
+    partial.rename(folder.whole_raw)
+    sync_directory(folder.root)
+    path.unlink()
+    checksums.forget_zip(path)
+    folder.consuming.unlink()
+    return Raw(folder.whole_raw, folder.whole_raw)
+
+
+def unpack(
+    path: Path,
+    target: Path,
+    *,
+    known_bytes: int | None = None,
+    keep_free: int = 0,
+    consume: bool = False,
+    report: ReportStep,
+) -> None:
+    """Extract a zip into a folder; what lies there already from a killed try is not extracted again.
+
+    Raises:
+        DataProblem: it is damaged or not harmless.
+        DiskFull: it does not fit.
+    """
+    with zip_tree.opened(path, known_bytes=known_bytes) as tree:
+        contents = _contents(tree)
+        missing = {
+            place: size for place, size in contents.sizes.items() if not _is_there(target / place, size)
+        }
+        needed = sum(missing.values())
+        if not consume:  # what is consumed makes room for what comes; whether that is enough shows on the way
+            require_space(target.parent, needed, keep_free=keep_free)
+        extraction = _Extraction(tree, target, contents.bytes, contents.bytes - needed, report)
+        with telling_full_disks(target.parent):
+            for folder in tree.folders:
+                (target / folder).mkdir(parents=True, exist_ok=True)
+            batches = list(_batches(missing))
+            at_once = _WORKERS if consume else max(len(batches), 1)
+            for start in range(0, len(batches), at_once):
+                some = batches[start : start + at_once]
+                extraction.run(some)
+                if consume:
+                    sync_file_system(target)  # only what has reached the disk may vanish from the zip
+                    _punch(path, [tree.member(place) for batch in some for place in batch])
+
+
+class _Extraction:
+    """Extracts members of a zip by several threads, and reports how many bytes are done."""
+
+    def __init__(self, tree: ZipTree, target: Path, total: int, done: int, report: ReportStep) -> None:
+        self._tree = tree
+        self._target = target
+        self._total = total
+        self._done = done
+        self._report = report
+        self._lock = threading.Lock()
+        self._add(0)
+
+    def run(self, batches: Sequence[Sequence[str]]) -> None:
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            try:
+                for _ in pool.map(self._extract, batches):
+                    pass
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _extract(self, batch: Sequence[str]) -> None:
+        for place in batch:
+            final = self._target / place
+            partial = final.with_name(f".{final.name[:200]}.partial~")
+            with partial.open("wb") as given:
+                self._tree.copy(place, given, self._add)
+            partial.rename(final)
+
+    def _add(self, count: int) -> None:
+        with self._lock:
+            self._done += count
+            self._report("", self._done, self._total)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a zip holds, found harmless: its files by path, each with its size."""
+
+    sizes: Mapping[str, int]
+
+    @property
+    def bytes(self) -> int:
+        """How much it inflates to."""
+        return sum(self.sizes.values())
+
+
+def read_contents(path: Path) -> Contents:
+    """Read what a zip holds.
+
+    Raises:
+        DataProblem: it is no zip, or would write outside its folder, over itself, or beyond all measure.
+    """
+    with zip_tree.opened(path) as tree:
+        return _contents(tree)
+
+
+def is_best_consumed(path: Path) -> bool:
+    """Whether a zip that is not needed any more is better extracted, giving its space back, than read as it lies.
+
+    It is where most of it is only linked to afterwards, and not where tables would lie beside what is made of them.
+    """
+    tables = sum(
+        size
+        for place, size in read_contents(path).sizes.items()
+        if PurePosixPath(place).suffix.lower() in _TABLES
+    )
+    return tables <= path.stat().st_size
+
+
+def is_unpacked(contents: Contents, target: Path) -> bool:
+    """Whether everything of a zip lies in a folder."""
+    return all(_is_there(target / place, size) for place, size in contents.sizes.items())
+
+
+def _contents(tree: ZipTree) -> Contents:
+    return Contents({place: tree.member(place).size for place in tree.files})
+
+
+def _is_there(path: Path, size: int) -> bool:
+    """Whether a member has been extracted: files get their name when they are whole."""
+    try:
+        found = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size == size
+
+
+def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    total = 0
+    for place, size in sizes.items():
+        batch.append(place)
+        total += size
+        if len(batch) == _BATCH_FILES or total >= _BATCH_BYTES:
+            yield batch
+            batch, total = [], 0
+    if batch:
+        yield batch
+
+
+def _punch(path: Path, members: Sequence[Member]) -> None:
+    """Give the space of extracted members back to the file system; the zip keeps its directory and length."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with path.open("r+b") as stream:
+        for member in members:
+            libc.fallocate(
+                stream.fileno(),
+                _KEEP_SIZE | _PUNCH_HOLE,
+                ctypes.c_int64(member.offset),
+                ctypes.c_int64(_LOCAL_HEADER_BYTES + member.packed),
+            )
