@@ -26,6 +26,7 @@ from engine.datasets.records import DatasetRecords
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE
 from engine.space import DiskFull, free_bytes
 from foundation.clock import Clock
+from foundation.problems import Problem
 from foundation.workers import Ended, Progressed, WorkerPool
 from state import datasets
 from state.database import Database
@@ -163,6 +164,10 @@ class DatasetQueue:
         wanted = {"competition_id": competition_id, "data_dir": str(self._data_dir), "parts": parts}
         self._pruning[self._pool.start(PRUNE, wanted)] = competition_id
 
+    def refuse_to_prune(self, competition_id: str, problem: Problem) -> None:
+        """Record why a competition's data are not removed."""
+        self._records.not_pruned(competition_id, problem)
+
     def refresh(self) -> None:
         """Take into the state what lies prepared on the disk, by whomever, and what does no longer."""
         known = {(one.competition_id, one.edition): one for one in datasets.all_datasets(self._database)}
@@ -184,7 +189,11 @@ class DatasetQueue:
         """Take news of a job; False when the job belongs to somebody else."""
         if news.number in self._pruning:
             if isinstance(news, Ended):
-                self._records.pruned(self._pruning.pop(news.number), news)
+                competition_id = self._pruning.pop(news.number)
+                if news.problem is not None:
+                    self._records.not_pruned(competition_id, news.problem)
+                else:
+                    self._records.pruned(competition_id, int(news.value["bytes"]))
                 self.refresh()
             return True
         if self._verifications.take_news(news):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from engine.datasets.steps import (
     CHECK,
     CHECKSUM,
@@ -11,6 +13,7 @@ from engine.datasets.steps import (
 )
 from engine.space import gigabytes
 from foundation.clock import Clock
+from foundation.problems import Problem
 from foundation.workers import Ended, Progressed
 from state import datasets, events
 from state.database import Database
@@ -99,16 +102,15 @@ class DatasetRecords:
                 self._set_step(dataset, step.name, Progress(StepState.WAITING))
             self._set_state(dataset, DatasetState.ABSENT)
 
-    def pruned(self, competition_id: str, news: Ended) -> None:
-        """Parts of it were removed from the disk, or could not be."""
-        if news.value is None:
-            assert news.problem is not None
-            text = f"not pruned: {news.problem.in_one_line()}"
-        else:
-            text = f"pruned, {gigabytes(int(news.value['bytes']))} given back"
-        happening = Happening(self._clock.now(), "dataset.pruned", text, competition_id=competition_id)
-        with self._database.transaction():
-            events.append(self._database, happening)
+    def pruned(self, competition_id: str, bytes_removed: int) -> None:
+        """Parts of it were removed from the disk."""
+        text = f"pruned, {gigabytes(bytes_removed)} given back"
+        self._append("dataset.pruned", competition_id, text, {"bytes": bytes_removed})
+
+    def not_pruned(self, competition_id: str, problem: Problem) -> None:
+        """Parts of it were to be removed from the disk, and could not be."""
+        text = f"not pruned: {problem.in_one_line()}"
+        self._append("dataset.pruned", competition_id, text, {"problem": str(problem)})
 
     def to_verify(self, dataset: Dataset) -> None:
         """It is to be compared with what is known of it."""
@@ -130,20 +132,23 @@ class DatasetRecords:
         """It was compared with what is known of it."""
         if news.value is None:
             assert news.problem is not None
-            differs = news.problem.in_one_line()
+            differs = told = news.problem.in_one_line()
+            detail: dict[str, Any] = {"problem": str(news.problem)}
         else:
             differs = str(news.value["differs"])
+            told = differs or f"{len(news.value['sums'])} tables are as they should be"
+            detail = news.value
         now = self._clock.now()
-        told = differs or f"{news.value['compared'] if news.value else 0} tables are as they should be"
         with self._database.transaction():
             datasets.set_problem(self._database, dataset.competition_id, dataset.edition, differs, now=now)
             self._set_step(dataset, CHECKSUM, Progress(StepState.DONE, note=told))
-            happening = Happening(
-                now,
-                "dataset.verified",
-                f"edition {dataset.edition}: {told}",
-                competition_id=dataset.competition_id,
-            )
+            text = f"edition {dataset.edition}: {told}"
+            detail = {"edition": dataset.edition, **detail}
+            self._append("dataset.verified", dataset.competition_id, text, detail)
+
+    def _append(self, kind: str, competition_id: str, text: str, detail: dict[str, Any]) -> None:
+        happening = Happening(self._clock.now(), kind, text, competition_id=competition_id, detail=detail)
+        with self._database.transaction():
             events.append(self._database, happening)
 
     def _finish(self, dataset: Dataset, name: str) -> None:

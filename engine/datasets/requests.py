@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from competitions.model import Edition, edition_named
 from engine.datasets import plans
 from engine.datasets.descriptions import OURS, check_choice
-from engine.datasets.queue import DatasetQueue
 from engine.datasets.plans import Options
+from engine.datasets.pruning import CORRECTED, PREPARED
+from engine.datasets.queue import DatasetQueue
 from engine.options import requests
 from engine.options.requests import Answer
 from foundation.clock import Clock
@@ -107,20 +108,33 @@ class DatasetRequests:
         return Answer(f"{_datasets(len(known))} being verified")
 
     def prune(self, arguments: requests.PruneDatasets, _by: str) -> Answer:
-        """Remove parts of datasets from the disk."""
+        """Remove parts of datasets from the disk; prepared data that runs wait for stay."""
         chosen, edition = self._chosen(arguments)
+        pruned = []
         for competition_id in chosen:
-            dataset = datasets.find(self._database, competition_id, edition)
-            if dataset is not None and dataset.state in _BUSY:
-                raise UsageProblem(f"{competition_id} is being prepared", "", "Stop that first.")
-            user = sweep_in_need_of(self._database, competition_id)
-            if user is not None:
-                raise UsageProblem(
-                    f"{competition_id} can't be pruned", f"sweep {user} has runs of it that have not ended"
-                )
-        for competition_id in chosen:
+            problem = self._why_not_prune(competition_id, edition, arguments.parts)
+            if problem is None:
+                pruned.append(competition_id)
+            elif arguments.keep_going:
+                self._queue.refuse_to_prune(competition_id, problem)
+            else:
+                raise problem
+        for competition_id in pruned:
             self._queue.prune(competition_id, arguments.parts)
-        return Answer(f"{_datasets(len(chosen))} being pruned")
+        return Answer(f"{_datasets(len(pruned))} being pruned")
+
+    def _why_not_prune(
+        self, competition_id: str, edition: Edition, parts: Sequence[str]
+    ) -> UsageProblem | None:
+        dataset = datasets.find(self._database, competition_id, edition)
+        if dataset is not None and dataset.state in _BUSY:
+            return UsageProblem(f"{competition_id} is being prepared", "", "Stop that first.")
+        user = sweep_in_need_of(self._database, competition_id)
+        if user is not None and {PREPARED, CORRECTED} & {*parts}:
+            return UsageProblem(
+                f"{competition_id} can't be pruned", f"sweep {user} has runs of it that have not ended"
+            )
+        return None
 
     def refresh(self, _arguments: requests.NoArguments, _by: str) -> Answer:
         """Look again what of the datasets lies on the disk."""

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from competitions import registry
 from competitions.model import Edition
 from engine.claims import claimed_folder
-from engine.datasets import access, raw_data, steps
+from engine.datasets import access, raw_data
 from engine.datasets.checksums import verify
 from engine.datasets.plans import DEMO, Options
 from engine.datasets.preparing import prepare
 from engine.datasets.pruning import prune
-from engine.datasets.steps import throttled
+from engine.datasets.steps import CHECKSUM, DOWNLOAD, throttled, within
 from engine.layout import dataset_folder
 from engine.space import size_on_disk
+from foundation.files import PARTIAL_SUFFIX
 from foundation.workers import ReportProgress
 
 
@@ -71,15 +74,11 @@ def prepare_dataset(
 def verify_dataset(
     competition_id: str, data_dir: str, edition: Edition, *, report_progress: ReportProgress
 ) -> dict[str, Any]:
-    """Compare a prepared dataset with what is known of it: how many sums were `compared`, and what `differs`."""
-    folder = dataset_folder(registry.get(competition_id), data_dir, edition)
-    told = throttled(report_progress)
-    found = verify(
-        registry.get(competition_id),
-        folder,
-        lambda what, done, total: told(steps.CHECKSUM, what, done, total),
-    )
-    return {"compared": len(found.sums), "differs": found.differs}
+    """Compare a prepared dataset with what is known of it: the `sums` of its tables, and what `differs`."""
+    competition = registry.get(competition_id)
+    folder = dataset_folder(competition, data_dir, edition)
+    found = verify(competition, folder, within(throttled(report_progress), CHECKSUM))
+    return {"sums": [asdict(one) for one in found.sums], "differs": found.differs}
 
 
 def prune_dataset(
@@ -103,7 +102,10 @@ def _generate(competition_id: str, data_dir: str, report_progress: ReportProgres
     """Make the demo's raw data where downloaded ones would lie; the demo has a data directory of its own."""
     from engine.demo_data import generate
 
-    report_progress("download", "making synthetic data", 0, 0)
-    raw = Path(data_dir) / competition_id / "raw"
-    generate(competition_id, raw)
-    return raw
+    report_progress(DOWNLOAD, "making synthetic data", 0, 0)
+    folder = dataset_folder(registry.get(competition_id), data_dir)
+    with claimed_folder(folder.root, folder.claim, competition_id):
+        for left in folder.root.glob(f".{folder.raw.name}.*{PARTIAL_SUFFIX}"):
+            shutil.rmtree(left)  # we hold the claim, so a killed worker left it
+        generate(competition_id, folder.raw)
+    return folder.raw

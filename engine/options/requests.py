@@ -102,9 +102,14 @@ class PrepareDatasets(SomeDatasets):
 
 @dataclass(frozen=True, kw_only=True)
 class PruneDatasets(SomeDatasets):
-    """Arguments of `dataset.prune`."""
+    """Arguments of `dataset.prune`.
+
+    Attributes:
+        keep_going: one that can't be pruned stops none of the others; an event says why.
+    """
 
     parts: tuple[str, ...]
+    keep_going: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,7 +70,7 @@ def test_a_zip_is_kept_unless_it_is_discarded_and_raw_goes_unless_it_is_kept(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from engine import preparing
+from engine.datasets import preparing
 def die(*told): os.kill(os.getpid(), signal.SIGKILL)
 preparing._run = die
 preparing.prepare(sys.argv[1], data_dir=sys.argv[2], verify=False, discard_zip=True)

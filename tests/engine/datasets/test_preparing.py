@@ -135,7 +135,7 @@ def test_a_missing_raw_file_is_named_and_nothing_is_left(tmp_path: Path, raw: Pa
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from engine import preparing
+from engine.datasets import preparing
 before, after = preparing.Path.rename, sys.argv[3]
 seen = []
 def rename(self, target):

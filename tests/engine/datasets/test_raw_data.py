@@ -136,14 +136,14 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from competitions.kit.archives import zip_tree
-from engine.datasets import unpacking
-punch = unpacking._punch
+from engine.datasets import raw_data
+punch = raw_data._punch
 def die(path, infos):
     punch(path, infos)
     os.kill(os.getpid(), signal.SIGKILL)
-unpacking._punch = die
-unpacking._BATCH_BYTES = 1_000_000
-unpacking.unpack(Path(sys.argv[1]), Path(sys.argv[2]), consume=True, report=lambda *told: None)
+raw_data._punch = die
+raw_data._BATCH_BYTES = 1_000_000
+raw_data.unpack(Path(sys.argv[1]), Path(sys.argv[2]), consume=True, report=lambda *told: None)
 """
 
 
