@@ -30,12 +30,8 @@ from console.views.dataset_detail import DatasetDetail, KnownSum, dataset_detail
 from console.views.dataset_totals import Needs, Totals, needs, totals
 from console.views.filters import words_accept
 from console.views.rates import Pace, Rates
-<<<<<<< HEAD
 from engine.datasets.access import AccessState
-from engine.datasets.sources import DOWNLOAD
-=======
 from engine.datasets.steps import DOWNLOAD
->>>>>>> d173dd3 (Merge the modules of datasets by what they are: queue, plans, records, raw data, checksums, estimates, facts)
 from state.database import Database
 from state.records import DatasetState, DatasetStep, StepState
 
