@@ -198,7 +198,7 @@ def shell(
     from engine.agents import get_agent
     from engine.places import own_agents_folder
     from engine.runs.launching import agent_of
-    from engine.runs.shell import Wish, open_shell, variables
+    from engine.runs.shell import ShellOptions, open_shell, variables
     from state import sweeps
 
     if bool(run) == bool(competition):
@@ -207,7 +207,7 @@ def shell(
         with reading_state(context) as database:
             found = find_run(database, run)
             spec = sweeps.get(database, found.sweep_id).spec
-        wanted = Wish(
+        wanted = ShellOptions(
             registry.get(found.competition_id),
             edition_named(spec.edition),
             Path(spec.data_dir),
@@ -218,7 +218,7 @@ def shell(
         )
     else:
         folders = [*([agents_dir.expanduser().absolute()] if agents_dir else []), own_agents_folder()]
-        wanted = Wish(
+        wanted = ShellOptions(
             registry.get(competition),
             "v1",
             data_dir_of(context, None),
@@ -227,7 +227,7 @@ def shell(
             tuple(allow or ()),
             terminal=sys.stdin.isatty(),
         )
-    with open_shell(places_of(context).state_dir, wanted, time.sleep) as command:
+    with open_shell(places_of(context).state_dir, wanted) as command:
         complain(
             f"{wanted.agent.image_name} on {wanted.competition.id}, network {wanted.network};"
             " nothing is kept when the shell ends"

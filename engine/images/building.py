@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from engine.agents import Agent, folder_version
-from environment.runner.docker.daemon import find_host, is_podman, telling
+from environment.runner.docker.daemon import daemon_problems, find_host, is_podman
 from foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def find_image(client: APIClient, name: str) -> Image | None:
     """
     from docker.errors import ImageNotFound
 
-    with telling(f"the image {name} can't be looked up"):
+    with daemon_problems(f"the image {name} can't be looked up"):
         try:
             found: dict[str, Any] = client.inspect_image(name)
         except ImageNotFound:
@@ -214,7 +214,7 @@ def list_images(client: APIClient) -> list[Image]:
     Raises:
         EnvironmentProblem: the daemon refuses.
     """
-    with telling("the images can't be listed"):
+    with daemon_problems("the images can't be listed"):
         found: list[dict[str, Any]] = client.images(filters={"label": LABEL})
     names = sorted(
         {tag.removesuffix(":latest") for one in found for tag in one.get("RepoTags") or () if tag != _UNNAMED}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,10 +12,9 @@ from uuid import uuid4
 from engine.images.building import GRADER_IMAGE, require_image
 from environment.container.output import Ending
 from environment.runner import protocol
-from environment.runner.docker import daemon
-from environment.runner.docker.daemon import telling
-from environment.runner.docker.plans import Plan, Role, plans
-from environment.runner.protocol import Order
+from environment.runner.docker.daemon import daemon_problems
+from environment.runner.docker.plans import Plan
+from environment.runner.docker.temporary import order_of_no_run, temporary_containers
 from foundation import files
 
 if TYPE_CHECKING:
@@ -71,11 +68,28 @@ def check(
         require_image(client, name)
     wanted = ["user", "rights", "folders", "instructions", "python", "grader"]
     wanted += (["start"] if start else []) + (["gpus"] if gpu_uuids else [])
-    with (
-        TemporaryDirectory(prefix="mlebench-check-") as place,
-        _running(client, Path(place), image, start, gpu_uuids),
-    ):
-        attempt = Path(place)
+    with TemporaryDirectory(prefix="mlebench-check-") as place:
+        attempt = Path(place, "attempt")
+        prepared = Path(place, "prepared")
+        for name in ("public", "private"):
+            (prepared / name).mkdir(parents=True)
+        order = order_of_no_run(
+            competition_id=_COMPETITION,
+            prepared_dir=str(prepared),
+            time_limit_seconds=_SECONDS,
+            image=image,
+            grader_image=GRADER_IMAGE,
+            gpu_uuids=gpu_uuids,
+        )
+        own = f"mlebench-check-{uuid4().hex[:10]}"
+        with (
+            temporary_containers(
+                client, attempt, order, own, lambda plan: _looking_around(plan, start, gpu_uuids)
+            ) as container,
+            daemon_problems(f"{image} can't be checked"),
+        ):
+            client.start(container)
+            client.wait(container, timeout=_SECONDS * 2)
         log = attempt / protocol.LOG
         text = ""
         if log.exists():
@@ -92,79 +106,8 @@ def check(
     return [CheckResult(name, name in passed, passed.get(name, why)) for name in wanted]
 
 
-@contextmanager
-def _running(
-    client: APIClient, attempt: Path, image: str, start: str, gpu_uuids: tuple[str, ...]
-) -> Iterator[None]:
-    """Have looked around, and leave nothing of it."""
-    from docker.errors import NotFound
-
-    own = uuid4().hex[:10]
-    names = {role: f"mlebench-check-{own}-{role}" for role in Role}
-    _make_folders(attempt)
-    try:
-        with telling(f"{image} can't be checked"):
-            for plan in plans(attempt, _order(attempt, image, gpu_uuids), names, None, ""):
-                if plan.role is Role.AGENT:
-                    plan = _looking_around(plan, start, gpu_uuids)
-                container = daemon.create(client, names[plan.role], plan, {})
-                daemon.start(client, container)
-            client.wait(names[Role.AGENT], timeout=_SECONDS * 2)
-        yield
-    finally:
-        with telling(f"the check of {image} can't be removed"):
-            for name in reversed(names.values()):  # to Podman the agent depends on its grader
-                try:
-                    client.remove_container(name, force=True, v=True)
-                except NotFound:
-                    continue
-
-
-def _make_folders(attempt: Path) -> None:
-    protocol.make_folders(attempt)
-    for name in (protocol.SUBMISSION, protocol.LOGS, protocol.CODE):
-        (attempt / name).chmod(0o777)
-    (attempt / protocol.OUTPUT).chmod(0o770)
-    (attempt / protocol.GRADER).mkdir()
-    (attempt / protocol.VALIDATIONS).touch()
-    for name in ("public", "private"):
-        (attempt / "prepared" / name).mkdir(parents=True)
-
-
-def _order(attempt: Path, image: str, gpu_uuids: tuple[str, ...]) -> Order:
-    return Order(
-        version=protocol.VERSION,
-        attempt_id=0,
-        sweep_id="check",
-        competition_id=_COMPETITION,
-        seed=1,
-        attempt=1,
-        agent_id="check",
-        agent_folder="",
-        start="",
-        arguments=(),
-        variables=(),
-        secret=False,
-        prepared_dir=str(attempt / "prepared"),
-        edition="v1",
-        runtime=protocol.DOCKER,
-        network="none",
-        python_prefix="",
-        time_limit_seconds=_SECONDS,
-        grace_seconds=1,
-        cpus=1,
-        memory_bytes=None,
-        snapshot_every_seconds=_SECONDS,
-        image=image,
-        grader_image=GRADER_IMAGE,
-        gpu_uuids=gpu_uuids,
-    )
-
-
 def _looking_around(plan: Plan, start: str, gpu_uuids: tuple[str, ...]) -> Plan:
     """The same container, with our script in the place of the agent's."""
     options = plan.command[: plan.command.index("--")]
-    # The server beside it may take a moment; a run waits for it before its agent starts.
-    wait = "for _ in $(seq 100); do curl -sf http://localhost:5000/health > /tmp/health && break; sleep 0.1; done"
     known = f"START={shlex.quote(start)} GPUS={shlex.quote(' '.join(gpu_uuids))}"
-    return replace(plan, command=(*options, "--", "bash", "-c", f"{known}\n{wait}\n{_SCRIPT}"))
+    return replace(plan, command=(*options, "--", "bash", "-c", f"{known}\n{_SCRIPT}"))

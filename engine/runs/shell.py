@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,10 +16,13 @@ from competitions.registry import is_own
 from engine.agents import Agent, required_secrets
 from engine.images import GRADER_IMAGE, connect, require_image
 from engine.layout import dataset_folder
-from environment.runner import protocol
-from environment.runner.docker import daemon
-from environment.runner.docker.daemon import find_host, is_podman, telling
-from environment.runner.docker.plans import AGENT_USER, OUTPUT, READY, Plan, Role, plans
+from environment.runner.docker.daemon import find_host, is_podman
+from environment.runner.docker.plans import AGENT_USER, OUTPUT, Plan
+from environment.runner.docker.temporary import (
+    order_of_no_run,
+    remove_temporary_containers,
+    temporary_containers,
+)
 from environment.runner.protocol import Order
 from foundation import locks
 from foundation.locks import FileLock
@@ -32,15 +35,13 @@ if TYPE_CHECKING:
 
 SHELLS = "shells"
 _LOCK = "shell.lock"
-_READY_TRIES = 1200
-_READY_LOOK_SECONDS = 0.1
 _DAY = 86400.0
 _BEGIN = 'cd "$AGENT_DIR"; eval "$(conda shell.bash hook)"; conda activate agent; exec bash'
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What a shell is asked for.
+class ShellOptions:
+    """Where a shell is opened.
 
     Attributes:
         agent: whose image is used, and whose variables are set but for those that are secrets.
@@ -58,38 +59,42 @@ class Wish:
 
 
 @contextmanager
-def open_shell(state_dir: Path, wish: Wish, sleep: Callable[[float], None]) -> Iterator[list[str]]:
+def open_shell(state_dir: Path, options: ShellOptions) -> Iterator[list[str]]:
     """Make the containers, give the command that leads into the shell, and leave nothing of them.
 
     Raises:
         Problem: the daemon, an image or the dataset is missing, or a container can't be started.
     """
     client = connect()
-    for image in (wish.agent.image_name, GRADER_IMAGE):
+    for image in (options.agent.image_name, GRADER_IMAGE):
         require_image(client, image)
-    prepared = dataset_folder(wish.competition, wish.data_dir, wish.edition)
+    prepared = dataset_folder(options.competition, options.data_dir, options.edition)
     if not prepared.public.is_dir():
         raise DataProblem(
-            f"the dataset of {wish.competition.id} is not prepared",
+            f"the dataset of {options.competition.id} is not prepared",
             "",
-            f"Prepare it: mlebench-console prepare -c {wish.competition.id}",
+            f"Prepare it: mlebench-console prepare -c {options.competition.id}",
         )
     program = _program(os.environ, podman=is_podman(client))
-    _sweep_up(client, state_dir)
+    _remove_leftovers(client, state_dir)
     folder = state_dir / SHELLS / secrets.token_hex(5)
     folder.mkdir(parents=True)
     lock = FileLock(folder / _LOCK)
     lock.acquire(note=str(os.getpid()))
+    order = _order(options, str(prepared.prepared))
     with lock:
         try:
-            order = _order(wish, str(prepared.prepared))
-            with telling("the shell can't be opened"):
-                _start_what_is_beside(client, folder, order, sleep)
-                shell = _shell(folder, order, terminal=wish.terminal)
-                daemon.create(client, _names(folder)[Role.AGENT], shell, {})
-            yield [program, "start", "--attach", "--interactive", _names(folder)[Role.AGENT]]
+            with temporary_containers(
+                client, folder, order, _name(folder), lambda plan: _shell(plan, terminal=options.terminal)
+            ) as container:
+                yield [program, "start", "--attach", "--interactive", container]
         finally:
-            _remove(client, folder)
+            shutil.rmtree(folder)
+
+
+def variables(operator: Mapping[str, str]) -> dict[str, str]:
+    """The environment for the command of `open_shell`: it must find the daemon that we have found."""
+    return {**operator, "DOCKER_HOST": find_host(operator)}
 
 
 def _program(operator: Mapping[str, str], *, podman: bool) -> str:
@@ -102,77 +107,34 @@ def _program(operator: Mapping[str, str], *, podman: bool) -> str:
     return found
 
 
-def variables(operator: Mapping[str, str]) -> dict[str, str]:
-    """The environment for the command of `open_shell`: it must find the daemon that we have found."""
-    return {**operator, "DOCKER_HOST": find_host(operator)}
+def _name(folder: Path) -> str:
+    return f"mlebench-shell-{folder.name}"
 
 
-def _names(folder: Path) -> dict[Role, str]:
-    return {role: f"mlebench-shell-{folder.name}-{role}" for role in Role}
-
-
-def _way_out(folder: Path) -> str:
-    return f"mlebench-shell-{folder.name}-open"
-
-
-def _order(wish: Wish, prepared: str) -> Order:
-    hidden = {f"${{{{ secrets.{name} }}}}" for name in required_secrets(wish.agent)}
-    return Order(
-        version=protocol.VERSION,
-        attempt_id=0,
-        sweep_id="shell",
-        competition_id=wish.competition.id,
-        seed=1,
-        attempt=1,
-        agent_id=wish.agent.id,
-        agent_folder=str(wish.agent.folder),
-        start=str(wish.agent.start_below_folder),
-        arguments=(),
+def _order(options: ShellOptions, prepared: str) -> Order:
+    agent = options.agent
+    hidden = {f"${{{{ secrets.{name} }}}}" for name in required_secrets(agent)}
+    return order_of_no_run(
+        competition_id=options.competition.id,
+        agent_folder=str(agent.folder),
+        start=str(agent.start_below_folder),
         variables=tuple(
-            (name, value)
-            for name, value in wish.agent.env_vars
-            if not any(secret in value for secret in hidden)
+            (name, value) for name, value in agent.env_vars if not any(secret in value for secret in hidden)
         ),
-        secret=False,
         prepared_dir=prepared,
-        edition=wish.edition,
-        runtime=protocol.DOCKER,
-        network=wish.network,
-        python_prefix="",
+        edition=options.edition,
+        network=options.network,
         time_limit_seconds=_DAY,
-        grace_seconds=1,
-        cpus=float(os.cpu_count() or 1),
-        memory_bytes=None,
-        snapshot_every_seconds=_DAY,
-        image=wish.agent.image_name,
+        image=agent.image_name,
         grader_image=GRADER_IMAGE,
-        allowed_hosts=wish.allowed_hosts,
-        gpu_uuids=wish.gpu_uuids,
-        own_competition=str(wish.competition.folder) if is_own(wish.competition) else "",
+        allowed_hosts=options.allowed_hosts,
+        gpu_uuids=options.gpu_uuids,
+        own_competition=str(options.competition.folder) if is_own(options.competition) else "",
     )
 
 
-def _start_what_is_beside(
-    client: APIClient, folder: Path, order: Order, sleep: Callable[[float], None]
-) -> None:
-    protocol.make_folders(folder)
-    for name in (protocol.SUBMISSION, protocol.LOGS, protocol.CODE):
-        (folder / name).chmod(0o777)
-    (folder / protocol.GRADER).mkdir()
-    (folder / protocol.VALIDATIONS).touch()
-    for plan in plans(folder, order, _names(folder), None, _way_out(folder)):
-        if plan.role is not Role.AGENT:
-            daemon.start(client, daemon.create(client, _names(folder)[plan.role], plan, {}))
-    for _ in range(_READY_TRIES):
-        if (folder / protocol.GRADER / READY).exists():
-            return
-        sleep(_READY_LOOK_SECONDS)
-    raise EnvironmentProblem("the shell can't be opened", "the validation server does not answer")
-
-
-def _shell(folder: Path, order: Order, *, terminal: bool) -> Plan:
+def _shell(agent: Plan, *, terminal: bool) -> Plan:
     """The agent's container with a shell in the place of its main process: that one would end it and log it."""
-    agent = plans(folder, order, _names(folder), None, _way_out(folder))[-1]
     return replace(
         agent,
         command=("bash", "-c", _BEGIN),
@@ -185,21 +147,9 @@ def _shell(folder: Path, order: Order, *, terminal: bool) -> Plan:
     )
 
 
-def _sweep_up(client: APIClient, state_dir: Path) -> None:
-    """Remove what a killed one has left."""
+def _remove_leftovers(client: APIClient, state_dir: Path) -> None:
+    """Remove what killed processes have left."""
     for folder in (state_dir / SHELLS).glob("*"):
         if not locks.is_held(folder / _LOCK):
-            _remove(client, folder)
-
-
-def _remove(client: APIClient, folder: Path) -> None:
-    from docker.errors import NotFound
-
-    with telling("a shell's containers can't be removed"):
-        for name in reversed(_names(folder).values()):  # to Podman the agent depends on its grader
-            try:
-                client.remove_container(name, force=True, v=True)
-            except NotFound:
-                continue
-        daemon.remove_way_out(client, _way_out(folder))
-    shutil.rmtree(folder)
+            remove_temporary_containers(client, _name(folder))
+            shutil.rmtree(folder)

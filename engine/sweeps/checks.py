@@ -22,7 +22,7 @@ from engine.runs import launching
 from engine.space import gigabytes
 from environment.container.proxy import parse_rule
 from environment.runner import protocol, runtime
-from environment.runner.docker.daemon import telling
+from environment.runner.docker.daemon import daemon_problems
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from state.records import SweepSpec
 
@@ -258,7 +258,7 @@ def _check_container_runtime(client: APIClient, spec: SweepSpec) -> None:
     """
     if not spec.container_runtime:
         return
-    with telling("Docker's runtimes can't be listed"):
+    with daemon_problems("Docker's runtimes can't be listed"):
         known = sorted(client.info().get("Runtimes", {}))
     if spec.container_runtime not in known:
         raise EnvironmentProblem(

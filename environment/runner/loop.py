@@ -8,12 +8,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from environment.container.output import Ending
 from environment.container.processes import process_tree
 from environment.runner import protocol
 from environment.runner.attempt import RunnerAttempt, Stage
+from environment.runner.docker.runtime import DockerHost, DockerSandbox
 from environment.runner.gpus import GpuReader
 from environment.runner.process.runtime import ProcessSandbox
 from environment.runner.protocol import InboxEntry, Order
@@ -21,9 +21,6 @@ from environment.runner.runtime import Sandbox, Unreachable
 from foundation import locks
 from foundation.clock import Clock
 from foundation.problems import Problem
-
-if TYPE_CHECKING:
-    from environment.runner.docker.runtime import DockerHost
 
 LOOK_SECONDS = 0.25
 USAGE_SECONDS = 2.0
@@ -141,10 +138,8 @@ class Runner:
         if order.runtime != protocol.DOCKER:
             return ProcessSandbox(folder, self._start_shim)
         if self._docker is None:
-            from environment.runner.docker.runtime import DockerHost
-
             self._docker = DockerHost(self._state_dir)
-        return self._docker.sandbox(folder, order)
+        return DockerSandbox(self._docker, folder, order)
 
     def _start_shim(self, folder: Path) -> subprocess.Popen[bytes]:
         with (folder / protocol.SHIM_LOG).open("ab") as log:

@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.images import connect
 from environment.runner import protocol, secrets
-from environment.runner.docker.daemon import ensure_way_out, remove_way_out
+from environment.runner.docker.daemon import ensure_outside_network, remove_outside_network
 from environment.runner.docker.runtime import LABEL_STATE, DockerHost
 from foundation import locks
 from state.records import Run
@@ -72,8 +72,8 @@ class DockerHarness(Harness):
 
     def gateway(self) -> str:
         """The host's own address on the network with a way out."""
-        client, name = connect(), DockerHost(self.places.state_dir).way_out
-        ensure_way_out(client, name)
+        client, name = connect(), DockerHost(self.places.state_dir).outside_network
+        ensure_outside_network(client, name)
         (network,) = client.networks(names=[name])
         address: str = network["IPAM"]["Config"][0]["Gateway"]
         return address
@@ -88,7 +88,9 @@ class DockerHarness(Harness):
         eventually(lambda: not self.containers() and not self.networks())
 
     def networks(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = connect().networks(names=[DockerHost(self.places.state_dir).way_out])
+        found: list[dict[str, Any]] = connect().networks(
+            names=[DockerHost(self.places.state_dir).outside_network]
+        )
         return found
 
     def close(self) -> None:
@@ -96,6 +98,6 @@ class DockerHarness(Harness):
         client = connect()
         for one in self.containers():
             client.remove_container(one["Id"], force=True, v=True)
-        remove_way_out(client, DockerHost(self.places.state_dir).way_out)
+        remove_outside_network(client, DockerHost(self.places.state_dir).outside_network)
         for attempt in self.places.state_dir.glob("runs/*/*/*/*"):
             secrets.discard(attempt)

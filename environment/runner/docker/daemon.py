@@ -1,4 +1,4 @@
-"""The way to the container daemon, Docker's or Podman's, and its refusals in words for people."""
+"""The container daemon, Docker's or Podman's: connecting to it, and asking it for planned containers and networks."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ USUAL_SOCKETS = (
     "/run/podman/podman.sock",
 )
 _PODMAN = "Podman"
+_CONFLICT = 409
 _START_IT = "Start Docker, or let DOCKER_HOST name the socket of the daemon (Podman's will do)."
 
 
 def connect() -> APIClient:
-    """A client of the daemon that the operator's environment names, or else of the first that answers here.
+    """Make a client of the daemon that the operator's environment names, or else of the first that answers here.
 
     Raises:
         EnvironmentProblem: there is none, or we may not talk to it.
@@ -37,14 +38,14 @@ def connect() -> APIClient:
     import docker
 
     operator = {**os.environ, _HOST: find_host(os.environ)}
-    with telling():
+    with daemon_problems():
         client = docker.from_env(timeout=_TIMEOUT_SECONDS, environment=operator).api
         client.ping()
         return client
 
 
 def find_host(operator: Mapping[str, str]) -> str:
-    """Where the daemon is: DOCKER_HOST, else the first socket that answers, of Docker's and then of Podman's.
+    """Find where the daemon is: DOCKER_HOST, else the first socket that answers, of Docker's and then of Podman's.
 
     Raises:
         EnvironmentProblem: nobody answers.
@@ -68,7 +69,7 @@ def is_podman(client: APIClient) -> bool:
     Raises:
         EnvironmentProblem: it does not answer.
     """
-    with telling():
+    with daemon_problems():
         parts = client.version().get("Components") or ()
     return any(str(part.get("Name", "")).startswith(_PODMAN) for part in parts)
 
@@ -87,7 +88,7 @@ def _knock(host: str) -> str:
 
 
 @contextmanager
-def telling(doing: str = "Docker can't be used") -> Iterator[None]:
+def daemon_problems(doing: str = "Docker can't be used") -> Iterator[None]:
     """Turn what the daemon or the way to it refuses into a problem.
 
     Raises:
@@ -107,19 +108,16 @@ def telling(doing: str = "Docker can't be used") -> Iterator[None]:
         raise EnvironmentProblem(doing, " ".join(str(error).split())[:300], _START_IT) from error
 
 
-_CONFLICT = 409
-
-
 def create(client: APIClient, name: str, plan: Plan, labels: dict[str, str]) -> str:
-    """Make a container unless it is there, and tell its id.
+    """Make a container unless it is there, and return its id.
 
     Raises:
         docker.errors.DockerException: the daemon refuses or does not answer.
     """
     from docker.errors import APIError
 
-    if plan.has_way_out:
-        ensure_way_out(client, plan.network)
+    if plan.on_outside_network:
+        ensure_outside_network(client, plan.network)
     try:
         made = client.create_container(
             plan.image,
@@ -141,7 +139,7 @@ def create(client: APIClient, name: str, plan: Plan, labels: dict[str, str]) -> 
 
 
 def host_config(client: APIClient, plan: Plan) -> dict[str, Any]:
-    """The daemon's words for a plan."""
+    """Translate a plan into the daemon's settings."""
     from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
     # What the agent prints goes to the attempt's own capped log; this keeps what went wrong before that.
@@ -179,17 +177,8 @@ def host_config(client: APIClient, plan: Plan) -> dict[str, Any]:
     return config
 
 
-def start(client: APIClient, container_id: str) -> None:
-    """Start a container that is not running; one that runs already is fine.
-
-    Raises:
-        docker.errors.DockerException: the daemon refuses or does not answer.
-    """
-    client.start(container_id)
-
-
-def ensure_way_out(client: APIClient, name: str) -> None:
-    """Make a state directory's one network with a way out: runs on it can't reach each other.
+def ensure_outside_network(client: APIClient, name: str) -> None:
+    """Make the one network that leads outside, unless it is there: containers on it can't reach each other.
 
     Raises:
         docker.errors.DockerException: the daemon refuses or does not answer.
@@ -210,8 +199,8 @@ def ensure_way_out(client: APIClient, name: str) -> None:
             raise
 
 
-def remove_way_out(client: APIClient, name: str) -> None:
-    """Remove the network with a way out, unless a container is on it.
+def remove_outside_network(client: APIClient, name: str) -> None:
+    """Remove the network that leads outside, unless a container is on it.
 
     Raises:
         docker.errors.DockerException: the daemon does not answer.

@@ -86,7 +86,7 @@ class Plan:
     terminal: bool = False
 
     @property
-    def has_way_out(self) -> bool:
+    def on_outside_network(self) -> bool:
         """Whether it is on a network of its own name, which must be there before it starts."""
         return self.network != _NO_NETWORK and not self.network.startswith(_NETWORK_OF)
 
@@ -96,7 +96,7 @@ class Plan:
 
 
 def plans(
-    attempt: Path, order: Order, name_of: dict[Role, str], launch: Path | None, way_out: str
+    attempt: Path, order: Order, name_of: dict[Role, str], launch: Path | None, outside_network: str
 ) -> list[Plan]:
     """All containers of an attempt, in the order in which they must start.
 
@@ -105,15 +105,15 @@ def plans(
         order: what is to be done.
         name_of: what the containers will be called.
         launch: where arguments and variables with secrets in them lie; None where there are none.
-        way_out: the network with a way out, for those that get one.
+        outside_network: the network with a way out, for those that get one.
     """
-    found = [_grader(attempt, order, way_out)]
+    found = [_grader(attempt, order, outside_network)]
     if order.network == "models":
-        found.append(_proxy(attempt, order, way_out))
+        found.append(_proxy(attempt, order, outside_network))
     return [*found, _agent(attempt, order, name_of[Role.GRADER], launch)]
 
 
-def _grader(attempt: Path, order: Order, way_out: str) -> Plan:
+def _grader(attempt: Path, order: Order, outside_network: str) -> Plan:
     service = ["--port=5000", f"--competition={order.competition_id}", f"--prepared={_PREPARED}"]
     command = [
         "-m",
@@ -138,7 +138,7 @@ def _grader(attempt: Path, order: Order, way_out: str) -> Plan:
             Bind(attempt / protocol.GRADER, SERVICE),
             *_own_competition(order),
         ),
-        network=way_out if order.network == "open" else _NO_NETWORK,
+        network=outside_network if order.network == "open" else _NO_NETWORK,
         memory_bytes=_SERVICE_MEMORY,
     )
 
@@ -149,7 +149,7 @@ def _own_competition(order: Order) -> tuple[Bind, ...]:
     return (Bind(own, f"{_COMPETITIONS}/{own.name}", read_only=True),) if order.own_competition else ()
 
 
-def _proxy(attempt: Path, order: Order, way_out: str) -> Plan:
+def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
     """The only way out of a `models` network: a socket in a folder, so that no wire leads past it."""
     command = ["-m", "environment.container.proxy", f"--socket={SERVICE}/{PROXY_SOCKET}"]
     return Plan(
@@ -159,7 +159,7 @@ def _proxy(attempt: Path, order: Order, way_out: str) -> Plan:
         f"{os.getuid()}:{os.getgid()}",
         (),
         (Bind(attempt / protocol.GRADER, SERVICE),),
-        network=way_out,
+        network=outside_network,
         memory_bytes=_PROXY_MEMORY,
     )
 

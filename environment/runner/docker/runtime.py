@@ -1,4 +1,4 @@
-"""The daemon as the runner sees it: one look at all containers of a state directory serves every attempt."""
+"""The Docker runtime: an attempt is its containers, found again by their labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from environment.container.output import Ending
 from environment.runner import protocol, secrets
 from environment.runner.docker import daemon
-from environment.runner.docker.daemon import connect
 from environment.runner.docker.plans import READY, Plan, Role, plans
 from environment.runner.protocol import Order
 from environment.runner.runtime import Sight, Unreachable
@@ -30,8 +29,14 @@ LABEL_STATE = "mlebench.state"
 LABEL_ATTEMPT = "mlebench.attempt"
 LABEL_ROLE = "mlebench.role"
 LABEL_KEPT = "mlebench.kept"
+START_TRIES = 3
 _LOOK_SECONDS = 0.5
-_AT_ONCE = 4
+_STARTED_AT_ONCE = 4
+_STOP_SENT = "stop.told"
+_READY_SECONDS = 120.0
+_READY_LOOK_SECONDS = 0.05
+_KILLED = 137
+_SIGKILL = 9
 
 
 @dataclass(frozen=True)
@@ -47,32 +52,27 @@ class Container:
 
 
 class DockerHost:
-    """Owns the containers of one state directory."""
+    """The daemon, for all containers of one state directory: one listing serves every attempt.
+
+    Attributes:
+        starters: threads for what takes the daemon seconds: the other attempts are looked after meanwhile.
+    """
 
     def __init__(self, state_dir: Path) -> None:
         self.state_dir = state_dir
         self._client: APIClient | None = None
         self._seen: dict[tuple[int, Role], Container] = {}
         self._seen_at: float | None = None
-        self._starters = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="docker")
-        self._way_out_in_use = threading.Lock()
-
-    @property
-    def starters(self) -> ThreadPoolExecutor:
-        """Threads for what takes the daemon seconds: the other attempts are looked after meanwhile."""
-        return self._starters
-
-    def sandbox(self, attempt: Path, order: Order) -> DockerSandbox:
-        """One attempt's containers."""
-        return DockerSandbox(self, attempt, order)
+        self.starters = ThreadPoolExecutor(_STARTED_AT_ONCE, thread_name_prefix="docker")
+        self._joining = threading.Lock()
 
     def name_of(self, attempt_id: int, role: Role) -> str:
-        """The name that a container has, whoever makes it: the daemon gives it only once."""
+        """Make the name of a container, the same for whoever creates it: the daemon gives it only once."""
         return f"{self._prefix}-{attempt_id}-{role}"
 
     @property
-    def way_out(self) -> str:
-        """The name of this state directory's one network with a way out."""
+    def outside_network(self) -> str:
+        """The name of this state directory's one network that leads outside."""
         return f"{self._prefix}-open"
 
     @property
@@ -80,27 +80,27 @@ class DockerHost:
         return f"mlebench-{hashlib.sha256(str(self.state_dir).encode()).hexdigest()[:10]}"
 
     @contextmanager
-    def joining_the_way_out(self) -> Iterator[None]:
+    def joining_outside_network(self) -> Iterator[None]:
         """Keep the network while a container that has been made for it is not on it yet."""
-        with self._way_out_in_use:
+        with self._joining:
             yield
 
-    def close_the_way_out(self) -> None:
+    def drop_outside_network(self) -> None:
         """Remove the network unless somebody is on it; the next who needs it makes it again.
 
         Raises:
             Unreachable: the daemon does not answer.
         """
-        # Not waited for: whoever joins it now will close it later.
-        if self._way_out_in_use.acquire(blocking=False):
+        # Not waited for: whoever joins it now will drop it later.
+        if self._joining.acquire(blocking=False):
             try:
                 with self.asking("the network can't be removed") as client:
-                    daemon.remove_way_out(client, self.way_out)
+                    daemon.remove_outside_network(client, self.outside_network)
             finally:
-                self._way_out_in_use.release()
+                self._joining.release()
 
     def find(self, attempt_id: int, role: Role) -> Container | None:
-        """One container, as of less than a second ago.
+        """Find one container, as it was less than a second ago.
 
         Raises:
             Unreachable: the daemon does not answer.
@@ -112,18 +112,18 @@ class DockerHost:
         return self._seen.get((attempt_id, role))
 
     def forget(self) -> None:
-        """Look again at the next question: something has been changed."""
+        """List the containers again at the next `find`: something has been changed."""
         self._seen_at = None
 
     def client(self) -> APIClient:
-        """The way to the daemon.
+        """Connect to the daemon, once.
 
         Raises:
             Unreachable: it does not answer.
         """
         if self._client is None:
             try:
-                self._client = connect()
+                self._client = daemon.connect()
             except EnvironmentProblem as problem:
                 raise Unreachable(problem.what, problem.why, problem.next_step) from problem
         return self._client
@@ -191,14 +191,6 @@ class DockerHost:
         ]
 
 
-START_TRIES = 3
-_TOLD_TO_STOP = "stop.told"
-_READY_SECONDS = 120.0
-_READY_LOOK_SECONDS = 0.05
-_KILLED = 137
-_SIGKILL = 9
-
-
 class DockerSandbox:
     """An agent's container with its grader and perhaps its proxy."""
 
@@ -245,24 +237,24 @@ class DockerSandbox:
         return ""
 
     def stop(self) -> None:
-        """Let the container's main process end the agent: told once, for told again it would skip the grace."""
-        told = self._attempt / _TOLD_TO_STOP
-        if not told.exists():
+        """Let the container's main process end the agent; asked once, since asked twice it would skip the grace."""
+        sent = self._attempt / _STOP_SENT
+        if not sent.exists():
             self._signal(self._agent(), "SIGTERM")
-            told.touch()
+            sent.touch()
 
     def kill(self) -> None:
         """Kill the container."""
         self._signal(self._agent(), "SIGKILL")
 
     def ending(self) -> Ending | None:
-        """What the main process has told; else what the daemon knows, kept before the container is removed."""
-        told = protocol.read_if_there(self._attempt / protocol.ENDING, Ending)
+        """Read what the main process has written; else what the daemon knows, before the container is removed."""
+        written = protocol.read_if_there(self._attempt / protocol.ENDING, Ending)
         asked = protocol.was_asked_to_end(self._attempt)
-        if told is not None and (told.reason != "stopped" or asked):
-            return told
-        if told is not None:
-            return replace(told, reason="lost", problem="its container was stopped from outside")
+        if written is not None and (written.reason != "stopped" or asked):
+            return written
+        if written is not None:
+            return replace(written, reason="lost", problem="its container was stopped from outside")
         seen = self._inspect()
         if seen is None or (asked and not seen["State"]["OOMKilled"]):
             return None
@@ -299,7 +291,7 @@ class DockerSandbox:
         if (self._attempt / protocol.GRADER).exists():
             shutil.rmtree(self._attempt / protocol.GRADER)
         if self._order.network != "none":
-            self._host.close_the_way_out()
+            self._host.drop_outside_network()
 
     def image(self) -> str:
         """The digest of the agent's image."""
@@ -397,8 +389,8 @@ class DockerSandbox:
         (self._attempt / protocol.OUTPUT).chmod(0o770)
         names = {role: self._host.name_of(self._order.attempt_id, role) for role in Role}
         client = self._host.client()
-        for plan in plans(self._attempt, self._order, names, launch, self._host.way_out):
-            with self._host.joining_the_way_out() if plan.has_way_out else nullcontext():
+        for plan in plans(self._attempt, self._order, names, launch, self._host.outside_network):
+            with self._host.joining_outside_network() if plan.on_outside_network else nullcontext():
                 container = daemon.create(client, names[plan.role], plan, self._labels(plan))
                 self._start_one(client, container)
             if plan.role is Role.GRADER:
@@ -408,7 +400,7 @@ class DockerSandbox:
         from docker.errors import APIError
 
         try:
-            daemon.start(client, container)
+            client.start(container)
         except APIError as error:
             if error.is_client_error() or (self._attempt / protocol.CLAIM).exists():
                 raise

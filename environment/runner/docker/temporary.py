@@ -1,0 +1,122 @@
+"""An attempt's containers outside of any run: for a shell, and for a look around in an image."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from environment.runner import protocol
+from environment.runner.docker import daemon
+from environment.runner.docker.plans import READY, Plan, Role, plans
+from environment.runner.protocol import Order
+from foundation.problems import EnvironmentProblem
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+_READY_SECONDS = 120.0
+_READY_LOOK_SECONDS = 0.1
+
+
+def order_of_no_run(**facts: Any) -> Order:
+    """Make an order of what matters to its containers; what only matters to a run is left open."""
+    unsaid: dict[str, Any] = {
+        "version": protocol.VERSION,
+        "attempt_id": 0,
+        "sweep_id": "",
+        "seed": 1,
+        "attempt": 1,
+        "agent_id": "",
+        "agent_folder": "",
+        "start": "",
+        "arguments": (),
+        "variables": (),
+        "secret": False,
+        "edition": "v1",
+        "runtime": protocol.DOCKER,
+        "network": "none",
+        "python_prefix": "",
+        "grace_seconds": 1.0,
+        "cpus": float(os.cpu_count() or 1),
+        "memory_bytes": None,
+        "snapshot_every_seconds": 60.0,
+    }
+    return Order(**unsaid | facts)
+
+
+@contextmanager
+def temporary_containers(
+    client: APIClient, folder: Path, order: Order, name: str, change: Callable[[Plan], Plan]
+) -> Iterator[str]:
+    """Run what is beside an agent, create the agent's container without starting it, and remove all in the end.
+
+    Args:
+        client: of the daemon.
+        folder: an empty one in the place of an attempt's directory.
+        order: what the containers are planned from.
+        name: that the names of containers and network begin with.
+        change: makes the agent's container another one.
+
+    Yields:
+        The name of the agent's container.
+
+    Raises:
+        EnvironmentProblem: the daemon refuses.
+    """
+    protocol.make_folders(folder)
+    for own in (protocol.SUBMISSION, protocol.LOGS, protocol.CODE):
+        (folder / own).chmod(0o777)
+    (folder / protocol.OUTPUT).chmod(0o770)
+    (folder / protocol.GRADER).mkdir()
+    (folder / protocol.VALIDATIONS).touch()
+    names = _names(name)
+    try:
+        with daemon.daemon_problems("the containers can't be started"):
+            for plan in plans(folder, order, names, None, _outside_network(name)):
+                if plan.role is Role.AGENT:
+                    _wait_for(folder / protocol.GRADER / READY)
+                    daemon.create(client, names[plan.role], change(plan), {})
+                else:
+                    client.start(daemon.create(client, names[plan.role], plan, {}))
+        yield names[Role.AGENT]
+    finally:
+        remove_temporary_containers(client, name)
+
+
+def remove_temporary_containers(client: APIClient, name: str) -> None:
+    """Remove the containers of this name, also those that a killed process has left, and their network.
+
+    Raises:
+        EnvironmentProblem: the daemon does not answer.
+    """
+    from docker.errors import NotFound
+
+    with daemon.daemon_problems("the containers can't be removed"):
+        for container in reversed(_names(name).values()):  # to Podman the agent depends on its grader
+            try:
+                client.remove_container(container, force=True, v=True)
+            except NotFound:
+                continue
+        daemon.remove_outside_network(client, _outside_network(name))
+
+
+def _names(name: str) -> dict[Role, str]:
+    return {role: f"{name}-{role}" for role in Role}
+
+
+def _outside_network(name: str) -> str:
+    return f"{name}-open"
+
+
+def _wait_for(ready: Path) -> None:
+    give_up = time.monotonic() + _READY_SECONDS
+    while not ready.exists():
+        if time.monotonic() > give_up:
+            raise EnvironmentProblem(
+                "the containers can't be started", "the validation server does not answer"
+            )
+        time.sleep(_READY_LOOK_SECONDS)
