@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,19 +12,35 @@ from typing import Any
 from textual.containers import Container
 from textual.widget import Widget
 
+from console import wording
 from console.actions import runs
-from console.screens import run_config, run_curves, run_lines
+from console.screens.chart import Curve, Mark, chart
 from console.screens.classify import open_classify
-from console.screens.file import FileScreen
+from console.screens.logs import FileScreen
+from console.screens.ruler import medal_role, ruler
+from console.screens.run_cell import draw_run, outcome_role, outcome_sign, state_role
 from console.tui.keys import Context, bindings
-from console.tui.painting import Line
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    bar,
+    foreign,
+    joined,
+    spread_fitting,
+    width_of,
+)
 from console.tui.screen import ConsoleScreen
+from console.tui.theme import Signs
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import LogPane
 from console.tui.widgets.painted import Painted
+from console.tui.widgets.table import REST, Column, Table
 from console.views.run import (
     MOST_ENTRIES,
+    FileEntry,
     Listing,
+    Point,
     RunFacts,
     Usage,
     read_listing,
@@ -32,6 +50,15 @@ from console.views.run import (
 )
 from environment.runner.protocol import Order
 from state.database import Database
+from state.lifecycle import Outcome
+from state.records import Attempt, Event, Submission
+
+PANES = ("log", "timeline", "submissions", "resources", "files", "config")
+
+# Values under such names are kept off the screen even where a config file holds them in the open.
+_SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential|auth")
+_HIDDEN = "hidden"
+_EVIDENCE_LINES = 6
 
 
 class RunScreen(ConsoleScreen):
@@ -90,10 +117,9 @@ class RunScreen(ConsoleScreen):
         facts = self._facts
         if facts is None:
             return
-        width = self.size.width
-        header = run_lines.header(facts, width, self.app.now(), self.app.signs)
-        self.query_one("#header", Painted).show(*header)
-        self.query_one("#panes", Painted).show(run_lines.panes(self._pane, width, self.app.signs))
+        width, signs = self.size.width, self.app.signs
+        self.query_one("#header", Painted).show(*_header(facts, width, self.app.now(), signs))
+        self.query_one("#panes", Painted).show(_pane_names(self._pane, width, signs))
         if self._pane == "log":
             self.query_one(LogPane).draw_status()
         else:
@@ -152,8 +178,7 @@ class RunScreen(ConsoleScreen):
         self.app.pop_screen()
 
     def _step_pane(self, step: int) -> None:
-        names = run_lines.PANES
-        self._show_pane(names[(names.index(self._pane) + step) % len(names)])
+        self._show_pane(PANES[(PANES.index(self._pane) + step) % len(PANES)])
 
     def _show_pane(self, pane: str) -> None:
         self._pane = pane
@@ -180,16 +205,15 @@ class RunScreen(ConsoleScreen):
         width = shown.scrollable_content_region.width or self.size.width
         height, now, signs = shown.size.height, self.app.now(), self.app.signs
         if self._pane == "timeline":
-            return run_lines.timeline(facts, width)
+            return _timeline(facts, width, signs)
         if self._pane == "submissions":
-            drawn = run_curves.score_chart(facts, width - 2, max(5, min(14, height // 2 - 3)), now, signs)
-            return [*drawn, *run_lines.submissions(facts, width, signs)]
+            drawn = _score_chart(facts, width - 2, max(5, min(14, height // 2 - 3)), now, signs)
+            return [*drawn, *_submissions(facts, width, signs)]
         if self._pane == "resources":
-            return run_curves.resources(facts, self._usage, width - 2, height, now, signs)
+            return _resources(facts, self._usage, width - 2, height, now, signs)
         if self._pane == "files":
-            note = f"only the first {MOST_ENTRIES} are shown" if self._listing.is_cut else ""
-            return run_lines.files(self._listing.entries, note, width)
-        return run_config.config(facts, self._order, width)
+            return _files(self._listing, width, signs)
+        return _config(facts, self._order, width, signs)
 
     def _fetch(self) -> None:
         """Read in a thread what the pane shows from files."""
@@ -213,3 +237,376 @@ class RunScreen(ConsoleScreen):
     def _take_order(self, found: Order | None) -> None:
         self._order = found
         self.draw()
+
+
+def _header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Pieces, ...]:
+    """Which run this is, how it is, and what it would get."""
+    run, dot = facts.run, _dot(signs)
+    state = [_state(facts, now, signs, with_bar=width >= 100), _state(facts, now, signs, with_bar=False)]
+    name = foreign(run.competition_id, max(12, min(60, width - 10 - width_of(state[1])))).rstrip()
+    place: list[Pieces] = [((f" {name}", "strong"),), ((f"seed {run.seed}", "text"),)]
+    if run.attempts:
+        place.append(((f"attempt {run.attempts}", "dim"),))
+    if run.rerolls:
+        place.append(((f"re-rolled {run.rerolls}{signs.times}", "warn"),))
+    place.append(((foreign(run.sweep_id, 30).rstrip(), "dim"),))
+    room = width - width_of(state[1]) - 1
+    lines = [spread_fitting([joined(place, dot, room)], state, width), _standing(facts, now, signs, width)]
+    if run.failure_class is not None:
+        lines.append(_failure(facts, width))
+    return tuple(lines)
+
+
+def _dot(signs: Signs) -> Piece:
+    return f" {signs.dot} ", "faint"
+
+
+def _pane_names(current: str, width: int, signs: Signs) -> Pieces:
+    """The names of the panes, the current one standing out."""
+    pieces: list[Piece] = [(" ", "text")]
+    for name in PANES:
+        pieces += [(name.capitalize(), "accent" if name == current else "dim"), ("   ", "text")]
+    rule = signs.rule * max(0, width - sum(len(text) for text, _ in pieces) - 1)
+    return (*pieces, (rule, "faint"))
+
+
+def _state(facts: RunFacts, now: float, signs: Signs, *, with_bar: bool) -> Pieces:
+    run, limit = facts.run, facts.sweep.spec.time_limit_seconds
+    drawn = draw_run(run, signs, now, limit)
+    word = wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
+    if run.started_at is None:
+        return ((f"{drawn.sign} {word} ", state_role(run)),)
+    took = (run.ended_at or now) - run.started_at
+    told = f"{wording.duration(took)} of {wording.limit(limit)}" if run.ended_at else ""
+    pieces: list[Piece] = [
+        (f"{drawn.sign} {word} ", state_role(run)),
+        (told or wording.of_limit(took, limit), "text"),
+        (" ", "text"),
+    ]
+    if run.is_live and with_bar:
+        full, empty = bar(took / limit, 20, signs)
+        pieces += [(full, "running"), (empty, "faint"), (" ", "text")]
+    return tuple(pieces)
+
+
+def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
+    run = facts.run
+    stands: list[Piece] = [(" ", "text")]
+    if run.standing is None:
+        stands.append(("nothing graded yet", "dim"))
+    else:
+        stands += [
+            ("now " if run.is_live else "", "dim"),
+            (wording.OUTCOME_WORDS[run.standing], outcome_role(run.standing)),
+        ]
+    if run.score is not None:
+        stands.append((f" {wording.score(run.score, 9)}", "text"))
+    groups: list[Pieces] = [tuple(stands)]
+    if facts.attempt is not None and facts.attempt.isolated is False:
+        groups.append((("not isolated", "warn"),))
+    if facts.competition is not None:
+        cuts = facts.competition.thresholds
+        bronze, median = wording.score(cuts.bronze, 8), wording.score(cuts.median, 8)
+        groups.append(((f"bronze {bronze}, median {median}", "dim"),))
+    if run.is_live and run.last_activity_at is not None:
+        quiet = wording.age(now - run.last_activity_at)
+        groups.append((("last change " + ("now" if quiet == "now" else f"{quiet} ago"), "dim"),))
+    if facts.submissions:
+        valid = sum(each.valid is True for each in facts.submissions)
+        told = f"{valid} valid of {wording.plural(len(facts.submissions), 'submission')}"
+        groups.append(((told, "dim"),))
+    return joined(groups, _dot(signs), width)
+
+
+def _failure(facts: RunFacts, width: int) -> Pieces:
+    run, attempt = facts.run, facts.attempt
+    assert run.failure_class is not None  # asked only for failed runs
+    words = wording.FAILURE_WORDS[run.failure_class]
+    by = (
+        f" (classified by {attempt.classified_by})"
+        if attempt and attempt.classified_by not in ("", "engine")
+        else ""
+    )
+    text = foreign(f"{run.failure_text}{by}", width - len(words) - 5).rstrip()
+    return ((f" {words}", "bad"), ("  ", "text"), (text, "text"))
+
+
+def _timeline(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
+    """Attempts with the evidence of how they ended, then events, newest first."""
+    attempts = Table(
+        [
+            Column[Attempt]("attempt", lambda attempt: str(attempt.number), 7),
+            Column("began", lambda attempt: wording.day_and_clock(attempt.created_at), 16, role="dim"),
+            Column("took", _took, 6, role="dim"),
+            Column("ended", _how_it_ended, 22, role="dim"),
+            Column("what", _what_came, 10, grows=REST),
+        ],
+        facts.attempts,
+        width,
+        signs,
+    )
+    lines = [attempts.heading()]
+    for attempt in reversed(facts.attempts):
+        lines.append(attempts.line(attempt, key=("attempt", attempt.number)))
+        for row in attempt.evidence.splitlines()[:_EVIDENCE_LINES]:
+            lines.append(Line(((" " * 11, "text"), (foreign(row, width - 13), "warn"))))
+    if not facts.attempts:
+        lines.append(Line(((f"  never launched yet{_waiting(facts)}", "dim"),)))
+    events = Table(
+        [
+            Column[Event]("events", lambda event: wording.day_and_clock(event.at), 16, role="dim"),
+            Column("", lambda event: event.kind, 20, role="dim"),
+            Column("", lambda event: event.text, 10, grows=REST, gap=1),
+        ],
+        facts.events,
+        width,
+        signs,
+    )
+    lines += [Line(), events.heading()]
+    return lines + [events.line(event, key=("event", event.id)) for event in facts.events]
+
+
+def _took(attempt: Attempt) -> str:
+    if attempt.ended_at is None or attempt.started_at is None:
+        return ""
+    return wording.span(attempt.ended_at - attempt.started_at)
+
+
+def _how_it_ended(attempt: Attempt) -> str:
+    if attempt.exit_signal is not None:
+        return f"{attempt.exit_reason}, signal {attempt.exit_signal}"
+    if attempt.exit_code is not None:
+        return f"{attempt.exit_reason}, exit code {attempt.exit_code}"
+    return attempt.exit_reason
+
+
+def _what_came(attempt: Attempt) -> Pieces:
+    what = wording.OUTCOME_WORDS[attempt.outcome] if attempt.outcome else attempt.failure_text
+    role = outcome_role(attempt.outcome) if attempt.outcome else "bad"
+    return ((what + (" (re-roll)" if attempt.reroll else ""), role),)
+
+
+def _waiting(facts: RunFacts) -> str:
+    dataset = facts.dataset
+    if dataset is None or dataset.state == "prepared":
+        return ""
+    problem = f": {foreign(dataset.problem, 80).rstrip()}" if dataset.problem else ""
+    return f"; its dataset is {dataset.state}{problem}"
+
+
+def _submissions(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
+    """The ruler, then every snapshot of the submission, newest first."""
+    lines: list[Line] = []
+    if facts.competition is not None:
+        drawn = ruler(facts.competition.thresholds, facts.run.score, width - 4, signs)
+        lines += [Line(), *(Line((("  ", "text"), *pieces)) for pieces in drawn), Line()]
+    if not facts.submissions:
+        return [*lines, Line((("  no submission yet", "dim"),))]
+    table = Table(
+        [
+            Column[Submission]("at", lambda each: wording.elapsed(each.elapsed_seconds), 6, role="dim"),
+            Column("#", lambda each: str(each.sequence), 4, right=True, role="dim", drop=2),
+            Column("standing", lambda each: _standing_of(each, signs), 20),
+            Column("score", lambda each: _score(each.score), 11, right=True, gap=0),
+            Column("size", lambda each: wording.size(each.bytes), 9, right=True, role="dim", drop=1),
+            Column("message", _message, 7, grows=REST),
+        ],
+        facts.submissions,
+        width,
+        signs,
+    )
+    lines.append(table.heading())
+    return lines + [table.line(each, key=each.id) for each in reversed(facts.submissions)]
+
+
+def _standing_of(each: Submission, signs: Signs) -> Pieces:
+    if each.standing is None:
+        return (("being graded", outcome_role(None)),)
+    words = f"{outcome_sign(each.standing, signs)} {wording.OUTCOME_WORDS[each.standing]}"
+    return ((words, outcome_role(each.standing)),)
+
+
+def _score(score: float | None) -> str:
+    return "" if score is None else wording.score(score, 10)
+
+
+def _message(each: Submission) -> Pieces:
+    refused = each.standing in (Outcome.INVALID, Outcome.NO_SUBMISSION) or each.score is None
+    return (("final  " if each.final else "", "accent"), ((each.message or "") if refused else "", "warn"))
+
+
+def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Signs) -> list[Line]:
+    """The score of every graded snapshot over the run's time, the better end on top."""
+    points = [
+        (each.elapsed_seconds, each.score)
+        for each in facts.submissions
+        if each.score is not None and math.isfinite(each.score)
+    ]
+    if facts.competition is None or not points:
+        return []
+    cuts = facts.competition.thresholds
+    end = _length(facts, now)
+    curve = Curve(
+        # the last score holds until the end
+        points=[*points, (max(end, points[-1][0]), points[-1][1])],
+        span=(0.0, max(end, 1.0)),
+        role=medal_role(cuts, points[-1][1]),
+        number=lambda value: wording.score(value, 9),
+        marks=(
+            Mark(cuts.median, "median", "dim"),
+            Mark(cuts.bronze, "bronze", "bronze"),
+            Mark(cuts.silver, "silver", "silver"),
+            Mark(cuts.gold, "gold", "gold"),
+        ),
+        steps=True,
+        upside_down=cuts.is_lower_better,
+    )
+    return [Line(pieces) for pieces in chart(curve, width, height, signs, ascii_only=signs.bar_parts == " ")]
+
+
+def _length(facts: RunFacts, now: float) -> float:
+    """How long the latest attempt took, or takes already."""
+    attempt = facts.attempt
+    if attempt is None or attempt.started_at is None:
+        return 0.0
+    return (attempt.ended_at or now) - attempt.started_at
+
+
+def _resources(
+    facts: RunFacts, usage: Usage | None, width: int, height: int, now: float, signs: Signs
+) -> list[Line]:
+    """What the latest attempt has used over its whole time, one chart for each kind that was measured."""
+    if usage is None:
+        return [Line((("  reading the samples", "dim"),))]
+    if usage.latest is None:
+        return [Line((("  nothing has been measured yet", "dim"),))]
+    spec = facts.sweep.spec
+    memory = f" of {wording.size(spec.memory_bytes)}" if spec.memory_bytes else ""
+    kinds: list[tuple[str, Sequence[Point], Callable[[float], str], str]] = [
+        ("processors", usage.cpu_percent, lambda value: f"{value / 100:.2f}", f" of {spec.cpus:g} planned"),
+        ("memory", usage.memory_bytes, wording.size, memory),
+        ("disk", usage.disk_bytes, wording.size, ""),
+        ("GPU busy", usage.gpu_percent, lambda value: f"{value:.0f} %", ""),
+        ("GPU memory", usage.gpu_memory_bytes, wording.size, ""),
+        ("network", usage.network_rate, lambda value: f"{wording.size(value)}/s", ""),
+        ("processes", usage.processes, lambda value: f"{value:.0f}", ""),
+    ]
+    measured = [kind for kind in kinds if kind[1]]
+    each = max(3, (height - 1) // len(measured) - 3) if measured else 0
+    lines: list[Line] = []
+    start = facts.attempt.started_at if facts.attempt is not None else None
+    for name, points, number, limit in measured:
+        begin = points[0][0] if start is None else min(start, points[0][0])
+        peak = max(value for _at, value in points)
+        title: Pieces = (
+            (f"  {name:<12}", "strong"),
+            (
+                f"now {number(points[-1][1])}" if facts.run.is_live else f"last {number(points[-1][1])}",
+                "text",
+            ),
+            (f"{limit}, at most {number(peak)}", "dim"),
+        )
+        curve = Curve(
+            points=[(at - begin, value) for at, value in points],
+            span=(0.0, max(_length(facts, now), points[-1][0] - begin, 1.0)),
+            role="running" if facts.run.is_live else "dim",
+            number=number,
+            floor=0.0,
+        )
+        drawn = chart(curve, width, min(each, 8), signs, ascii_only=signs.bar_parts == " ")
+        lines += [Line(title, key=name, selectable=True), *(Line(pieces) for pieces in drawn), Line()]
+    if not spec.gpus:
+        lines.append(Line((("  GPUs: none were asked for", "dim"),)))
+    return lines
+
+
+def _files(listing: Listing, width: int, signs: Signs) -> list[Line]:
+    """What lies in the attempt's directory; names are the agent's."""
+    table = Table(
+        [
+            Column[FileEntry]("size", _size_or_kind, 9, right=True, role="dim"),
+            Column("name", lambda entry: f"{'  ' * entry.depth}{entry.name}", 10, grows=REST),
+        ],
+        listing.entries,
+        width,
+        signs,
+    )
+    lines = [table.heading(), *(table.line(entry, key=entry.path) for entry in listing.entries)]
+    note = f"  only the first {MOST_ENTRIES} are shown"
+    return [*lines, Line(((note, "dim"),))] if listing.is_cut else lines
+
+
+def _size_or_kind(entry: FileEntry) -> str:
+    return wording.size(entry.bytes) if entry.kind == "file" else entry.kind
+
+
+def _config(facts: RunFacts, order: Order | None, width: int, signs: Signs) -> list[Line]:
+    """What was asked for, what the latest attempt got, and where things are."""
+    spec, attempt = facts.sweep.spec, facts.attempt
+    machine = attempt.hardware.in_words() if attempt and attempt.hardware else ""
+    isolation = {None: wording.UNKNOWN, True: "isolated", False: "not isolated: trusted agents only"}
+    rows = [
+        ("agent", spec.agent_id),
+        ("agent version", facts.sweep.agent_version),
+        ("edition", spec.edition),
+        ("time limit", wording.limit(spec.time_limit_seconds)),
+        ("runtime", attempt.runtime if attempt else spec.runtime),
+        ("isolation", isolation[attempt.isolated if attempt else None]),
+        ("network", spec.network),
+        ("processors", f"{spec.cpus:g}"),
+        ("memory", wording.size(spec.memory_bytes) if spec.memory_bytes else "not limited"),
+        ("GPUs", "all" if spec.gpus < 0 else str(spec.gpus)),
+        ("machine", machine or wording.UNKNOWN),
+        ("image digest", (attempt.image if attempt else "") or "none"),
+        ("directory", str(facts.directory) if attempt else wording.UNKNOWN),
+    ]
+    if order is not None:
+        rows += _given(order)
+    if facts.competition is not None:
+        metric = facts.competition.metric.name
+        rows.append(("metric", f"{metric}, {wording.better(facts.competition.thresholds)}"))
+        rows += [
+            ("known defect", text)
+            for text in facts.competition.defects_in("corrected" if spec.edition == "corrected" else "v1")
+        ]
+    table = Table(
+        [
+            Column[tuple[str, str]]("", lambda row: row[0], 16, role="dim"),
+            Column("", lambda row: row[1], 10, grows=REST),
+        ],
+        rows,
+        width,
+        signs,
+    )
+    return [table.line(row, key=(row[0], place)) for place, row in enumerate(rows)]
+
+
+def _given(order: Order) -> list[tuple[str, str]]:
+    rows = [("start script", order.start)]
+    if order.image:
+        rows.append(("image", order.image))
+    if order.gpu_uuids:
+        rows.append(("GPU", ", ".join(order.gpu_uuids)))
+    if order.allowed_hosts:
+        rows.append(("allowed hosts", ", ".join(order.allowed_hosts)))
+    rows += [("argument", argument) for argument in without_secrets(order.arguments)]
+    return rows + [
+        ("variable", f"{name}={_HIDDEN if _SECRET_NAME.search(name) else value}")
+        for name, value in order.variables
+    ]
+
+
+def without_secrets(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Arguments with the values of those hidden whose names sound like secrets: `a.key=x`, or `--key x`."""
+    shown: list[str] = []
+    hide_next = False
+    for argument in arguments:
+        name, equals, _value = argument.partition("=")
+        if hide_next and not argument.startswith("--"):
+            shown.append(_HIDDEN)
+        elif equals and _SECRET_NAME.search(name):
+            shown.append(f"{name}={_HIDDEN}")
+        else:
+            shown.append(argument)
+        hide_next = not equals and argument.startswith("--") and bool(_SECRET_NAME.search(argument))
+    return tuple(shown)

@@ -11,7 +11,7 @@ from textual.widget import Widget
 from console import wording
 from console.actions import runs, sweeps
 from console.screens.classify import open_classify
-from console.screens.merged import MergedScreen
+from console.screens.logs import MergedScreen
 from console.screens.run_cell import draw_run, state_role
 from console.tui.keys import bindings
 from console.tui.list_screen import MarkedScreen

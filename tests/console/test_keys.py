@@ -15,11 +15,10 @@ from console.screens.data import DataScreen, DatasetScreen
 from console.screens.events import EventsScreen
 from console.screens.experiment import ExperimentScreen
 from console.screens.export import ExportScreen
-from console.screens.file import FileScreen
 from console.screens.grade import GradeScreen
 from console.screens.host import HostScreen
 from console.screens.launch import LaunchScreen
-from console.screens.merged import MergedScreen
+from console.screens.logs import FileScreen, MergedScreen
 from console.screens.overview import OverviewScreen
 from console.screens.run import RunScreen
 from console.screens.settings import SettingsScreen

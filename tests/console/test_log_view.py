@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from console.screens.file import FileScreen
-from console.screens.run_config import without_secrets
+from console.screens.logs import FileScreen
+from console.screens.run import without_secrets
 from engine.places import Places
 from environment.runner import protocol
 from tests.console.conftest import OpenDesk

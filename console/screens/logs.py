@@ -1,0 +1,91 @@
+"""Screens that show one log or file and nothing else: a file of a run, and the logs of several runs as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from textual.widget import Widget
+
+from console import wording
+from console.logs.merged import Source, sources
+from console.tui.keys import bindings
+from console.tui.painting import foreign
+from console.tui.screen import ConsoleScreen
+from console.tui.widgets.log_view import LogPane
+from console.tui.widgets.painted import Painted
+from state.database import Database
+
+
+class _LogScreen(ConsoleScreen):
+    """A title over a log view."""
+
+    MODE = "sweep"
+    AUTO_FOCUS = "LogView"
+
+    def body(self) -> Iterable[Widget]:
+        """The title, the log."""
+        yield Painted(id="header")
+        yield LogPane(id="log")
+
+    def is_whole(self) -> bool:
+        """The view is made after its pane."""
+        return super().is_whole() and bool(self.query("LogView"))
+
+    def action_back(self) -> None:
+        """Go back to where one came from."""
+        self.app.pop_screen()
+
+
+class FileScreen(_LogScreen):
+    """A file as the agent left it, harmless, with the colours of its language."""
+
+    CONTEXTS = ("file", "log")
+    BINDINGS = bindings("file")
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def on_mount(self) -> None:
+        """Open it."""
+        self.query_one(LogPane).view.show_file(self._path)
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw its name."""
+        name = foreign(str(self._path), self.size.width - 2, ellipsis=self.app.signs.ellipsis)
+        self.query_one("#header", Painted).show(((" ", "text"), (name.rstrip(), "strong")))
+        self.query_one(LogPane).draw_status()
+
+    def action_copy(self) -> None:
+        """Copy the path to the terminal's clipboard."""
+        self.app.copy_path(self._path)
+
+
+class MergedScreen(_LogScreen):
+    """Several runs' logs merged by time."""
+
+    CONTEXTS = ("merged", "log")
+    BINDINGS = bindings("merged")
+
+    def __init__(self, run_ids: Sequence[int]) -> None:
+        super().__init__()
+        self._run_ids = tuple(run_ids)
+        self._sources: tuple[Source, ...] = ()
+
+    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+        """Where the logs are; a relaunch changes that."""
+        return {"sources": (lambda database: sources(database, self._run_ids), self._take_sources)}
+
+    def redraw(self) -> None:
+        """Draw how many they are."""
+        title = f" {wording.plural(len(self._sources), 'log')} by time"
+        self.query_one("#header", Painted).show(((title, "strong"),))
+
+    def _take_sources(self, found: tuple[Source, ...]) -> None:
+        if found != self._sources:
+            self._sources = found
+            self.query_one(LogPane).view.show_merged(found)
+        self.draw()
