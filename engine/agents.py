@@ -17,6 +17,71 @@ from foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageP
 CONFIG_NAME = "config.yaml"
 ANCHORS = frozenset({"vars", "defaults", "kwargs_common"})
 KEYS = frozenset({"start", "dockerfile", "kwargs_type", "kwargs", "env_vars", "privileged"})
+IGNORED = frozenset({"__pycache__", ".git", ".DS_Store"})
+PRIVILEGED_CONSENT = "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS"
+_OBFUSCATE = "OBFUSCATE"
+_SECRET = re.compile(r"\$\{\{\s*secrets\.(\w+)\s*\}\}")
+
+
+class KwargsType(StrEnum):
+    """How a start script takes its arguments."""
+
+    ARGPARSE = "argparse"
+    OMEGACONF = "omegaconf"
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One agent id of one agent folder.
+
+    Attributes:
+        id: the key in `config.yaml`, such as `aide/dev`.
+        folder: the agent's folder; its name is the name of the agent's image.
+        start: the start script, inside `folder`.
+        dockerfile: what builds its image; None when it has none and can only run as a process.
+        kwargs_type: how `kwargs` become arguments; None when there are none.
+        kwargs: arguments in the order of the file, values as text, secrets as `${{ secrets.NAME }}`.
+        env_vars: environment variables, likewise.
+        privileged: asks for a privileged container.
+        version: a hash of all files of the folder.
+    """
+
+    id: str
+    folder: Path
+    start: Path
+    dockerfile: Path | None
+    kwargs_type: KwargsType | None
+    kwargs: tuple[tuple[str, str], ...]
+    env_vars: tuple[tuple[str, str], ...]
+    privileged: bool
+    version: str
+
+    @property
+    def image_name(self) -> str:
+        """The name under which the agent's image is built."""
+        return self.folder.name
+
+    @property
+    def start_below_folder(self) -> Path:
+        """Where the start script lies when the folder is mounted or copied elsewhere."""
+        return self.start.relative_to(self.folder)
+
+
+@dataclass(frozen=True)
+class FoundAgents:
+    """All agents of some folders; one broken folder does not hide the others."""
+
+    agents: tuple[Agent, ...]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True)
+class StartCommand:
+    """What a start script gets; it may hold secrets, so it is made at launch and never stored or printed."""
+
+    arguments: tuple[str, ...] = field(repr=False)
+    environment: Mapping[str, str] = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
 
 
 def find_agents(folders: Iterable[Path]) -> FoundAgents:
@@ -61,6 +126,80 @@ def get_agent(agent_id: str, folders: Iterable[Path]) -> Agent:
     close = difflib.get_close_matches(agent_id, by_id, n=1)
     hint = f"did you mean '{close[0]}'?" if close else f"known are: {', '.join(by_id) or 'none'}"
     raise UsageProblem(what, next_step=hint)
+
+
+def required_secrets(agent: Agent) -> tuple[str, ...]:
+    """Names of the operator's environment variables that the agent needs, in order of appearance."""
+    texts = [value for _, value in (*agent.kwargs, *agent.env_vars)]
+    return tuple(dict.fromkeys(name for text in texts for name in _SECRET.findall(text)))
+
+
+def wants_obfuscated(agent: Agent) -> bool:
+    """Whether the agent is to be told its task without the competition's name, as MLE-bench's agents ask for it."""
+    return dict(agent.env_vars).get(_OBFUSCATE, "").lower() == "true"
+
+
+def start_variables(agent: Agent) -> tuple[tuple[str, str], ...]:
+    """The variables that its config.yaml sets, with secrets still by name.
+
+    Without the wish for obfuscated texts: a start script that finds it wants to write into the data, which
+    can't be written, to put in place what lies there already.
+    """
+    if not wants_obfuscated(agent):
+        return agent.env_vars
+    return tuple((name, value) for name, value in agent.env_vars if name != _OBFUSCATE)
+
+
+def start_arguments(agent: Agent) -> tuple[str, ...]:
+    """The start script's arguments, with secrets still by name."""
+    if agent.kwargs_type is KwargsType.OMEGACONF:
+        return tuple(f"{name}={value}" for name, value in agent.kwargs)
+    return tuple(piece for name, value in agent.kwargs for piece in (f"--{name}", value))
+
+
+def start_command(agent: Agent, operator: Mapping[str, str]) -> StartCommand:
+    """Resolve an agent's arguments and variables from the operator's environment.
+
+    Raises:
+        EnvironmentProblem: a secret or the consent to a privileged container is missing.
+    """
+    missing = [name for name in required_secrets(agent) if not operator.get(name)]
+    if missing:
+        raise EnvironmentProblem(
+            f"agent '{agent.id}' cannot be launched",
+            f"the environment variable {missing[0]} is not set",
+            f"export {' '.join(f'{name}=...' for name in missing)} where the engine is started",
+        )
+    if agent.privileged and operator.get(PRIVILEGED_CONSENT) != "True":
+        raise EnvironmentProblem(
+            f"agent '{agent.id}' asks for a privileged container",
+            "its processes could take over this host",
+            f"export {PRIVILEGED_CONSENT}=True if you accept that",
+        )
+
+    def resolved(text: str) -> str:
+        return _SECRET.sub(lambda match: operator[match.group(1)], text)
+
+    return StartCommand(
+        arguments=tuple(resolved(argument) for argument in start_arguments(agent)),
+        environment={name: resolved(value) for name, value in start_variables(agent)},
+        secrets=tuple(operator[name] for name in required_secrets(agent)),
+    )
+
+
+def folder_version(folder: Path) -> str:
+    """Hash names, executable bits and contents of a folder's files; twelve digits tell agents apart."""
+    total = hashlib.sha256()
+    for path in sorted(_files(folder)):
+        if path.is_symlink():
+            kind, content = b"link", os.fsencode(path.readlink())
+        else:
+            kind = b"program" if os.access(path, os.X_OK) else b"file"
+            with path.open("rb") as stream:
+                content = hashlib.file_digest(stream, "sha256").digest()
+        for piece in (os.fsencode(path.relative_to(folder)), kind, content):
+            total.update(len(piece).to_bytes(8) + piece)
+    return total.hexdigest()[:12]
 
 
 def _read_config(config: Path) -> list[Agent]:
@@ -145,152 +284,9 @@ def _texts(where: str, key: str, value: Any) -> tuple[tuple[str, str], ...]:
     return tuple((str(name), str(item)) for name, item in value.items())
 
 
-class KwargsType(StrEnum):
-    """How a start script takes its arguments."""
-
-    ARGPARSE = "argparse"
-    OMEGACONF = "omegaconf"
-
-
-@dataclass(frozen=True)
-class Agent:
-    """One agent id of one agent folder.
-
-    Attributes:
-        id: the key in `config.yaml`, such as `aide/dev`.
-        folder: the agent's folder; its name is the name of the agent's image.
-        start: the start script, inside `folder`.
-        dockerfile: what builds its image; None when it has none and can only run as a process.
-        kwargs_type: how `kwargs` become arguments; None when there are none.
-        kwargs: arguments in the order of the file, values as text, secrets as `${{ secrets.NAME }}`.
-        env_vars: environment variables, likewise.
-        privileged: asks for a privileged container.
-        version: a hash of all files of the folder.
-    """
-
-    id: str
-    folder: Path
-    start: Path
-    dockerfile: Path | None
-    kwargs_type: KwargsType | None
-    kwargs: tuple[tuple[str, str], ...]
-    env_vars: tuple[tuple[str, str], ...]
-    privileged: bool
-    version: str
-
-    @property
-    def image_name(self) -> str:
-        """The name under which the agent's image is built."""
-        return self.folder.name
-
-    @property
-    def start_below_folder(self) -> Path:
-        """Where the start script lies when the folder is mounted or copied elsewhere."""
-        return self.start.relative_to(self.folder)
-
-
-@dataclass(frozen=True)
-class FoundAgents:
-    """All agents of some folders; one broken folder does not hide the others."""
-
-    agents: tuple[Agent, ...]
-    problems: tuple[Problem, ...]
-
-
-IGNORED = frozenset({"__pycache__", ".git", ".DS_Store"})
-
-
-def folder_version(folder: Path) -> str:
-    """Hash names, executable bits and contents of a folder's files; twelve digits tell agents apart."""
-    total = hashlib.sha256()
-    for path in sorted(_files(folder)):
-        if path.is_symlink():
-            kind, content = b"link", os.fsencode(path.readlink())
-        else:
-            kind = b"program" if os.access(path, os.X_OK) else b"file"
-            with path.open("rb") as stream:
-                content = hashlib.file_digest(stream, "sha256").digest()
-        for piece in (os.fsencode(path.relative_to(folder)), kind, content):
-            total.update(len(piece).to_bytes(8) + piece)
-    return total.hexdigest()[:12]
-
-
 def _files(folder: Path) -> list[Path]:
     found = []
     for parent, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in IGNORED]
         found += [Path(parent, name) for name in files if name not in IGNORED]
     return [path for path in found if path.is_symlink() or path.is_file()]
-
-
-PRIVILEGED_CONSENT = "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS"
-_OBFUSCATE = "OBFUSCATE"
-_SECRET = re.compile(r"\$\{\{\s*secrets\.(\w+)\s*\}\}")
-
-
-@dataclass(frozen=True)
-class Launch:
-    """What a start script gets; it may hold secrets, so it is made at launch and never stored or printed."""
-
-    arguments: tuple[str, ...] = field(repr=False)
-    environment: Mapping[str, str] = field(repr=False)
-    secrets: tuple[str, ...] = field(repr=False)
-
-
-def required_secrets(agent: Agent) -> tuple[str, ...]:
-    """Names of the operator's environment variables that the agent needs, in order of appearance."""
-    texts = [value for _, value in (*agent.kwargs, *agent.env_vars)]
-    return tuple(dict.fromkeys(name for text in texts for name in _SECRET.findall(text)))
-
-
-def wants_obfuscated(agent: Agent) -> bool:
-    """Whether the agent is to be told its task without the competition's name, as MLE-bench's agents ask for it."""
-    return dict(agent.env_vars).get(_OBFUSCATE, "").lower() == "true"
-
-
-def own_variables(agent: Agent) -> tuple[tuple[str, str], ...]:
-    """The variables that its config.yaml sets, with secrets still by name.
-
-    Without the wish for obfuscated texts: a start script that finds it wants to write into the data, which
-    can't be written, to put in place what lies there already.
-    """
-    if not wants_obfuscated(agent):
-        return agent.env_vars
-    return tuple((name, value) for name, value in agent.env_vars if name != _OBFUSCATE)
-
-
-def start_arguments(agent: Agent) -> tuple[str, ...]:
-    """The start script's arguments, with secrets still by name."""
-    if agent.kwargs_type is KwargsType.OMEGACONF:
-        return tuple(f"{name}={value}" for name, value in agent.kwargs)
-    return tuple(piece for name, value in agent.kwargs for piece in (f"--{name}", value))
-
-
-def prepare_launch(agent: Agent, operator: Mapping[str, str]) -> Launch:
-    """Resolve an agent's arguments and variables from the operator's environment.
-
-    Raises:
-        EnvironmentProblem: a secret or the consent to a privileged container is missing.
-    """
-    missing = [name for name in required_secrets(agent) if not operator.get(name)]
-    if missing:
-        raise EnvironmentProblem(
-            f"agent '{agent.id}' cannot be launched",
-            f"the environment variable {missing[0]} is not set",
-            f"export {' '.join(f'{name}=...' for name in missing)} where the engine is started",
-        )
-    if agent.privileged and operator.get(PRIVILEGED_CONSENT) != "True":
-        raise EnvironmentProblem(
-            f"agent '{agent.id}' asks for a privileged container",
-            "its processes could take over this host",
-            f"export {PRIVILEGED_CONSENT}=True if you accept that",
-        )
-
-    def resolved(text: str) -> str:
-        return _SECRET.sub(lambda match: operator[match.group(1)], text)
-
-    return Launch(
-        arguments=tuple(resolved(argument) for argument in start_arguments(agent)),
-        environment={name: resolved(value) for name, value in own_variables(agent)},
-        secrets=tuple(operator[name] for name in required_secrets(agent)),
-    )

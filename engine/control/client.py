@@ -25,6 +25,12 @@ from state.lifecycle import RunState, SweepState
 from state.records import RequestState
 
 _POLL_SECONDS = 0.05
+READY = b"ready\n"
+_START_PATIENCE = 60.0
+_STOP_PATIENCE = 30.0
+_LOG_LINES_SHOWN = 5
+_MARGIN_SECONDS = 60.0
+_ASK_SECONDS = 30.0
 
 
 def ask(places: Places, kind: str, arguments: dict[str, Any], *, wait_seconds: float = 30.0) -> Answer:
@@ -72,20 +78,6 @@ def ensure_running(places: Places) -> EngineStatus:
             if not locks.is_held(lock_path(places)):
                 raise
     return status(places)
-
-
-def author() -> str:
-    """Who asks, as requests and events name them."""
-    try:
-        return f"{getpass.getuser()}@{socket.gethostname()}"
-    except (KeyError, OSError):  # a user id without a name, as in many containers
-        return f"unknown@{socket.gethostname()}"
-
-
-READY = b"ready\n"
-_START_PATIENCE = 60.0
-_STOP_PATIENCE = 30.0
-_LOG_LINES_SHOWN = 5
 
 
 def start(places: Places) -> EngineStatus:
@@ -162,6 +154,77 @@ def stop(places: Places, *, with_runs: bool = False) -> EngineStatus:
     return status(places)
 
 
+def stop_all_runs(places: Places) -> None:
+    """Pause all sweeps, stop their live runs and return when none is left; needs a running engine.
+
+    Raises:
+        EnvironmentProblem: a run would not end.
+    """
+    if not database.exists(places.state_dir):
+        return
+    with_state = database.open_for_reading(places.state_dir)
+    try:
+        if not status(places).running and not runs.live(with_state):
+            return
+        everything = sweeps.all_sweeps(with_state)
+        for sweep in everything:
+            if sweep.state is SweepState.ACTIVE:
+                ask(places, "sweep.pause", {"sweep_id": sweep.id}, wait_seconds=_ASK_SECONDS)
+        stoppable = [run.id for run in runs.live(with_state) if run.state is not RunState.GRADING]
+        if stoppable:
+            ask(places, "run.stop", {"run_ids": stoppable}, wait_seconds=_ASK_SECONDS)
+        grace = max((sweep.spec.grace_seconds for sweep in everything), default=0.0)
+        give_up = time.monotonic() + grace + _MARGIN_SECONDS
+        while left := runs.live(with_state):
+            if time.monotonic() > give_up:
+                raise EnvironmentProblem(
+                    f"{len(left)} runs do not end", "their grace is over", f"See {places.engine_log}."
+                )
+            time.sleep(0.1)
+    finally:
+        with_state.close()
+    _end_runner(places)
+
+
+def unit_text(places: Places) -> str:
+    """Write the unit; the operator puts it below ~/.config/systemd/user and enables it."""
+    command = " ".join(_quoted(part) for part in engine_command(places))
+    return f"""\
+[Unit]
+Description=mlebench-console engine ({places.state_dir})
+
+[Service]
+ExecStart={command}
+# Agents go on while the engine is away: only the engine's own process is ended.
+KillMode=process
+Restart=on-failure
+RestartSec=5
+
+[Install]
+WantedBy=default.target
+"""
+
+
+def engine_command(places: Places) -> list[str]:
+    """The command that is the engine, in the foreground."""
+    return [
+        sys.executable,
+        "-m",
+        "engine.supervisor",
+        f"--state-dir={places.state_dir}",
+        f"--data-dir={places.data_dir}",
+        f"--config={places.config_file}",
+    ]
+
+
+def author() -> str:
+    """Who asks, as requests and events name them."""
+    try:
+        return f"{getpass.getuser()}@{socket.gethostname()}"
+    except (KeyError, OSError):  # a user id without a name, as in many containers
+        return f"unknown@{socket.gethostname()}"
+
+
 def _terminate(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGTERM)
@@ -198,42 +261,6 @@ def _last_words(log: Path, start: int) -> str:
     return " / ".join([line for line in lines if line][-_LOG_LINES_SHOWN:]) or "it said nothing"
 
 
-_MARGIN_SECONDS = 60.0
-_ASK_SECONDS = 30.0
-
-
-def stop_all_runs(places: Places) -> None:
-    """Pause all sweeps, stop their live runs and return when none is left; needs a running engine.
-
-    Raises:
-        EnvironmentProblem: a run would not end.
-    """
-    if not database.exists(places.state_dir):
-        return
-    with_state = database.open_for_reading(places.state_dir)
-    try:
-        if not status(places).running and not runs.live(with_state):
-            return
-        everything = sweeps.all_sweeps(with_state)
-        for sweep in everything:
-            if sweep.state is SweepState.ACTIVE:
-                ask(places, "sweep.pause", {"sweep_id": sweep.id}, wait_seconds=_ASK_SECONDS)
-        stoppable = [run.id for run in runs.live(with_state) if run.state is not RunState.GRADING]
-        if stoppable:
-            ask(places, "run.stop", {"run_ids": stoppable}, wait_seconds=_ASK_SECONDS)
-        grace = max((sweep.spec.grace_seconds for sweep in everything), default=0.0)
-        give_up = time.monotonic() + grace + _MARGIN_SECONDS
-        while left := runs.live(with_state):
-            if time.monotonic() > give_up:
-                raise EnvironmentProblem(
-                    f"{len(left)} runs do not end", "their grace is over", f"See {places.engine_log}."
-                )
-            time.sleep(0.1)
-    finally:
-        with_state.close()
-    _end_runner(places)
-
-
 def _end_runner(places: Places) -> None:
     """End the runner, which has nothing left to do but would only notice so after a while."""
     lock = places.state_dir / protocol.RUNNER / protocol.RUNNER_LOCK
@@ -246,37 +273,6 @@ def _end_runner(places: Places) -> None:
                 "the runner does not end", f"it holds {lock}", "Kill it: 'kill -9' is safe."
             )
         time.sleep(0.1)
-
-
-def engine_command(places: Places) -> list[str]:
-    """The command that is the engine, in the foreground."""
-    return [
-        sys.executable,
-        "-m",
-        "engine.supervisor",
-        f"--state-dir={places.state_dir}",
-        f"--data-dir={places.data_dir}",
-        f"--config={places.config_file}",
-    ]
-
-
-def unit_text(places: Places) -> str:
-    """Write the unit; the operator puts it below ~/.config/systemd/user and enables it."""
-    command = " ".join(_quoted(part) for part in engine_command(places))
-    return f"""\
-[Unit]
-Description=mlebench-console engine ({places.state_dir})
-
-[Service]
-ExecStart={command}
-# Agents go on while the engine is away: only the engine's own process is ended.
-KillMode=process
-Restart=on-failure
-RestartSec=5
-
-[Install]
-WantedBy=default.target
-"""
 
 
 def _quoted(text: str) -> str:

@@ -23,6 +23,74 @@ if TYPE_CHECKING:
 _PROBE_SECONDS = 30
 _BUILDKIT = {"DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
 _TAIL_LINES = 3
+_CERTIFICATES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE")
+_PIP_CONFIGURATION = "PIP_CONFIG_FILE"
+_UNNAMED = "<none>:<none>"
+ENV_IMAGE = "mlebench-env"
+GRADER_IMAGE = "mlebench-grader"
+LABEL = "mlebench.recipe"
+_PACKAGES_OF_THE_GRADER = ("numpy", "pandas", "rapidfuzz")
+_IGNORED = shutil.ignore_patterns("__pycache__", ".git", "agents")
+# What agents' Dockerfiles expect to be given, as in MLE-bench.
+_AGENT_ARGUMENTS = (
+    ("SUBMISSION_DIR", "/home/submission"),
+    ("LOGS_DIR", "/home/logs"),
+    ("CODE_DIR", "/home/code"),
+    ("AGENT_DIR", "/home/agent"),
+)
+
+
+@dataclass(frozen=True)
+class Image:
+    """One image of ours.
+
+    Attributes:
+        name: as given when it was built.
+        digest: of its contents and settings; it names an image for ever.
+        created: as the daemon tells it, ISO 8601.
+        bytes: its size with all that it starts from.
+        recipe: hash of the folder that it was built from; empty for one that was not built here.
+    """
+
+    name: str
+    digest: str
+    created: str
+    bytes: int
+    recipe: str
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one image is built.
+
+    Attributes:
+        name: of the image.
+        folders: what the build sees: this folder itself if it is one, else all of them side by side.
+        dockerfile: what is followed.
+        arguments: build arguments.
+        on_a_base: whether it starts from an operating system's image and not from one of ours.
+    """
+
+    name: str
+    folders: tuple[Path, ...]
+    dockerfile: Path
+    arguments: tuple[tuple[str, str], ...] = ()
+    on_a_base: bool = False
+
+    def version(self) -> str:
+        """A hash of all that the build sees."""
+        return "-".join(folder_version(folder) for folder in self.folders)
+
+    @contextmanager
+    def context(self) -> Iterator[Path]:
+        """The folder that the build sees, put together where it has to be."""
+        if len(self.folders) == 1:
+            yield self.folders[0]
+            return
+        with TemporaryDirectory(prefix="mlebench-build-") as place:
+            for folder in self.folders:
+                shutil.copytree(folder, Path(place, folder.name), ignore=_IGNORED)
+            yield Path(place)
 
 
 @dataclass(frozen=True)
@@ -42,10 +110,6 @@ class BuildSettings:
     certificates: Path | None = None
     pip_configuration: Path | None = None
     fresh: bool = False
-
-
-_CERTIFICATES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE")
-_PIP_CONFIGURATION = "PIP_CONFIG_FILE"
 
 
 def usual_settings(operator: Mapping[str, str]) -> BuildSettings:
@@ -77,104 +141,23 @@ def build(client: APIClient, recipe: Recipe, settings: BuildSettings, tell: Call
     return require_image(client, recipe.name)
 
 
-def find_builder(operator: Mapping[str, str], *, podman: bool) -> list[str]:
-    """The daemon's own builder on the PATH: another one's images would lie where the daemon does not look.
+def recipes_for(names: Iterable[str], agents: Iterable[Agent]) -> list[Recipe]:
+    """Recipes by image name, in the order in which they must be built; all of them if none is named.
 
     Raises:
-        EnvironmentProblem: there is none, or it can't build with secrets.
+        UsageProblem: there is no such image, or nothing to build it from.
     """
-    name = "podman" if podman else "docker"
-    for folder in operator.get("PATH", os.defpath).split(os.pathsep):
-        program = Path(folder or ".", name)
-        if os.access(program, os.X_OK) and _takes_secrets(program):
-            return [str(program), "build"]
-    raise EnvironmentProblem(
-        "images can't be built here",
-        f"no {'podman' if podman else 'docker with BuildKit'} was found on the PATH",
-        f"Install {'podman' if podman else 'docker with its buildx plugin'}.",
-    )
-
-
-def _takes_secrets(program: Path) -> bool:
-    try:
-        asked = subprocess.run(
-            [program, "build", "--help"],
-            capture_output=True,
-            env={**os.environ, **_BUILDKIT},
-            timeout=_PROBE_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return asked.returncode == 0 and b"--secret" in asked.stdout
-
-
-def _environment() -> dict[str, str]:
-    # The builder must find the daemon that we have found.
-    return {**os.environ, **_BUILDKIT, "DOCKER_HOST": find_host(os.environ)}
-
-
-def _arguments(recipe: Recipe, settings: BuildSettings) -> list[str]:
-    arguments = dict(recipe.arguments)
-    if recipe.on_a_base:
-        if settings.base_image:
-            arguments["BASE_IMAGE"] = settings.base_image
-        if settings.heavy:
-            arguments["INSTALL_HEAVY_DEPENDENCIES"] = "true"
-    secrets = (("ca", settings.certificates), ("pip", settings.pip_configuration))
-    return [
-        f"--tag={recipe.name}",
-        f"--file={recipe.dockerfile}",
-        f"--label={LABEL}={recipe.version()}",
-        *(f"--build-arg={name}={value}" for name, value in arguments.items()),
-        *(f"--secret=id={name},src={file}" for name, file in secrets if file is not None),
-        *(["--no-cache"] if settings.fresh else []),
-    ]
-
-
-def _run(command: list[str], name: str, tell: Callable[[str], None]) -> None:
-    last: list[str] = []
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=_environment(),
-    ) as process:
-        assert process.stdout is not None
-        try:
-            for raw in process.stdout:
-                line = raw.decode("utf-8", "replace").rstrip()
-                if line:
-                    last = [*last, line][-_TAIL_LINES:]
-                    tell(line)
-        except BaseException:  # an interrupted build must not go on behind our back
-            process.terminate()
-            raise
-    if process.returncode != 0:
-        raise EnvironmentProblem(f"the image {name} could not be built", " | ".join(last))
-
-
-_UNNAMED = "<none>:<none>"
-
-
-@dataclass(frozen=True)
-class Image:
-    """One image of ours.
-
-    Attributes:
-        name: as given when it was built.
-        digest: of its contents and settings; it names an image for ever.
-        created: as the daemon tells it, ISO 8601.
-        bytes: its size with all that it starts from.
-        recipe: hash of the folder that it was built from; empty for one that was not built here.
-    """
-
-    name: str
-    digest: str
-    created: str
-    bytes: int
-    recipe: str
+    known = {ENV_IMAGE: _env_recipe(), GRADER_IMAGE: _grader_recipe()}
+    for agent in agents:
+        if agent.dockerfile is not None:
+            known[agent.image_name] = Recipe(
+                agent.image_name, (agent.folder,), agent.dockerfile, _AGENT_ARGUMENTS
+            )
+    wanted = set(names) or set(known)
+    unknown = sorted(wanted - known.keys())
+    if unknown:
+        raise UsageProblem(f"there is no image '{unknown[0]}'", "", f"Known are: {', '.join(known)}.")
+    return [recipe for name, recipe in known.items() if name in wanted]
 
 
 def find_image(client: APIClient, name: str) -> Image | None:
@@ -222,71 +205,82 @@ def list_images(client: APIClient) -> list[Image]:
     return [image for name in names if (image := find_image(client, name)) is not None]
 
 
-ENV_IMAGE = "mlebench-env"
-GRADER_IMAGE = "mlebench-grader"
-LABEL = "mlebench.recipe"
-_PACKAGES_OF_THE_GRADER = ("numpy", "pandas", "rapidfuzz")
-_IGNORED = shutil.ignore_patterns("__pycache__", ".git", "agents")
-# What agents' Dockerfiles expect to be given, as in MLE-bench.
-_AGENT_ARGUMENTS = (
-    ("SUBMISSION_DIR", "/home/submission"),
-    ("LOGS_DIR", "/home/logs"),
-    ("CODE_DIR", "/home/code"),
-    ("AGENT_DIR", "/home/agent"),
-)
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How one image is built.
-
-    Attributes:
-        name: of the image.
-        folders: what the build sees: this folder itself if it is one, else all of them side by side.
-        dockerfile: what is followed.
-        arguments: build arguments.
-        on_a_base: whether it starts from an operating system's image and not from one of ours.
-    """
-
-    name: str
-    folders: tuple[Path, ...]
-    dockerfile: Path
-    arguments: tuple[tuple[str, str], ...] = ()
-    on_a_base: bool = False
-
-    def version(self) -> str:
-        """A hash of all that the build sees."""
-        return "-".join(folder_version(folder) for folder in self.folders)
-
-    @contextmanager
-    def context(self) -> Iterator[Path]:
-        """The folder that the build sees, put together where it has to be."""
-        if len(self.folders) == 1:
-            yield self.folders[0]
-            return
-        with TemporaryDirectory(prefix="mlebench-build-") as place:
-            for folder in self.folders:
-                shutil.copytree(folder, Path(place, folder.name), ignore=_IGNORED)
-            yield Path(place)
-
-
-def recipes_for(names: Iterable[str], agents: Iterable[Agent]) -> list[Recipe]:
-    """Recipes by image name, in the order in which they must be built; all of them if none is named.
+def find_builder(operator: Mapping[str, str], *, podman: bool) -> list[str]:
+    """The daemon's own builder on the PATH: another one's images would lie where the daemon does not look.
 
     Raises:
-        UsageProblem: there is no such image, or nothing to build it from.
+        EnvironmentProblem: there is none, or it can't build with secrets.
     """
-    known = {ENV_IMAGE: _env_recipe(), GRADER_IMAGE: _grader_recipe()}
-    for agent in agents:
-        if agent.dockerfile is not None:
-            known[agent.image_name] = Recipe(
-                agent.image_name, (agent.folder,), agent.dockerfile, _AGENT_ARGUMENTS
-            )
-    wanted = set(names) or set(known)
-    unknown = sorted(wanted - known.keys())
-    if unknown:
-        raise UsageProblem(f"there is no image '{unknown[0]}'", "", f"Known are: {', '.join(known)}.")
-    return [recipe for name, recipe in known.items() if name in wanted]
+    name = "podman" if podman else "docker"
+    for folder in operator.get("PATH", os.defpath).split(os.pathsep):
+        program = Path(folder or ".", name)
+        if os.access(program, os.X_OK) and _takes_secrets(program):
+            return [str(program), "build"]
+    raise EnvironmentProblem(
+        "images can't be built here",
+        f"no {'podman' if podman else 'docker with BuildKit'} was found on the PATH",
+        f"Install {'podman' if podman else 'docker with its buildx plugin'}.",
+    )
+
+
+def _takes_secrets(program: Path) -> bool:
+    try:
+        asked = subprocess.run(
+            [program, "build", "--help"],
+            capture_output=True,
+            env={**os.environ, **_BUILDKIT},
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return asked.returncode == 0 and b"--secret" in asked.stdout
+
+
+def _arguments(recipe: Recipe, settings: BuildSettings) -> list[str]:
+    arguments = dict(recipe.arguments)
+    if recipe.on_a_base:
+        if settings.base_image:
+            arguments["BASE_IMAGE"] = settings.base_image
+        if settings.heavy:
+            arguments["INSTALL_HEAVY_DEPENDENCIES"] = "true"
+    secrets = (("ca", settings.certificates), ("pip", settings.pip_configuration))
+    return [
+        f"--tag={recipe.name}",
+        f"--file={recipe.dockerfile}",
+        f"--label={LABEL}={recipe.version()}",
+        *(f"--build-arg={name}={value}" for name, value in arguments.items()),
+        *(f"--secret=id={name},src={file}" for name, file in secrets if file is not None),
+        *(["--no-cache"] if settings.fresh else []),
+    ]
+
+
+def _environment() -> dict[str, str]:
+    # The builder must find the daemon that we have found.
+    return {**os.environ, **_BUILDKIT, "DOCKER_HOST": find_host(os.environ)}
+
+
+def _run(command: list[str], name: str, tell: Callable[[str], None]) -> None:
+    last: list[str] = []
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=_environment(),
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for raw in process.stdout:
+                line = raw.decode("utf-8", "replace").rstrip()
+                if line:
+                    last = [*last, line][-_TAIL_LINES:]
+                    tell(line)
+        except BaseException:  # an interrupted build must not go on behind our back
+            process.terminate()
+            raise
+    if process.returncode != 0:
+        raise EnvironmentProblem(f"the image {name} could not be built", " | ".join(last))
 
 
 def _env_recipe() -> Recipe:

@@ -11,10 +11,10 @@ from competitions.model import edition_named
 from engine.agents import (
     Agent,
     get_agent,
-    own_variables,
-    prepare_launch,
     required_secrets,
     start_arguments,
+    start_command,
+    start_variables,
     wants_obfuscated,
 )
 from engine.images.building import GRADER_IMAGE
@@ -56,7 +56,7 @@ def hand_over(
     order_path = folder / protocol.ORDER
     if not (folder / protocol.CLAIM).exists():
         agent = agent_of(spec)
-        launch = prepare_launch(agent, os.environ)
+        launch = start_command(agent, os.environ)
         protocol.make_folders(folder)
         order = make_order(spec, run, attempt, agent, gpu_uuids)
         if order.secret:
@@ -94,7 +94,7 @@ def make_order(
         agent_folder=str(agent.folder),
         start=str(agent.start_below_folder),
         arguments=start_arguments(agent),
-        variables=own_variables(agent),
+        variables=start_variables(agent),
         secret=bool(required_secrets(agent)),
         prepared_dir=str(dataset_folder(competition, spec.data_dir, edition_named(spec.edition)).prepared),
         edition=spec.edition,

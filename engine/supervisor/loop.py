@@ -1,4 +1,4 @@
-"""The engine's loop: wakes when something was filed, a worker has news or a timer is due; no step harms another."""
+"""The engine's loop over its steps, with the status file, the runner's process and the log that it keeps."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from engine.runs.grading import LiveGrading
 from engine.runs.intake import Intake
 from engine.runs.scheduling import GpuPool
 from engine.settings import EngineSettings
-from engine.supervisor.requests import RequestDesk
+from engine.supervisor.requests import RequestDispatcher
 from engine.supervisor.starting import Retrier, Starter
 from engine.sweeps.imports import SweepImport
 from engine.sweeps.removal import SweepRemoval
@@ -44,12 +44,12 @@ from state.samples import Samples
 
 WAKE_SECONDS = 0.1
 _BACK_OFF_SECONDS = 5.0
-
 Log = Callable[[str, BaseException | None], None]
+_START_SECONDS = 10.0
 
 
 @dataclass
-class _Timed:
+class _Step:
     """A step of the loop, when it is due, and what is wrong with it at the moment."""
 
     name: str
@@ -85,11 +85,11 @@ class Supervisor:
             keep_free=int(settings.keep_free_gb * 1e9),
         )
         self._datasets = DatasetQueue(database, workers, clock, data_dir=places.data_dir, capacity=capacity)
-        asked = DatasetRequests(database, self._datasets, places.data_dir, clock)
+        of_datasets = DatasetRequests(database, self._datasets, places.data_dir, clock)
         self._removal = SweepRemoval(database, samples, places, log)
         self._import = SweepImport(database, places, clock)
-        more = asked.handlers | self._removal.handlers | self._import.handlers
-        self._requests = RequestDesk(database, places, clock, log, more, settings)
+        handlers = of_datasets.handlers | self._removal.handlers | self._import.handlers
+        self._requests = RequestDispatcher(database, places, clock, log, handlers, settings)
         self._gpus = GpuPool(nvidia_reader(), clock)
         self._starter = Starter(database, places, clock, log, redaction, self._gpus, settings)
         self._retrier = Retrier(database, clock)
@@ -97,22 +97,22 @@ class Supervisor:
         self._grading = LiveGrading(
             database, grader, places.state_dir, clock, at_once=settings.grading_workers
         )
-        self._keeper = RunnerKeeper(places.state_dir, clock)
+        self._runner = RunnerProcess(places.state_dir, clock)
         self._heartbeat = Heartbeat(places, clock, settings)
         self._notifier = Notifier(places.config_file, database, clock, self._heartbeat.full_disks)
         self._seen_version = -1
         self._steps = [
-            _Timed("requests", self._answer, WAKE_SECONDS),
-            _Timed("datasets", self._datasets.step, 0.3),
-            _Timed("intake", self._intake.step, 0.25),
-            _Timed("importing", self._import.settle, 0.1),
-            _Timed("grading", self._grading.step, 0.25),
-            _Timed("retrying", self._retrier.step, 1.0),
-            _Timed("starting", self._starter.step, 0.25),
-            _Timed("runner", self._keeper.step, 0.25),
-            _Timed("removing", self._removal.step, 0.25),
-            _Timed("heartbeat", self._beat, 2.0),
-            _Timed("notifying", self._notifier.step, 2.0),
+            _Step("requests", self._answer, WAKE_SECONDS),
+            _Step("datasets", self._datasets.step, 0.3),
+            _Step("intake", self._intake.step, 0.25),
+            _Step("importing", self._import.settle, 0.1),
+            _Step("grading", self._grading.step, 0.25),
+            _Step("retrying", self._retrier.step, 1.0),
+            _Step("starting", self._starter.step, 0.25),
+            _Step("runner", self._runner.step, 0.25),
+            _Step("removing", self._removal.step, 0.25),
+            _Step("heartbeat", self._beat, 2.0),
+            _Step("notifying", self._notifier.step, 2.0),
         ]
 
     def recover(self) -> None:
@@ -125,13 +125,13 @@ class Supervisor:
     def run(self, stopping: Callable[[], bool], wakeup: int) -> None:
         """Work until told to stop; `wakeup` is readable when a signal has come."""
         while not stopping():
-            self._hear()
+            self._take_results()
             for step in self._steps:
                 if self._clock.monotonic() >= step.due_at:
                     self._do(step)
             self._sleep(wakeup)
 
-    def _do(self, step: _Timed) -> None:
+    def _do(self, step: _Step) -> None:
         try:
             step.do()
             step.problem = ""
@@ -147,7 +147,8 @@ class Supervisor:
             self._requests.step()
             self._seen_version = version
 
-    def _hear(self) -> None:
+    def _take_results(self) -> None:
+        """Take what workers and the grader have come to."""
         for news in self._workers.poll():
             try:
                 self._datasets.take_news(news)
@@ -159,16 +160,17 @@ class Supervisor:
             self._log("results of grading", error)
 
     def _beat(self) -> None:
-        self._heartbeat.beat(
+        status = EngineStatus(
             live=sum(runs.live_counts(self._database).values()),
             queued=runs.queued_count(self._database),
             datasets_working=self._datasets.working,
             grading=self._grading.working,
-            runner_alive=self._keeper.alive,
+            runner_alive=self._runner.alive,
             slots_used=self._starter.slots_used,
             gpus=len(self._gpus.devices()),
             problem="; ".join(f"{step.name}: {step.problem}" for step in self._steps if step.problem),
         )
+        self._heartbeat.beat(status)
 
     def _sleep(self, wakeup: int) -> None:
         with selectors.DefaultSelector() as selector:
@@ -180,7 +182,7 @@ class Supervisor:
 
 
 class Heartbeat:
-    """Collects the facts and replaces the status file."""
+    """Adds the facts of the host to the engine's status and replaces the status file."""
 
     def __init__(self, places: Places, clock: Clock, settings: EngineSettings) -> None:
         self._places = places
@@ -191,48 +193,33 @@ class Heartbeat:
         why_not = bubblewrap.why_unavailable()
         self._isolation = f"none: {why_not}" if why_not else "bubblewrap"
 
-    def beat(
-        self,
-        *,
-        live: int,
-        queued: int,
-        datasets_working: int,
-        grading: int,
-        runner_alive: bool,
-        slots_used: float,
-        gpus: int,
-        problem: str,
-    ) -> None:
+    def beat(self, status: EngineStatus) -> None:
         """Publish the status of this moment."""
-        memory_total, memory_available = _memory()
-        state_disk = _disk(self._places.state_dir)
-        data_disk = _disk(self._places.data_dir)
-        self._latest = EngineStatus(
+        # Imported here: whatever the engine imports at its start delays its answer that it is up.
+        import psutil
+
+        memory = psutil.virtual_memory()
+        state_disk = shutil.disk_usage(_existing(self._places.state_dir))
+        data_disk = shutil.disk_usage(_existing(self._places.data_dir))
+        self._latest = replace(
+            status,
             running=True,
             pid=os.getpid(),
             host=socket.gethostname(),
             version=version("mlebench-console"),
             started_at=self._started_at,
             heartbeat_at=self._clock.now(),
-            live=live,
-            queued=queued,
-            datasets_working=datasets_working,
-            grading=grading,
-            runner_alive=runner_alive,
             slots=self._settings.cpus,
-            slots_used=slots_used,
             memory_for_runs=self._settings.memory_bytes,
             load1=os.getloadavg()[0],
             cpus=os.cpu_count(),
-            memory_total=memory_total,
-            memory_available=memory_available,
-            state_disk_free=state_disk[0],
-            state_disk_total=state_disk[1],
-            data_disk_free=data_disk[0],
-            data_disk_total=data_disk[1],
-            gpus=gpus,
+            memory_total=memory.total,
+            memory_available=memory.available,
+            state_disk_free=state_disk.free,
+            state_disk_total=state_disk.total,
+            data_disk_free=data_disk.free,
+            data_disk_total=data_disk.total,
             isolation=self._isolation,
-            problem=problem,
         )
         publish(self._places, self._latest)
 
@@ -241,30 +228,12 @@ class Heartbeat:
         return full_disks(self._latest)
 
 
-def _memory() -> tuple[int | None, int | None]:
-    facts = dict(_meminfo(Path("/proc/meminfo").read_text().splitlines()))
-    return facts.get("MemTotal"), facts.get("MemAvailable")
+def _existing(folder: Path) -> Path:
+    """The folder, or the one in which it would be made."""
+    return next(place for place in (folder, *folder.parents) if place.exists())
 
 
-def _meminfo(lines: Iterable[str]) -> Iterable[tuple[str, int]]:
-    for line in lines:
-        name, _, rest = line.partition(":")
-        yield name, int(rest.split()[0]) * 1024
-
-
-def _disk(folder: Path) -> tuple[int | None, int | None]:
-    """Free and total bytes where a folder is or would be made."""
-    place = folder
-    while not place.exists():
-        place = place.parent
-    found = shutil.disk_usage(place)
-    return found.free, found.total
-
-
-_START_SECONDS = 10.0
-
-
-class RunnerKeeper:
+class RunnerProcess:
     """Starts the runner when it is needed and not there."""
 
     def __init__(self, state_dir: Path, clock: Clock) -> None:
@@ -298,31 +267,29 @@ class RunnerKeeper:
                 cwd="/",
                 # In a session of its own it outlives the engine; no secret of the operator is its business.
                 start_new_session=True,
-                env=_environment(),
+                env=_runner_environment(),
             )
 
 
-def _environment() -> dict[str, str]:
-    """What the runner needs of the engine's variables: ways and languages, no keys."""
-    import os
-
+def _runner_environment() -> dict[str, str]:
+    """What the runner needs of the engine's variables, none of which is secret."""
     kept = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_RUNTIME_DIR", "VIRTUAL_ENV", "PYTHONPATH")
     docker = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONFIG")
     return {name: os.environ[name] for name in (*kept, *docker) if name in os.environ}
 
 
 class EngineLog:
-    """Writes a line, or a line with what went wrong."""
+    """Writes the engine's log, which is its standard error, without agents' secrets."""
 
     def __init__(self, redaction: TextRedactor) -> None:
         self._redaction = redaction
 
     def __call__(self, text: str, error: BaseException | None = None) -> None:
         """Write to the log."""
-        told = f"{text}: {_describe(error).rstrip()}" if error else text
-        write_log(self._redaction.clean(told))
+        line = f"{text}: {_describe(error).rstrip()}" if error else text
+        write_log(self._redaction.clean(line))
 
 
 def _describe(error: BaseException) -> str:
-    """A problem in its own words, anything else with its traceback."""
+    """The text of a problem, the traceback of anything else."""
     return str(error) if isinstance(error, Problem) else "".join(traceback.format_exception(error))

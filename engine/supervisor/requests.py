@@ -35,7 +35,7 @@ Log = Callable[[str, BaseException | None], None]
 Handler = Callable[[Any, str], Answer]
 
 
-class RequestDesk:
+class RequestDispatcher:
     """Answers what consoles and commands have filed."""
 
     def __init__(
@@ -44,7 +44,7 @@ class RequestDesk:
         places: Places,
         clock: Clock,
         log: Log,
-        more: Mapping[str, Handler],
+        handlers: Mapping[str, Handler],
         settings: EngineSettings,
     ) -> None:
         self._database = database
@@ -63,7 +63,7 @@ class RequestDesk:
             "run.stop": self._stop_runs,
             "run.classify": self._classify,
             "experiment.assign": self._assign,
-            **more,
+            **handlers,
         }
 
     def step(self) -> None:

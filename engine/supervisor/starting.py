@@ -1,4 +1,4 @@
-"""Starting queued runs as slots come free: the intent goes into the state before anything else exists."""
+"""Start queued runs as slots come free, and queue failures of the infrastructure again."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ from state.lifecycle import FailureClass, RunState, SweepState
 from state.records import Attempt, Run, Sweep
 from state.transitions import Failure
 
-_AT_MOST_A_STEP = 8
-
+_MOST_STARTS_A_STEP = 8
 Log = Callable[[str, BaseException | None], None]
+_FIRST_WAIT_SECONDS = 30.0
+_LONGEST_WAIT_SECONDS = 900.0
+_ENGINE = "engine"
 
 
 class Starter:
-    """Decides what starts, records it, and hands it to the runner."""
+    """Decides what starts and gives it to the runner; the state records the intent before anything else exists."""
 
     def __init__(
         self,
@@ -77,12 +79,12 @@ class Starter:
             self._settings.memory_bytes - memory_used,
             self._free_gpus() if any(demand.gpus for demand in demands) else {},
         )
-        for choice in choose(demands, free=free, at_most=_AT_MOST_A_STEP):
+        for choice in choose(demands, free=free, at_most=_MOST_STARTS_A_STEP):
             run = runs.get(self._database, choice.run_id)
             self._start(active[run.sweep_id], run, choice.gpu_uuids)
 
     def _demand(self, sweep: Sweep, live: int) -> Demand:
-        room = self._ramp.may_start(sweep, min(max(0, sweep.concurrency - live), _AT_MOST_A_STEP))
+        room = self._ramp.may_start(sweep, min(max(0, sweep.concurrency - live), _MOST_STARTS_A_STEP))
         ready = runs.next_ready(self._database, sweep.id, sweep.spec.edition, limit=room) if room else []
         return Demand(
             sweep.id,
@@ -171,23 +173,18 @@ class StartRamp:
             return at_most
         last = self._started_at.get(sweep.id)
         if last is None:
-            last = self._started_at[sweep.id] = self._of_the_state(sweep.id)
+            last = self._started_at[sweep.id] = self._last_start(sweep.id)
         return min(at_most, int(self._clock.monotonic() - last >= sweep.spec.start_ramp_seconds))
 
     def note_start(self, sweep_id: str) -> None:
         """A run of a sweep has been started."""
         self._started_at[sweep_id] = self._clock.monotonic()
 
-    def _of_the_state(self, sweep_id: str) -> float:
+    def _last_start(self, sweep_id: str) -> float:
         """The last start by the monotonic clock; a wall clock that was set back counts as just now."""
         started = runs.last_launch(self._database, sweep_id)
         since = math.inf if started is None else max(0.0, self._clock.now() - started)
         return self._clock.monotonic() - since
-
-
-_FIRST_WAIT_SECONDS = 30.0
-_LONGEST_WAIT_SECONDS = 900.0
-_ENGINE = "engine"
 
 
 class Retrier:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from competitions import registry
 from competitions.model import EDITIONS, edition_named
 from competitions.task import refuse_excluded
-from engine.agents import Agent, prepare_launch
+from engine.agents import Agent, start_command
 from engine.control import EngineStatus
 from engine.datasets import is_ready
 from engine.images import GRADER_IMAGE, connect, find_image, require_image
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 _NAMED = 3
+_MODELS = "models"
 
 
 class Mend(StrEnum):
@@ -59,7 +60,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Capacity:
+class HostCapacity:
     """What an engine gives to runs; None where there is no saying."""
 
     cpus: float
@@ -69,7 +70,7 @@ class Capacity:
 
 
 def check_all(
-    launch: Launch, places: Places, engine: EngineStatus, capacity: Capacity, disk_needed: int | None
+    launch: Launch, places: Places, engine: EngineStatus, capacity: HostCapacity, disk_needed: int | None
 ) -> Iterator[Check]:
     """Look at everything that a launch needs; waits for the disk, and for Docker where it is asked for."""
     yield _engine(engine)
@@ -89,6 +90,44 @@ def failed(problem: Problem) -> Check:
     return Check(False, text, problem.next_step)
 
 
+def require_containers(spec: SweepSpec, agent: Agent) -> None:
+    """Require all that containers for this sweep need.
+
+    Raises:
+        EnvironmentProblem: the daemon, an image or a container runtime is missing.
+        UsageProblem: the network policy makes no sense.
+    """
+    _check_policy(spec, agent)
+    client = connect()
+    for image in _images_of(agent):
+        require_image(client, image)
+    _check_container_runtime(client, spec)
+
+
+def refuse_container_options(spec: SweepSpec, agent: Agent) -> None:
+    """Refuse what processes can't be given.
+
+    Raises:
+        UsageProblem: the sweep asks for some of it.
+    """
+    if agent.privileged:
+        raise UsageProblem(
+            f"agent '{agent.id}' asks for a privileged container", "processes can't be given one"
+        )
+    asked = (
+        ("gpus", spec.gpus != 0),
+        ("shm_bytes", spec.shm_bytes is not None),
+        ("container_runtime", spec.container_runtime != ""),
+        ("keep_containers", spec.keep_containers),
+        ("the network 'models'", spec.network == _MODELS),
+    )
+    for name, wanted in asked:
+        if wanted:
+            raise UsageProblem(
+                f"processes can't be given {name}", "", f"Launch with the runtime '{protocol.DOCKER}'."
+            )
+
+
 def _engine(engine: EngineStatus) -> Check:
     if engine.running:
         return Check(True, f"the engine runs with {engine.slots or 0:g} slots")
@@ -98,7 +137,7 @@ def _engine(engine: EngineStatus) -> Check:
 def _agent(spec: SweepSpec, engine: EngineStatus) -> Iterator[Check]:
     try:
         agent = launching.agent_of(spec)
-        prepare_launch(agent, _environment_of(engine))
+        start_command(agent, _environment_of(engine))
     except Problem as problem:
         yield failed(problem)
         return
@@ -143,90 +182,6 @@ def _images(client: APIClient, wanted: tuple[str, ...]) -> Check:
     return Check(False, f"not built: {_named(missing, 'image')}", build, Mend.BUILD, missing)
 
 
-def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
-    if spec.edition not in EDITIONS:
-        return  # `impossible` names it
-    edition = edition_named(spec.edition)
-    try:
-        for competition_id in spec.competitions:
-            competition = registry.get(competition_id)
-            registry.load_task(competition)
-            refuse_excluded(competition, edition)
-    except Problem as problem:
-        yield failed(problem)
-        return
-    missing = tuple(name for name in spec.competitions if not is_ready(name, edition, places.data_dir))
-    count = len(spec.competitions)
-    if not missing:
-        whose = spec.competitions[0] if count == 1 else f"all {count} competitions"
-        yield Check(True, f"the data of {whose} are prepared")
-        return
-    text = f"{len(missing)} of {count} datasets"
-    if spec.prepare_missing or spec.demo or spec.raw_dir:
-        told = f"{text} will be prepared first: {_named(missing)}"
-        yield Check(True, told, mend=Mend.PREPARE, subjects=missing)
-        return
-    step = (
-        f"mlebench-console prepare {' '.join(f'-c {name}' for name in missing[:1])}, or launch with --prepare"
-    )
-    yield Check(False, f"{text} are not prepared: {_named(missing)}", step, Mend.PREPARE, missing)
-
-
-def _size(spec: SweepSpec, capacity: Capacity) -> Iterator[Check]:
-    set_in = "or change the [engine] table of config.toml"
-    if spec.cpus > capacity.cpus:
-        told = f"a run takes {spec.cpus:g} CPUs, this engine has {capacity.cpus:g}"
-        yield Check(False, told, f"ask for fewer with --cpus, {set_in}")
-    if spec.memory_bytes and capacity.memory_bytes is not None and spec.memory_bytes > capacity.memory_bytes:
-        told = f"a run may take {gigabytes(spec.memory_bytes)} of memory, this engine has"
-        yield Check(
-            False, f"{told} {gigabytes(capacity.memory_bytes)}", f"ask for less with --memory-gb, {set_in}"
-        )
-    if spec.gpus and capacity.gpus is not None:
-        enough = 0 < capacity.gpus >= spec.gpus
-        takes = "all GPUs" if spec.gpus < 0 else f"{spec.gpus} GPU{'s' if spec.gpus > 1 else ''}"
-        told = f"a run takes {takes}, this host has {capacity.gpus}"
-        yield Check(enough, told, "" if enough else "ask for fewer with --gpus")
-
-
-def _disk(launch: Launch, free: int | None, needed: int | None) -> Check:
-    if free is None:
-        return Check(True, "how much of the state's disk is free is not known")
-    limit = launch.spec.disk_limit_bytes
-    if needed is None and limit is None:
-        return Check(True, f"{gigabytes(free)} are free for runs; how much they hold is not known yet")
-    told = f"all runs hold about {gigabytes(needed)}" if needed is not None else ""
-    if needed is None and limit is not None:
-        needed = limit * launch.run_count
-        told = f"all runs may hold {gigabytes(needed)}"
-    assert needed is not None  # one of the two is there
-    step = "" if needed <= free else "make room where the state is, or let --state-dir name a larger disk"
-    return Check(needed <= free, f"{told}, {gigabytes(free)} are free", step)
-
-
-def _named(names: tuple[str, ...], one: str = "") -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    kind = f"{one}{'s' if len(names) > 1 else ''} " if one else ""
-    return f"{kind}{', '.join(names[:_NAMED])}{more}"
-
-
-_MODELS = "models"
-
-
-def require_containers(spec: SweepSpec, agent: Agent) -> None:
-    """Require all that containers for this sweep need.
-
-    Raises:
-        EnvironmentProblem: the daemon, an image or a container runtime is missing.
-        UsageProblem: the network policy makes no sense.
-    """
-    _check_policy(spec, agent)
-    client = connect()
-    for image in _images_of(agent):
-        require_image(client, image)
-    _check_container_runtime(client, spec)
-
-
 def _images_of(agent: Agent) -> tuple[str, ...]:
     return (agent.image_name, GRADER_IMAGE)
 
@@ -268,25 +223,68 @@ def _check_container_runtime(client: APIClient, spec: SweepSpec) -> None:
         )
 
 
-def refuse_container_options(spec: SweepSpec, agent: Agent) -> None:
-    """Refuse what processes can't be given.
-
-    Raises:
-        UsageProblem: the sweep asks for some of it.
-    """
-    if agent.privileged:
-        raise UsageProblem(
-            f"agent '{agent.id}' asks for a privileged container", "processes can't be given one"
-        )
-    asked = (
-        ("gpus", spec.gpus != 0),
-        ("shm_bytes", spec.shm_bytes is not None),
-        ("container_runtime", spec.container_runtime != ""),
-        ("keep_containers", spec.keep_containers),
-        ("the network 'models'", spec.network == _MODELS),
+def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
+    if spec.edition not in EDITIONS:
+        return  # `impossible` names it
+    edition = edition_named(spec.edition)
+    try:
+        for competition_id in spec.competitions:
+            competition = registry.get(competition_id)
+            registry.load_task(competition)
+            refuse_excluded(competition, edition)
+    except Problem as problem:
+        yield failed(problem)
+        return
+    missing = tuple(name for name in spec.competitions if not is_ready(name, edition, places.data_dir))
+    count = len(spec.competitions)
+    if not missing:
+        whose = spec.competitions[0] if count == 1 else f"all {count} competitions"
+        yield Check(True, f"the data of {whose} are prepared")
+        return
+    text = f"{len(missing)} of {count} datasets"
+    if spec.prepare_missing or spec.demo or spec.raw_dir:
+        told = f"{text} will be prepared first: {_named(missing)}"
+        yield Check(True, told, mend=Mend.PREPARE, subjects=missing)
+        return
+    step = (
+        f"mlebench-console prepare {' '.join(f'-c {name}' for name in missing[:1])}, or launch with --prepare"
     )
-    for name, wanted in asked:
-        if wanted:
-            raise UsageProblem(
-                f"processes can't be given {name}", "", f"Launch with the runtime '{protocol.DOCKER}'."
-            )
+    yield Check(False, f"{text} are not prepared: {_named(missing)}", step, Mend.PREPARE, missing)
+
+
+def _size(spec: SweepSpec, capacity: HostCapacity) -> Iterator[Check]:
+    set_in = "or change the [engine] table of config.toml"
+    if spec.cpus > capacity.cpus:
+        told = f"a run takes {spec.cpus:g} CPUs, this engine has {capacity.cpus:g}"
+        yield Check(False, told, f"ask for fewer with --cpus, {set_in}")
+    if spec.memory_bytes and capacity.memory_bytes is not None and spec.memory_bytes > capacity.memory_bytes:
+        told = f"a run may take {gigabytes(spec.memory_bytes)} of memory, this engine has"
+        yield Check(
+            False, f"{told} {gigabytes(capacity.memory_bytes)}", f"ask for less with --memory-gb, {set_in}"
+        )
+    if spec.gpus and capacity.gpus is not None:
+        enough = 0 < capacity.gpus >= spec.gpus
+        takes = "all GPUs" if spec.gpus < 0 else f"{spec.gpus} GPU{'s' if spec.gpus > 1 else ''}"
+        told = f"a run takes {takes}, this host has {capacity.gpus}"
+        yield Check(enough, told, "" if enough else "ask for fewer with --gpus")
+
+
+def _disk(launch: Launch, free: int | None, needed: int | None) -> Check:
+    if free is None:
+        return Check(True, "how much of the state's disk is free is not known")
+    limit = launch.spec.disk_limit_bytes
+    if needed is None and limit is None:
+        return Check(True, f"{gigabytes(free)} are free for runs; how much they hold is not known yet")
+    told = f"all runs hold about {gigabytes(needed)}" if needed is not None else ""
+    if needed is None and limit is not None:
+        needed = limit * launch.run_count
+        told = f"all runs may hold {gigabytes(needed)}"
+    assert needed is not None  # one of the two is there
+    step = "" if needed <= free else "make room where the state is, or let --state-dir name a larger disk"
+    return Check(needed <= free, f"{told}, {gigabytes(free)} are free", step)
+
+
+def _named(names: tuple[str, ...], one: str = "") -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    kind = f"{one}{'s' if len(names) > 1 else ''} " if one else ""
+    return f"{kind}{', '.join(names[:_NAMED])}{more}"

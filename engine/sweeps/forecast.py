@@ -14,7 +14,7 @@ from engine.options.sweep import Launch
 from engine.places import Places
 from engine.settings import EngineSettings, read_table
 from engine.space import free_bytes
-from engine.sweeps.checks import Capacity, Check, check_all
+from engine.sweeps.checks import Check, HostCapacity, check_all
 from state import database, runs
 from state.samples import DATABASE_NAME, Samples
 
@@ -39,7 +39,7 @@ class PlannedRun:
 
 
 @dataclass(frozen=True)
-class Experience:
+class PastRuns:
     """What an agent's earlier runs tell: how long it worked, by competition, and what a run held on disk."""
 
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -81,11 +81,11 @@ def forecast(launch: Launch, places: Places, engine: EngineStatus | None = None)
     """
     engine = status(places) if engine is None else engine
     capacity = capacity_of(places, engine)
-    known = experience_of(places, launch.spec.agent_id)
+    known = past_runs(places, launch.spec.agent_id)
     disk = None if known.disk_bytes is None else known.disk_bytes * launch.run_count
     checks = tuple(check_all(launch, places, engine, capacity, disk))
-    at_once, bound_by = room_for(launch, capacity)
-    planned = plan(launch, known, at_once)
+    at_once, bound_by = runs_at_once(launch, capacity)
+    planned = schedule(launch, known, at_once)
     limit = launch.spec.time_limit_seconds
     return Forecast(
         checks,
@@ -93,16 +93,16 @@ def forecast(launch: Launch, places: Places, engine: EngineStatus | None = None)
         at_once,
         bound_by,
         max((run.starts_after + run.seconds for run in planned), default=0.0),
-        max((run.starts_after + limit for run in plan(launch, Experience(), at_once)), default=0.0),
+        max((run.starts_after + limit for run in schedule(launch, PastRuns(), at_once)), default=0.0),
         sum(run.measured for run in planned),
     )
 
 
-def capacity_of(places: Places, engine: EngineStatus) -> Capacity:
+def capacity_of(places: Places, engine: EngineStatus) -> HostCapacity:
     """What the engine gives to runs, or would give if it was started."""
     settings = read_table(places.config_file, EngineSettings)
     running = engine.running and engine.slots is not None
-    return Capacity(
+    return HostCapacity(
         cpus=engine.slots if running and engine.slots is not None else settings.cpus,
         memory_bytes=engine.memory_for_runs if running else settings.memory_bytes,
         gpus=engine.gpus,
@@ -110,10 +110,10 @@ def capacity_of(places: Places, engine: EngineStatus) -> Capacity:
     )
 
 
-def experience_of(places: Places, agent_id: str) -> Experience:
+def past_runs(places: Places, agent_id: str) -> PastRuns:
     """Read what an agent's earlier runs tell."""
     if not database.exists(places.state_dir):
-        return Experience()
+        return PastRuns()
     state = database.open_for_reading(places.state_dir)
     try:
         past = runs.past_attempts(state, agent_id)
@@ -123,14 +123,14 @@ def experience_of(places: Places, agent_id: str) -> Experience:
     for one in past:
         seconds[one.competition_id].append(one.seconds)
     every = [one.seconds for one in past]
-    return Experience(
+    return PastRuns(
         {competition: statistics.median(found) for competition, found in seconds.items()},
         statistics.median(every) if every else None,
         _usual_disk(places, [one.attempt_id for one in past[:_ATTEMPTS_MEASURED]]),
     )
 
 
-def room_for(launch: Launch, capacity: Capacity) -> tuple[int, str]:
+def runs_at_once(launch: Launch, capacity: HostCapacity) -> tuple[int, str]:
     """How many runs fit at once, and what bounds them."""
     spec = launch.spec
     bounds: list[tuple[float, str]] = [(max(0, launch.concurrency), "concurrency")]
@@ -145,7 +145,7 @@ def room_for(launch: Launch, capacity: Capacity) -> tuple[int, str]:
     return int(most), bound_by
 
 
-def plan(launch: Launch, known: Experience, at_once: int) -> tuple[PlannedRun, ...]:
+def schedule(launch: Launch, known: PastRuns, at_once: int) -> tuple[PlannedRun, ...]:
     """When each run would start, in the order in which they are queued; none where none fits."""
     spec = launch.spec
     slots = [0.0] * min(at_once, launch.run_count)

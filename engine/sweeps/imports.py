@@ -32,6 +32,60 @@ from state.records import IMPORTED, SweepSpec
 from state.submissions import Snapshot
 
 _TAKEN = "taken-"
+ARRIVING = "arriving"
+FILES = "runs"
+SNAPSHOT = f"{protocol.SNAPSHOTS}/1.csv"
+_LOCK = ".lock"
+_LISTED = "runs.json"
+_TOKEN_BYTES = 6
+
+
+@dataclass(frozen=True)
+class ImportedRun:
+    """One run of a group, as it will be one of a sweep's.
+
+    Attributes:
+        sha256: of its submission; empty where it left none.
+        taken_at: when the submission was last written.
+    """
+
+    competition_id: str
+    seed: int
+    sha256: str = ""
+    bytes: int = 0
+    taken_at: float = 0.0
+
+
+@contextmanager
+def staged(places: Places, folder: Path) -> Iterator[tuple[str, tuple[ImportedRun, ...]]]:
+    """Copy a run group, or all groups of a runs folder, to where the engine takes them from.
+
+    Gives the place's name for the request `sweep.import`, and what is there. What the engine has
+    not taken by the end of the block is removed.
+
+    Raises:
+        Problem: there is no group, one can't be read, or it names an unknown competition.
+    """
+    groups = (read_group(folder),) if (folder / METADATA).is_file() else find_groups(folder)
+    token = secrets.token_hex(_TOKEN_BYTES)
+    place = places.state_dir / ARRIVING / token
+    (place / FILES).mkdir(parents=True)
+    lock = FileLock(place / _LOCK)
+    lock.acquire()
+    try:
+        found = tuple(_copy_all(groups, place / FILES))
+        files.write_json(place / _LISTED, [asdict(run) for run in found])
+        files.sync_file_system(place)
+        yield token, found
+    finally:
+        lock.release()
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def agent_of_group(folder: Path) -> str:
+    """The agent's name in a group's name; empty where that is not as MLE-bench makes it."""
+    groups = (read_group(folder),) if (folder / METADATA).is_file() else find_groups(folder)
+    return groups[0].name.partition("_run-group_")[2]
 
 
 class SweepImport:
@@ -129,62 +183,6 @@ class SweepImport:
         taken = Snapshot(1, run.taken_at, 0.0, run.sha256, run.bytes, path)
         submissions.add(self._database, attempt.id, taken)
         submissions.set_final(self._database, attempt.id, taken.sequence)
-
-
-ARRIVING = "arriving"
-FILES = "runs"
-SNAPSHOT = f"{protocol.SNAPSHOTS}/1.csv"
-_LOCK = ".lock"
-_LISTED = "runs.json"
-_TOKEN_BYTES = 6
-
-
-@dataclass(frozen=True)
-class ImportedRun:
-    """One run of a group, as it will be one of a sweep's.
-
-    Attributes:
-        sha256: of its submission; empty where it left none.
-        taken_at: when the submission was last written.
-    """
-
-    competition_id: str
-    seed: int
-    sha256: str = ""
-    bytes: int = 0
-    taken_at: float = 0.0
-
-
-@contextmanager
-def staged(places: Places, folder: Path) -> Iterator[tuple[str, tuple[ImportedRun, ...]]]:
-    """Copy a run group, or all groups of a runs folder, to where the engine takes them from.
-
-    Gives the place's name for the request `sweep.import`, and what is there. What the engine has
-    not taken by the end of the block is removed.
-
-    Raises:
-        Problem: there is no group, one can't be read, or it names an unknown competition.
-    """
-    groups = (read_group(folder),) if (folder / METADATA).is_file() else find_groups(folder)
-    token = secrets.token_hex(_TOKEN_BYTES)
-    place = places.state_dir / ARRIVING / token
-    (place / FILES).mkdir(parents=True)
-    lock = FileLock(place / _LOCK)
-    lock.acquire()
-    try:
-        found = tuple(_copy_all(groups, place / FILES))
-        files.write_json(place / _LISTED, [asdict(run) for run in found])
-        files.sync_file_system(place)
-        yield token, found
-    finally:
-        lock.release()
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def agent_of_group(folder: Path) -> str:
-    """The agent's name in a group's name; empty where that is not as MLE-bench makes it."""
-    groups = (read_group(folder),) if (folder / METADATA).is_file() else find_groups(folder)
-    return groups[0].name.partition("_run-group_")[2]
 
 
 def _copy_all(groups: Sequence[RunGroup], target: Path) -> Iterator[ImportedRun]:

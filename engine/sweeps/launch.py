@@ -11,7 +11,7 @@ from competitions import registry
 from competitions.model import edition_named
 from competitions.task import refuse_excluded
 from engine import datasets as preparation
-from engine.agents import Agent, prepare_launch
+from engine.agents import Agent, start_command
 from engine.options.sweep import Launch, check_name, impossible
 from engine.places import Places
 from engine.settings import EngineSettings
@@ -38,7 +38,7 @@ def create(
         raise problem
     spec = launch.spec
     _check_size(spec, settings)
-    prepare_launch(agent, os.environ)
+    start_command(agent, os.environ)
     if runtime.resolve(spec.runtime) == protocol.DOCKER:
         require_containers(spec, agent)
     else:

@@ -17,7 +17,7 @@ from console.views.composing import Composed
 from engine.options.sweep import Launch
 from engine.places import Places
 from engine.sweeps.checks import Check, Mend
-from engine.sweeps.forecast import Experience, Forecast, plan
+from engine.sweeps.forecast import Forecast, PastRuns, schedule
 from state.records import SweepSpec
 from tests.console.stillness import stillness
 from tests.console.test_snapshots import LARGE, SMALL
@@ -25,7 +25,7 @@ from tests.console.world import FrozenClock
 
 LITE = registry.splits()["lite"]
 LAUNCH = Launch(SweepSpec("aide", "", LITE, 3, 86_400.0, runtime="docker", gpus=1), concurrency=8)
-KNOWN = Experience({name: 3600.0 * (5 + place % 19) for place, name in enumerate(LITE[::2])})
+KNOWN = PastRuns({name: 3600.0 * (5 + place % 19) for place, name in enumerate(LITE[::2])})
 GOOD = (
     Check(True, "the engine runs with 36 slots"),
     Check(True, "agent aide, version 0123456789ab"),
@@ -62,7 +62,7 @@ def test_composing_looks_as_it_did(
     case: str, size: tuple[int, int], snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checks, at_once, keys, palette, ascii_only = CASES[case]
-    planned = plan(LAUNCH, KNOWN, at_once)
+    planned = schedule(LAUNCH, KNOWN, at_once)
     seconds = max((run.starts_after + run.seconds for run in planned), default=0.0)
     measured = sum(run.measured for run in planned)
     forecast = Forecast(checks, planned, at_once, "GPUs", seconds, 17 * 86_400.0, measured)

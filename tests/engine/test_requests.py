@@ -14,7 +14,7 @@ from engine.datasets import Capacity, DatasetQueue
 from engine.datasets.requests import DatasetRequests
 from engine.places import Places
 from engine.settings import EngineSettings
-from engine.supervisor.requests import RequestDesk
+from engine.supervisor.requests import RequestDispatcher
 from environment.runner import protocol
 from foundation.clock import SystemClock
 from foundation.workers import WorkerPool
@@ -39,7 +39,7 @@ class Desk:
         capacity = Capacity(downloads=1, preparations=1)
         dataset_queue = DatasetQueue(self.state, pool, clock, data_dir=places.data_dir, capacity=capacity)
         asked = DatasetRequests(self.state, dataset_queue, places.data_dir, clock)
-        self._desk = RequestDesk(
+        self._desk = RequestDispatcher(
             self.state, places, clock, self._log, asked.handlers, EngineSettings(cpus=4, memory_gb=8)
         )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents import Agent, KwargsType, prepare_launch, required_secrets, start_arguments
+from engine.agents import Agent, KwargsType, required_secrets, start_arguments, start_command
 from foundation.problems import EnvironmentProblem
 
 AGENT = Agent(
@@ -30,7 +30,7 @@ def test_arguments_take_the_form_that_the_agent_asks_for() -> None:
 
 
 def test_secrets_come_from_the_operators_environment() -> None:
-    launch = prepare_launch(AGENT, {"MY_KEY": "s3cret", "HOST": "h", "OTHER": "never"})
+    launch = start_command(AGENT, {"MY_KEY": "s3cret", "HOST": "h", "OTHER": "never"})
     assert launch.environment == {"KEY": "s3cret", "URL": "https://h/x", "MODE": "fast"}
     assert launch.secrets == ("s3cret", "h")
     assert "s3cret" not in repr(launch)
@@ -39,21 +39,21 @@ def test_secrets_come_from_the_operators_environment() -> None:
 def test_a_missing_secret_is_named_before_anything_starts() -> None:
     assert required_secrets(AGENT) == ("MY_KEY", "HOST")
     with pytest.raises(EnvironmentProblem, match="HOST is not set"):
-        prepare_launch(AGENT, {"MY_KEY": "x"})
+        start_command(AGENT, {"MY_KEY": "x"})
 
 
 def test_an_empty_secret_counts_as_missing() -> None:
     with pytest.raises(EnvironmentProblem, match="MY_KEY is not set"):
-        prepare_launch(AGENT, {"MY_KEY": "", "HOST": "h"})
+        start_command(AGENT, {"MY_KEY": "", "HOST": "h"})
 
 
 def test_a_secrets_text_is_not_resolved_again() -> None:
-    launch = prepare_launch(AGENT, {"MY_KEY": "${{ secrets.HOST }}", "HOST": "h"})
+    launch = start_command(AGENT, {"MY_KEY": "${{ secrets.HOST }}", "HOST": "h"})
     assert launch.environment["KEY"] == "${{ secrets.HOST }}"
 
 
 def test_a_privileged_agent_needs_consent() -> None:
     agent = replace(AGENT, privileged=True, env_vars=())
     with pytest.raises(EnvironmentProblem, match="privileged"):
-        prepare_launch(agent, {})
-    assert prepare_launch(agent, {"I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS": "True"}).environment == {}
+        start_command(agent, {})
+    assert start_command(agent, {"I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS": "True"}).environment == {}

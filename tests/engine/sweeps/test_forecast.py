@@ -12,8 +12,8 @@ from engine.control import EngineStatus
 from engine.control.status import publish
 from engine.options.sweep import Launch, SweepOptions, resolve
 from engine.places import Places
-from engine.sweeps.checks import Capacity, Mend
-from engine.sweeps.forecast import Experience, experience_of, forecast, plan, room_for
+from engine.sweeps.checks import HostCapacity, Mend
+from engine.sweeps.forecast import PastRuns, forecast, past_runs, runs_at_once, schedule
 from state import database, runs, sweeps, transitions
 from state.database import Database
 from state.records import SweepSpec, UsageSample
@@ -23,7 +23,7 @@ from tests.engine.states import new_sweep
 
 TWO = ("leaf-classification", "spaceship-titanic")
 SPEC = SweepSpec("dummy", "", TWO, 2, 100.0)
-HOST = Capacity(cpus=8, memory_bytes=64 * 10**9, gpus=2, free_disk=10**12)
+HOST = HostCapacity(cpus=8, memory_bytes=64 * 10**9, gpus=2, free_disk=10**12)
 
 
 @pytest.fixture
@@ -54,12 +54,12 @@ def launch(places: Places, **said: object) -> Launch:
 def test_what_fits_at_once_is_bound_by_the_scarcest(
     spec: SweepSpec, concurrency: int, told: tuple[int, str]
 ) -> None:
-    assert room_for(Launch(spec, concurrency=concurrency), HOST) == told
+    assert runs_at_once(Launch(spec, concurrency=concurrency), HOST) == told
 
 
 def test_all_competitions_come_before_the_second_seed_and_slots_are_used_in_turn() -> None:
-    known = Experience({"leaf-classification": 10.0}, usual_seconds=30.0)
-    planned = plan(Launch(SPEC), known, 2)
+    known = PastRuns({"leaf-classification": 10.0}, usual_seconds=30.0)
+    planned = schedule(Launch(SPEC), known, 2)
     assert [(run.competition_id, run.seed, run.starts_after) for run in planned] == [
         ("leaf-classification", 1, 0.0),
         ("spaceship-titanic", 1, 0.0),
@@ -71,8 +71,8 @@ def test_all_competitions_come_before_the_second_seed_and_slots_are_used_in_turn
 
 def test_a_start_ramp_keeps_starts_apart_and_nothing_is_planned_where_nothing_fits() -> None:
     ramped = Launch(replace(SPEC, start_ramp_seconds=7.0))
-    assert [run.starts_after for run in plan(ramped, Experience(), 4)] == [0.0, 7.0, 14.0, 21.0]
-    assert plan(ramped, Experience(), 0) == ()
+    assert [run.starts_after for run in schedule(ramped, PastRuns(), 4)] == [0.0, 7.0, 14.0, 21.0]
+    assert schedule(ramped, PastRuns(), 0) == ()
 
 
 def test_everything_that_is_missing_is_told_with_its_next_step(ready: tuple[Places, Database]) -> None:
@@ -108,8 +108,8 @@ def test_earlier_runs_tell_how_long_it_takes_and_what_it_holds(ready: tuple[Plac
     samples = Samples(places.state_dir, writable=True)
     samples.add([UsageSample(attempt.id, at, 1.0, 1, held, 1) for at, held in ((11.0, 5000), (12.0, 9000))])
     samples.close()
-    assert experience_of(places, "dummy") == Experience({COMPETITION: 60.0}, 60.0, 9000)
-    assert experience_of(places, "other") == Experience()
+    assert past_runs(places, "dummy") == PastRuns({COMPETITION: 60.0}, 60.0, 9000)
+    assert past_runs(places, "other") == PastRuns()
     publish(places, EngineStatus(slots=4.0))
     found = forecast(launch(places, seeds=4, concurrency=2), places)
     assert (found.measured, found.seconds, found.seconds_at_most) == (4, 120.0, 2 * 86_400.0)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import environment
-from engine.agents import find_agents, get_agent, prepare_launch, required_secrets, wants_obfuscated
+from engine.agents import find_agents, get_agent, required_secrets, start_command, wants_obfuscated
 from engine.places import own_agents_folder
 from tests.environment.agents import stand_ins
 
@@ -39,7 +39,7 @@ class World:
         self, agent_id: str, package: dict[str, str], **variables: str
     ) -> subprocess.CompletedProcess[str]:
         agent = get_agent(agent_id, [own_agents_folder()])
-        launch = prepare_launch(agent, OPERATOR)
+        launch = start_command(agent, OPERATOR)
         for name in ("submission", "logs", "code", "data"):
             (self.place / name).mkdir()
         (self.place / "data" / "sample_submission.csv").write_text("id,y\n1,0\n")
