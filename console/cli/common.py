@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from console.tables import Row, TextColumn
 from foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -225,6 +226,19 @@ def _say_lines(file: LogFile, lines: Sequence[LogLine]) -> None:
         label = file.label_of(line.start)
         say(line.text if label is None else f"{label.text}  {line.text}")
     sys.stdout.flush()
+
+
+def say_columns(
+    columns: Sequence[TextColumn[Row]], rows: Sequence[Row], *, limits: Mapping[str, int] | None = None
+) -> None:
+    """Write a table of rows; columns in which no row has anything are left out."""
+    shown = [column for column in columns if any(column.text(row) for row in rows)]
+    say_table(
+        [column.title for column in shown],
+        [[column.text(row) for column in shown] for row in rows],
+        right=[column.title for column in shown if column.right],
+        limits=limits,
+    )
 
 
 def say_answer(answer: Answer, *, json: bool, **more: Any) -> None:

@@ -1,32 +1,27 @@
-"""`export`: a row as text, a bundle to hand in, run groups of MLE-bench, plots."""
+"""`export`: a row as text, a bundle, run groups of MLE-bench, plots; and `report`: one HTML page of an experiment."""
 
 from __future__ import annotations
 
 import time
-from enum import StrEnum
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console.cli.common import complain, copy_to_clipboard, new_group, reading_state, say
-from console.cli.sources import ExperimentId, Pad, Source, disclosure_for, evidence_for, write_file
+from console.cli.common import complain, copy_to_clipboard, new_app, new_group, places_of, reading_state, say
+from console.cli.scoreboard import ExperimentId, Pad, Source, evidence_for
+from engine.scoreboard import Evidence, Row, RowFormat, row_of, row_text
 from foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from engine.scoreboard import Evidence, Row
+    from state.database import Database
 
-app = new_group("Export a row, a bundle to hand in, run groups of MLE-bench, or plots.")
-
-
-class Form(StrEnum):
-    """What `--format` takes."""
-
-    MARKDOWN = "markdown"
-    CSV = "csv"
-    JSON = "json"
-    LATEX = "latex"
-
+export_app = new_group("Export a row, a bundle to hand in, run groups of MLE-bench, or plots.")
+report_app = new_app()
 
 AgentName = Annotated[str, typer.Option("--agent", metavar="NAME", help="The agent's name in the row.")]
 Llms = Annotated[str, typer.Option("--llms", metavar="NAMES", help="The models that it used.")]
@@ -46,11 +41,11 @@ Splits = Annotated[
 ]
 
 
-@app.command("row")
+@export_app.command("row")
 def export_row(
     context: typer.Context,
     source: Source,
-    form: Annotated[Form, typer.Option("--format", help="As what to write it.")] = Form.MARKDOWN,
+    form: Annotated[RowFormat, typer.Option("--format", help="As what to write it.")] = RowFormat.MARKDOWN,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it to a file.")
     ] = None,
@@ -68,25 +63,29 @@ def export_row(
     reports: ReportsPublic = None,
 ) -> None:
     """Write a row with the leaderboard's headings, and with it everything that must be told."""
-    from engine.scoreboard import RowFormat, row_text
+    from competitions import registry
+    from engine.scoreboard.own_runs import disclosed
 
-    evidence = _labelled(context, source, experiment_id, agent, llms, hours)
-    row = _row(evidence, pad=pad, splits=split, date=date, source_code=source_code, reports=reports)
-    disclosure = disclosure_for(context, evidence, row)
-    text = row_text(row, disclosure, RowFormat(form))
+    evidence = evidence_for(context, [source], experiment_id).labelled(agent=agent, llms=llms, hours=hours)
+    splits = {name: registry.read_split(name) for name in split or []}
+    row = _described(
+        row_of(evidence, pad_missing=pad, user_splits=splits), date, source_code=source_code, reports=reports
+    )
+    with _state_behind(context, evidence) as database:
+        text = row_text(row, disclosed(database, evidence, row), form)
     if row.conflict:
         complain(f"{row.name} makes no row: {row.conflict}")
     if to_clipboard:
         copy_to_clipboard(text)
     if output is not None:
-        write_file(output, text)
+        _write_file(output, text)
     elif not to_clipboard:
         say(text.rstrip("\n"))
     if row.conflict:
         raise typer.Exit(UsageProblem.exit_code)
 
 
-@app.command("bundle")
+@export_app.command("bundle")
 def export_bundle(
     context: typer.Context,
     source: Source,
@@ -105,29 +104,25 @@ def export_bundle(
 ) -> None:
     """Write reports by seed, their mapping, the row and a manifest with checksums into a new folder."""
     from engine.scoreboard.export import write_bundle
-    from engine.scoreboard.own_runs import files_of
+    from engine.scoreboard.own_runs import disclosed, files_of
 
-    evidence = _labelled(context, source, experiment_id, agent, llms, hours)
-    row = _row(evidence, pad=pad, splits=None, date=date, source_code=source_code, reports=reports)
-    disclosure = disclosure_for(context, evidence, row)
-    if with_files:
-        if evidence.table != "own":
-            raise UsageProblem(f"there are no files of {evidence.name} here", "it was imported as reports")
-        with reading_state(context) as database:
-            manifest = write_bundle(
-                folder,
-                evidence,
-                row,
-                disclosure,
-                now=time.time(),
-                find_files=lambda trial: files_of(database, trial),
-            )
-    else:
-        manifest = write_bundle(folder, evidence, row, disclosure, now=time.time())
+    evidence = evidence_for(context, [source], experiment_id).labelled(agent=agent, llms=llms, hours=hours)
+    if with_files and evidence.table != "own":
+        raise UsageProblem(f"there are no files of {evidence.name} here", "it was imported as reports")
+    row = _described(row_of(evidence, pad_missing=pad), date, source_code=source_code, reports=reports)
+    with _state_behind(context, evidence) as database:
+        manifest = write_bundle(
+            folder,
+            evidence,
+            row,
+            disclosed(database, evidence, row),
+            now=time.time(),
+            find_files=partial(files_of, database) if with_files else None,
+        )
     say(f"written to {manifest.parent}; its runs folder is what MLE-bench's aggregation reads")
 
 
-@app.command("runs")
+@export_app.command("runs")
 def export_runs(
     context: typer.Context,
     source: Source,
@@ -144,21 +139,21 @@ def export_runs(
         raise UsageProblem(f"there are no runs of {evidence.name} here", "it was imported as reports")
     if folder.exists() and any(folder.iterdir()):
         raise UsageProblem(f"{folder} is not empty", "", "Name a new folder.")
-    with reading_state(context) as database:
+    with _state_behind(context, evidence) as database:
         try:
             runs, groups = write_runs(
                 folder,
                 evidence,
                 pad_missing=pad,
                 now=time.time(),
-                find_files=lambda trial: files_of(database, trial),
+                find_files=partial(files_of, database),
             )
         except OSError as error:
             raise DataProblem(f"{folder} can't be written", error.strerror or str(error)) from error
     say(f"{runs} runs in {groups} run groups in {folder}")
 
 
-@app.command("plots")
+@export_app.command("plots")
 def export_plots(
     context: typer.Context,
     source: Source,
@@ -170,56 +165,74 @@ def export_plots(
     pad: Pad = False,
 ) -> None:
     """Draw every plot that there are numbers for into files."""
-    from engine.scoreboard import row_of
     from engine.scoreboard.own_runs import curves_of
     from engine.scoreboard.plots import picture, plots_of
 
     evidence = evidence_for(context, [source], experiment_id)
     if evidence.conflict:
         raise UsageProblem(f"{evidence.name} makes no plots", evidence.conflict)
-    row = row_of(evidence, pad_missing=pad)
-    if evidence.table == "own":
-        with reading_state(context) as database:
-            plots = plots_of(evidence, row, curves=curves_of(database, evidence))
-    else:
-        plots = plots_of(evidence, row)
+    with _state_behind(context, evidence) as database:
+        plots = plots_of(evidence, row_of(evidence, pad_missing=pad), curves=curves_of(database, evidence))
     drawn = [(plot.key, picture(plot, form)) for plot in plots]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataProblem(f"{folder} can't be made", error.strerror or str(error)) from error
     for key, content in drawn:
-        write_file(folder / f"{key}.{form}", content)
+        _write_file(folder / f"{key}.{form}", content)
 
 
-def _labelled(
+@report_app.command()
+def report(
     context: typer.Context,
-    source: str,
-    experiment_id: str | None,
-    agent: str,
-    llms: str,
-    hours: float | None,
-) -> Evidence:
-    return evidence_for(context, [source], experiment_id).labelled(agent=agent, llms=llms, hours=hours)
+    source: Source,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the page is written.")
+    ],
+    experiment_id: ExperimentId = None,
+    pad: Pad = False,
+) -> None:
+    """Write one self-contained HTML page of an experiment: tables, plots, every run."""
+    from engine.scoreboard import published_rows
+    from engine.scoreboard.own_runs import curves_of, disclosed, files_of
+    from engine.scoreboard.page import page_of
+    from engine.settings import Prices, read_table
+
+    evidence = evidence_for(context, [source], experiment_id)
+    row = row_of(evidence, pad_missing=pad)
+    places = places_of(context)
+    with _state_behind(context, evidence) as database:
+        page = page_of(
+            evidence,
+            row,
+            disclosed(database, evidence, row),
+            curves=curves_of(database, evidence),
+            published=published_rows(places.state_dir),
+            find_files=partial(files_of, database),
+            prices=read_table(places.config_file, Prices),
+        )
+    _write_file(output, page)
 
 
-def _row(
-    evidence: Evidence,
-    *,
-    pad: bool,
-    splits: list[str] | None,
-    date: str,
-    source_code: bool | None,
-    reports: bool | None,
-) -> Row:
-    from dataclasses import replace
+@contextmanager
+def _state_behind(context: typer.Context, evidence: Evidence) -> Iterator[Database | None]:
+    """The state that evidence is from; None for imported evidence, which needs none."""
+    if evidence.table != "own":
+        yield None
+        return
+    with reading_state(context) as database:
+        yield database
 
-    from competitions import registry
-    from engine.scoreboard import row_of
 
-    row = row_of(
-        evidence,
-        pad_missing=pad,
-        user_splits={name: registry.read_split(name) for name in splits or []},
-    )
+def _described(row: Row, date: str, *, source_code: bool | None, reports: bool | None) -> Row:
     return replace(row, date=date or row.date, source_available=source_code, reports_available=reports)
+
+
+def _write_file(path: Path, content: str | bytes) -> None:
+    from foundation.files import write_bytes
+
+    try:
+        write_bytes(path, content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise DataProblem(f"{path} can't be written", error.strerror or str(error)) from error
+    say(f"written to {path}")

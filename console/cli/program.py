@@ -60,16 +60,26 @@ COMMANDS = {
         "console.cli.make_submission", "List a run group's submissions in a JSONL file for 'grade'."
     ),
     "validate": Entry("console.cli.validate", "Tell whether a submission is valid, without its score."),
-    "scoreboard": Entry("console.cli.scoreboard", "Show own experiments beside the published rows."),
-    "aggregate": Entry("console.cli.aggregate", "Aggregate runs, grading reports or a table of outcomes."),
-    "compare": Entry("console.cli.compare", "Compare two experiments by competition."),
-    "insight": Entry("console.cli.insight", "Tell what lies behind a row."),
-    "report": Entry("console.cli.report", "Write one self-contained HTML page of an experiment."),
+    "scoreboard": Entry(
+        "console.cli.scoreboard", "Show own experiments beside the published rows.", "scoreboard_app"
+    ),
+    "aggregate": Entry(
+        "console.cli.scoreboard", "Aggregate runs, grading reports or a table of outcomes.", "aggregate_app"
+    ),
+    "compare": Entry("console.cli.scoreboard", "Compare two experiments by competition.", "compare_app"),
+    "insight": Entry("console.cli.scoreboard", "Tell what lies behind a row.", "insight_app"),
+    "report": Entry(
+        "console.cli.export", "Write one self-contained HTML page of an experiment.", "report_app"
+    ),
     "export": Entry(
-        "console.cli.export", "Export a row, a bundle to hand in, run groups of MLE-bench, or plots."
+        "console.cli.export",
+        "Export a row, a bundle to hand in, run groups of MLE-bench, or plots.",
+        "export_app",
     ),
     "import": Entry(
-        "console.cli.import_", "Import reports of MLE-bench onto the scoreboard, or newer published rows."
+        "console.cli.scoreboard",
+        "Import reports of MLE-bench onto the scoreboard, or newer published rows.",
+        "import_app",
     ),
     "dev": Entry("console.cli.dev", "Keep the benchmark's own facts up to date."),
     "completion": Entry("console.cli.completion", "Print the completion script for a shell."),

@@ -1,23 +1,59 @@
-"""`scoreboard`: own experiments beside the published rows."""
+"""`scoreboard`, `aggregate`, `compare`, `insight` and `import`: own experiments among the published rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console.cli.common import Json, new_app, places_of, reading_state, say, say_json, say_table
+from console.cli.common import (
+    Json,
+    new_app,
+    new_group,
+    places_of,
+    reading_state,
+    say,
+    say_columns,
+    say_json,
+    say_table,
+)
+from foundation.problems import UsageProblem
 
 if TYPE_CHECKING:
-    from engine.scoreboard import Evidence, Row, Standing
+    from collections.abc import Mapping, Sequence
 
-app = new_app()
+    from engine.scoreboard import Cell, Evidence, Measure, Row
+
+scoreboard_app = new_app()
+aggregate_app = new_app()
+compare_app = new_app()
+insight_app = new_app()
+import_app = new_group("Import reports of MLE-bench onto the scoreboard, or newer published rows.")
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE",
+        help="An experiment, sweep or import, or a path to reports, a runs folder or a table.",
+    ),
+]
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE...", help="An experiment, sweep or import, or reports, a runs folder or a table."
+    ),
+]
+ExperimentId = Annotated[
+    str | None,
+    typer.Option(metavar="ID", help="Which experiment of a runs folder's run_group_experiments.csv."),
+]
+Pad = Annotated[bool, typer.Option("--pad-missing", "--pad", help="Count missing and lost runs as no medal.")]
 
 
-class Sorting(StrEnum):
+class Column(StrEnum):
     """What `--sort` takes."""
 
     ALL = "all"
@@ -26,113 +62,298 @@ class Sorting(StrEnum):
     HIGH = "high"
 
 
-@app.command()
+class By(StrEnum):
+    """What `--by` takes."""
+
+    SPLIT = "split"
+    CATEGORY = "category"
+    COMPETITION = "competition"
+
+
+def evidence_for(
+    context: typer.Context, sources: Sequence[str], experiment_id: str | None = None
+) -> Evidence:
+    """Load the evidence that the sources of a command name."""
+    from engine.scoreboard import load_evidence
+
+    return load_evidence(sources, state_dir=places_of(context).state_dir, experiment_id=experiment_id)
+
+
+@scoreboard_app.command()
 def scoreboard(
     context: typer.Context,
     pad: Annotated[bool, typer.Option("--pad", help="Count missing and lost runs as no medal.")] = False,
     split: Annotated[
         list[str] | None, typer.Option(metavar="NAME|FILE", help="A further column; repeatable.")
     ] = None,
-    sort: Annotated[Sorting, typer.Option(help="The column to sort the published rows by.")] = Sorting.ALL,
+    sort: Annotated[Column, typer.Option(help="The column to sort the published rows by.")] = Column.ALL,
     own_only: Annotated[bool, typer.Option("--own", help="Only own and imported experiments.")] = False,
     json: Json = False,
 ) -> None:
     """Show own experiments beside the published rows: any-medal % as mean ± SEM over seeds."""
     from competitions import registry
-    from engine.scoreboard import imported_evidence, own_evidence, published_rows, row_of
+    from console.views import scoreboard as view
+    from engine.scoreboard import COLUMNS, imported_evidence, own_evidence, published_rows, row_of
     from state import database
 
     state_dir = places_of(context).state_dir
-    extra = {name: registry.read_split(name) for name in split or []}
+    user_splits = {name: registry.read_split(name) for name in split or []}
     found: tuple[Evidence, ...] = ()
     if database.exists(state_dir):
         with reading_state(context) as opened:
             found = own_evidence(opened)
-    own = [row_of(one, pad_missing=pad, user_splits=extra) for one in (*found, *imported_evidence(state_dir))]
-    published = () if own_only else published_rows(state_dir)
-    ranked = sorted(published, key=lambda row: (row.table != "main", -_mean(row.columns[sort])))
+    own = [
+        row_of(one, pad_missing=pad, user_splits=user_splits)
+        for one in (*found, *imported_evidence(state_dir))
+    ]
+
+    def rank(row: Row) -> tuple[bool, float]:
+        cell = row.columns[sort].cell
+        return row.table != "main", 1.0 if cell is None else -cell.mean
+
+    published = [] if own_only else sorted(published_rows(state_dir), key=rank)
     if json:
-        say_json([asdict(row) for row in (*own, *ranked)])
+        say_json([asdict(row) for row in (*own, *published)])
         return
-    columns = ["low", "medium", "high", "all", *(split or [])]
+    splits = [view.split_column(name) for name in COLUMNS]
+    facts = (view.LIMIT, view.DATE, view.SEEDS, view.NOTES)
     if own:
         say("own experiments, any medal %, mean ± SEM over seeds")
-        _say_own(own, columns)
+        names = (view.EXPERIMENT, view.AGENT, view.MODELS)
+        splits_of_users = [view.split_column(name) for name in user_splits]
+        say_columns((*names, view.OWN, *splits, *splits_of_users, view.EDITION, *facts), own)
         say()
-    if ranked:
+    if published:
         say("published rows (all of real data)")
-        _say_published(ranked, columns[:4])
+        say_columns((view.AGENT, view.MODELS, *splits, *facts), published, limits={"models": 32})
 
 
-def _say_own(rows: list[Row], columns: list[str]) -> None:
-    say_table(
-        ("experiment", "agent", "its own", *columns, "h", "seeds", "edition", ""),
-        [
-            (
-                row.name,
-                row.agent,
-                _cell(row.own),
-                *(_cell(row.columns[column]) for column in columns),
-                _hours(row.hours),
-                _seeds(row),
-                row.edition,
-                _marks(row),
-            )
-            for row in rows
-        ],
-        right=("its own", *columns, "h"),
+@aggregate_app.command()
+def aggregate(
+    context: typer.Context,
+    sources: Sources,
+    experiment_id: ExperimentId = None,
+    split: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME|FILE", help="Only this split; repeatable. Low, medium, high, all."),
+    ] = None,
+    pad: Pad = False,
+    num_seeds: Annotated[
+        int, typer.Option(metavar="N", help="How many seeds to take; -1 for all.", min=-1)
+    ] = -1,
+    by: Annotated[By, typer.Option(help="What to take apart by.")] = By.SPLIT,
+    json: Json = False,
+) -> None:
+    """Aggregate runs, grading reports or a table of outcomes: percentages as mean ± SEM over seeds."""
+    from engine.scoreboard import MEASURES_BY_INTEREST
+    from engine.scoreboard.export import measures_document
+
+    evidence = evidence_for(context, sources, experiment_id)
+    lines = _aggregated(evidence, split, by, pad=pad, seeds=num_seeds)
+    edition = evidence.conditions.edition
+    if json:
+        say_json(
+            {
+                "name": evidence.name,
+                "edition": edition,
+                "padded": pad,
+                "lines": [
+                    {"name": name, "runs_of": covered, "measures": measures_document(measures)}
+                    for name, covered, measures in lines
+                ],
+            }
+        )
+        return
+    say(f"{evidence.name}, edition {edition}, mean ± SEM over seeds{', padded' if pad else ''}")
+    medal, *others = MEASURES_BY_INTEREST
+    headings = ("runs of", "seeds", medal.words, "95 % interval", *(measure.words for measure in others))
+    rows: list[tuple[str, ...]] = []
+    for name, covered, measures in lines:
+        cells = ["-"] * (len(headings) - 1)
+        if measures:
+            low, high = measures[medal].interval()
+            cells = [str(measures[medal].n), str(measures[medal]), f"{low:.2f} to {high:.2f}"]
+            cells += [str(measures[measure]) for measure in others]
+        rows.append((name, covered, *cells))
+    say_table((by.value, *headings), rows, right=headings)
+
+
+def _aggregated(
+    evidence: Evidence, split: list[str] | None, by: By, *, pad: bool, seeds: int
+) -> list[tuple[str, str, Mapping[Measure, Cell]]]:
+    """Names, what there are runs of, and measures."""
+    from competitions import registry
+    from engine.scoreboard.aggregation import by_category, by_competition, measures_on, row_of
+
+    if evidence.conflict:
+        raise UsageProblem(
+            f"{evidence.name} makes no row", evidence.conflict, "Aggregate its parts by themselves."
+        )
+    if by is By.COMPETITION:
+        wanted = None if split is None else {one for name in split for one in registry.read_split(name)}
+        return [
+            (line.competition_id, str(len(line.trials)), line.measures)
+            for line in by_competition(evidence)
+            if wanted is None or line.competition_id in wanted
+        ]
+    if by is By.CATEGORY:
+        standings = by_category(evidence, pad_missing=pad)
+        return [(name, f"{one.covered}/{one.of}", one.measures) for name, one in standings.items()]
+    if split is None and seeds < 0:
+        standings = row_of(evidence, pad_missing=pad).columns
+        return [(name, f"{one.covered}/{one.of}", one.measures) for name, one in standings.items()]
+    have = set(evidence.competitions)
+    found: list[tuple[str, str, Mapping[Measure, Cell]]] = []
+    for name in split or ("split75",):
+        members = registry.read_split(name)
+        measures = measures_on(evidence, members, pad_missing=pad, seeds=seeds)
+        found.append((name, f"{len(have & set(members))}/{len(members)}", measures))
+    return found
+
+
+@compare_app.command()
+def compare(
+    context: typer.Context,
+    first: Source,
+    second: Source,
+    measure: Annotated[
+        str, typer.Option(metavar="NAME", help="What to compare: any_medal, gold, above_median, valid, ...")
+    ] = "any_medal",
+    everything: Annotated[
+        bool, typer.Option("--everything", help="Also the competitions that come out even.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Compare two experiments by competition, with an exact permutation test and what decides."""
+    from console.views.scoreboard import DIFFERENCE_COLUMNS, DUEL_COLUMNS, differences_of
+    from engine import scoreboard
+
+    if measure not in list(scoreboard.Measure):
+        raise UsageProblem(
+            f"there is no measure '{measure}'", "", f"Take one of {', '.join(scoreboard.Measure)}."
+        )
+    found = scoreboard.compare(
+        evidence_for(context, [first]), evidence_for(context, [second]), measure=scoreboard.Measure(measure)
     )
+    if json:
+        say_json(asdict(found))
+        return
+    say(f"A {found.first} against B {found.second}, {found.measure.words}, paired by competition")
+    for caveat in found.caveats:
+        say(f"beware: {caveat}")
+    say()
+    say_columns(DIFFERENCE_COLUMNS, differences_of(found))
+    say()
+    say(found.verdict)
+    shown = found.duels if everything else found.deciding
+    if shown:
+        say()
+        say_columns(DUEL_COLUMNS, shown)
+    if found.left_out:
+        say()
+        say(f"only one has results of: {', '.join(found.left_out)}")
 
 
-def _say_published(rows: list[Row], columns: list[str]) -> None:
-    say_table(
-        ("agent", "llms", *columns, "h", "date", ""),
-        [
-            (
-                row.agent,
-                row.llms,
-                *(_cell(row.columns[column]) for column in columns),
-                _hours(row.hours),
-                row.date,
-                _marks(row),
-            )
-            for row in rows
-        ],
-        right=(*columns, "h"),
-        limits={"llms": 32},
+@insight_app.command()
+def insight(
+    context: typer.Context,
+    sources: Sources,
+    experiment_id: ExperimentId = None,
+    run_hour: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="PRICE", help="What an hour of a run costs, instead of [prices] run_hour."
+        ),
+    ] = None,
+    gpu_hour: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="PRICE", help="What an hour of a GPU costs, instead of [prices] gpu_hour."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Tell what lies behind a row: pass@k, shorter limits, endings, noise between seeds, effort, flags."""
+    from engine.scoreboard.insight import Curve, insight_of
+    from engine.scoreboard.own_runs import curves_of
+    from engine.settings import Prices, read_table
+
+    evidence = evidence_for(context, sources, experiment_id)
+    known = read_table(places_of(context).config_file, Prices)
+    prices = Prices(
+        known.run_hour if run_hour is None else run_hour,
+        known.gpu_hour if gpu_hour is None else gpu_hour,
+        known.currency,
     )
+    curves: tuple[Curve, ...] = ()
+    if evidence.table == "own":
+        with reading_state(context) as database:
+            curves = curves_of(database, evidence)
+    found = insight_of(evidence, curves=curves, prices=prices)
+    if json:
+        say_json({"name": evidence.name, **found.document()})
+        return
+    for part in found.endings:
+        counts = ", ".join(f"{count} {ending}" for ending, count in part.counts.items())
+        say(f"{part.split:<7} {part.runs:>4} runs: {counts}")
+    say()
+    for name, text in found.facts():
+        say(f"{name}: {text}")
+    if found.flags:
+        say()
+        say_table(
+            ("competition", "flag", ""),
+            [(flag.competition_id, flag.kind, flag.text) for flag in found.flags],
+            limits={"": 100},
+        )
 
 
-def _mean(standing: Standing) -> float:
-    return -1.0 if standing.cell is None else standing.cell.mean
+@import_app.command("reports")
+def import_reports(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called on the scoreboard.")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH...", help="Grading reports, a runs folder, a bundle, or a table."),
+    ],
+    experiment_id: ExperimentId = None,
+    agent: Annotated[str, typer.Option(metavar="NAME", help="The agent.")] = "",
+    llms: Annotated[str, typer.Option(metavar="NAMES", help="The models that it used.")] = "",
+    hours: Annotated[float | None, typer.Option(min=0, help="The time limit of its runs.")] = None,
+    hardware: Annotated[str, typer.Option(metavar="TEXT", help="What its runs were given.")] = "",
+    replace: Annotated[bool, typer.Option("--replace", help="Take the place of one of that name.")] = False,
+) -> None:
+    """Put an experiment on the scoreboard from its grading reports, which are copied."""
+    from engine.scoreboard import reports
+
+    found = reports.report_files(paths, experiment_id)
+    about = reports.About(name, agent, llms, hours, hardware)
+    evidence = reports.import_reports(places_of(context).state_dir, found, about, replace=replace)
+    count = len(evidence.competitions)
+    say(f"{name}: {len(evidence.trials)} results of {count} competitions from {len(found)} files")
+    if evidence.conflict:
+        say(f"it makes no row: {evidence.conflict}")
 
 
-def _cell(standing: Standing | None) -> str:
-    """A cell, or how much of the split there is to make one of."""
-    if standing is None or standing.covered == 0:
-        return "-"
-    if standing.cell is None:
-        return f"{standing.covered}/{standing.of}"
-    return str(standing.cell)
+@import_app.command("remove")
+def remove_import(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which import.")],
+) -> None:
+    """Take an imported experiment off the scoreboard; own runs are not touched."""
+    from engine.scoreboard import reports
+
+    reports.remove_import(places_of(context).state_dir, name)
+    say(f"{name} is no longer on the scoreboard")
 
 
-def _hours(hours: float | None) -> str:
-    return "-" if hours is None else f"{hours:.3g}"
+@import_app.command("published")
+def import_published(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(metavar="CSV", help="A table like the one that comes along.")],
+) -> None:
+    """Let a newer table of published rows take the place of the one that comes with the program."""
+    from engine.scoreboard.published import update_published
 
-
-def _seeds(row: Row) -> str:
-    planned = "" if row.seeds_planned is None else f" of {row.seeds_planned}"
-    return f"{row.seeds_done}{planned}{', running' if row.running else ''}"
-
-
-def _marks(row: Row) -> str:
-    marks: Mapping[str, Any] = {
-        "demo: synthetic data, not a result": row.demo,
-        "imported": row.table == "imported",
-        "padded": row.padded,
-        f"{row.rerolled} re-rolled": row.rerolled,
-        "additional table": row.table == "additional",
-        row.note: row.note,
-        row.conflict: row.conflict,
-    }
-    return "; ".join(mark for mark, holds in marks.items() if holds)
+    rows = update_published(places_of(context).state_dir, path)
+    say(f"{len(rows)} published rows, the newest of {max(row.date for row in rows)}")

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
 from textual.widget import Widget
 
-from console.screens import board_lines
-from console.screens.board_lines import Look
+from console import wording
 from console.tui.keys import bindings
 from console.tui.list_screen import FilteredScreen
-from console.tui.painting import Pieces, foreign
+from console.tui.painting import Line, Piece, Pieces, fit, fitting, foreign, heading
 from console.tui.session import Remembered
-from console.tui.widgets.heading import Heading
+from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList, TitleClicked
 from console.tui.widgets.painted import Painted
+from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table, column_of
+from console.views.filters import words_accept
 from console.views.scoreboard import (
+    DATE,
+    LIMIT,
+    MODELS,
+    NAME,
+    SEEDS,
     Scoreboard,
     Subject,
+    is_ours,
+    notes_of,
     scoreboard,
     subject_of,
 )
@@ -27,11 +35,17 @@ from console.views.sorting import Sorting
 from engine.scoreboard import COLUMNS, Row, published_rows
 from state.database import Database
 
+SORTS = ("name", "models", *COLUMNS, "hours", "date", "seeds")
 _MOST_MARKED = 2
+# On narrower screens a cell holds the mean without its error.
+_WIDE = 100
+_NOTE_ADDITIONAL = (
+    "additional table: rows that used feedback from the test set, or are otherwise not comparable"
+)
 
 
 class BoardScreen(FilteredScreen):
-    """A sorted table of rows; what covers a split only in part says how much of it, and no number."""
+    """A sorted table of rows; one that covers a split only in part shows how much of it, and no number."""
 
     CONTEXTS = ("board", "list", "matrix")
     MODE = "board"
@@ -48,9 +62,8 @@ class BoardScreen(FilteredScreen):
         self._pad = False
 
     def body(self) -> Iterable[Widget]:
-        """Own rows in short, the heading, the table."""
+        """Own rows in short, the table."""
         yield Painted(id="header")
-        yield Heading(id="columns")
         yield LineList(id="rows")
         yield Prompt("/", "words that must all be in a row, !word must not", id="filter")
 
@@ -60,53 +73,57 @@ class BoardScreen(FilteredScreen):
         return {"rows": (lambda database: scoreboard(database, pad_missing=pad), self._take)}
 
     def remembered(self) -> Remembered:
-        """How the table is looked at."""
+        """The filter and the order."""
         turned = "yes" if self._sorting.turned else ""
         return {**super().remembered(), "column": self._sorting.by, "turned": turned}
 
     def recall(self, values: Remembered) -> None:
-        """Look at the table as the last time."""
+        """Filter and sort as the last time."""
         super().recall(values)
-        if values.get("column") in board_lines.SORTS:
+        if values.get("column") in SORTS:
             self._sorting = Sorting(values["column"], bool(values.get("turned")))
         self._was_read = "cursor" in values
 
     def redraw(self) -> None:
         """Draw the table in its order."""
-        rows = self.query_one("#rows", LineList)
-        signs = self.app.signs
-        width = rows.scrollable_content_region.width or self.size.width
-        longest = board_lines.longest_label(self._board.rows)
-        look = Look(self._sorting, width, signs, longest, self.words, frozenset(self._marked))
-        summary = board_lines.summary(self._board.rows, self.size.width, signs)
-        told = self._told(self.size.width)
-        self.query_one("#header", Painted).show(*summary, *told, *(((),) if summary or told else ()))
-        self.query_one("#columns", Heading).show_line(board_lines.titles(look))
-        rows.show(board_lines.lines(self._board.rows, look))
+        rows, signs, width = self.query_one("#rows", LineList), self.app.signs, self.size.width
+        above = (*_summary(self._board.rows, width, signs), *self._notices(width))
+        self.query_one("#header", Painted).show(*above, *(((),) if above else ()))
+        titles, lines = table_lines(
+            self._board.rows,
+            self._sorting,
+            rows.scrollable_content_region.width or width,
+            signs,
+            words=self.words,
+            marked=frozenset(self._marked),
+        )
+        rows.show(lines, heading=titles)
 
     def on_title_clicked(self, message: TitleClicked) -> None:
-        """Sort by the column whose name was clicked on; by it already: turn the order round."""
+        """Sort by the column whose title was clicked on; if it sorts already, reverse the order."""
         self._sort(self._sorting.chosen(message.by))
 
     def on_line_list_opened(self) -> None:
-        """Show what lies behind the row."""
+        """Show the experiment of the row."""
         self.action_open()
 
     def action_open(self) -> None:
-        """Show what lies behind the cell under the cursor."""
+        """Show the experiment of the row under the cursor, on the cursor's split."""
         from console.screens.experiment import ExperimentScreen
 
         subject = self._with_runs()
         if subject is not None:
-            column = self._column()
+            column = self.query_one("#rows", LineList).column_by
             self.app.push_screen(ExperimentScreen(subject, column=column if column in COLUMNS else "all"))
 
     def action_sort(self) -> None:
-        """Sort by the column under the cursor; by it already: turn the order round."""
-        self._sort(self._sorting.chosen(self._column()))
+        """Sort by the column under the cursor; if it sorts already, reverse the order."""
+        column = self.query_one("#rows", LineList).column_by
+        if column:
+            self._sort(self._sorting.chosen(column))
 
     def action_turn(self) -> None:
-        """Turn the order round."""
+        """Reverse the order."""
         self._sort(self._sorting.round())
 
     def action_pad(self) -> None:
@@ -141,7 +158,7 @@ class BoardScreen(FilteredScreen):
         self.app.push_screen(CompareScreen(chosen[0], chosen[1]))
 
     def action_export(self) -> None:
-        """Preview the row as it would be handed on."""
+        """Preview the export of the row."""
         from console.screens.export import ExportScreen
 
         subject = self._with_runs()
@@ -160,7 +177,7 @@ class BoardScreen(FilteredScreen):
         self._sorting = sorting
         self.redraw()
 
-    def _told(self, width: int) -> tuple[Pieces, ...]:
+    def _notices(self, width: int) -> tuple[Pieces, ...]:
         lines: list[Pieces] = [
             ((f" {foreign(text, width - 2).rstrip()}", "bad"),) for text in self._board.problems
         ]
@@ -174,27 +191,186 @@ class BoardScreen(FilteredScreen):
         self._board = board
         self.redraw()
         if not self._was_read:
-            # The cursor has stayed with a published row, which is not what one has come for.
+            # The cursor has stayed with a published row, but own rows are of more interest.
             self._was_read = True
             self.query_one("#rows", LineList).action_edge(-1)
 
-    def _column(self) -> str:
-        rows = self.query_one("#rows", LineList)
-        shown = board_lines.columns_shown(
-            rows.scrollable_content_region.width or self.size.width, self._board.rows
-        )
-        return shown[min(rows.column, len(shown) - 1)]
-
-    def _row(self) -> Row | None:
-        key = self.query_one("#rows", LineList).key
-        return next((row for row in self._board.rows if board_lines.key_of(row) == key), None)
-
     def _with_runs(self) -> Subject | None:
-        row = self._row()
-        if row is None:
-            return None
-        subject = subject_of(row)
-        if not subject.has_runs:
+        key = self.query_one("#rows", LineList).key
+        row = next((row for row in self._board.rows if _key(row) == key), None)
+        if row is not None and not is_ours(row):
             self.app.say("of a published row only its numbers are known; import its reports to see more")
             return None
-        return subject
+        return None if row is None else subject_of(row)
+
+
+def table_lines(
+    rows: Sequence[Row],
+    sorting: Sorting[str],
+    width: int,
+    signs: Signs,
+    *,
+    words: str = "",
+    marked: Set[Subject] = frozenset(),
+) -> tuple[Line, list[Line]]:
+    """The titles, and every row that has the words in its order, the additional table below, footnotes at the end."""
+    found = [row for row in rows if _has_words(row, words)]
+    main = sorted_rows([row for row in found if row.table != "additional"], sorting)
+    additional = sorted_rows([row for row in found if row.table == "additional"], sorting)
+    footnotes = list(dict.fromkeys(note for row in found for note in notes_of(row)))
+    table = Table(
+        _columns(width >= _WIDE, footnotes, signs),
+        found,
+        width,
+        signs,
+        sorting=sorting,
+        mark=lambda row: subject_of(row) in marked,
+    )
+    lines = [table.line(row, key=_key(row)) for row in main]
+    if additional:
+        lines += [Line(), Line(heading("additional table", width, signs))]
+        lines += [table.line(row, key=_key(row)) for row in additional]
+    if not lines:
+        lines.append(Line((("  no row has these words", "dim"),)))
+    if footnotes or additional:
+        lines.append(Line())
+    for number, text in enumerate(footnotes, start=1):
+        note = foreign(text, max(10, width - 7)).rstrip()
+        lines.append(Line(((f"  [{number}] ", "accent"), (note, "dim"))))
+    if additional:
+        lines.append(Line(((f"  {fit(_NOTE_ADDITIONAL, width - 3).rstrip()}", "dim"),)))
+    return table.heading(), lines
+
+
+def sorted_rows(rows: Sequence[Row], sorting: Sorting[str]) -> list[Row]:
+    """Rows in an order; own rows without a value stand on top, others without one at the end."""
+    value = _VALUES.get(sorting.by)
+    if value is not None:
+        ordered = sorted(rows, key=value)
+        # Words go from A to Z, numbers and dates from the largest.
+        ascending = sorting.by in ("name", "models")
+        return ordered if ascending is not sorting.turned else ordered[::-1]
+    valued = [(row.columns[sorting.by].cell, row) for row in rows]
+    having = sorted(
+        ((cell.mean, row) for cell, row in valued if cell is not None),
+        key=lambda pair: pair[0],
+        reverse=not sorting.turned,
+    )
+    without = [row for cell, row in valued if cell is None]
+    return (
+        [row for row in without if is_ours(row)]
+        + [row for _mean, row in having]
+        + [row for row in without if not is_ours(row)]
+    )
+
+
+_VALUES: dict[str, Callable[[Row], tuple[float | str, ...]]] = {
+    "name": lambda row: (row.name.lower(), row.llms.lower()),
+    "models": lambda row: (row.llms.lower(), row.name.lower()),
+    "hours": lambda row: (-1.0 if row.hours is None else row.hours,),
+    "date": lambda row: (row.date,),
+    "seeds": lambda row: (is_ours(row), row.seeds_done or 0, row.table == "main"),
+}
+
+
+def _columns(wide: bool, footnotes: Sequence[str], signs: Signs) -> list[Column[Row]]:
+    def name(row: Row) -> Pieces:
+        return ((NAME.text(row), "strong" if is_ours(row) else "text"),)
+
+    def split(column: str) -> Column[Row]:
+        return Column(
+            column.capitalize(),
+            lambda row: _standing(row, column, wide=wide, signs=signs),
+            10 if wide else 7,
+            right=True,
+            gap=1,
+            by=column,
+            chosen=True,
+        )
+
+    return [
+        Column(NAME.title, name, 20, grows=42, by="name", chosen=True),
+        column_of(MODELS, 12, grows=60, drop=1, role="dim", by="models", chosen=True),
+        *map(split, COLUMNS),
+        column_of(LIMIT, 7, role="dim", gap=1, by="hours", chosen=True),
+        column_of(DATE, 10, drop=2, role="dim", by="date", chosen=True),
+        Column(
+            SEEDS.title,
+            lambda row: _seeds(row, footnotes),
+            20,
+            grows=REST,
+            role="dim",
+            by="seeds",
+            chosen=True,
+        ),
+    ]
+
+
+def _standing(row: Row, column: str, *, wide: bool, signs: Signs) -> Pieces:
+    standing = row.columns[column]
+    if standing.cell is not None:
+        error = f" {signs.plus_minus}{standing.cell.sem:.1f}" if wide else ""
+        return ((f"{standing.cell.mean:.1f}{error}", "text"),)
+    if not standing.covered or not is_ours(row):
+        return ((wording.UNKNOWN, "dim"),)
+    return ((f"{standing.covered}{' of ' if wide else '/'}{standing.of}", "dim"),)
+
+
+def _seeds(row: Row, footnotes: Sequence[str]) -> Cell:
+    """How many seeds and how reliable they are, or where a row is from, in as many words as fit."""
+    if row.conflict:
+        return Rest(((row.conflict, "bad"),))
+    numbers = ",".join(str(footnotes.index(note) + 1) for note in notes_of(row))
+    marks: Pieces = ((f" [{numbers}]", "accent"),) if numbers else ()
+    if not is_ours(row):
+        text = SEEDS.text(row)
+        return Forms((((text, "dim"), *marks), ((f"{text[:4]}.", "dim"), *marks)))
+    demo: Pieces = (("demo ", "warn"),) if row.demo else ()
+    done = f"{row.seeds_done}" + (f" of {row.seeds_planned}" if row.seeds_planned else "")
+    running: Pieces = ((", running", "running"),) if row.running else ()
+
+    def rerolled(text: str) -> Pieces:
+        return ((text, "warn"),) if row.rerolled else ()
+
+    head: Pieces = (*demo, (done, "dim"))
+    return Forms(
+        (
+            (*head, *running, *rerolled(f", {row.rerolled} re-rolled"), *marks),
+            (*head, *running, *rerolled(f" +{row.rerolled}"), *marks),
+            (*head, *rerolled(f" +{row.rerolled}"), *marks),
+            (*head, *marks),
+        )
+    )
+
+
+def _key(row: Row) -> tuple[Subject, str, str]:
+    """What identifies a row; published agents have several."""
+    return subject_of(row), row.llms, row.date
+
+
+def _has_words(row: Row, words: str) -> bool:
+    return words_accept(words, row.name, row.agent, row.llms, row.table, row.date, row.note, row.edition)
+
+
+def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...]:
+    """What own experiments have earned on exactly the competitions that they cover."""
+    lines: list[Pieces] = []
+    for row in rows:
+        standing = row.own
+        if standing is None:
+            continue
+        earned = wording.UNKNOWN
+        if standing.cell is not None:
+            earned = f"{standing.cell.mean:.1f} {signs.plus_minus}{standing.cell.sem:.1f} %"
+        demo: Pieces = (("  demo, not comparable", "warn"),) if row.demo else ()
+        head: Piece = (f" {foreign(row.name, 20)} ", "strong")
+        role: Role = "dim"
+        forms: list[Pieces] = [
+            (head, (text, role), (earned, "text"), *demo)
+            for text in (
+                f"any medal on its own {wording.plural(standing.of, 'competition')}: ",
+                f"medal on its own {standing.of}: ",
+            )
+        ]
+        lines.append(fitting(forms, width))
+    return tuple(lines[:4])

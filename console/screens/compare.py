@@ -1,4 +1,4 @@
-"""Two experiments beside each other, competition by competition, and whether chance alone could tell them apart."""
+"""The screen that compares two experiments, split by split and competition by competition."""
 
 from __future__ import annotations
 
@@ -8,17 +8,29 @@ from typing import Any
 
 from textual.widget import Widget
 
-from console.screens import compare_lines
 from console.tui.keys import bindings
-from console.tui.painting import Line, foreign
+from console.tui.painting import Line, Pieces, bar, cut, foreign, heading
 from console.tui.screen import ConsoleScreen
+from console.tui.theme import Role, Signs
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
-from console.views import scoreboard
-from console.views.scoreboard import Subject
-from engine.scoreboard import MEASURES_BY_INTEREST, Comparison, Measure
+from console.tui.widgets.table import Column, Table, column_of
+from console.views.scoreboard import (
+    DIFFERENCE_COLUMNS,
+    DUEL_COLUMNS,
+    Subject,
+    comparison,
+    differences_of,
+)
+from engine.scoreboard import MEASURES_BY_INTEREST, Comparison, Difference, Duel, Measure
+from engine.scoreboard.comparison import SIGNIFICANT
 from foundation.problems import Problem
 from state.database import Database
+
+# How many cells a difference of 100 points takes.
+_BAR = 8
+# Narrower screens have no room for scores.
+_WIDE = 110
 
 
 class CompareScreen(ConsoleScreen):
@@ -43,7 +55,7 @@ class CompareScreen(ConsoleScreen):
     def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
         """The comparison."""
         first, second = self._pair
-        ask = partial(scoreboard.versus, first=first, second=second, measure=self._measure)
+        ask = partial(comparison, first=first, second=second, measure=self._measure)
         return {"comparison": (ask, self._take)}
 
     def redraw(self) -> None:
@@ -51,16 +63,12 @@ class CompareScreen(ConsoleScreen):
         shown, header = self.query_one("#duels", LineList), self.query_one("#header", Painted)
         width = shown.scrollable_content_region.width or self.size.width
         if isinstance(self._found, Problem):
-            header.show(
-                *(
-                    ((f" {foreign(text, width - 2).rstrip()}", "bad"),)
-                    for text in str(self._found).splitlines()
-                )
-            )
+            texts = str(self._found).splitlines()
+            header.show(*(((f" {foreign(text, width - 2).rstrip()}", "bad"),) for text in texts))
             shown.show((Line(),))
         elif self._found is not None:
-            header.show(*compare_lines.header(self._found, width))
-            shown.show(compare_lines.lines(self._found, width, self.app.signs, everything=self._everything))
+            header.show(*_header(self._found, width))
+            shown.show(_lines(self._found, width, self.app.signs, everything=self._everything))
 
     def action_measure(self) -> None:
         """Compare by the next measure."""
@@ -74,7 +82,7 @@ class CompareScreen(ConsoleScreen):
         self.redraw()
 
     def action_swap(self) -> None:
-        """Take the second from the first instead."""
+        """Swap the two."""
         self._pair = self._pair[::-1]
         self.ask_again()
 
@@ -85,3 +93,85 @@ class CompareScreen(ConsoleScreen):
     def _take(self, found: Comparison | Problem) -> None:
         self._found = found
         self.redraw()
+
+
+def _header(found: Comparison, width: int) -> tuple[Pieces, ...]:
+    """Which two, by what, and in what their conditions differ."""
+    half = max(12, min(36, (width - 44) // 2))
+    first: Pieces = (
+        (" A ", "accent"),
+        (foreign(found.first, half).rstrip(), "strong"),
+        ("   against   ", "dim"),
+        ("B ", "accent"),
+        (foreign(found.second, half).rstrip(), "strong"),
+        (f"   by {found.measure.words}, paired by competition", "dim"),
+    )
+    beware: list[Pieces] = [
+        ((f" beware: {foreign(text, width - 10).rstrip()}", "warn"),) for text in found.caveats
+    ]
+    return (cut(first, width), *beware)
+
+
+def _lines(found: Comparison, width: int, signs: Signs, *, everything: bool) -> list[Line]:
+    """Differences by split, then competitions."""
+    differences = differences_of(found)
+    by_split = Table(_difference_columns(), differences, width, signs)
+    lines = [by_split.heading(), *map(by_split.line, differences)]
+    lines += [Line(), Line(((f"  {found.verdict}", "text"),)), Line()]
+    shown = found.duels if everything else found.deciding
+    title = "all competitions" if everything else "competitions that decide"
+    lines.append(Line(heading(title, width, signs, note=str(len(shown)))))
+    if shown:
+        duels = Table(_duel_columns(signs, scores=width >= _WIDE), shown, width, signs)
+        lines += [duels.heading(), *(duels.line(duel, key=duel.competition_id) for duel in shown)]
+    else:
+        lines.append(Line((("  every competition comes out even", "dim"),)))
+    if found.left_out:
+        names = foreign(", ".join(found.left_out), width - 28)
+        lines += [Line(), Line((("  only one has results of: ", "dim"), (names, "dim")))]
+    return lines
+
+
+def _difference_columns() -> list[Column[tuple[str, Difference]]]:
+    split, competitions, first, second, points, p_value, deciding = DIFFERENCE_COLUMNS
+
+    def significant(text: str, part: Difference) -> Pieces:
+        return ((text, "strong" if part.p_value < SIGNIFICANT else "text"),)
+
+    return [
+        column_of(split, 10),
+        column_of(competitions, 12),
+        column_of(first, 6),
+        column_of(second, 6),
+        Column(points.title, lambda row: significant(points.text(row), row[1]), 7, right=True),
+        Column(p_value.title, lambda row: significant(p_value.text(row), row[1]), 5, right=True),
+        column_of(deciding, 10, role="dim"),
+    ]
+
+
+def _duel_columns(signs: Signs, *, scores: bool) -> list[Column[Duel]]:
+    competition, split, first, second, points, first_scores, second_scores = DUEL_COLUMNS
+
+    def difference(duel: Duel) -> Pieces:
+        role: Role = "good" if duel.difference > 0 else "warn" if duel.difference else "dim"
+        return ((points.text(duel), role),)
+
+    return [
+        column_of(competition, 16, grows=48),
+        column_of(split, 6, role="dim"),
+        column_of(first, 4),
+        Column("", lambda duel: _bars(duel.difference, signs), 2 * _BAR + 1, gap=1),
+        column_of(second, 4, gap=1),
+        Column(points.title, difference, 7, right=True),
+        *(column_of(each, 8, grows=32, role="dim") for each in (first_scores, second_scores) if scores),
+    ]
+
+
+def _bars(difference: float, signs: Signs) -> Pieces:
+    """A bar from the middle towards whoever is ahead; eighths of a cell would lean to one side only."""
+    count = round(abs(difference) / 100 * _BAR)
+    full = bar(1.0, count, signs)[0] if count else ""
+    empty = signs.bar_empty
+    if difference > 0:
+        return ((empty * (_BAR - count), "faint"), (full, "good"), ("|", "dim"), (empty * _BAR, "faint"))
+    return ((empty * _BAR, "faint"), ("|", "dim"), (full, "warn"), (empty * (_BAR - count), "faint"))

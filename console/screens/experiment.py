@@ -1,24 +1,46 @@
-"""What lies behind a row of the scoreboard: its measures by split, and every competition with its seeds."""
+"""The screen of one experiment: its measures by split, every competition with its seeds, and its plots."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 from textual.widget import Widget
 
-from console.screens import experiment_lines, plot_lines
+from competitions import registry
+from console import wording
+from console.screens.run_cell import OUTCOME_ROLES, outcome_sign
 from console.tui.keys import bindings
-from console.tui.painting import Line, foreign
+from console.tui.painting import Line, Piece, Pieces, bar, cells_of, cut, fit, foreign, heading, joined
 from console.tui.screen import ConsoleScreen
+from console.tui.theme import Role, Signs
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
-from console.views import scoreboard
-from console.views.scoreboard import Behind, Subject
-from engine.scoreboard import COLUMNS
+from console.tui.widgets.table import REST, Column, Table
+from console.views.scoreboard import Experiment, Subject, experiment
+from console.views.splits import ORDER, split_of
+from engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing, Trial
+from engine.scoreboard.plots import Plot, Series
 from foundation.problems import Problem
 from state.database import Database
+from state.lifecycle import FailureClass, Outcome
+
+# A trial's sign and score.
+_CELL = 11
+_OUTCOMES = (
+    (Measure.GOLD, Outcome.GOLD),
+    (Measure.SILVER, Outcome.SILVER),
+    (Measure.BRONZE, Outcome.BRONZE),
+    (Measure.ABOVE_MEDIAN, Outcome.ABOVE_MEDIAN),
+    (Measure.VALID, Outcome.BELOW_MEDIAN),
+    (Measure.SUBMISSION, Outcome.INVALID),
+)
+# How wide the names of facts are, and those of bars.
+_FACT = 29
+_LABEL = 26
+# Series follow each other in these; their names stand beside them.
+_ROLES: tuple[Role, ...] = ("running", "gold", "good", "bronze", "silver", "warn", "accent", "bad", "dim")
 
 
 class ExperimentScreen(ConsoleScreen):
@@ -32,7 +54,7 @@ class ExperimentScreen(ConsoleScreen):
         super().__init__()
         self._subject = subject
         self._column = column
-        self._found: Behind | Problem | None = None
+        self._found: Experiment | Problem | None = None
         self._as_plots = False
 
     def body(self) -> Iterable[Widget]:
@@ -41,17 +63,12 @@ class ExperimentScreen(ConsoleScreen):
         yield LineList(id="trials")
 
     def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
-        """What lies behind the row."""
-        ask = partial(
-            scoreboard.behind,
-            subject=self._subject,
-            config_file=self.app.places.config_file,
-            pad_missing=False,
-        )
-        return {"behind": (ask, self._take)}
+        """The experiment."""
+        ask = partial(experiment, subject=self._subject, config_file=self.app.places.config_file)
+        return {"experiment": (ask, self._take)}
 
     def redraw(self) -> None:
-        """Draw the column as it is."""
+        """Draw the experiment on its split."""
         shown, header = self.query_one("#trials", LineList), self.query_one("#header", Painted)
         width = shown.scrollable_content_region.width or self.size.width
         if isinstance(self._found, Problem):
@@ -59,8 +76,11 @@ class ExperimentScreen(ConsoleScreen):
             header.show(((f" {foreign(text, width - 2).rstrip()}", "bad"),))
             shown.show((Line(),))
         elif self._found is not None:
-            header.show(*experiment_lines.header(self._found, self._column, width, self.app.signs))
-            shown.show(self._lines(self._found, width))
+            header.show(*_header(self._found, self._column, width, self.app.signs))
+            if self._as_plots:
+                shown.show(_plot_lines(self._found.plots, width, self.app.signs))
+            else:
+                shown.show(_lines(self._found, self._column, width, self.app.signs))
 
     def on_line_list_opened(self) -> None:
         """Open the run under the cursor."""
@@ -69,7 +89,7 @@ class ExperimentScreen(ConsoleScreen):
     def action_open(self) -> None:
         """Open the run under the cursor."""
         shown = self.query_one("#trials", LineList)
-        if not isinstance(self._found, Behind) or not isinstance(shown.key, str):
+        if not isinstance(self._found, Experiment) or not isinstance(shown.key, str):
             return
         trials = self._found.trials_of(shown.key)
         trial = trials[shown.column] if shown.column < len(trials) else None
@@ -87,7 +107,7 @@ class ExperimentScreen(ConsoleScreen):
         self.redraw()
 
     def action_export(self) -> None:
-        """Preview its row."""
+        """Preview the export of its row."""
         from console.screens.export import ExportScreen
 
         self.app.push_screen(ExportScreen(self._subject))
@@ -102,11 +122,171 @@ class ExperimentScreen(ConsoleScreen):
         """Go back to the scoreboard."""
         self.app.pop_screen()
 
-    def _lines(self, found: Behind, width: int) -> list[Line]:
-        if self._as_plots:
-            return plot_lines.lines(found.plots, width, self.app.signs)
-        return experiment_lines.lines(found, self._column, found.prices, width, self.app.signs)
-
-    def _take(self, found: Behind | Problem) -> None:
+    def _take(self, found: Experiment | Problem) -> None:
         self._found = found
         self.redraw()
+
+
+def _header(found: Experiment, column: str, width: int, signs: Signs) -> tuple[Pieces, ...]:
+    """Which experiment this is, and under which conditions it came about."""
+    evidence, row = found.evidence, found.row
+    dot: Piece = (f" {signs.dot} ", "faint")
+    conditions = evidence.conditions
+    done = f"{row.seeds_done}" + (f" of {row.seeds_planned}" if row.seeds_planned else "")
+    agent = " ".join(part for part in (conditions.agent, conditions.agent_version) if part)
+    first: list[Pieces] = [
+        ((f" {foreign(evidence.name, 40).rstrip()}", "strong"),),
+        ((f"{done} seeds complete", "text"),),
+        (("all 75" if column == "all" else f"split {column}", "accent"),),
+        ((f"agent {foreign(agent or wording.UNKNOWN, 40).rstrip()}", "dim"),),
+    ]
+    second: list[Pieces] = [
+        ((f" edition {conditions.edition}", "dim"),),
+        ((f"limit {foreign(conditions.hours or wording.UNKNOWN, 10).rstrip()}", "dim"),),
+        ((f"network {foreign(conditions.network or wording.UNKNOWN, 12).rstrip()}", "dim"),),
+        ((foreign(conditions.hardware or "hardware unknown", 60).rstrip(), "dim"),),
+    ]
+    if row.demo:
+        second.insert(0, ((" demo, not comparable", "warn"),))
+    lines = [joined(first, dot, width), joined(second, dot, width)]
+    if evidence.conflict:
+        lines.append(((f" makes no row: {foreign(evidence.conflict, width - 16).rstrip()}", "bad"),))
+    return tuple(lines)
+
+
+def _lines(found: Experiment, column: str, width: int, signs: Signs) -> list[Line]:
+    """Measures, then the competitions of a column by split, then what more the seeds say."""
+    lines = _measures(found, width, signs)
+    members = set(registry.splits()[COLUMNS[column]])
+    shown = [name for name in found.evidence.competitions if name in members or column == "all"]
+    seeds = max((len(found.trials_of(name)) for name in shown), default=0)
+    trials = Table(_trial_columns(found, seeds, signs), shown, width, signs)
+    for split in ORDER:
+        names = [name for name in shown if split_of(name) == split]
+        if names:
+            lines += [Line(), Line(heading(split, width, signs, note=str(len(names))))]
+            lines += [trials.line(name, key=name) for name in names]
+    if not shown:
+        lines += [Line(), Line((("  it has no runs of this split", "dim"),))]
+    facts = found.insight.facts()
+    if facts:
+        lines += [Line(), Line(heading("what the seeds tell", width, signs))]
+        room = max(20, width - _FACT - 5)
+        parts = [
+            (name if not at else "", part)
+            for name, text in facts
+            for at, part in enumerate(cells_of(text, room))
+        ]
+        table = Table(_FACT_COLUMNS, parts, width, signs)
+        lines += [table.line(part) for part in parts]
+    return lines
+
+
+def _measures(found: Experiment, width: int, signs: Signs) -> list[Line]:
+    """Every measure on every split."""
+    standings = [("its own", found.row.own), *((name, found.row.columns[name]) for name in COLUMNS)]
+
+    def column(title: str, standing: Standing | None) -> Column[Measure]:
+        return Column(title.capitalize(), lambda measure: _measured(standing, measure, signs), 10, right=True)
+
+    columns = [Column[Measure]("mean over seeds, %", lambda measure: measure.words, 18)]
+    columns += [column(title, standing) for title, standing in standings]
+    table = Table(columns, MEASURES_BY_INTEREST, width, signs)
+    return [table.heading(), *map(table.line, MEASURES_BY_INTEREST)]
+
+
+def _measured(standing: Standing | None, measure: Measure, signs: Signs) -> str:
+    known = None if standing is None else standing.measures.get(measure)
+    if known is not None:
+        return f"{known.mean:.1f} {signs.plus_minus}{known.sem:.1f}"
+    if standing is not None and standing.covered and measure is Measure.ANY_MEDAL:
+        return f"{standing.covered} of {standing.of}"
+    return wording.UNKNOWN
+
+
+def _trial_columns(found: Experiment, seeds: int, signs: Signs) -> list[Column[str]]:
+    def seed(place: int) -> Column[str]:
+        def trial(name: str) -> Pieces:
+            trials = found.trials_of(name)
+            return (_trial_text(trials[place], signs),) if place < len(trials) else ()
+
+        return Column("", trial, _CELL, gap=1, chosen=True)
+
+    return [Column("", str, 14, grows=48), *map(seed, range(seeds))]
+
+
+_FACT_COLUMNS = (
+    Column[tuple[str, str]]("", lambda fact: fact[0], _FACT, role="dim"),
+    Column[tuple[str, str]]("", lambda fact: fact[1], 20, grows=REST),
+)
+
+
+def _trial_text(trial: Trial, signs: Signs) -> tuple[str, Role]:
+    """A trial in a few cells: its sign and its score, or why it has none."""
+    reroll = signs.reroll if trial.rerolls else ""
+    if not trial.ended:
+        return f"{signs.running} not ended", "running"
+    if trial.failure:
+        kind = FailureClass(trial.failure)
+        letter, word = wording.FAILURE_LETTERS[kind], wording.FAILURE_SHORT[kind]
+        return f"{signs.failed} {letter} {word}{reroll}", "bad"
+    if trial.earned is None:
+        return f"{signs.stopped} no result", "dim"
+    outcome = next((each for measure, each in _OUTCOMES if measure in trial.earned), Outcome.NO_SUBMISSION)
+    score = wording.score(trial.score) if trial.score is not None else wording.OUTCOME_SHORT[outcome]
+    return f"{outcome_sign(outcome, signs)} {score}{reroll}", OUTCOME_ROLES[outcome]
+
+
+def _plot_lines(plots: Sequence[Plot], width: int, signs: Signs) -> list[Line]:
+    """Every plot below its title: each value a bar with its number, so that a terminal shows them as they are."""
+    if not plots:
+        return [Line((("  there are no numbers to draw yet", "dim"),))]
+    lines: list[Line] = []
+    for plot in plots:
+        if lines:
+            lines.append(Line())
+        lines.append(Line(heading(plot.title, width, signs), key=plot.key, selectable=True))
+        lines.append(
+            Line(
+                ((f"  {fit(plot.x_label, _LABEL)} {fit(plot.y_label, max(10, width - _LABEL - 6))}", "dim"),)
+            )
+        )
+        lines += _plot(plot, width, signs)
+    return lines
+
+
+def _plot(plot: Plot, width: int, signs: Signs) -> list[Line]:
+    values = [y for series in plot.series for _x, y in series.points]
+    # A share of hundred is drawn as such, everything else up to its largest.
+    top = 100.0 if "%" in plot.y_label else max(values, default=0.0)
+    several = len(plot.series) > 1
+    lines: list[Line] = []
+    for x in sorted({x for series in plot.series for x, _y in series.points}):
+        label = plot.ticks[round(x)] if plot.ticks else f"{x:.4g}"
+        for place, series in enumerate(plot.series):
+            drawn = _bar(series, x, top, width, signs, several=several, role=_ROLES[place % len(_ROLES)])
+            if drawn:
+                lines.append(Line(cut(((f"  {fit(label, _LABEL)} ", "text"), *drawn), width)))
+                label = ""
+    return lines
+
+
+def _bar(
+    series: Series, x: float, top: float, width: int, signs: Signs, *, several: bool, role: Role
+) -> Pieces:
+    found = next((place for place, (at, _y) in enumerate(series.points) if at == x), None)
+    if found is None:
+        return ()
+    value = series.points[found][1]
+    if not value and series.name and several and top != 100.0:
+        return ()  # of many kinds of endings only those that there were
+    error = f" {signs.plus_minus}{series.errors[found]:.1f}" if series.errors else ""
+    name = 16 if several else 0
+    full, empty = bar(value / top if top else 0.0, max(8, min(60, width - _LABEL - name - 20)), signs)
+    number = f"{value:.1f}".removesuffix(".0") if top != 100.0 else f"{value:.1f}"
+    return (
+        (fit(series.name, name), role if several else "dim"),
+        (full, role),
+        (empty, "faint"),
+        (f" {number}{error}", "text"),
+    )

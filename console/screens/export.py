@@ -1,4 +1,4 @@
-"""Handing on a row: its text in a format as it will be, then to the clipboard, a file or a bundle."""
+"""The export screen: a preview of a row in a format, then to the clipboard, a file or a bundle."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import MOST_COPIED
 from console.tui.widgets.painted import Painted
-from console.views import handing
-from console.views.handing import Handout, Wish
-from console.views.scoreboard import Subject
+from console.views.scoreboard import ExportRequest, ExportResult, Subject, export
 from engine.scoreboard import RowFormat
 
 _NAMES = {
@@ -47,8 +45,8 @@ class ExportScreen(ConsoleScreen):
 
     def __init__(self, subject: Subject, *, pad_missing: bool = False) -> None:
         super().__init__()
-        self._wish = Wish(subject, pad_missing=pad_missing)
-        self._handout: Handout | None = None
+        self._request = ExportRequest(subject, pad_missing=pad_missing)
+        self._result: ExportResult | None = None
 
     def body(self) -> Iterable[Widget]:
         """The choices, the preview."""
@@ -60,20 +58,20 @@ class ExportScreen(ConsoleScreen):
         yield Prompt("models", "the models that it used", id="llms")
 
     def on_mount(self) -> None:
-        """Gather the row."""
-        self._gather()
+        """Make the row."""
+        self._export()
 
     def redraw(self) -> None:
         """Draw the choices and the preview."""
         preview = self.query_one("#preview", LineList)
         width = preview.scrollable_content_region.width or self.size.width
         self.query_one("#header", Painted).show(*self._choices(width))
-        if self._handout is None:
-            preview.show((Line((("  gathering the row", "dim"),)),))
+        if self._result is None:
+            preview.show((Line((("  making the row", "dim"),)),))
             return
         shown = [
             Line(((" ", "text"), (part, "text")), key=(place, at), selectable=True)
-            for place, text in enumerate(self._handout.text(self._wish.form).splitlines())
+            for place, text in enumerate(self._result.text(self._request.form).splitlines())
             for at, part in enumerate(cells_of("".join(plain_lines(text)) or " ", max(20, width - 2)))
         ]
         preview.show(shown)
@@ -88,80 +86,84 @@ class ExportScreen(ConsoleScreen):
         self.query_one(LineList).focus()
 
     def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Take what was typed."""
+        """Use what was typed."""
         message.stop()
         self.query_one(LineList).focus()
-        value, handout = message.value.strip(), self._handout
+        value, result = message.value.strip(), self._result
         if message.prompt.id == "agent":
-            self._wish = replace(self._wish, agent=value)
-            self._gather()
+            self._request = replace(self._request, agent=value)
+            self._export()
         elif message.prompt.id == "llms":
-            self._wish = replace(self._wish, llms=value)
-            self._gather()
-        elif value and handout is not None:
+            self._request = replace(self._request, llms=value)
+            self._export()
+        elif value and result is not None:
             path = Path(value).expanduser().absolute()
-            work = partial(handing.write_row, handout, self._wish.form, path)
+            work = partial(result.write_row, self._request.form, path)
             if message.prompt.id == "bundle":
-                work = partial(handing.write_all, handout, path, now=self.app.now())
+                work = partial(result.write_bundle, path, now=self.app.now())
             self.in_background(work, lambda written: self.app.say(f"written to {written}"))
 
     def action_form(self, step: int) -> None:
         """Preview another format."""
-        self._wish = replace(self._wish, form=_FORMS[(_FORMS.index(self._wish.form) + step) % len(_FORMS)])
+        self._request = replace(
+            self._request, form=_FORMS[(_FORMS.index(self._request.form) + step) % len(_FORMS)]
+        )
         self.redraw()
 
     def action_pad(self) -> None:
         """Count what is lost or missing as no medal, or leave its seeds out."""
-        self._wish = replace(self._wish, pad_missing=not self._wish.pad_missing)
-        self._gather()
+        self._request = replace(self._request, pad_missing=not self._request.pad_missing)
+        self._export()
 
     def action_copy(self) -> None:
         """Copy it to the terminal's clipboard."""
-        if self._handout is None:
+        if self._result is None:
             return
-        text = self._handout.text(self._wish.form)
+        text = self._result.text(self._request.form)
         if len(text.encode()) > MOST_COPIED:
             self.app.say("that is too long for a clipboard: write it to a file", bad=True)
             return
         self.app.copy_to_clipboard(text)
-        self.app.say(f"copied the row as {_NAMES[self._wish.form]}")
+        self.app.say(f"copied the row as {_NAMES[self._request.form]}")
 
     def action_write(self) -> None:
         """Ask for a file."""
         if not self.app.refuses():
-            self.query_one("#write", Prompt).open(f"{self._wish.subject.name}.{self._wish.form.value}")
+            self.query_one("#write", Prompt).open(f"{self._request.subject.name}{self._request.form.suffix}")
 
     def action_bundle(self) -> None:
         """Ask for a folder."""
         if not self.app.refuses():
-            self.query_one("#bundle", Prompt).open(f"{self._wish.subject.name}-bundle")
+            self.query_one("#bundle", Prompt).open(f"{self._request.subject.name}-bundle")
 
     def action_ask(self, what: str) -> None:
         """Ask for a name that only a person knows."""
-        self.query_one(f"#{what}", Prompt).open(self._wish.agent if what == "agent" else self._wish.llms)
+        self.query_one(f"#{what}", Prompt).open(
+            self._request.agent if what == "agent" else self._request.llms
+        )
 
     def action_back(self) -> None:
-        """Go back to where one came from."""
+        """Go back."""
         self.app.pop_screen()
 
-    def _gather(self) -> None:
-        wish = self._wish
-        work = partial(handing.prepare, self.app.places.state_dir, wish)
-        self.in_background(work, partial(self._take, wish))
+    def _export(self) -> None:
+        request = self._request
+        work = partial(export, self.app.places.state_dir, request)
+        self.in_background(work, partial(self._take, request))
 
-    def _take(self, wish: Wish, found: Handout) -> None:
-        if replace(wish, form=self._wish.form) == self._wish:
-            self._handout = found
+    def _take(self, request: ExportRequest, found: ExportResult) -> None:
+        if replace(request, form=self._request.form) == self._request:
+            self._result = found
             self.draw()
 
     def _choices(self, width: int) -> tuple[Pieces, ...]:
-        pieces: list[Piece] = [(f" {foreign(self._wish.subject.name, 30).rstrip()}   ", "strong")]
+        pieces: list[Piece] = [(f" {foreign(self._request.subject.name, 30).rstrip()}   ", "strong")]
         for form, name in _NAMES.items():
-            pieces += [(name, "accent" if form is self._wish.form else "dim"), ("  ", "text")]
-        if self._wish.pad_missing:
+            pieces += [(name, "accent" if form is self._request.form else "dim"), ("  ", "text")]
+        if self._request.pad_missing:
             pieces.append((" padded", "warn"))
         lines: list[Pieces] = [cut(tuple(pieces), width)]
-        row = self._handout.row if self._handout is not None else None
+        row = self._result.row if self._result is not None else None
         if row is not None and row.conflict:
             text = foreign(row.conflict, max(10, width - 18)).rstrip()
             lines.append(((f" makes no row: {text}", "bad"),))

@@ -1,32 +1,47 @@
-"""The scoreboard as its screens ask for it: all rows, what lies behind one of them, two beside each other."""
+"""The scoreboard as screens and commands show it: rows, one experiment, a comparison, an export; it draws nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from console import wording
+from console.tables import TextColumn
 from engine.scoreboard import (
     Comparison,
+    Difference,
+    Disclosure,
+    Duel,
     Evidence,
     Measure,
     Row,
+    RowFormat,
+    Side,
+    Standing,
     Trial,
     compare,
+    find_evidence,
     imported_evidence,
     own_evidence,
     published_rows,
     row_of,
+    row_text,
 )
-from engine.scoreboard.own_runs import curves_of, find_evidence
+from engine.scoreboard.export import write_bundle
+from engine.scoreboard.insight import Insight, insight_of
+from engine.scoreboard.own_runs import curves_of, disclosed
 from engine.scoreboard.plots import Plot, plots_of
 from engine.scoreboard.reports import read_import
 from engine.settings import Prices, read_table
-from foundation.problems import Problem
-from state.database import Database
+from foundation.files import write_text
+from foundation.problems import DataProblem, Problem, UsageProblem
+from state.database import Database, open_for_reading
 
 Answer = TypeVar("Answer")
+
+_PADDED = "padded: incomplete seeds count as failing"
 
 
 @dataclass(frozen=True)
@@ -42,45 +57,33 @@ class Subject:
         return self.table in ("own", "imported")
 
 
+# The rows
+
+
 @dataclass(frozen=True)
 class Scoreboard:
-    """All rows, and what kept some from being read."""
+    """All rows, and why some could not be read."""
 
     rows: tuple[Row, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Behind:
-    """What lies behind a row: its evidence, and the row made of it."""
-
-    evidence: Evidence
-    row: Row
-    prices: Prices
-    plots: tuple[Plot, ...]
-
-    def trials_of(self, competition_id: str) -> tuple[Trial, ...]:
-        """The trials of one competition, in the order in which they count as seeds."""
-        return tuple(trial for trial in self.evidence.trials if trial.competition_id == competition_id)
-
-
-def subject_of(row: Row) -> Subject:
-    """Which experiment a row is of."""
-    return Subject(row.table, row.name)
-
-
 def scoreboard(database: Database, *, pad_missing: bool) -> Scoreboard:
-    """Read all rows; a damaged import or table is told and keeps no other row away."""
+    """Read all rows; a damaged import or table is reported and keeps no other row away."""
     state_dir = database.path.parent
     rows: list[Row] = []
     problems: list[str] = []
+
+    def made(evidences: Iterable[Evidence]) -> tuple[Row, ...]:
+        return tuple(row_of(evidence, pad_missing=pad_missing) for evidence in evidences)
+
     parts: tuple[Callable[[], tuple[Row, ...]], ...] = (
-        lambda: tuple(row_of(one, pad_missing=pad_missing) for one in own_evidence(database)),
-        lambda: tuple(row_of(one, pad_missing=pad_missing) for one in imported_evidence(state_dir)),
+        lambda: made(own_evidence(database)),
+        lambda: made(imported_evidence(state_dir)),
         lambda: published_rows(state_dir),
     )
     for part in parts:
-        found = or_problem(part)
+        found = _or_problem(part)
         if isinstance(found, Problem):
             problems.append(" ".join(str(found).splitlines()))
         else:
@@ -88,7 +91,103 @@ def scoreboard(database: Database, *, pad_missing: bool) -> Scoreboard:
     return Scoreboard(tuple(rows), tuple(problems))
 
 
-def evidence_of(database: Database, subject: Subject) -> Evidence:
+def subject_of(row: Row) -> Subject:
+    """Which experiment a row is of."""
+    return Subject(row.table, row.name)
+
+
+def is_ours(row: Row) -> bool:
+    """Whether a row is of an experiment whose runs are known, and not a published one."""
+    return subject_of(row).has_runs
+
+
+def standing_text(standing: Standing | None) -> str:
+    """A standing as mean and standard error, or how many of its competitions there are runs of."""
+    if standing is None or (standing.cell is None and not standing.covered):
+        return wording.UNKNOWN
+    return f"{standing.covered} of {standing.of}" if standing.cell is None else str(standing.cell)
+
+
+def seeds_text(row: Row) -> str:
+    """How many seeds a row has, or which table a published one is from."""
+    if not is_ours(row):
+        return "published" if row.table == "main" else "additional"
+    planned = f" of {row.seeds_planned}" if row.seeds_planned else ""
+    return f"{row.seeds_done}{planned}{', running' if row.running else ''}"
+
+
+def notes_of(row: Row) -> tuple[str, ...]:
+    """What a reader must know of a row, as footnotes."""
+    return tuple(note for note in (_PADDED if row.padded else "", row.note) if note)
+
+
+def split_column(name: str) -> TextColumn[Row]:
+    """The column of a split."""
+    return TextColumn(name.capitalize(), lambda row: standing_text(row.columns[name]), right=True)
+
+
+NAME = TextColumn[Row](
+    "agent",
+    lambda row: {"own": f"ours: {row.name}", "imported": f"imported: {row.name}"}.get(row.table, row.name),
+)
+EXPERIMENT = TextColumn[Row]("experiment", lambda row: row.name)
+AGENT = TextColumn[Row]("agent", lambda row: row.agent)
+MODELS = TextColumn[Row]("models", lambda row: row.llms)
+OWN = TextColumn[Row]("its own", lambda row: standing_text(row.own), right=True)
+LIMIT = TextColumn[Row](
+    "limit", lambda row: "" if row.hours is None else wording.limit(row.hours * 3600), right=True
+)
+DATE = TextColumn[Row]("date", lambda row: row.date, right=True)
+SEEDS = TextColumn[Row]("seeds", seeds_text)
+EDITION = TextColumn[Row]("edition", lambda row: row.edition)
+NOTES = TextColumn[Row](
+    "notes",
+    lambda row: "; ".join(
+        note
+        for note in (
+            "demo: synthetic data, not a result" if row.demo else "",
+            "imported" if row.table == "imported" else "",
+            f"{row.rerolled} re-rolled" if row.rerolled else "",
+            *notes_of(row),
+            row.conflict,
+        )
+        if note
+    ),
+)
+
+
+# One experiment
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What a row was made of, and what more that says."""
+
+    evidence: Evidence
+    row: Row
+    insight: Insight
+    plots: tuple[Plot, ...]
+
+    def trials_of(self, competition_id: str) -> tuple[Trial, ...]:
+        """The trials of one competition, in the order in which they count as seeds."""
+        return tuple(trial for trial in self.evidence.trials if trial.competition_id == competition_id)
+
+
+def experiment(database: Database, subject: Subject, config_file: Path) -> Experiment | Problem:
+    """Read what a row was made of."""
+
+    def read() -> Experiment:
+        evidence = _evidence_of(database, subject)
+        row = row_of(evidence)
+        curves = curves_of(database, evidence) if evidence.table == "own" else ()
+        insight = insight_of(evidence, curves=curves, prices=read_table(config_file, Prices))
+        plots = () if evidence.conflict else plots_of(evidence, row, curves=curves)
+        return Experiment(evidence, row, insight, plots)
+
+    return _or_problem(read)
+
+
+def _evidence_of(database: Database, subject: Subject) -> Evidence:
     """Read the evidence of an experiment.
 
     Raises:
@@ -99,29 +198,115 @@ def evidence_of(database: Database, subject: Subject) -> Evidence:
     return find_evidence(database, subject.name)
 
 
-def behind(database: Database, subject: Subject, config_file: Path, *, pad_missing: bool) -> Behind | Problem:
-    """Read what lies behind a row."""
-
-    def read() -> Behind:
-        evidence = evidence_of(database, subject)
-        row = row_of(evidence, pad_missing=pad_missing)
-        curves = curves_of(database, evidence) if evidence.table == "own" else ()
-        plots = () if evidence.conflict else plots_of(evidence, row, curves=curves)
-        return Behind(evidence, row, read_table(config_file, Prices), plots)
-
-    return or_problem(read)
-
-
-def versus(database: Database, first: Subject, second: Subject, measure: Measure) -> Comparison | Problem:
-    """Compare two experiments by competition."""
-    return or_problem(
-        lambda: compare(evidence_of(database, first), evidence_of(database, second), measure=measure)
-    )
-
-
-def or_problem(read: Callable[[], Answer]) -> Answer | Problem:
+def _or_problem(read: Callable[[], Answer]) -> Answer | Problem:
     """An answer, or why there is none: what concerns one screen must not look like a broken state."""
     try:
         return read()
     except Problem as problem:
         return problem
+
+
+# Two experiments
+
+
+def comparison(database: Database, first: Subject, second: Subject, measure: Measure) -> Comparison | Problem:
+    """Compare two experiments by competition."""
+    return _or_problem(
+        lambda: compare(_evidence_of(database, first), _evidence_of(database, second), measure=measure)
+    )
+
+
+def differences_of(found: Comparison) -> list[tuple[str, Difference]]:
+    """The rows of a comparison's table of splits."""
+    splits = [(name.capitalize(), part) for name, part in found.by_column.items()]
+    return [*splits, ("in common", found.overall)]
+
+
+def _scores(side: Side) -> str:
+    return " ".join(wording.score(score) for score in side.scores) or wording.UNKNOWN
+
+
+DIFFERENCE_COLUMNS = (
+    TextColumn[tuple[str, Difference]]("split", lambda row: row[0]),
+    TextColumn[tuple[str, Difference]]("competitions", lambda row: str(row[1].competitions), right=True),
+    TextColumn[tuple[str, Difference]]("A %", lambda row: f"{row[1].first:.2f}", right=True),
+    TextColumn[tuple[str, Difference]]("B %", lambda row: f"{row[1].second:.2f}", right=True),
+    TextColumn[tuple[str, Difference]]("A - B", lambda row: f"{row[1].points:+.2f}", right=True),
+    TextColumn[tuple[str, Difference]]("p", lambda row: f"{row[1].p_value:.3f}", right=True),
+    TextColumn[tuple[str, Difference]]("decided by", lambda row: str(row[1].deciding), right=True),
+)
+DUEL_COLUMNS = (
+    TextColumn[Duel]("competition", lambda duel: duel.competition_id),
+    TextColumn[Duel]("split", lambda duel: duel.complexity),
+    TextColumn[Duel]("A", lambda duel: f"{duel.first.earned}/{duel.first.seeds}", right=True),
+    TextColumn[Duel]("B", lambda duel: f"{duel.second.earned}/{duel.second.seeds}", right=True),
+    TextColumn[Duel]("A - B", lambda duel: f"{duel.difference:+.1f}", right=True),
+    TextColumn[Duel]("A scores", lambda duel: _scores(duel.first)),
+    TextColumn[Duel]("B scores", lambda duel: _scores(duel.second)),
+)
+
+
+# An export
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """Which row is to be exported, and what an operator adds to it."""
+
+    subject: Subject
+    form: RowFormat = RowFormat.MARKDOWN
+    pad_missing: bool = False
+    agent: str = ""
+    llms: str = ""
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """A row with its evidence and disclosure, ready to be written."""
+
+    evidence: Evidence
+    row: Row
+    disclosure: Disclosure
+
+    def text(self, form: RowFormat) -> str:
+        """The row as text in a format."""
+        return row_text(self.row, self.disclosure, form)
+
+    def write_row(self, form: RowFormat, path: Path) -> Path:
+        """Write the row into a new file.
+
+        Raises:
+            UsageProblem: the file exists.
+            DataProblem: it can't be written.
+        """
+        if path.exists():
+            raise UsageProblem(f"{path} is there already", "", "Name another file.")
+        try:
+            write_text(path, self.text(form))
+        except OSError as error:
+            raise DataProblem(f"{path} can't be written", error.strerror or str(error)) from error
+        return path
+
+    def write_bundle(self, folder: Path, *, now: float) -> Path:
+        """Write the bundle into a new folder.
+
+        Raises:
+            Problem: the folder exists, can't be written, or there is no result to export.
+        """
+        write_bundle(folder, self.evidence, self.row, self.disclosure, now=now)
+        return folder
+
+
+def export(state_dir: Path, request: ExportRequest) -> ExportResult:
+    """Make the row to export; it reads every run's latest attempt.
+
+    Raises:
+        Problem: the experiment is gone, or damaged.
+    """
+    database = open_for_reading(state_dir)
+    try:
+        evidence = _evidence_of(database, request.subject).labelled(agent=request.agent, llms=request.llms)
+        row = row_of(evidence, pad_missing=request.pad_missing)
+        return ExportResult(evidence, row, disclosed(database, evidence, row))
+    finally:
+        database.close()

@@ -1,4 +1,4 @@
-"""Two experiments beside each other, competition by competition, with an exact permutation test; no output."""
+"""Two experiments compared by competition, with an exact permutation test."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from competitions import registry
 from engine.scoreboard.model import COLUMNS, Evidence, Measure, differences
 from foundation.problems import DataProblem, UsageProblem
 
+# Below this chance a difference is usually called significant.
+SIGNIFICANT = 0.05
 # Differences are counted in whole units of 1/scale; beyond this scale they are rounded to it.
 _FINEST_SCALE = 10_000
 
@@ -56,7 +58,7 @@ class Difference:
 
     Attributes:
         first, second: mean percentage over these competitions.
-        p_value: two-sided, exact: how often differences whose signs are drawn by lot are as large in sum.
+        p_value: two-sided, exact: how often the sum is as large when the signs of the differences are random.
         competitions: how many, and how many of them do not come out even.
     """
 
@@ -91,6 +93,18 @@ class Comparison:
     overall: Difference
     by_column: Mapping[str, Difference]
     left_out: tuple[str, ...]
+
+    @property
+    def verdict(self) -> str:
+        """Which of A, the first, and B, the second, is ahead, and whether chance alone could explain it."""
+        whole = self.overall
+        if not whole.deciding:
+            return "no competition tells them apart"
+        if not whole.points:
+            return "they come out even, though not on the same competitions"
+        chance = "hardly chance" if whole.p_value < SIGNIFICANT else "may well be chance"
+        ahead = "A" if whole.points > 0 else "B"
+        return f"{ahead} is ahead by {abs(whole.points):.1f} points: {chance} (p = {whole.p_value:.3f})"
 
     @property
     def deciding(self) -> tuple[Duel, ...]:
@@ -132,7 +146,7 @@ def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY
 def permutation_p_value(differences_of_pairs: Sequence[Fraction]) -> float:
     """The share of all ways to swap the members of pairs that give a sum at least as far from zero.
 
-    Exact: instead of drawing ways by lot, it counts for every reachable sum how many ways lead to it.
+    Exact: instead of sampling, it counts for every reachable sum how many ways lead to it.
     """
     scale = min(math.lcm(*(value.denominator for value in differences_of_pairs)), _FINEST_SCALE)
     steps = [abs(round(value * scale)) for value in differences_of_pairs]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import NormalDist
-from typing import Literal
+from typing import Any, Literal
 
 from competitions import registry
 from competitions.model import EDITIONS, Edition
@@ -357,3 +357,91 @@ def cost_of(effort: Effort, prices: Prices) -> Cost | None:
         return None
     total = sum(parts)
     return Cost(total, total / effort.medals if effort.medals else None, prices.currency)
+
+
+# All of it together
+
+
+@dataclass(frozen=True)
+class Insight:
+    """Everything that one experiment says beyond its row.
+
+    Attributes:
+        shorter_limits: empty where submissions over time are unknown.
+        stability: None where no competition has two seeds.
+        cost: None where no price is known.
+    """
+
+    pass_at_k: tuple[PassAtK, ...]
+    shorter_limits: tuple[TimePoint, ...]
+    endings: tuple[EndingsOfSplit, ...]
+    stability: Stability | None
+    effort: Effort
+    cost: Cost | None
+    flags: tuple[Flag, ...]
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """List what there are numbers for as pairs of a name and a text, apart from endings and flags."""
+        facts = []
+        if self.pass_at_k:
+            chances = (f"{one.k}: {one.percent:.1f} % of {one.competitions}" for one in self.pass_at_k)
+            facts.append(("pass@k, any medal", ", ".join(chances)))
+        if self.shorter_limits:
+            limits = (
+                f"{one.hours:.3g} h{' (real)' if one.full else ''}: {one.cell}" for one in self.shorter_limits
+            )
+            facts.append(("any medal % at shorter limits", ", ".join(limits)))
+        if self.stability is not None:
+            flips = f"{len(self.stability.flipping)} of {self.stability.competitions} competitions flip"
+            deviation = f"standard deviation of one seed {self.stability.seed_deviation:.2f} points"
+            facts.append(("noise between seeds", f"{flips}; {deviation}"))
+            facts.append(("competitions that flip", ", ".join(self.stability.flipping) or "none"))
+            rates = ", ".join(f"{rate:.2f}" for rate in self.stability.seed_rates)
+            facts.append(("any medal % of complete seeds", rates or "none"))
+            first, *others = self.stability.detectable
+            points = [f"{first.points:.1f} points with {first.seeds} seed each"]
+            points += [f"{one.points:.1f} with {one.seeds}" for one in others]
+            certainty = f"{_SIGNIFICANCE:.0%} significance, {_POWER:.0%} power"
+            facts.append(("detectable difference", f"{', '.join(points)} ({certainty})"))
+        if self.effort.runs:
+            parts = [f"{self.effort.run_hours:.2f} hours in {self.effort.runs} runs"]
+            for name, hours in (
+                ("run-hours", self.effort.run_hours_per_medal),
+                ("GPU-hours", self.effort.gpu_hours_per_medal),
+            ):
+                if hours:
+                    parts.append(f"{hours:.2f} {name} for a medal")
+            facts.append(("effort", ", ".join(parts)))
+        if self.cost is not None:
+            facts.append(("cost", f"{self.cost}; what models cost is not included"))
+        return tuple(facts)
+
+    def document(self) -> dict[str, Any]:
+        """Everything as a JSON document."""
+        return {
+            "pass_at_k": [asdict(one) for one in self.pass_at_k],
+            "shorter_limits": [asdict(one) for one in self.shorter_limits],
+            "endings": [asdict(one) for one in self.endings],
+            "stability": None if self.stability is None else asdict(self.stability),
+            "effort": asdict(self.effort)
+            | {
+                "run_hours_per_medal": self.effort.run_hours_per_medal,
+                "gpu_hours_per_medal": self.effort.gpu_hours_per_medal,
+            },
+            "cost": None if self.cost is None else asdict(self.cost),
+            "flags": [asdict(one) for one in self.flags],
+        }
+
+
+def insight_of(evidence: Evidence, *, curves: Sequence[Curve] = (), prices: Prices | None = None) -> Insight:
+    """Gather everything that evidence says beyond its row."""
+    effort = effort_of(evidence)
+    return Insight(
+        pass_at_k=pass_at_k(evidence),
+        shorter_limits=() if evidence.conflict else shorter_limits(curves, evidence.limit_hours),
+        endings=endings_by_split(evidence),
+        stability=stability_of(evidence),
+        effort=effort,
+        cost=cost_of(effort, prices or Prices()),
+        flags=flags_of([evidence]),
+    )

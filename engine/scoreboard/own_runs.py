@@ -174,11 +174,11 @@ def _reason(run: Run) -> str:
     return ""
 
 
-def curves_of(database: Database, evidence: Evidence) -> tuple[Curve, ...]:
-    """Read the graded submissions of every trial that counts; imported ones have no history."""
+def curves_of(database: Database | None, evidence: Evidence) -> tuple[Curve, ...]:
+    """Read the graded submissions of every trial that counts; imported ones, which need no state, have none."""
     found = []
     for trial in evidence.trials:
-        if trial.earned is None or trial.run_id is None:
+        if database is None or trial.earned is None or trial.run_id is None:
             continue
         attempt = _latest(database, trial)
         points = tuple(
@@ -190,9 +190,9 @@ def curves_of(database: Database, evidence: Evidence) -> tuple[Curve, ...]:
     return tuple(found)
 
 
-def disclosed(database: Database, evidence: Evidence, row: Row) -> Disclosure:
+def disclosed(database: Database | None, evidence: Evidence, row: Row) -> Disclosure:
     """Disclose the conditions of a row; for our own runs, also the images and machines of their latest attempts."""
-    if evidence.table != "own":
+    if database is None or evidence.table != "own":
         return disclose(evidence, row)
     found = [_latest(database, trial) for trial in evidence.trials]
     attempts = [attempt for attempt in found if attempt is not None]
@@ -212,11 +212,14 @@ def disclosed(database: Database, evidence: Evidence, row: Row) -> Disclosure:
     )
 
 
-def files_of(database: Database, trial: Trial) -> tuple[Path, Path | None] | None:
+def files_of(database: Database | None, trial: Trial) -> tuple[Path, Path | None] | None:
     """The directory of a trial's latest attempt and the snapshot that was graded; None where there is none."""
-    attempt = _latest(database, trial)
+    attempt = None if database is None else _latest(database, trial)
+    if database is None or attempt is None:
+        return None
     state_dir = database.path.parent
-    if attempt is None or not (folder := state_dir / attempt.directory).is_dir():
+    folder = state_dir / attempt.directory
+    if not folder.is_dir():
         return None
     graded = [taken for taken in submissions.of_attempt(database, attempt.id) if taken.standing is not None]
     snapshot = state_dir / graded[-1].path if graded else None

@@ -8,16 +8,7 @@ from importlib.resources import files
 
 from engine.scoreboard.aggregation import by_category, by_competition
 from engine.scoreboard.export import Disclosure, FindFiles
-from engine.scoreboard.insight import (
-    Curve,
-    Flag,
-    cost_of,
-    effort_of,
-    ending_of,
-    flags_of,
-    pass_at_k,
-    stability_of,
-)
+from engine.scoreboard.insight import Curve, Flag, ending_of, insight_of
 from engine.scoreboard.model import (
     COLUMNS,
     MEASURES_BY_INTEREST,
@@ -64,6 +55,7 @@ def page_of(
         find_files: finds a run's files; its log is linked, not copied.
         prices: what an hour costs, where that is known.
     """
+    insight = insight_of(evidence, curves=curves, prices=prices)
     title = escape(visible(row.name))
     style = files("engine.scoreboard").joinpath("page.css").read_text(encoding="utf-8")
     sections = (
@@ -75,9 +67,9 @@ def page_of(
         _section("By split", _standings(row.columns)),
         _plots(evidence, curves, row),
         _section("By category", _standings(by_category(evidence, pad_missing=row.padded))),
-        _section("Beyond the row", _beyond(evidence, prices or Prices())),
+        _section("Beyond the row", _table((), [(name, visible(text)) for name, text in insight.facts()])),
         _section("Every run", _runs(evidence, find_files)),
-        _section("To be read with care", _flags(flags_of([evidence]))),
+        _section("To be read with care", _flags(insight.flags)),
     )
     # Nothing may be loaded or run, whatever an agent got into a text.
     policy = "default-src 'none'; style-src 'unsafe-inline'"
@@ -186,36 +178,6 @@ def _plots(evidence: Evidence, curves: Sequence[Curve], row: Row) -> str:
         return ""
     drawn = [svg(plot) for plot in plots_of(evidence, row, curves=curves)]
     return f"<h2>Plots</h2><div class='plots'>{''.join(drawn)}</div>\n" if drawn else ""
-
-
-def _beyond(evidence: Evidence, prices: Prices) -> str:
-    effort, stability = effort_of(evidence), stability_of(evidence)
-    facts = [
-        (f"at least one medal in {one.k} seeds", f"{one.percent:.1f} % of {one.competitions} competitions")
-        for one in pass_at_k(evidence)
-    ]
-    if stability is not None:
-        flipping = ", ".join(stability.flipping) or "none"
-        facts.append(
-            (f"flip between seeds, of {stability.competitions}", f"{len(stability.flipping)}: {flipping}")
-        )
-        facts.append(("standard deviation of one seed", f"{stability.seed_deviation:.2f} points"))
-        facts += [
-            (f"difference seen with {one.seeds} seeds each", f"{one.points:.1f} points")
-            for one in stability.detectable
-        ]
-    if effort.runs:
-        facts.append((f"hours of {effort.runs} runs", f"{effort.run_hours:.1f}"))
-    for name, hours in (
-        ("hours of runs for a medal", effort.run_hours_per_medal),
-        ("hours of GPUs for a medal", effort.gpu_hours_per_medal),
-    ):
-        if hours:
-            facts.append((name, f"{hours:.2f}"))
-    cost = cost_of(effort, prices)
-    if cost is not None:
-        facts.append(("cost of these hours, without what models cost", visible(str(cost))))
-    return _table((), facts)
 
 
 def _runs(evidence: Evidence, find_files: FindFiles | None) -> str:

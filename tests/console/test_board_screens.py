@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from console.screens.board_lines import SORTS, Look, lines, sorted_rows
+from console.screens.board import SORTS, sorted_rows, table_lines
 from console.screens.run import RunScreen
 from console.tui.painting import cells_of
 from console.tui.theme import UNICODE
@@ -40,8 +40,8 @@ async def test_a_click_on_a_columns_name_sorts_the_board_and_a_second_one_turns_
 ) -> None:
     async with opened(worlds.scored, screen="board", size=(160, 48)) as desk:
         await desk.sees("All ↓")
-        for title in ("agent", "models", "Low", "h", "date", "seeds"):
-            heading = desk.app.screen.query_one("#columns").region
+        for title in ("agent", "models", "Low", "limit", "date", "seeds"):
+            heading = desk.app.screen.query_one("#rows").region
             x = desk.text().splitlines()[heading.y].index(title)
             await desk.pilot.click(offset=(x, heading.y))
             await desk.sees(f"{title} ↓")
@@ -66,7 +66,7 @@ def test_every_column_sorts_and_turning_it_gives_the_other_order(column: str) ->
 def test_the_additional_table_stands_apart_with_its_footnotes() -> None:
     drawn = [
         "".join(text for text, _ in line.pieces)
-        for line in lines(published_rows(), Look(Sorting("all"), 140, UNICODE, 30))
+        for line in table_lines(published_rows(), Sorting("all"), 140, UNICODE)[1]
     ]
     heading = next(place for place, text in enumerate(drawn) if "additional table" in text)
     assert not any("Disarray" in text for text in drawn[:heading])

@@ -23,6 +23,7 @@ from typing import Any, Generic, TypeVar
 from rich.cells import cell_len
 
 from console.sanitize import plain
+from console.tables import TextColumn
 from console.tui.painting import ColumnSpan, Line, Piece, Pieces, cut, fitting, foreign, width_of
 from console.tui.theme import Role, Signs
 from console.views.sorting import Sorting
@@ -81,6 +82,11 @@ class Column(Generic[Row]):
     gap: int = 2
     by: str = ""
     chosen: bool = False
+
+
+def column_of(column: TextColumn[Row], width: int, **layout: Any) -> Column[Row]:
+    """Lay out a column that a command prints as well."""
+    return Column(column.title, column.text, width, right=column.right, **layout)
 
 
 class Table(Generic[Row]):

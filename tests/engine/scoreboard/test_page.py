@@ -80,8 +80,8 @@ def test_the_page_tells_the_cost_where_prices_are_known() -> None:
     found = evidence("e", {LEAF: "++", SPOOKY: "--"}, seconds=7200)
     prices = Prices(run_hour=0.5, currency="<b>EUR")
     assert "4.00 &lt;b&gt;EUR, 2.00 for a medal" in page(found, prices=prices)
-    assert "cost of these hours" not in page(found)
-    assert "cost of these hours" not in page(found, prices=Prices(gpu_hour=2.0)), "GPUs are not known"
+    assert "<td>cost</td>" not in page(found)
+    assert "<td>cost</td>" not in page(found, prices=Prices(gpu_hour=2.0)), "GPUs are not known"
 
 
 def test_what_is_no_result_says_so() -> None:

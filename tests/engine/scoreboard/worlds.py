@@ -49,7 +49,8 @@ def finish(
     if score is not None:
         snapshot = submissions.Snapshot(1, 2.5, 0.5, "00", 1, "1.csv")
         submissions.add(database, attempt_id, snapshot)
-        submissions.set_final(database, attempt_id, 1)
+        with database.transaction():
+            submissions.set_final(database, attempt_id, 1)
         taken = submissions.of_attempt(database, attempt_id)[0].id
         submissions.add_grade(database, Grade(taken, 3.0, "v1", score, True, outcome, "", {}), now=3.0)
     transitions.finished(database, attempt_id, outcome, now=3.0)
