@@ -158,7 +158,7 @@ def test_the_scoreboard_marks_a_demo_and_shows_no_column_for_a_part(cli: Cli, wo
     text = cli("scoreboard").out.splitlines()
     own = next(line for line in text if line.startswith("trial"))
     assert "demo: synthetic data, not a result" in own
-    assert " 2/22 " in own
+    assert " 2 of 22 " in own
     assert "50.00 ± 0.00" in own  # the crash is the agent's own and counts as no medal
     assert "1 of 2, running" in own
     assert any(line.startswith("Famou-Agent 2.0") for line in text)
