@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parent.parent / ".failures"
+FOLDER = ".failures"  # below the root of the tests
 _TRACEBACK_LINES = 8
 _MESSAGE_LINES = 12
 _CAPTURED_LINES = 3
@@ -18,7 +17,7 @@ _CAPTURED_LINES = 3
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Forget the failures of an earlier run."""
     if not hasattr(session.config, "workerinput"):
-        shutil.rmtree(FOLDER, ignore_errors=True)
+        shutil.rmtree(session.config.rootpath / FOLDER, ignore_errors=True)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -28,10 +27,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if not report.failed or report.longrepr is None:
         return report
     whole = "\n".join([str(report.longrepr), *(f"--- {title}\n{text}" for title, text in report.sections)])
-    FOLDER.mkdir(exist_ok=True)
-    file = FOLDER / (re.sub(r"[^\w.-]+", "_", item.nodeid)[:150] + f".{report.when}.txt")
+    folder = item.config.rootpath / FOLDER
+    folder.mkdir(exist_ok=True)
+    file = folder / (re.sub(r"[^\w.-]+", "_", item.nodeid)[:150] + f".{report.when}.txt")
     file.write_text(whole, encoding="utf-8", errors="replace")
-    report.longrepr = f"{_shortened(str(report.longrepr))}\n(all of it: {file.relative_to(FOLDER.parent)})"
+    report.longrepr = f"{_shortened(str(report.longrepr))}\n(all of it: {FOLDER}/{file.name})"
     report.sections = [(title, _cut(text, _CAPTURED_LINES)) for title, text in report.sections[:3]]
     return report
 

@@ -40,6 +40,5 @@ def test_a_failure_prints_under_forty_lines_and_names_the_file_that_holds_all(tm
     assert any("assert found == {}" in line for line in lines)
     assert any("printed 499" in line for line in lines)
     (named,) = (line for line in lines if line.startswith("(all of it: "))
-    file = ROOT / named.removeprefix("(all of it: ").removesuffix(")")
+    file = tmp_path / named.removeprefix("(all of it: ").removesuffix(")")
     assert "printed 250" in file.read_text()
-    file.unlink()
