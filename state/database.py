@@ -1,22 +1,21 @@
-"""Opening the state: one writer (the engine), any number of readers, and what can be wrong with it."""
+"""The database of the state: opened by its one writer (the engine) or by any reader, migrated, read as records."""
 
 from __future__ import annotations
 
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
-from enum import StrEnum
+from dataclasses import asdict, is_dataclass
 from importlib.resources import files
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from foundation.hardware import Hardware
 from foundation.problems import StateProblem
-from state.records import SweepSpec
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 DATABASE_NAME = "state.db"
 BUSY_TIMEOUT_SECONDS = 10.0
@@ -25,7 +24,12 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-Values = Sequence[Any] | dict[str, Any]
+NEWEST_VERSION = 2
+# Columns that hold a record or a mapping as JSON.
+_JSON_COLUMNS = frozenset({"arguments", "detail", "hardware", "report", "spec"})
+
+Values = Sequence[Any] | Mapping[str, Any]
+Record = TypeVar("Record")
 
 
 class UnusableState(StateProblem):
@@ -64,6 +68,17 @@ class Database:
             raise RuntimeError("a write needs a transaction around it")
         with self._explained():
             self._connection.executemany(sql, values)
+
+    def insert(self, table: str, values: Mapping[str, Any], *, or_ignore: bool = False) -> int:
+        """Add a row and return its number; with `or_ignore` a row whose key is there is left as it is."""
+        names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
+        verb = "INSERT OR IGNORE" if or_ignore else "INSERT"
+        return int(self.execute(f"{verb} INTO {table} ({names}) VALUES ({marks})", values).lastrowid or 0)
+
+    def update(self, table: str, row_id: int | str, **values: Any) -> None:
+        """Change columns of the row with this id."""
+        changes = ", ".join(f"{name} = :{name}" for name in values)
+        self.execute(f"UPDATE {table} SET {changes} WHERE id = :row_id", {**values, "row_id": row_id})
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:
@@ -175,6 +190,61 @@ def _refuse_newer(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
+def read_all(record: type[Record], rows: Sequence[sqlite3.Row]) -> list[Record]:
+    """Make records of rows that have a column for each of their fields; other columns are left out."""
+    import msgspec  # not with the module: the console's first frame needs none of it
+
+    json_columns = _JSON_COLUMNS.intersection(rows[0].keys() if rows else ())
+    values = [dict(row) for row in rows]
+    for row in values:
+        for name in json_columns:
+            if row[name] is not None:
+                row[name] = json.loads(row[name])
+    return msgspec.convert(values, list[record], strict=False)  # type: ignore[valid-type]  # not strict: 1 is true
+
+
+def read_as(record: type[Record], row: sqlite3.Row) -> Record:
+    """Make a record of one row."""
+    return read_all(record, [row])[0]
+
+
+def to_json(value: DataclassInstance | Mapping[str, Any]) -> str:
+    """Write a record or a mapping for keeping in a column; unlike msgspec's, this JSON knows NaN."""
+    return json.dumps(asdict(value) if is_dataclass(value) else value, sort_keys=True)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring an older or empty database to the newest version, each step in one transaction.
+
+    A step that has been released is never edited; a new one is appended. sqlite-utils applies the steps and notes
+    them in the database. Only this uses it: importing it takes a third of a second, since it brings pandas along.
+    """
+    from sqlite_utils import Database, Migrations
+
+    steps = Migrations("mlebench-console")
+
+    @steps(name="0001-first-schema")
+    def _first_schema(database: Database) -> None:
+        for statement in files("state").joinpath("schema.sql").read_text().split(";"):
+            if statement.strip():
+                database.conn.execute(statement)
+        database.conn.execute("PRAGMA user_version = 1")
+
+    @steps(name="0002-what-an-attempt-ran-in-and-on")
+    def _image_and_hardware(database: Database) -> None:
+        database.conn.execute("ALTER TABLE attempts ADD COLUMN image TEXT NOT NULL DEFAULT ''")
+        database.conn.execute("ALTER TABLE attempts ADD COLUMN hardware TEXT")
+        database.conn.execute("PRAGMA user_version = 2")
+
+    steps.apply(Database(connection, execute_plugins=False))
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Read which version of the schema a database has; 0 is an empty one."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
 def refuse_network_file_system(state_dir: Path) -> None:
     """Raise StateProblem where SQLite's write-ahead log would not be safe."""
     kind = file_system_of(state_dir)
@@ -225,106 +295,3 @@ def _explain(error: sqlite3.Error, path: Path) -> UnusableState:
             f"{path} can't be opened", text, "Check the rights on the file and its directory."
         )
     return UnusableState(f"{path} can't be used", text)
-
-
-NEWEST_VERSION = 2
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring an older or empty database to the newest version, each step in one transaction."""
-    # Imported here: sqlite-utils brings pandas along where that is installed, and only a database
-    # that really has to change should pay for it.
-    from sqlite_utils import Database, Migrations
-
-    steps = Migrations("mlebench-console")
-
-    @steps(name="0001-first-schema")
-    def _first_schema(database: Database) -> None:
-        for statement in files("state").joinpath("schema.sql").read_text().split(";"):
-            if statement.strip():
-                database.conn.execute(statement)
-        database.conn.execute("PRAGMA user_version = 1")
-
-    @steps(name="0002-what-an-attempt-ran-in-and-on")
-    def _image_and_hardware(database: Database) -> None:
-        database.conn.execute("ALTER TABLE attempts ADD COLUMN image TEXT NOT NULL DEFAULT ''")
-        database.conn.execute("ALTER TABLE attempts ADD COLUMN hardware TEXT")
-        database.conn.execute("PRAGMA user_version = 2")
-
-    steps.apply(Database(connection, execute_plugins=False))
-
-
-def version_of(connection: sqlite3.Connection) -> int:
-    """Read which version of the schema a database has; 0 is an empty one."""
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    return version
-
-
-Record = TypeVar("Record")
-_Converter = Callable[[Any], Any]
-
-
-def spec_to_json(spec: SweepSpec) -> str:
-    """Write a sweep's specification for keeping."""
-    return json.dumps(asdict(spec), sort_keys=True)
-
-
-def spec_from_json(text: str) -> SweepSpec:
-    """Read back what `spec_to_json` wrote; fields that are newer than the text keep their defaults."""
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in json.loads(text).items()
-    }
-    return SweepSpec(**values)
-
-
-def hardware_to_json(hardware: Hardware) -> str:
-    """Write what an attempt ran on for keeping."""
-    return json.dumps(asdict(hardware), sort_keys=True)
-
-
-def _hardware_from_json(text: str) -> Hardware:
-    values: dict[str, Any] = json.loads(text)
-    return Hardware(**values | {"gpus": tuple(values["gpus"])})
-
-
-def _as_is(value: Any) -> Any:
-    return value
-
-
-def _converter(hint: Any) -> _Converter:
-    if isinstance(hint, UnionType):
-        inner = _converter(next(part for part in get_args(hint) if part is not NoneType))
-        return lambda value: None if value is None else inner(value)
-    if hint is SweepSpec:
-        return spec_from_json
-    if hint is Hardware:
-        return _hardware_from_json
-    if hint is dict or get_origin(hint) is dict:
-        return json.loads
-    if hint is bool:
-        return bool
-    if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return hint
-    return _as_is
-
-
-# A dictionary and not functools.cache, which can't be typed for classes of a type variable.
-_plans: dict[type[Any], tuple[tuple[str, _Converter], ...]] = {}
-
-
-def _plan(record: type[Any]) -> tuple[tuple[str, _Converter], ...]:
-    if record not in _plans:
-        hints = get_type_hints(record)
-        _plans[record] = tuple((field.name, _converter(hints[field.name])) for field in fields(record))
-    return _plans[record]
-
-
-def read_as(record: type[Record], row: sqlite3.Row) -> Record:
-    """Make a record of a row that has a column for each of its fields."""
-    return record(**{name: convert(row[name]) for name, convert in _plan(record)})
-
-
-def read_all(record: type[Record], rows: list[sqlite3.Row]) -> list[Record]:
-    """Make records of rows."""
-    plan = _plan(record)
-    return [record(**{name: convert(row[name]) for name, convert in plan}) for row in rows]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from state import events
 from state.database import Database, read_all, read_as
-from state.events import Happening
 from state.records import Dataset, DatasetState, DatasetStep, StepState
 
 
@@ -34,14 +33,7 @@ def request(
             " updated_at = excluded.updated_at",
             (competition_id, edition, source, now, now),
         )
-        database.execute(
-            "DELETE FROM dataset_steps WHERE competition_id = ? AND edition = ?", (competition_id, edition)
-        )
-        database.execute_many(
-            "INSERT INTO dataset_steps (competition_id, edition, position, name, state)"
-            " VALUES (?, ?, ?, ?, 'waiting')",
-            [(competition_id, edition, position, name) for position, name in enumerate(steps)],
-        )
+        _set_steps(database, competition_id, edition, steps, StepState.WAITING)
         _record(database, competition_id, "dataset.requested", f"edition {edition} requested", now)
 
 
@@ -81,14 +73,7 @@ def found(database: Database, competition_id: str, edition: str, *, steps: Seque
     """Note that a dataset is prepared although nobody asked for it here: none of its steps was done by us."""
     with database.transaction():
         set_state(database, competition_id, edition, DatasetState.PREPARED, now=now)
-        database.execute(
-            "DELETE FROM dataset_steps WHERE competition_id = ? AND edition = ?", (competition_id, edition)
-        )
-        database.execute_many(
-            "INSERT INTO dataset_steps (competition_id, edition, position, name, state, note)"
-            " VALUES (?, ?, ?, ?, 'skipped', 'was found prepared')",
-            [(competition_id, edition, position, name) for position, name in enumerate(steps)],
-        )
+        _set_steps(database, competition_id, edition, steps, StepState.SKIPPED, "was found prepared")
 
 
 def set_problem(database: Database, competition_id: str, edition: str, problem: str, *, now: float) -> None:
@@ -109,17 +94,7 @@ def set_step(
             " started_at = CASE WHEN :state = 'waiting' THEN NULL ELSE COALESCE(started_at, :now) END,"
             " ended_at = CASE WHEN :state IN ('done', 'skipped', 'failed') THEN :now END"
             " WHERE competition_id = :id AND edition = :edition AND name = :name",
-            {
-                "state": progress.state,
-                "done": progress.done,
-                "total": progress.total,
-                "unit": progress.unit,
-                "note": progress.note,
-                "now": now,
-                "id": competition_id,
-                "edition": edition,
-                "name": name,
-            },
+            {**asdict(progress), "now": now, "id": competition_id, "edition": edition, "name": name},
         )
 
 
@@ -165,5 +140,23 @@ def all_steps(database: Database) -> list[DatasetStep]:
     )
 
 
+def _set_steps(
+    database: Database,
+    competition_id: str,
+    edition: str,
+    names: Sequence[str],
+    state: StepState,
+    note: str = "",
+) -> None:
+    database.execute(
+        "DELETE FROM dataset_steps WHERE competition_id = ? AND edition = ?", (competition_id, edition)
+    )
+    database.execute_many(
+        "INSERT INTO dataset_steps (competition_id, edition, position, name, state, note)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        [(competition_id, edition, position, name, state, note) for position, name in enumerate(names)],
+    )
+
+
 def _record(database: Database, competition_id: str, kind: str, text: str, now: float) -> None:
-    events.append(database, Happening(now, kind, text, competition_id=competition_id))
+    events.append(database, now, kind, text, competition_id=competition_id)

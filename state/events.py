@@ -2,58 +2,39 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
-from state.database import Database, read_all
+from state.database import Database, read_all, to_json
 from state.records import Event, Run
 
 
-@dataclass(frozen=True)
-class Happening:
-    """An event before it has a place in the record."""
-
-    at: float
-    kind: str
-    text: str
-    sweep_id: str | None = None
-    run_id: int | None = None
-    attempt_id: int | None = None
-    competition_id: str | None = None
-    detail: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def to_run(cls, run: Run, at: float, kind: str, text: str, *, attempt_id: int | None = None) -> Happening:
-        """What happened to a run."""
-        return cls(
-            at,
-            kind,
-            text,
-            sweep_id=run.sweep_id,
-            run_id=run.id,
-            attempt_id=attempt_id,
-            competition_id=run.competition_id,
-        )
-
-
-def append(database: Database, happening: Happening) -> int:
-    """Add an event and return its number."""
-    cursor = database.execute(
-        "INSERT INTO events (at, kind, text, sweep_id, run_id, attempt_id, competition_id, detail)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            happening.at,
-            happening.kind,
-            happening.text,
-            happening.sweep_id,
-            happening.run_id,
-            happening.attempt_id,
-            happening.competition_id,
-            json.dumps(happening.detail, sort_keys=True),
-        ),
+def append(
+    database: Database,
+    at: float,
+    kind: str,
+    text: str,
+    *,
+    run: Run | None = None,
+    attempt_id: int | None = None,
+    sweep_id: str | None = None,
+    competition_id: str | None = None,
+    detail: Mapping[str, Any] | None = None,
+) -> int:
+    """Add an event and return its number; what happened to a run is also found by its sweep and competition."""
+    return database.insert(
+        "events",
+        {
+            "at": at,
+            "kind": kind,
+            "text": text,
+            "sweep_id": run.sweep_id if run is not None else sweep_id,
+            "run_id": run.id if run is not None else None,
+            "attempt_id": attempt_id,
+            "competition_id": run.competition_id if run is not None else competition_id,
+            "detail": to_json(detail or {}),
+        },
     )
-    return int(cursor.lastrowid or 0)
 
 
 def newest(
@@ -66,13 +47,11 @@ def newest(
     after_id: int = 0,
 ) -> list[Event]:
     """Read the newest events, newest first, of everything or of one sweep, run or competition."""
-    conditions, values = ["id > ?"], [after_id]
-    for column, value in (("sweep_id", sweep_id), ("run_id", run_id), ("competition_id", competition_id)):
-        if value is not None:
-            conditions.append(f"{column} = ?")
-            values.append(value)  # type: ignore[arg-type]  # a list of mixed SQL values
+    wanted = {"sweep_id": sweep_id, "run_id": run_id, "competition_id": competition_id}
+    conditions = [f"{column} = :{column}" for column, value in wanted.items() if value is not None]
     rows = database.rows(
-        f"SELECT * FROM events WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?",
-        (*values, limit),
+        f"SELECT * FROM events WHERE {' AND '.join(['id > :after_id', *conditions])}"
+        " ORDER BY id DESC LIMIT :limit",
+        {**wanted, "after_id": after_id, "limit": limit},
     )
     return read_all(Event, rows)

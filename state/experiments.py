@@ -5,24 +5,17 @@ from __future__ import annotations
 from foundation.problems import UsageProblem
 from state import events
 from state.database import Database
-from state.events import Happening
 from state.records import Experiment
 
 
 def assign(database: Database, experiment_id: str, sweep_id: str, *, now: float, note: str = "") -> None:
     """Let a sweep belong to an experiment, which is created when it is new."""
     with database.transaction():
-        database.execute(
-            "INSERT INTO experiments (id, note, created_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
-            (experiment_id, note, now),
-        )
-        database.execute(
-            "INSERT OR IGNORE INTO experiment_sweeps (experiment_id, sweep_id) VALUES (?, ?)",
-            (experiment_id, sweep_id),
-        )
-        events.append(
-            database, Happening(now, "experiment.assigned", f"belongs to {experiment_id}", sweep_id=sweep_id)
-        )
+        experiment = {"id": experiment_id, "note": note, "created_at": now}
+        database.insert("experiments", experiment, or_ignore=True)
+        member = {"experiment_id": experiment_id, "sweep_id": sweep_id}
+        database.insert("experiment_sweeps", member, or_ignore=True)
+        events.append(database, now, "experiment.assigned", f"belongs to {experiment_id}", sweep_id=sweep_id)
 
 
 def all_experiments(database: Database) -> list[Experiment]:

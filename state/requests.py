@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from state.database import Database, read_all, read_as
+from state.database import Database, read_all, read_as, to_json
 from state.records import Request, RequestState
 
 
 def file(database: Database, kind: str, arguments: dict[str, Any], *, author: str, now: float) -> int:
     """File a request and return its number, by which the answer can be read."""
     with database.transaction():
-        cursor = database.execute(
-            "INSERT INTO requests (filed_at, author, kind, arguments) VALUES (?, ?, ?, ?)",
-            (now, author, kind, json.dumps(arguments, sort_keys=True)),
+        return database.insert(
+            "requests", {"filed_at": now, "author": author, "kind": kind, "arguments": to_json(arguments)}
         )
-        return int(cursor.lastrowid or 0)
 
 
 def open_requests(database: Database) -> list[Request]:

@@ -108,15 +108,12 @@ def report_offsets(database: Database, attempt_id: int) -> tuple[int, int]:
 
 def set_report_offsets(database: Database, attempt_id: int, events_offset: int, usage_offset: int) -> None:
     """Note how far an attempt's events and usage files have been taken in, with what was in them."""
-    database.execute(
-        "UPDATE attempts SET events_offset = ?, usage_offset = ? WHERE id = ?",
-        (events_offset, usage_offset, attempt_id),
-    )
+    database.update("attempts", attempt_id, events_offset=events_offset, usage_offset=usage_offset)
 
 
 def note_activity(database: Database, run_id: int, at: float) -> None:
     """Note when something last happened in a run: output, work, or a change on disk."""
-    database.execute("UPDATE runs SET last_activity_at = ? WHERE id = ?", (at, run_id))
+    database.update("runs", run_id, last_activity_at=at)
 
 
 def next_ready(database: Database, sweep_id: str, edition: str, *, limit: int) -> list[Run]:

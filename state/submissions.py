@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from foundation.problems import StateProblem
 from state import events, runs
-from state.database import Database, read_all, read_as
-from state.events import Happening
+from state.database import Database, read_all, read_as, to_json
 from state.records import Grade, Submission
 
 _WITH_GRADES = (
@@ -33,20 +31,7 @@ def add(database: Database, attempt_id: int, snapshot: Snapshot) -> None:
     """Take a snapshot into the state; the same sequence number again changes nothing."""
     with database.transaction():
         attempt = runs.attempt(database, attempt_id)
-        database.execute(
-            "INSERT INTO submissions"
-            " (attempt_id, sequence, taken_at, elapsed_seconds, sha256, bytes, path)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (attempt_id, sequence) DO NOTHING",
-            (
-                attempt_id,
-                snapshot.sequence,
-                snapshot.taken_at,
-                snapshot.elapsed_seconds,
-                snapshot.sha256,
-                snapshot.bytes,
-                snapshot.path,
-            ),
-        )
+        database.insert("submissions", {"attempt_id": attempt_id, **asdict(snapshot)}, or_ignore=True)
         database.execute(
             "UPDATE runs SET submissions = (SELECT COUNT(*) FROM submissions WHERE attempt_id = ?),"
             " last_activity_at = MAX(COALESCE(last_activity_at, 0), ?) WHERE id = ? AND attempts = ?",
@@ -81,38 +66,20 @@ def add_grade(database: Database, grade: Grade, *, now: float) -> None:
             return
         attempt = runs.attempt(database, row["attempt_id"])
         run = runs.get(database, attempt.run_id)
-        database.execute(
-            "INSERT OR REPLACE INTO grades"
-            " (submission_id, graded_at, edition, score, valid, standing, message, report)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                grade.submission_id,
-                grade.graded_at,
-                grade.edition,
-                grade.score,
-                grade.valid,
-                grade.standing,
-                grade.message,
-                json.dumps(grade.report),
-            ),
-        )
+        database.execute("DELETE FROM grades WHERE submission_id = ?", (grade.submission_id,))
+        database.insert("grades", {**asdict(grade), "report": to_json(grade.report)})
         newest = database.row(
             f"{_WITH_GRADES} WHERE attempt_id = ? AND graded_at IS NOT NULL ORDER BY sequence DESC LIMIT 1",
             (attempt.id,),
         )
         if newest is None or newest["id"] != grade.submission_id or attempt.number != run.attempts:
             return
-        database.execute(
-            "UPDATE runs SET standing = ?, score = ?, valid = ? WHERE id = ?",
-            (grade.standing, grade.score, grade.valid, run.id),
-        )
+        database.update("runs", run.id, standing=grade.standing, score=grade.score, valid=grade.valid)
         if run.standing != grade.standing or run.score != grade.score:
             was = f" (was {run.standing.replace('_', ' ')})" if run.standing else ""
             score = "" if grade.score is None else f" {grade.score:g}"
             text = f"{grade.standing.replace('_', ' ')}{score}{was}"
-            events.append(
-                database, Happening.to_run(run, now, "submission.graded", text, attempt_id=attempt.id)
-            )
+            events.append(database, now, "submission.graded", text, run=run, attempt_id=attempt.id)
 
 
 def of_attempt(database: Database, attempt_id: int) -> list[Submission]:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from foundation.problems import UsageProblem
 from state import events
-from state.database import Database, read_all, read_as, spec_to_json
-from state.events import Happening
+from state.database import Database, read_all, read_as, to_json
 from state.lifecycle import ENDED, MEDALS, RunState, SweepState
 from state.records import Sweep, SweepCounts, SweepSpec
 
@@ -33,24 +32,21 @@ def create(
     with database.transaction():
         if find(database, sweep_id) is not None:
             raise UsageProblem(f"there is already a sweep '{sweep_id}'", "", "Choose another name.")
-        database.execute(
-            "INSERT OR IGNORE INTO agents (id, version, folder, first_used_at) VALUES (?, ?, ?, ?)",
-            (spec.agent_id, agent_version, agent_folder, now),
-        )
-        database.execute(
-            "INSERT INTO sweeps (id, name, state, spec, agent_version, concurrency, priority, created_at, note)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                sweep_id,
-                name,
-                SweepState.ACTIVE,
-                spec_to_json(spec),
-                agent_version,
-                concurrency,
-                priority,
-                now,
-                note,
-            ),
+        agent = {"id": spec.agent_id, "version": agent_version, "folder": agent_folder, "first_used_at": now}
+        database.insert("agents", agent, or_ignore=True)
+        database.insert(
+            "sweeps",
+            {
+                "id": sweep_id,
+                "name": name,
+                "state": SweepState.ACTIVE,
+                "spec": to_json(spec),
+                "agent_version": agent_version,
+                "concurrency": concurrency,
+                "priority": priority,
+                "created_at": now,
+                "note": note,
+            },
         )
         wanted = members or [
             (competition, seed) for seed in range(1, spec.seeds + 1) for competition in spec.competitions
@@ -59,15 +55,8 @@ def create(
             "INSERT INTO runs (sweep_id, competition_id, seed, state, queued_at, position) VALUES (?, ?, ?, ?, ?, ?)",
             [(sweep_id, *run, RunState.QUEUED, now, position) for position, run in enumerate(wanted)],
         )
-        events.append(
-            database,
-            Happening(
-                now,
-                "sweep.created",
-                f"{spec.agent_id} on {len(spec.competitions)} competitions x {spec.seeds} seeds",
-                sweep_id=sweep_id,
-            ),
-        )
+        text = f"{spec.agent_id} on {len(spec.competitions)} competitions x {spec.seeds} seeds"
+        events.append(database, now, "sweep.created", text, sweep_id=sweep_id)
     return get(database, sweep_id)
 
 
@@ -77,29 +66,25 @@ def set_state(database: Database, sweep_id: str, state: SweepState, *, now: floa
         sweep = get(database, sweep_id)
         if sweep.state == state:
             return
-        database.execute("UPDATE sweeps SET state = ? WHERE id = ?", (state, sweep_id))
-        events.append(database, Happening(now, f"sweep.{state}", f"sweep is {state}", sweep_id=sweep_id))
+        database.update("sweeps", sweep_id, state=state)
+        events.append(database, now, f"sweep.{state}", f"sweep is {state}", sweep_id=sweep_id)
 
 
 def set_concurrency(database: Database, sweep_id: str, concurrency: int, *, now: float) -> None:
     """Change how many of a sweep's runs may be live at once."""
     with database.transaction():
         get(database, sweep_id)
-        database.execute("UPDATE sweeps SET concurrency = ? WHERE id = ?", (concurrency, sweep_id))
-        events.append(
-            database,
-            Happening(now, "sweep.concurrency", f"at most {concurrency} runs at once", sweep_id=sweep_id),
-        )
+        database.update("sweeps", sweep_id, concurrency=concurrency)
+        text = f"at most {concurrency} runs at once"
+        events.append(database, now, "sweep.concurrency", text, sweep_id=sweep_id)
 
 
 def set_priority(database: Database, sweep_id: str, priority: int, *, now: float) -> None:
     """Change whose runs start first."""
     with database.transaction():
         get(database, sweep_id)
-        database.execute("UPDATE sweeps SET priority = ? WHERE id = ?", (priority, sweep_id))
-        events.append(
-            database, Happening(now, "sweep.priority", f"has priority {priority}", sweep_id=sweep_id)
-        )
+        database.update("sweeps", sweep_id, priority=priority)
+        events.append(database, now, "sweep.priority", f"has priority {priority}", sweep_id=sweep_id)
 
 
 def remove(database: Database, sweep_id: str) -> None:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from foundation.hardware import Hardware
 from foundation.problems import StateProblem
 from state import events, runs
-from state.database import Database, hardware_to_json
-from state.events import Happening
+from state.database import Database, to_json
 from state.lifecycle import ENDED, FailureClass, Outcome, RunState, require_allowed
 from state.records import Attempt, Run
 
@@ -29,17 +28,31 @@ def launch(database: Database, run_id: int, *, directory: str, runtime: str, now
         run = runs.get(database, run_id)
         number = run.attempts + 1
         _move(database, run, RunState.STARTING)
-        cursor = database.execute(
-            "INSERT INTO attempts (run_id, number, directory, runtime, created_at, reroll)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            (run_id, number, directory, runtime, now, run.rerolls > 0),
+        attempt_id = database.insert(
+            "attempts",
+            {
+                "run_id": run_id,
+                "number": number,
+                "directory": directory,
+                "runtime": runtime,
+                "created_at": now,
+                "reroll": run.rerolls > 0,
+            },
         )
-        attempt_id = int(cursor.lastrowid or 0)
-        database.execute(
-            "UPDATE runs SET attempts = ?, started_at = NULL, ended_at = NULL, outcome = NULL, standing = NULL,"
-            " failure_class = NULL, failure_text = '', score = NULL, valid = NULL, submissions = 0,"
-            " last_activity_at = ? WHERE id = ?",
-            (number, now, run_id),
+        database.update(
+            "runs",
+            run_id,
+            attempts=number,
+            started_at=None,
+            ended_at=None,
+            outcome=None,
+            standing=None,
+            failure_class=None,
+            failure_text="",
+            score=None,
+            valid=None,
+            submissions=0,
+            last_activity_at=now,
         )
         _record(database, run, "run.starting", f"attempt {number} is starting", now, attempt_id)
     return runs.attempt(database, attempt_id)
@@ -59,13 +72,9 @@ def started(
     with database.transaction():
         run, attempt = _current(database, attempt_id)
         _move(database, run, RunState.RUNNING)
-        database.execute(
-            "UPDATE attempts SET started_at = ?, isolated = ?, image = ?, hardware = ? WHERE id = ?",
-            (at, isolated, image, hardware_to_json(hardware) if hardware else None, attempt_id),
-        )
-        database.execute(
-            "UPDATE runs SET started_at = ?, last_activity_at = ? WHERE id = ?", (at, at, run.id)
-        )
+        kept = to_json(hardware) if hardware is not None else None
+        database.update("attempts", attempt_id, started_at=at, isolated=isolated, image=image, hardware=kept)
+        database.update("runs", run.id, started_at=at, last_activity_at=at)
         mark = "" if isolated else ", not isolated"
         _record(database, run, "run.running", f"attempt {attempt.number} is running{mark}", now, attempt_id)
 
@@ -84,9 +93,8 @@ def agent_ended(
     with database.transaction():
         run, attempt = _current(database, attempt_id)
         _move(database, run, RunState.COLLECTING)
-        database.execute(
-            "UPDATE attempts SET ended_at = ?, exit_code = ?, exit_signal = ?, exit_reason = ? WHERE id = ?",
-            (at, exit_code, signal, reason, attempt_id),
+        database.update(
+            "attempts", attempt_id, ended_at=at, exit_code=exit_code, exit_signal=signal, exit_reason=reason
         )
         how = f"signal {signal}" if signal is not None else f"exit code {exit_code}"
         text = f"attempt {attempt.number} ended ({reason}, {how})"
@@ -106,11 +114,8 @@ def finished(database: Database, attempt_id: int, outcome: Outcome, *, now: floa
     with database.transaction():
         run, _attempt = _current(database, attempt_id)
         _move(database, run, RunState.FINISHED)
-        database.execute("UPDATE attempts SET outcome = ? WHERE id = ?", (outcome, attempt_id))
-        database.execute(
-            "UPDATE runs SET outcome = ?, standing = ?, ended_at = ? WHERE id = ?",
-            (outcome, outcome, now, run.id),
-        )
+        database.update("attempts", attempt_id, outcome=outcome)
+        database.update("runs", run.id, outcome=outcome, standing=outcome, ended_at=now)
         _record(database, run, "run.finished", outcome.replace("_", " "), now, attempt_id)
 
 
@@ -120,7 +125,7 @@ def failed(database: Database, attempt_id: int, failure: Failure, *, now: float)
         run, _attempt = _current(database, attempt_id)
         _move(database, run, RunState.FAILED)
         _write_failure(database, run.id, attempt_id, failure)
-        database.execute("UPDATE runs SET ended_at = ? WHERE id = ?", (now, run.id))
+        database.update("runs", run.id, ended_at=now)
         _record(database, run, "run.failed", f"{failure.kind}: {failure.text}", now, attempt_id)
 
 
@@ -129,7 +134,7 @@ def stopped(database: Database, run_id: int, *, by: str, now: float) -> None:
     with database.transaction():
         run = runs.get(database, run_id)
         _move(database, run, RunState.STOPPED)
-        database.execute("UPDATE runs SET ended_at = ? WHERE id = ?", (now, run_id))
+        database.update("runs", run_id, ended_at=now)
         latest = runs.latest_attempt(database, run_id)
         _record(database, run, "run.stopped", f"stopped by {by}", now, latest.id if latest else None)
 
@@ -140,9 +145,7 @@ def requeued(database: Database, run_id: int, *, by: str, now: float) -> None:
         run = runs.get(database, run_id)
         _move(database, run, RunState.QUEUED)
         reroll = is_reroll(run)
-        database.execute(
-            "UPDATE runs SET queued_at = ?, rerolls = rerolls + ? WHERE id = ?", (now, reroll, run_id)
-        )
+        database.update("runs", run_id, queued_at=now, rerolls=run.rerolls + reroll)
         text = "queued again as a re-roll" if reroll else "queued again"
         _record(database, run, "run.queued", f"{text} by {by}", now)
 
@@ -177,21 +180,16 @@ def _current(database: Database, attempt_id: int) -> tuple[Run, Attempt]:
 
 def _move(database: Database, run: Run, wanted: RunState) -> None:
     require_allowed(str(run.id), run.state, wanted)
-    database.execute("UPDATE runs SET state = ? WHERE id = ?", (wanted, run.id))
+    database.update("runs", run.id, state=wanted)
 
 
 def _write_failure(database: Database, run_id: int, attempt_id: int, failure: Failure) -> None:
-    database.execute(
-        "UPDATE attempts SET failure_class = ?, failure_text = ?, evidence = ?, classified_by = ? WHERE id = ?",
-        (failure.kind, failure.text, failure.evidence, failure.by, attempt_id),
-    )
-    database.execute(
-        "UPDATE runs SET failure_class = ?, failure_text = ? WHERE id = ?",
-        (failure.kind, failure.text, run_id),
-    )
+    what = {"failure_class": failure.kind, "failure_text": failure.text}
+    database.update("attempts", attempt_id, **what, evidence=failure.evidence, classified_by=failure.by)
+    database.update("runs", run_id, **what)
 
 
 def _record(
     database: Database, run: Run, kind: str, text: str, now: float, attempt_id: int | None = None
 ) -> None:
-    events.append(database, Happening.to_run(run, now, kind, text, attempt_id=attempt_id))
+    events.append(database, now, kind, text, run=run, attempt_id=attempt_id)

@@ -18,7 +18,6 @@ from foundation.workers import Ended, Progressed
 from state import datasets, events
 from state.database import Database
 from state.datasets import Progress
-from state.events import Happening
 from state.records import Dataset, DatasetState, DatasetStep, StepState
 
 _IN_BYTES = frozenset({DOWNLOAD, VERIFY, EXTRACT})
@@ -147,9 +146,9 @@ class DatasetRecords:
             self._append("dataset.verified", dataset.competition_id, text, detail)
 
     def _append(self, kind: str, competition_id: str, text: str, detail: dict[str, Any]) -> None:
-        happening = Happening(self._clock.now(), kind, text, competition_id=competition_id, detail=detail)
+        now = self._clock.now()
         with self._database.transaction():
-            events.append(self._database, happening)
+            events.append(self._database, now, kind, text, competition_id=competition_id, detail=detail)
 
     def _finish(self, dataset: Dataset, name: str) -> None:
         """A step is done, and with it all that there was to do in it."""

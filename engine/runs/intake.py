@@ -26,7 +26,6 @@ from foundation import jsonlines
 from foundation.clock import Clock
 from state import events, runs, submissions, transitions
 from state.database import Database, UnusableState
-from state.events import Happening
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Attempt, Run, UsageSample
 from state.samples import Samples
@@ -206,7 +205,7 @@ class Intake:
 
     def _record(self, run: Run, attempt: Attempt, kind: str, text: str) -> None:
         now = self._clock.now()
-        events.append(self._database, Happening.to_run(run, now, kind, text, attempt_id=attempt.id))
+        events.append(self._database, now, kind, text, run=run, attempt_id=attempt.id)
 
 
 def _size(path: Path) -> int:

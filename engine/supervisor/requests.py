@@ -27,7 +27,6 @@ from foundation.clock import Clock
 from foundation.problems import Problem, UsageProblem
 from state import events, experiments, requests, runs, sweeps, transitions
 from state.database import Database
-from state.events import Happening
 from state.lifecycle import FailureClass, RunState, SweepState
 from state.records import IMPORTED, Request, RequestState, Run
 
@@ -182,9 +181,7 @@ class RequestDispatcher:
         assert attempt is not None  # a live run has one
         launching.ask_to_stop(self._places.state_dir, attempt, Stop(by, now))
         text = f"stop requested by {by}"
-        events.append(
-            self._database, Happening.to_run(run, now, "run.stop_requested", text, attempt_id=attempt.id)
-        )
+        events.append(self._database, now, "run.stop_requested", text, run=run, attempt_id=attempt.id)
 
     def _classify(self, arguments: ClassifyRuns, by: str) -> Answer:
         if arguments.class_ not in set(FailureClass):

@@ -17,7 +17,6 @@ from engine.places import Places
 from foundation.problems import UsageProblem
 from state import events, experiments, runs, sweeps
 from state.database import Database
-from state.events import Happening
 from state.lifecycle import MEDALS, RunState
 from state.samples import Samples
 
@@ -102,7 +101,7 @@ class SweepRemoval:
         self._samples.forget(numbers)
         sweeps.remove(self._database, sweep.id)
         text = f"sweep {sweep.id} was removed by {by}: {loss.in_words()}"
-        events.append(self._database, Happening(time.time(), "sweep.removed", text))
+        events.append(self._database, time.time(), "sweep.removed", text)
         folder = self._runs_dir / sweep.id
         if folder.exists():
             self._leaving.mkdir(exist_ok=True)
