@@ -8,7 +8,7 @@ from pathlib import Path
 from competitions.model import edition_named
 from console import wording
 from console.actions.action import Action, Affected, NotApplicable, Question, Request
-from console.views.dataset_board import DatasetRow
+from console.views.datasets import DatasetRow
 from console.views.splits import competition
 from engine.datasets.access import AccessState
 from engine.datasets.pruning import CORRECTED, PARTIAL, PREPARED, RAW, ZIP, parts_of

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual.widget import Widget
@@ -25,9 +26,18 @@ from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
-from console.views.dataset_board import DatasetBoard, DatasetRow, dataset_board
-from console.views.dataset_detail import DatasetDetail, KnownSum, dataset_detail
-from console.views.dataset_totals import Needs, Totals, needs, totals
+from console.views.datasets import (
+    DatasetBoard,
+    DatasetDetail,
+    DatasetRow,
+    KnownSum,
+    Needs,
+    Totals,
+    dataset_board,
+    dataset_detail,
+    needs,
+    totals,
+)
 from console.views.filters import words_accept
 from console.views.rates import Pace, Rates
 from engine.datasets.access import AccessState
@@ -82,12 +92,11 @@ class DataScreen(MarkedScreen[RowKey]):
         """Every dataset, and more of the one under the cursor."""
         data_dir = self.app.places.data_dir
         asked: dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]] = {
-            "datasets": (dataset_board(data_dir), self._take)
+            "datasets": (partial(dataset_board, data_dir=data_dir), self._take)
         }
         row = self._row()
         if row is not None:
-            look = dataset_detail(data_dir, row.competition_id, edition_named(row.edition))
-            asked["detail"] = (look, self._take_detail)
+            asked["detail"] = (_detail_query(data_dir, row.competition_id, row.edition), self._take_detail)
         return asked
 
     def redraw_every(self) -> float:
@@ -244,8 +253,11 @@ class DatasetScreen(ConsoleScreen):
     def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
         """Its row, and what lies on the disk."""
         data_dir = self.app.places.data_dir
-        detail = dataset_detail(data_dir, self._competition_id, self._edition)
-        return {"datasets": (dataset_board(data_dir), self._take), "detail": (detail, self._take_detail)}
+        detail = _detail_query(data_dir, self._competition_id, self._edition)
+        return {
+            "datasets": (partial(dataset_board, data_dir=data_dir), self._take),
+            "detail": (detail, self._take_detail),
+        }
 
     def redraw_every(self) -> float:
         """Rates and what is left change without anything happening in the state."""
@@ -293,6 +305,12 @@ class DatasetScreen(ConsoleScreen):
     def _take_detail(self, detail: DatasetDetail | None) -> None:
         self._detail = detail
         self.redraw()
+
+
+def _detail_query(
+    data_dir: Path, competition_id: str, edition: str
+) -> Callable[[Database], DatasetDetail | None]:
+    return lambda database: dataset_detail(database, data_dir, competition_id, edition_named(edition))
 
 
 def _act(app: ConsoleApp, what: str, chosen: Sequence[DatasetRow]) -> None:
@@ -424,18 +442,22 @@ def _columns(paces: Paces, signs: Signs) -> list[Column[DatasetRow]]:
         word = "-" if row.access is AccessState.UNKNOWN else row.access.value
         return ((word, _ACCESS_ROLES[row.access]),)
 
-    def step(row: DatasetRow) -> Cell:
+    def in_place_of_steps(row: DatasetRow) -> Rest | None:
         if row.problem and not row.is_verifying:
             calm = row.state in (DatasetState.WAITING, DatasetState.PREPARED)
             problem = row.problem.removeprefix(
                 f"{row.competition_id}: "
             )  # its name stands in the line already
             return Rest(((problem, "warn" if calm else _STATE_ROLES[row.state]),))
+        return Rest((("to be verified", "dim"),)) if row.is_verifying and _going(row) is None else None
+
+    def count(row: DatasetRow) -> Cell:
+        counted = f"{row.steps_done + 1}/{len(row.steps)}" if _going(row) is not None else ""
+        return in_place_of_steps(row) or counted
+
+    def step(row: DatasetRow) -> Cell:
         going = _going(row)
-        if going is None:
-            return Rest((("to be verified", "dim"),)) if row.is_verifying else ""
-        counted = f"{row.steps_done + 1}/{len(row.steps)} {going.name}"
-        return Forms([((text, "text"),) for text in (counted, going.name)])
+        return in_place_of_steps(row) or ("" if going is None else going.name)
 
     def done(row: DatasetRow) -> Cell:
         going = _going(row)
@@ -457,11 +479,12 @@ def _columns(paces: Paces, signs: Signs) -> list[Column[DatasetRow]]:
         return "" if going is None else going.note
 
     return [
-        Column("competition", name, 26, grows=56),
+        Column("competition", name, 32, grows=56),
         Column("state", state, 13, gap=1),
         Column("size", _size_text, 8, right=True, gap=1, role="dim"),
-        Column("access", access, 6, drop=2),
-        Column("step", step, 13, grows=13),
+        Column("access", access, 6, drop=1),
+        Column("", count, 3, drop=2),
+        Column("step", step, 9, grows=9, gap=1),
         Column("", done, 14, gap=1),
         Column("rate", lambda row: pace(row)[0], 9, drop=3, right=True, gap=1, role="dim"),
         Column("left", lambda row: pace(row)[1], 5, right=True, gap=1),
@@ -487,7 +510,7 @@ def _by_split(table: Table[DatasetRow], rows: Iterable[DatasetRow]) -> Iterator[
 
 def _size_text(row: DatasetRow) -> str:
     """What the prepared data take, or else what Kaggle's zip does."""
-    known = row.bytes_on_disk or row.told_bytes
+    known = row.bytes_on_disk or row.kaggle_bytes
     if known:
         return wording.size(known)
     return f"~{wording.size(row.zip_bytes)}" if row.zip_bytes else wording.UNKNOWN

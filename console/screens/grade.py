@@ -1,8 +1,8 @@
-"""The grading screen: a competition, a file, and what that file is worth."""
+"""The grading screen: a competition, a file, what that file is worth, and what was graded before."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,22 +11,28 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from competitions import registry
-from competitions.model import Edition
-from console.screens import grade_lines
+from competitions.model import Competition, Edition
+from console import wording
+from console.screens.ruler import medal_role, ruler
 from console.tui.keys import bindings, shown_key
-from console.tui.painting import Pieces, foreign
+from console.tui.painting import Line, Piece, Pieces, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
+from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import CompetitionNames, Field, FilePaths, Row
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
+from console.tui.widgets.table import REST, Cell, Column, Forms, Table
 from console.views import fuzzy
-from console.views.graded import (
-    Past,
-    keep_past,
-    past_of,
+from console.views.grading import (
+    GradedFile,
+    PastGrading,
+    SubmissionRow,
+    file_signature,
+    grade_file,
+    past_grading,
     read_past,
+    write_past,
 )
-from console.views.grading import Graded, grade_file, signature
 from console.views.splits import competition
 from foundation.problems import Problem
 
@@ -36,7 +42,7 @@ _LOOK_SECONDS = 1.0
 
 
 class GradeScreen(ConsoleScreen):
-    """Two fields and a verdict."""
+    """Two fields, the report on the file, and the history."""
 
     CONTEXTS = ("grade", "list")
     MODE = "grade"
@@ -46,20 +52,19 @@ class GradeScreen(ConsoleScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._graded: Graded | None = None
+        self._graded: GradedFile | None = None
         self._problem: Problem | None = None
         self._choices: tuple[str, ...] = ()
-        self._number = 0
         self._busy = False
         self._edition: Edition = "v1"
-        self._past: tuple[Past, ...] = ()
+        self._past: tuple[PastGrading, ...] = ()
         self._watched: Path | None = None
         # What was graded last, and what was seen at the last look: a file is graded once it stands still.
         self._graded_as: Signature = None
         self._seen_as: Signature = None
 
     def body(self) -> Iterable[Widget]:
-        """The fields, what fits what is typed, and the verdict."""
+        """The fields, what fits what is typed, the report, and the history."""
         yield Vertical(
             Row(
                 "competition",
@@ -74,7 +79,7 @@ class GradeScreen(ConsoleScreen):
         yield LineList(id="history")
 
     def on_mount(self) -> None:
-        """Begin where one was the last time."""
+        """Read the history."""
         self.set_interval(_LOOK_SECONDS, self._look)
         self.in_background(partial(read_past, self.app.places.state_dir), self._take_past)
 
@@ -110,8 +115,12 @@ class GradeScreen(ConsoleScreen):
     def on_line_list_opened(self) -> None:
         """Grade again what was graded before."""
         key = self.query_one("#history", LineList).key
-        if isinstance(key, Past):
+        if isinstance(key, PastGrading):
             self.fill_in(key.competition_id, key.path)
+
+    def on_descendant_focus(self) -> None:
+        """Remove the hint when a field is typed into again."""
+        self.draw()
 
     def action_submit(self) -> None:
         """Grade."""
@@ -119,11 +128,11 @@ class GradeScreen(ConsoleScreen):
 
     def action_watch(self) -> None:
         """Grade again whenever the file changes, or no longer."""
-        typed = self.query_one("#path", Input).value.strip()
+        _competition_id, path = self._typed()
         if self._watched is not None:
             self._watched = None
-        elif typed:
-            self._watched, self._graded_as, self._seen_as = Path(typed).expanduser(), None, None
+        elif path:
+            self._watched, self._graded_as, self._seen_as = Path(path).expanduser(), None, None
             self._look()
         else:
             self.app.say("a file is needed to watch it")
@@ -146,85 +155,78 @@ class GradeScreen(ConsoleScreen):
         return super().is_whole() and all(self.query(each) for each in ("#path", "#competition", "#history"))
 
     def redraw(self) -> None:
-        """Draw what fits, and the verdict."""
-        width = self.size.width
-        chosen = competition(self.query_one("#competition", Input).value.strip())
-        choices = () if chosen is not None else self._choices
-        self.query_one("#choices", Painted).show(
-            *(self._choice(place, name) for place, name in enumerate(choices))
-        )
-        self.query_one("#metric", Painted).show(
-            *(
-                (grade_lines.about(chosen, self._edition, self.app.signs, width),)
-                if chosen is not None
-                else ()
-            )
-        )
+        """Draw which competitions fit, the report, and the history."""
+        width, signs = self.size.width, self.app.signs
+        chosen = competition(self._typed()[0])
+        choices: list[Pieces] = []
+        for name in self._choices if chosen is None else ():
+            first = not choices
+            hint = f"  {signs.enter} takes it" if first else ""
+            choices.append(((name, "strong" if first else "dim"), (hint, "faint")))
+        self.query_one("#choices", Painted).show(*choices)
+        metric = () if chosen is None else (_metric_line(chosen, self._edition, signs, width),)
+        self.query_one("#metric", Painted).show(*metric)
         watched: Pieces = ((" watching: it is graded again when it changes", "running"),)
-        told = (*self._left(width), *self._verdict(width))
-        self.query_one("#verdict", Painted).show(*((watched, ()) if self._watched is not None else ()), *told)
-        shown = self.query_one("#history", LineList)
-        room = shown.scrollable_content_region.width or width
-        shown.show(grade_lines.history(self._past, room, self.app.signs))
-
-    def _choice(self, place: int, name: str) -> Pieces:
-        return (
-            (name, "strong" if not place else "dim"),
-            (f"  {self.app.signs.enter} takes it" if not place else "", "faint"),
+        found = (*self._hint(width), *self._result(width))
+        self.query_one("#verdict", Painted).show(
+            *((watched, ()) if self._watched is not None else ()), *found
         )
+        history = self.query_one("#history", LineList)
+        room = history.scrollable_content_region.width or width
+        history.show(_history(self._past, room, signs))
 
-    def on_descendant_focus(self) -> None:
-        """A form that is gone on with needs no hint."""
-        self.draw()
+    def _typed(self) -> tuple[str, str]:
+        """The competition and the path as they are typed."""
+        names = ("#competition", "#path")
+        typed, path = (self.query_one(name, Input).value.strip() for name in names)
+        return typed, path
 
-    def _left(self, width: int) -> tuple[Pieces, ...]:
+    def _hint(self, width: int) -> tuple[Pieces, ...]:
         """What to do about a form that was left half filled."""
-        typed, path = (self.query_one(name, Input).value.strip() for name in ("#competition", "#path"))
+        typed, path = self._typed()
         if self.focused is not None or bool(typed) == bool(path):
             return ()
         missing = "no file is named yet" if typed else "no competition is named yet"
-        return (grade_lines.left(missing, shown_key(self.app.settings.keys)("grade.next"), width),)
+        key = shown_key(self.app.settings.keys)("grade.next")
+        forms = (
+            f"{missing}: {key} goes back to the fields, digits switch screens",
+            f"{missing}: {key} goes back",
+        )
+        return (fitting([((f" {text}", "accent"),) for text in forms], width),)
 
-    def _verdict(self, width: int) -> tuple[Pieces, ...]:
+    def _result(self, width: int) -> tuple[Pieces, ...]:
         if self._busy:
             return (((" grading", "running"),),)
         if self._problem is not None:
-            lines = str(self._problem).splitlines()
-            return tuple(
-                ((f" {foreign(line, width - 2).rstrip()}", "bad" if not place else "dim"),)
-                for place, line in enumerate(lines)
-            )
-        return () if self._graded is None else grade_lines.verdict(self._graded, width, self.app.signs)
+            first, *more = str(self._problem).splitlines()
+            return (_line(first, "bad", width), *(_line(text, "dim", width) for text in more))
+        return () if self._graded is None else _report(self._graded, width, self.app.signs)
 
     def _grade(self) -> None:
-        typed = self.query_one("#competition", Input).value.strip()
-        path = self.query_one("#path", Input).value.strip()
+        typed, path = self._typed()
         if not typed or not path:
             self.app.say("a competition and a file are needed")
             return
-        self._number += 1
         self._busy, self._problem, self._graded = True, None, None
         self.draw()
         file = Path(path).expanduser()
         work = partial(_graded_or_problem, typed, file, self.app.places.data_dir, self._edition)
-        self.in_background(work, partial(self._take, self._number, file))
+        self.in_background(work, partial(self._take, file), latest="grading")
 
-    def _take(self, number: int, path: Path, found: Graded | Problem) -> None:
-        if number != self._number:
-            return
+    def _take(self, path: Path, found: GradedFile | Problem) -> None:
         self._busy = False
         if isinstance(found, Problem):
             self._problem = found
         else:
             self._graded = found
-            newest = past_of(found.report, path.absolute(), self.app.now())
+            newest = past_grading(found.report, path.absolute(), self.app.now())
             older = [each for each in self._past if not _same_file(each, newest)]
             self._past = (newest, *older)
             if not self.app.readonly:
-                self.in_background(partial(keep_past, self.app.places.state_dir, self._past), lambda _: None)
+                self.in_background(partial(write_past, self.app.places.state_dir, self._past))
         self.draw()
 
-    def _take_past(self, past: tuple[Past, ...]) -> None:
+    def _take_past(self, past: tuple[PastGrading, ...]) -> None:
         self._past = past
         if past and self.is_whole() and not self.query_one("#competition", Input).value:
             # Filled in, not graded: the file may be another one by now.
@@ -235,23 +237,130 @@ class GradeScreen(ConsoleScreen):
     def _look(self) -> None:
         """Look whether the watched file has changed."""
         if self._watched is not None and not self._busy:
-            self.in_background(partial(signature, self._watched), self._seen)
+            self.in_background(partial(file_signature, self._watched), self._take_signature)
 
-    def _seen(self, found: Signature) -> None:
-        still = found == self._seen_as
+    def _take_signature(self, found: Signature) -> None:
+        is_still = found == self._seen_as
         self._seen_as = found
-        if self._watched is None or self._busy or found is None or not still or found == self._graded_as:
+        if self._watched is None or self._busy or found is None or not is_still or found == self._graded_as:
             return
         self._graded_as = found
         self._grade()
 
 
-def _same_file(one: Past, other: Past) -> bool:
+def _same_file(one: PastGrading, other: PastGrading) -> bool:
     return (one.competition_id, one.path, one.edition) == (other.competition_id, other.path, other.edition)
 
 
-def _graded_or_problem(competition_id: str, path: Path, data_dir: Path, edition: Edition) -> Graded | Problem:
+def _graded_or_problem(
+    competition_id: str, path: Path, data_dir: Path, edition: Edition
+) -> GradedFile | Problem:
     try:
         return grade_file(competition_id, path, data_dir, edition)
     except Problem as problem:
         return problem
+
+
+_LABEL = 14
+_MOST_DEFECTS = 4
+_LETTERS: dict[str, tuple[str, Role]] = {
+    "gold": ("G", "gold"),
+    "silver": ("S", "silver"),
+    "bronze": ("B", "bronze"),
+    "above median": ("^", "good"),
+    "below median": ("v", "dim"),
+}
+_OUTCOMES = {
+    "no_file": "no file",
+    "not_csv": "not a table that can be read",
+    "rejected": "refused by the competition's rules",
+    "grader_error": "the grader itself failed",
+    "limits_exceeded": "grading took more than it may",
+}
+
+
+def _metric_line(found: Competition, edition: Edition, signs: Signs, width: int) -> Pieces:
+    """Which metric decides, which way is better, and by which edition is graded."""
+    metric = f"{found.metric.name}, {wording.better(found.thresholds)}"
+    text = f" {signs.dot} ".join((metric, found.complexity, f"edition {edition}"))
+    return _labelled("metric", (foreign(text, width - _LABEL - 2).rstrip(), "dim"))
+
+
+def _report(graded: GradedFile, width: int, signs: Signs) -> tuple[Pieces, ...]:
+    """Whether the file is valid and why not, its score, and where that falls."""
+    report, cuts = graded.report, graded.competition.thresholds
+    took = f"{wording.size(graded.bytes)}, graded in {graded.seconds:.1f} s, edition {report.edition}"
+    path = foreign(report.submission_path, max(20, width - _LABEL - len(took) - 5)).rstrip()
+    lines: list[Pieces] = [_labelled("file", (path, "text"), (f"   {took}", "dim"))]
+    if report.score is None:
+        why = _OUTCOMES.get(report.outcome, report.outcome)
+        lines.append(_labelled("valid", ("no", "bad"), (f"   {why}", "dim")))
+        lines += _listed("why", report.message.splitlines(), "warn", width)
+        lines += _rows(graded.rows, width)
+    else:
+        earned = report.medal or ("above median" if report.above_median else "below median")
+        letter, _role = _LETTERS[earned]
+        lines.append(_labelled("valid", ("yes", "good")))
+        worth: Piece = (f"     {letter}  {earned}", medal_role(cuts, report.score))
+        lines.append(_labelled("score", (f"{report.score:.5f}", "strong"), worth))
+    lines.append(())
+    lines += [((" ", "text"), *pieces) for pieces in ruler(cuts, report.score, width - 2, signs)]
+    if report.defects:
+        lines += [(), _labelled("known defects", (f"of this competition in edition {report.edition}", "dim"))]
+        lines += _listed("", report.defects[:_MOST_DEFECTS], "dim", width)
+    return tuple(lines)
+
+
+def _rows(rows: Sequence[SubmissionRow], width: int) -> list[Pieces]:
+    """The rows that a refusal is about, as they stand in the file."""
+    lines = []
+    for place, row in enumerate(rows):
+        number = f"{row.number:,}" if row.number else "heading"
+        text = foreign(row.text, max(10, width - _LABEL - 14)).rstrip()
+        pieces: Pieces = ((f"{number:>9}  ", "dim"), (text, "warn" if row.is_wrong else "dim"))
+        lines.append(_labelled("" if place else "rows", *pieces))
+    return lines
+
+
+def _listed(label: str, texts: Iterable[str], role: Role, width: int) -> list[Pieces]:
+    shown = (foreign(text, width - _LABEL - 2).rstrip() for text in texts)
+    return [_labelled("" if place else label, (text, role)) for place, text in enumerate(shown)]
+
+
+def _labelled(label: str, *pieces: Piece) -> Pieces:
+    return ((f" {label:<{_LABEL}}", "dim"), *pieces)
+
+
+def _line(text: str, role: Role, width: int) -> Pieces:
+    return ((f" {foreign(text, width - 2).rstrip()}", role),)
+
+
+def _history(past: Sequence[PastGrading], width: int, signs: Signs) -> list[Line]:
+    """What was graded before, newest first."""
+    if not past:
+        return []
+    table = Table(_history_columns(signs), past, width, signs)
+    title = Line(heading("graded before", width, signs, note=str(len(past))))
+    return [title, *(table.line(each, key=each) for each in past)]
+
+
+def _history_columns(signs: Signs) -> list[Column[PastGrading]]:
+    def worth(each: PastGrading) -> Cell:
+        letter, role = _LETTERS.get(each.medal, (signs.invalid, "warn"))
+        text = each.outcome.replace("_", " ") if each.score is None else wording.score(each.score, 9)
+        return ((f"{letter} {text}", role),)
+
+    def path(each: PastGrading) -> Cell:
+        # Of a path, the end tells more than the beginning.
+        folders = Path(each.path).parts
+        shorter = ("/".join((signs.ellipsis, *folders[place:])) for place in range(1, len(folders)))
+        return Forms([((text, "dim"),) for text in (each.path, *shorter)])
+
+    return [
+        Column("day", lambda each: wording.day_and_clock(each.at)[:10], 10, drop=2, role="dim"),
+        Column("time", lambda each: wording.clock(each.at), 5, gap=1, role="dim"),
+        Column("competition", lambda each: each.competition_id, 22, grows=56),
+        Column("worth", worth, 16),
+        Column("edition", lambda each: each.edition, 9, drop=1, role="dim"),
+        Column("file", path, 28, grows=REST),
+    ]

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import pytest
 from textual.widgets import Input
 
-from console.views.graded import (
-    NOTE_NAME,
-    keep_past,
-    past_of,
+from console.views.grading import (
+    HISTORY_NAME,
+    past_grading,
     read_past,
+    rows_behind,
+    write_past,
 )
-from console.views.offending import rows_behind
 from engine.grading.report import Report
 from engine.places import Places
 from tests.console.conftest import Desk, OpenDesk
@@ -103,7 +103,7 @@ async def test_what_was_graded_is_found_again(
 
 async def test_the_fields_begin_with_what_was_graded_last(opened: OpenDesk, places: Places) -> None:
     places.state_dir.mkdir(parents=True)
-    keep_past(places.state_dir, (past_of(report(), Path("/data/sub.csv"), 1.0),))
+    write_past(places.state_dir, (past_grading(report(), Path("/data/sub.csv"), 1.0),))
     async with opened(screen="grade") as desk:
         await desk.until(lambda: desk.app.screen.query_one("#path", Input).value == "/data/sub.csv")
         assert desk.app.screen.query_one("#competition", Input).value == SPOOKY
@@ -190,16 +190,16 @@ def test_a_file_that_is_gone_has_no_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("note", ["", "{", "[1]", '[{"path": 1}]', '{"a": 1}'])
 def test_a_damaged_history_is_begun_anew(tmp_path: Path, note: str) -> None:
-    (tmp_path / NOTE_NAME).write_text(note)
+    (tmp_path / HISTORY_NAME).write_text(note)
     assert read_past(tmp_path) == ()
 
 
 def test_history_is_kept_beside_a_state_only(tmp_path: Path) -> None:
-    past = (past_of(report(), Path("/s.csv"), 1.0),)
-    keep_past(tmp_path / "none", past)
+    past = (past_grading(report(), Path("/s.csv"), 1.0),)
+    write_past(tmp_path / "none", past)
     assert not (tmp_path / "none").exists()
-    keep_past(tmp_path, past * 500)
-    assert len(read_past(tmp_path)) == 200 and json.loads((tmp_path / NOTE_NAME).read_text())
+    write_past(tmp_path, past * 500)
+    assert len(read_past(tmp_path)) == 200 and json.loads((tmp_path / HISTORY_NAME).read_text())
 
 
 async def test_grading_shows_where_the_score_falls(

@@ -5,14 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from competitions import registry
-from console.views.graded import Past, keep_past
-from engine.datasets.steps import (
-    CHECK,
-    CHECKSUM,
-    DOWNLOAD,
-    PREPARE,
-    STEPS,
-)
+from console.views.grading import PastGrading, write_past
+from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
 from engine.places import Places
 from engine.scoreboard.reports import About, import_reports
 from state import datasets, experiments, runs, sweeps
@@ -238,10 +232,10 @@ def scored(places: Places) -> World:
                 }
                 world.finish(attempt, outcome, scores.get(outcome), ago=(place + seed) * 900.0)
         experiments.assign(world.database, agent, sweep_id, now=NOW - began * HOUR)
-    keep_past(
+    write_past(
         places.state_dir,
         tuple(
-            Past(name, f"/home/op/work/{name}/{file}.csv", NOW - ago, "v1", outcome, score, medal, "")
+            PastGrading(name, f"/home/op/work/{name}/{file}.csv", NOW - ago, "v1", outcome, score, medal, "")
             for name, file, ago, outcome, score, medal in (
                 (DEMO[5], "submission", 700.0, "scored", 0.28411, "bronze"),
                 (DEMO[0], "blend-3", 4000.0, "scored", 1.0, "gold"),
@@ -269,7 +263,7 @@ def hostile(places: Places) -> World:
     datasets.request(world.database, f"comp{bad}", "v1", steps=(f"step{bad}",), source=bad, now=NOW - 50)
     datasets.set_state(world.database, f"comp{bad}", "v1", DatasetState.FAILED, now=NOW - 40, problem=bad)
     experiments.assign(world.database, f"exp{bad}", f"s{bad}", now=NOW)
-    past = Past(DEMO[5], f"/work/{bad}.csv", NOW - 60, "v1", "rejected", None, "", bad)
-    keep_past(places.state_dir, (past,))
+    past = PastGrading(DEMO[5], f"/work/{bad}.csv", NOW - 60, "v1", "rejected", None, "", bad)
+    write_past(places.state_dir, (past,))
     world.engine()
     return world
