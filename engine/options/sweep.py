@@ -19,7 +19,7 @@ from competitions import registry
 from competitions.model import EDITIONS
 from engine.places import Places, own_agents_folder
 from engine.reading import FieldError, convert
-from environment.runner.runtime import NETWORKS, RUNTIMES
+from environment.runner.runtimes import NETWORKS, RUNTIMES
 from foundation.problems import DataProblem, UsageProblem
 from state.records import SweepSpec
 

@@ -181,7 +181,7 @@ class Intake:
                     transitions.collected(self._database, attempt.id, now=now)
                 case Failure() as failure:
                     transitions.failed(self._database, attempt.id, failure, now=now)
-        launching.take_back(self._state_dir, attempt.id)
+        launching.remove_from_inbox(self._state_dir, attempt.id)
 
     def _tidy(self, live: set[int]) -> None:
         """Take out of the runner's hands what the state has done with, ending what still runs of it."""

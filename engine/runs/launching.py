@@ -1,9 +1,10 @@
-"""Handing an attempt to the runner: everything about it in its directory first, the inbox last; repeatable."""
+"""Launching of an attempt: everything about it goes into its directory first, then into the runner's inbox."""
 
 from __future__ import annotations
 
 import os
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 from competitions import descriptions, registry
@@ -26,9 +27,17 @@ from foundation import files
 from foundation.problems import DataProblem
 from state.records import Attempt, Run, SweepSpec
 
+# Options that a sweep and an order have under one name, but for those that an order derives from them.
+_SAME_OPTIONS = tuple(
+    sorted(
+        {field.name for field in fields(Order)}
+        & {field.name for field in fields(SweepSpec)} - {"agent_id", "obfuscated", "runtime"}
+    )
+)
+
 
 def folders_of(spec: SweepSpec) -> list[Path]:
-    """Where a sweep's agent is looked for: the operator's folder, which wins, then our own agents."""
+    """List where a sweep's agent is looked for: the operator's folder, which wins, then our own agents."""
     wanted = [Path(spec.agents_dir)] if spec.agents_dir else []
     return list(dict.fromkeys([*wanted, own_agents_folder()]))
 
@@ -42,10 +51,10 @@ def agent_of(spec: SweepSpec) -> Agent:
     return get_agent(spec.agent_id, folders_of(spec))
 
 
-def hand_over(
+def put_into_inbox(
     state_dir: Path, spec: SweepSpec, run: Run, attempt: Attempt, gpu_uuids: tuple[str, ...] = ()
 ) -> None:
-    """Make what an attempt needs and leave it in the runner's inbox; again is harmless.
+    """Make what an attempt needs and put it into the runner's inbox; again is harmless.
 
     Raises:
         Problem: the agent or one of its secrets is missing.
@@ -61,7 +70,7 @@ def hand_over(
         order = make_order(spec, run, attempt, agent, gpu_uuids)
         if order.secret:
             own = layout.with_hidden_arguments(launch.environment, launch.arguments)
-            secrets.hand_over(folder, secrets.SecretLaunch(own, launch.secrets))
+            secrets.leave(folder, secrets.SecretLaunch(own, launch.secrets))
         if order.obfuscated:
             _write_description(folder, order)
         if not order_path.exists():
@@ -81,9 +90,10 @@ def clear_inbox(state_dir: Path) -> None:
 def make_order(
     spec: SweepSpec, run: Run, attempt: Attempt, agent: Agent, gpu_uuids: tuple[str, ...] = ()
 ) -> Order:
-    """Write down what the runner shall do; secrets by name only."""
+    """Make the order of an attempt; secrets are in it by name only."""
     competition = registry.get(run.competition_id)
     return Order(
+        **{name: getattr(spec, name) for name in _SAME_OPTIONS},
         version=protocol.VERSION,
         attempt_id=attempt.id,
         sweep_id=run.sweep_id,
@@ -97,25 +107,14 @@ def make_order(
         variables=start_variables(agent),
         secret=bool(required_secrets(agent)),
         prepared_dir=str(dataset_folder(competition, spec.data_dir, edition_named(spec.edition)).prepared),
-        edition=spec.edition,
         runtime=attempt.runtime,
-        network=spec.network,
         python_prefix=sys.prefix,
-        time_limit_seconds=spec.time_limit_seconds,
-        grace_seconds=spec.grace_seconds,
-        cpus=spec.cpus,
-        memory_bytes=spec.memory_bytes,
         snapshot_every_seconds=spec.grade_every_seconds,
         image=agent.image_name,
         grader_image=GRADER_IMAGE,
-        shm_bytes=spec.shm_bytes,
-        container_runtime=spec.container_runtime,
         gpu_uuids=gpu_uuids,
-        allowed_hosts=spec.allowed_hosts,
         privileged=agent.privileged,
         keep_container=spec.keep_containers,
-        idle_limit_seconds=spec.idle_limit_seconds,
-        disk_limit_bytes=spec.disk_limit_bytes,
         obfuscated=spec.obfuscated or wants_obfuscated(agent),
         own_competition=str(competition.folder) if registry.is_own(competition) else "",
     )
@@ -136,18 +135,18 @@ def _write_description(folder: Path, order: Order) -> None:
 
 
 def ask_to_stop(state_dir: Path, attempt: Attempt, stop: Stop) -> None:
-    """Let the runner end an attempt; the first one who asks is the one who is named."""
+    """Have the runner end an attempt; the first who asks is the one who is named."""
     path = state_dir / attempt.directory / protocol.STOP
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         protocol.write(path, stop)
 
 
-def take_back(state_dir: Path, attempt_id: int) -> None:
-    """Tell the runner that everything of an attempt has been taken in."""
+def remove_from_inbox(state_dir: Path, attempt_id: int) -> None:
+    """Let the runner forget an attempt of which everything has been taken in."""
     inbox_file(state_dir, attempt_id).unlink(missing_ok=True)
 
 
 def inbox_file(state_dir: Path, attempt_id: int) -> Path:
-    """The file by which an attempt is the runner's."""
+    """Name the file by which an attempt is the runner's."""
     return protocol.inbox(state_dir) / f"{attempt_id}.json"

@@ -12,7 +12,7 @@ from engine.runs import launching
 from engine.runs.scheduling import Demand, Free, GpuPool, choose, lease
 from engine.settings import EngineSettings
 from environment.container.redaction import TextRedactor
-from environment.runner import protocol, runtime
+from environment.runner import protocol, runtimes
 from environment.runner.protocol import Order
 from foundation.clock import Clock
 from foundation.problems import EnvironmentProblem, Problem
@@ -122,7 +122,7 @@ class Starter:
 
     def _start(self, sweep: Sweep, run: Run, gpu_uuids: tuple[str, ...]) -> None:
         try:
-            kind = runtime.resolve(sweep.spec.runtime)
+            kind = runtimes.resolve(sweep.spec.runtime)
         except Problem as problem:
             self._log(f"sweep {sweep.id} is paused", problem)
             sweeps.set_state(self._database, sweep.id, SweepState.PAUSED, now=self._clock.now())
@@ -141,7 +141,7 @@ class Starter:
         try:
             if sweep.spec.gpus and not gpu_uuids:
                 raise EnvironmentProblem("its GPUs are not free any more", "others hold them")
-            launching.hand_over(self._places.state_dir, sweep.spec, run, attempt, gpu_uuids)
+            launching.put_into_inbox(self._places.state_dir, sweep.spec, run, attempt, gpu_uuids)
         except Exception as error:  # noqa: BLE001 - whatever it is, the run must not stay starting for ever
             self._log(f"run {run.id} can't be handed over", error)
             text = f"it can't be started: {error}".replace("\n", " ")

@@ -21,7 +21,7 @@ from engine.places import Places
 from engine.runs import launching
 from engine.space import gigabytes
 from environment.container.proxy import parse_rule
-from environment.runner import protocol, runtime
+from environment.runner import protocol, runtimes
 from environment.runner.docker.daemon import daemon_problems
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from state.records import SweepSpec
@@ -157,10 +157,10 @@ def _environment_of(engine: EngineStatus) -> Mapping[str, str]:
 
 
 def _runtime(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
-    if spec.runtime not in runtime.RUNTIMES:
+    if spec.runtime not in runtimes.RUNTIMES:
         return  # `impossible` names it
     try:
-        kind = runtime.resolve(spec.runtime)
+        kind = runtimes.resolve(spec.runtime)
         if kind != protocol.DOCKER:
             refuse_container_options(spec, agent)
             isolated = "isolated by bubblewrap" if kind == protocol.BUBBLEWRAP else "not isolated"

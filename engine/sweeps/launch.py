@@ -17,7 +17,7 @@ from engine.places import Places
 from engine.settings import EngineSettings
 from engine.space import gigabytes
 from engine.sweeps.checks import refuse_container_options, require_containers
-from environment.runner import protocol, runtime
+from environment.runner import protocol, runtimes
 from foundation.problems import DataProblem, UsageProblem
 from state import experiments, sweeps
 from state.database import Database
@@ -39,7 +39,7 @@ def create(
     spec = launch.spec
     _check_size(spec, settings)
     start_command(agent, os.environ)
-    if runtime.resolve(spec.runtime) == protocol.DOCKER:
+    if runtimes.resolve(spec.runtime) == protocol.DOCKER:
         require_containers(spec, agent)
     else:
         refuse_container_options(spec, agent)

@@ -24,7 +24,7 @@ from environment.runner.protocol import (
     SubmissionRefused,
     SubmissionTaken,
 )
-from environment.runner.runtime import Sandbox, Sight
+from environment.runner.sandbox import AgentStatus, Sandbox
 from environment.runner.submissions import SubmissionWatch
 from environment.runner.usage import DiskMeter, UsageMeter, limit_exceeded
 from foundation import jsonlines
@@ -76,7 +76,7 @@ class RunnerAttempt:
         self._root: int | None = None
         self._overdue = False
         self._meter = UsageMeter(folder, self._order)
-        self._disk = DiskMeter(folder, self._sandbox.bytes_elsewhere, disk_worker)
+        self._disk = DiskMeter(folder, self._sandbox.bytes_outside, disk_worker)
         self.stage = Stage.DONE if (folder / protocol.EXIT).exists() else Stage.NEW
 
     @property
@@ -84,20 +84,20 @@ class RunnerAttempt:
         """Whether GPUs were given to it."""
         return bool(self._order.gpu_uuids)
 
-    def look(self) -> None:
+    def step(self) -> None:
         """Do what is to be done now."""
         if self.stage is Stage.DONE:
             return
         self._write_events()
-        match self._sandbox.look():
-            case Sight.GONE:
+        match self._sandbox.status():
+            case AgentStatus.GONE:
                 self._gather(self._sandbox.ending())
-            case Sight.ALIVE:
+            case AgentStatus.ALIVE:
                 self._watch()
-            case Sight.COMING:
+            case AgentStatus.STARTING:
                 self.stage = Stage.STARTING
-            case Sight.ABSENT:
-                self._begin()
+            case AgentStatus.ABSENT:
+                self._start()
 
     def measure(self, tree: ProcessTree, *, with_disk: bool, gpus: Sequence[Gpu] = ()) -> None:
         """Add a line to usage.jsonl if the attempt is running, and have it ended where it is over a limit."""
@@ -118,12 +118,12 @@ class RunnerAttempt:
         if exceeded is not None and not (self.folder / protocol.LIMIT).exists():
             protocol.write(self.folder / protocol.LIMIT, exceeded)
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         if (self.folder / protocol.STOP).exists():
             self._give_up("stopped", "")
             return
         (self.folder / protocol.SNAPSHOTS).mkdir(exist_ok=True)
-        why_not = self._sandbox.begin()
+        why_not = self._sandbox.start()
         if why_not:
             self._give_up("unstarted", why_not)
         else:
@@ -149,7 +149,7 @@ class RunnerAttempt:
             self._sandbox.kill()
             return
         try:
-            taken = self._submissions.look(self._clock.now(), self._elapsed(self._started))
+            taken = self._submissions.check(self._clock.now(), self._elapsed(self._started))
         except DataProblem as problem:
             self._report(SubmissionRefused(self._clock.now(), str(problem)))
         else:
@@ -169,8 +169,8 @@ class RunnerAttempt:
 
     def _gather(self, seen: Ending | None) -> None:
         """The agent is gone: take what it left, report how it ended, and leave nothing of it running."""
-        if not self._sandbox.clear():
-            return  # the next look goes on once it is gone
+        if not self._sandbox.end_leftovers():
+            return  # the next step goes on once it is gone
         started = protocol.read_if_there(self.folder / protocol.STARTED, Started)
         if started is not None:
             self._report_started(started)

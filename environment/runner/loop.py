@@ -17,7 +17,7 @@ from environment.runner.docker.runtime import DockerHost, DockerSandbox
 from environment.runner.gpus import GpuReader
 from environment.runner.process.runtime import ProcessSandbox
 from environment.runner.protocol import InboxEntry, Order
-from environment.runner.runtime import Sandbox, Unreachable
+from environment.runner.sandbox import Sandbox, Unreachable
 from foundation import locks
 from foundation.clock import Clock
 from foundation.problems import Problem
@@ -111,7 +111,7 @@ class Runner:
                 held.attempt = RunnerAttempt(
                     held.folder, self._clock, self._sandbox_for, self._gpus, self._disk_worker
                 )
-            held.attempt.look()
+            held.attempt.step()
             held.troubles = 0
         except Unreachable as problem:
             self._log(f"attempt {name}", problem)

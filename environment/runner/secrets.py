@@ -24,7 +24,7 @@ class SecretLaunch:
     secrets: tuple[str, ...] = field(repr=False)
 
 
-def hand_over(attempt: Path, launch: SecretLaunch) -> None:
+def leave(attempt: Path, launch: SecretLaunch) -> None:
     """Leave the secrets of an attempt for its shim."""
     place = _place(attempt)
     files.write_json(place, {"variables": dict(launch.variables), "secrets": launch.secrets}, durable=False)
@@ -45,7 +45,7 @@ def take(attempt: Path) -> SecretLaunch:
     return SecretLaunch(tuple(values["variables"].items()), tuple(values["secrets"]))
 
 
-def place_of(attempt: Path) -> Path:
+def path_of(attempt: Path) -> Path:
     """Where the secrets of an attempt are, for a container's main process, which empties the file.
 
     Raises:

@@ -37,8 +37,8 @@ class SubmissionWatch:
         self._taken: _Look | None = None
         self._refused: _Look | None = None
 
-    def look(self, now: float, elapsed: float) -> SubmissionTaken | None:
-        """Take a snapshot if the file is new, has settled since the last look, and it is time for one.
+    def check(self, now: float, elapsed: float) -> SubmissionTaken | None:
+        """Take a snapshot if the file is new, has settled since the last check, and it is time for one.
 
         `now` is only written down; how far apart snapshots are goes by the seconds since the start.
 
@@ -85,7 +85,7 @@ class SubmissionWatch:
             raise
         if not copied and not final:
             partial.unlink()
-            return None  # it changed while it was copied: it is looked at again
+            return None  # it changed while it was copied: it is checked again
         self._taken = current
         sha256, size = _digest(partial)
         if self.last is not None and self.last.sha256 == sha256:

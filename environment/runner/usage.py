@@ -12,7 +12,7 @@ from environment.runner import protocol
 from environment.runner.gpus import Gpu
 from environment.runner.host import disk_usage, network_bytes
 from environment.runner.protocol import LimitExceeded, Order
-from environment.runner.runtime import Unreachable
+from environment.runner.sandbox import Unreachable
 
 # Less is what an interpreter needs to sleep.
 _BUSY_PERCENT = 1.0

@@ -136,7 +136,7 @@ def test_an_agent_in_its_sandbox_reaches_its_own_things_alone(
     for path in written:
         assert secret_value.encode() not in path.read_bytes(), path
     with pytest.raises(EnvironmentProblem, match="gone"):
-        secrets.place_of(harness.folder(run))
+        secrets.path_of(harness.folder(run))
 
 
 @pytest.mark.parametrize(

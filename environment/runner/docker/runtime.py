@@ -18,7 +18,7 @@ from environment.runner import protocol, secrets
 from environment.runner.docker import daemon
 from environment.runner.docker.plans import READY, Plan, Role, plans
 from environment.runner.protocol import Order
-from environment.runner.runtime import Sight, Unreachable
+from environment.runner.sandbox import AgentStatus, Unreachable
 from foundation import files
 from foundation.problems import EnvironmentProblem
 
@@ -201,22 +201,22 @@ class DockerSandbox:
         self._starting: Future[None] | None = None
         self._refusals = 0
 
-    def look(self) -> Sight:
+    def status(self) -> AgentStatus:
         """See where the agent is.
 
         Raises:
             Unreachable: the daemon does not answer.
         """
         if self._starting is not None and not self._starting.done():
-            return Sight.COMING
+            return AgentStatus.STARTING
         agent = self._agent()
         if agent is not None and agent.state in ("running", "paused", "restarting"):
-            return Sight.ALIVE
+            return AgentStatus.ALIVE
         if (self._attempt / protocol.CLAIM).exists() or (agent is not None and agent.state != "created"):
-            return Sight.GONE
-        return Sight.ABSENT
+            return AgentStatus.GONE
+        return AgentStatus.ABSENT
 
-    def begin(self) -> str:
+    def start(self) -> str:
         """Start the containers on another thread; what goes wrong there is told at the next call.
 
         Raises:
@@ -271,7 +271,7 @@ class DockerSandbox:
         how = "killed" if state["ExitCode"] == _KILLED else f"ended with {state['ExitCode']}"
         return Ending.unseen("lost", f"its container was {how} from outside")
 
-    def clear(self) -> bool:
+    def end_leftovers(self) -> bool:
         """Containers leave nothing running, but those beside the agent's run on: end them."""
         for beside in self._beside():
             if beside.state == "running":
@@ -298,7 +298,7 @@ class DockerSandbox:
         agent = self._agent()
         return agent.image if agent is not None else ""
 
-    def bytes_elsewhere(self) -> int:
+    def bytes_outside(self) -> int:
         """What the agent has written into its container's own file system."""
         with self._host.asking("a container can't be measured") as client:
             name = self._host.name_of(self._order.attempt_id, Role.AGENT)
@@ -379,7 +379,7 @@ class DockerSandbox:
             self._host.forget()
 
     def _start_all(self) -> None:
-        launch = secrets.place_of(self._attempt) if self._order.secret else None
+        launch = secrets.path_of(self._attempt) if self._order.secret else None
         (self._attempt / protocol.GRADER).mkdir(exist_ok=True)
         (self._attempt / protocol.VALIDATIONS).touch()
         for name in (protocol.SUBMISSION, protocol.LOGS, protocol.CODE):

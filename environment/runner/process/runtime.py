@@ -12,7 +12,7 @@ from pathlib import Path
 
 from environment.container.output import Ending, Started
 from environment.runner import host, protocol
-from environment.runner.runtime import Sight
+from environment.runner.sandbox import AgentStatus
 from foundation import locks
 
 START_TRIES = 3
@@ -27,17 +27,17 @@ class ProcessSandbox:
         self._shim: subprocess.Popen[bytes] | None = None
         self._tries = 0
 
-    def look(self) -> Sight:
+    def status(self) -> AgentStatus:
         """See where the agent is."""
         if self._lives():
-            return Sight.ALIVE
+            return AgentStatus.ALIVE
         # After the lock, so that what a shim wrote before it let go is not missed.
         if (self._attempt / protocol.CLAIM).exists():
-            return Sight.GONE
+            return AgentStatus.GONE
         starting = self._shim is not None and self._shim.poll() is None
-        return Sight.COMING if starting else Sight.ABSENT
+        return AgentStatus.STARTING if starting else AgentStatus.ABSENT
 
-    def begin(self) -> str:
+    def start(self) -> str:
         """Start a shim."""
         if self._tries == START_TRIES:
             return f"its shim does not start, see {protocol.SHIM_LOG}"
@@ -57,7 +57,7 @@ class ProcessSandbox:
         """What the shim has told."""
         return protocol.read_if_there(self._attempt / protocol.ENDING, Ending)
 
-    def clear(self) -> bool:
+    def end_leftovers(self) -> bool:
         """Kill what is left of the agent."""
         # A warden leaves nothing behind; only where it could not is it worth a look at every process.
         ending = self.ending()
@@ -75,7 +75,7 @@ class ProcessSandbox:
         """Processes have none."""
         return ""
 
-    def bytes_elsewhere(self) -> int:
+    def bytes_outside(self) -> int:
         """Nothing that is known: a sandbox can write nowhere else, and where a plain process writes nobody sees."""
         return 0
 

@@ -59,7 +59,7 @@ def exit_of(folder: Path) -> Ending:
 def test_a_run_that_is_stopped_before_it_started_never_starts(folder: Path) -> None:
     protocol.write(folder / protocol.STOP, Stop("tester", 1.0))
     attempt = attempt_in(folder)
-    attempt.look()
+    attempt.step()
     assert attempt.stage is Stage.DONE
     assert exit_of(folder).reason == "stopped"
     assert (folder / protocol.CLAIM).exists()
@@ -75,7 +75,7 @@ def test_a_shim_that_never_comes_up_is_tried_three_times(folder: Path) -> None:
 
     attempt = attempt_in(folder, start)
     for _ in range(5):
-        attempt.look()
+        attempt.step()
     assert len(started) == 3
     assert exit_of(folder).reason == "lost"
     assert "does not start" in exit_of(folder).problem
@@ -84,7 +84,7 @@ def test_a_shim_that_never_comes_up_is_tried_three_times(folder: Path) -> None:
 def test_a_claim_without_a_living_shim_is_a_lost_sandbox(folder: Path) -> None:
     (folder / protocol.CLAIM).touch()
     (folder / protocol.SUBMISSION / protocol.SUBMISSION_FILE).write_text("a,b\n1,2\n")
-    attempt_in(folder).look()
+    attempt_in(folder).step()
     ended = exit_of(folder)
     assert ended.reason == "lost"
     assert ended.submission_sequence == 1
@@ -100,9 +100,9 @@ def test_a_shim_that_misses_the_deadline_is_ended_by_the_runner(folder: Path) ->
         started = Started(shim.pid, time.time(), long_ago, output.boot_id(), isolated=False)
         protocol.write(folder / protocol.STARTED, started)
         attempt = attempt_in(folder)
-        attempt.look()
+        attempt.step()
         assert shim.wait() == -9
-    attempt.look()
+    attempt.step()
     assert exit_of(folder).reason == "deadline"
 
 
@@ -114,7 +114,7 @@ def test_what_an_agent_runs_on_is_reported_once_with_its_start(folder: Path) -> 
         started = Started(shim.pid, time.time(), time.monotonic(), output.boot_id(), isolated=False)
         protocol.write(folder / protocol.STARTED, started)
         for _ in range(2):
-            attempt_in(folder).look()
+            attempt_in(folder).step()
         shim.kill()
     (told,) = lines(folder / protocol.EVENTS)
     assert told["hardware"]["gpus"] == ["NVIDIA A10, 24 GiB"]
@@ -126,7 +126,7 @@ def test_a_deadline_of_another_boot_is_not_compared(folder: Path) -> None:
         started = Started(shim.pid, time.time(), -1e9, "another boot", isolated=False)
         protocol.write(folder / protocol.STARTED, started)
         attempt = attempt_in(folder)
-        attempt.look()
+        attempt.step()
         assert attempt.stage is Stage.RUNNING
         assert shim.poll() is None
         shim.kill()
@@ -135,9 +135,9 @@ def test_a_deadline_of_another_boot_is_not_compared(folder: Path) -> None:
 def test_a_runner_killed_between_any_two_steps_of_gathering_can_do_it_again(folder: Path) -> None:
     (folder / protocol.CLAIM).touch()
     (folder / protocol.SUBMISSION / protocol.SUBMISSION_FILE).write_text("a,b\n1,2\n")
-    attempt_in(folder).look()
+    attempt_in(folder).step()
     (folder / protocol.EXIT).unlink()  # as if it had been killed just before
-    attempt_in(folder).look()
+    attempt_in(folder).step()
     assert exit_of(folder).submission_sequence == 1
     assert [path.name for path in (folder / protocol.SNAPSHOTS).iterdir()] == ["1.csv"]
     kinds = [line["kind"] for line in lines(folder / protocol.EVENTS)]

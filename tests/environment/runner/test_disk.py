@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from environment.runner.host import disk_usage
-from environment.runner.runtime import Unreachable
+from environment.runner.sandbox import Unreachable
 from environment.runner.usage import DiskMeter
 from tests.engine.harness import eventually
 

@@ -22,7 +22,7 @@ from environment.runner.docker.runtime import (
     DockerSandbox,
 )
 from environment.runner.protocol import Order
-from environment.runner.runtime import Sight, Unreachable
+from environment.runner.sandbox import AgentStatus, Unreachable
 from tests.environment.runner.orders import order_with
 
 
@@ -102,7 +102,7 @@ def order(attempt: Path) -> Order:
 
 def tried(sandbox: DockerSandbox) -> str:
     """Begin once and wait for what comes of it."""
-    told = sandbox.begin()
+    told = sandbox.start()
     if sandbox._starting is not None:
         wait([sandbox._starting])
     return told
@@ -114,9 +114,9 @@ def test_a_container_that_a_killed_daemon_left_half_started_is_made_anew(host: H
     assert tried(sandbox) == ""
     with pytest.raises(Unreachable, match="already exists"):
         tried(sandbox)
-    assert sandbox.look() is Sight.ABSENT
+    assert sandbox.status() is AgentStatus.ABSENT
     assert tried(sandbox) == ""
-    assert sandbox.look() is Sight.ALIVE
+    assert sandbox.status() is AgentStatus.ALIVE
     roles = {one["Labels"][LABEL_ROLE]: one["Id"] for one in host.daemon.there.values()}
     assert roles == {"grader": "id-1", "agent": "id-2"}
     assert {one["Labels"][LABEL_ATTEMPT] for one in host.daemon.there.values()} == {"1"}
@@ -141,4 +141,4 @@ def test_a_container_whose_agent_may_run_is_not_made_anew(host: Host, attempt: P
     sandbox = DockerSandbox(host, attempt, order(attempt))
     tried(sandbox)
     assert set(host.daemon.there) == {"id-0", "id-1"}
-    assert sandbox.look() is Sight.GONE
+    assert sandbox.status() is AgentStatus.GONE

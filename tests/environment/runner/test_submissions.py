@@ -32,38 +32,38 @@ def submit(attempt: Path, text: str, *, moment: int) -> Path:
 
 def test_a_file_is_taken_once_it_has_settled_and_only_once(attempt: Path) -> None:
     watched = watch(attempt)
-    assert watched.look(1, 1) is None
+    assert watched.check(1, 1) is None
     submit(attempt, "one", moment=1)
-    assert watched.look(2, 2) is None
-    taken = watched.look(3, 3)
+    assert watched.check(2, 2) is None
+    taken = watched.check(3, 3)
     assert taken is not None
     assert (taken.sequence, taken.elapsed_seconds) == (1, 3)
     assert (attempt / taken.path).read_text() == "one"
-    assert watched.look(4, 4) is None
+    assert watched.check(4, 4) is None
 
 
 def test_a_file_that_is_still_being_written_waits(attempt: Path) -> None:
     watched = watch(attempt)
     for moment in range(1, 5):
         submit(attempt, "x" * moment, moment=moment)
-        assert watched.look(moment, moment) is None
+        assert watched.check(moment, moment) is None
 
 
 def test_the_same_content_again_is_no_new_snapshot(attempt: Path) -> None:
     watched = watch(attempt)
     submit(attempt, "one", moment=1)
-    assert [watched.look(n, n) is None for n in (1, 2)] == [True, False]
+    assert [watched.check(n, n) is None for n in (1, 2)] == [True, False]
     submit(attempt, "one", moment=5)
-    assert [watched.look(n, n) for n in (3, 4, 5)] == [None, None, None]
+    assert [watched.check(n, n) for n in (3, 4, 5)] == [None, None, None]
     assert [path.name for path in (attempt / protocol.SNAPSHOTS).iterdir()] == ["1.csv"]
 
 
 def test_snapshots_keep_their_distance_but_the_final_one_does_not(attempt: Path) -> None:
     watched = watch(attempt, every=100)
     submit(attempt, "one", moment=1)
-    assert [watched.look(n, n) is None for n in (1, 2)] == [True, False]
+    assert [watched.check(n, n) is None for n in (1, 2)] == [True, False]
     submit(attempt, "two", moment=5)
-    assert [watched.look(n, n) for n in (3, 4)] == [None, None]
+    assert [watched.check(n, n) for n in (3, 4)] == [None, None]
     final = watched.take_final(5, 5)
     assert final is not None
     assert final.sequence == 2
@@ -72,7 +72,7 @@ def test_snapshots_keep_their_distance_but_the_final_one_does_not(attempt: Path)
 def test_the_final_submission_may_be_the_newest_snapshot(attempt: Path) -> None:
     watched = watch(attempt)
     submit(attempt, "one", moment=1)
-    assert [watched.look(n, n) is None for n in (1, 2)] == [True, False]
+    assert [watched.check(n, n) is None for n in (1, 2)] == [True, False]
     final = watched.take_final(9, 9)
     assert final is not None
     assert (final.sequence, final.path) == (1, "snapshots/1.csv")
@@ -82,11 +82,11 @@ def test_the_final_submission_may_be_the_newest_snapshot(attempt: Path) -> None:
 def test_another_runner_goes_on_counting(attempt: Path) -> None:
     first = watch(attempt)
     submit(attempt, "one", moment=1)
-    assert [first.look(n, n) is None for n in (1, 2)] == [True, False]
+    assert [first.check(n, n) is None for n in (1, 2)] == [True, False]
     second = SubmissionWatch(attempt, limit_bytes=1000, every_seconds=0, last=first.last)
-    assert [second.look(n, n) for n in (3, 4)] == [None, None]
+    assert [second.check(n, n) for n in (3, 4)] == [None, None]
     submit(attempt, "two", moment=5)
-    taken = [second.look(n, n) for n in (5, 6)][1]
+    taken = [second.check(n, n) for n in (5, 6)][1]
     assert taken is not None
     assert taken.sequence == 2
 
@@ -94,16 +94,16 @@ def test_another_runner_goes_on_counting(attempt: Path) -> None:
 def test_what_is_too_large_is_refused_once(attempt: Path) -> None:
     watched = watch(attempt, limit=3)
     submit(attempt, "four", moment=1)
-    assert watched.look(1, 1) is None
+    assert watched.check(1, 1) is None
     with pytest.raises(DataProblem, match="at most 3"):
-        watched.look(2, 2)
-    assert watched.look(3, 3) is None
+        watched.check(2, 2)
+    assert watched.check(3, 3) is None
 
 
 def test_a_deleted_submission_is_none_in_the_end(attempt: Path) -> None:
     watched = watch(attempt)
     submit(attempt, "one", moment=1)
-    assert [watched.look(n, n) is None for n in (1, 2)] == [True, False]
+    assert [watched.check(n, n) is None for n in (1, 2)] == [True, False]
     (attempt / protocol.SUBMISSION / protocol.SUBMISSION_FILE).unlink()
     assert watched.take_final(9, 9) is None
 
@@ -111,9 +111,9 @@ def test_a_deleted_submission_is_none_in_the_end(attempt: Path) -> None:
 def test_a_wall_clock_that_is_set_changes_neither_distance_nor_elapsed_time(attempt: Path) -> None:
     watched = watch(attempt, every=10)
     submit(attempt, "one", moment=1)
-    assert [watched.look(1000, elapsed) is None for elapsed in (1, 2)] == [True, False]
+    assert [watched.check(1000, elapsed) is None for elapsed in (1, 2)] == [True, False]
     submit(attempt, "two", moment=2)
-    assert [watched.look(9e9, elapsed) for elapsed in (3, 4)] == [None, None]
-    taken = watched.look(5, 13)
+    assert [watched.check(9e9, elapsed) for elapsed in (3, 4)] == [None, None]
+    taken = watched.check(5, 13)
     assert taken is not None
     assert (taken.at, taken.elapsed_seconds) == (5, 13)
