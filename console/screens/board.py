@@ -18,6 +18,7 @@ from console.tui.widgets.line_list import LineList, TitleClicked
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table, column_of
 from console.views.filters import words_accept
+from console.views.lists import SortOrder
 from console.views.scoreboard import (
     DATE,
     LIMIT,
@@ -31,7 +32,6 @@ from console.views.scoreboard import (
     scoreboard,
     subject_of,
 )
-from console.views.sorting import Sorting
 from engine.scoreboard import COLUMNS, Row, published_rows
 from state.database import Database
 
@@ -57,7 +57,7 @@ class BoardScreen(FilteredScreen):
         # Without a state there are still the rows that come with the program.
         self._board = Scoreboard(published_rows())
         self._was_read = False
-        self._sorting = Sorting("all")
+        self._sorting = SortOrder("all")
         self._marked: tuple[Subject, ...] = ()
         self._pad = False
 
@@ -74,14 +74,14 @@ class BoardScreen(FilteredScreen):
 
     def remembered(self) -> Remembered:
         """The filter and the order."""
-        turned = "yes" if self._sorting.turned else ""
+        turned = "yes" if self._sorting.reversed else ""
         return {**super().remembered(), "column": self._sorting.by, "turned": turned}
 
     def recall(self, values: Remembered) -> None:
         """Filter and sort as the last time."""
         super().recall(values)
         if values.get("column") in SORTS:
-            self._sorting = Sorting(values["column"], bool(values.get("turned")))
+            self._sorting = SortOrder(values["column"], bool(values.get("turned")))
         self._was_read = "cursor" in values
 
     def redraw(self) -> None:
@@ -103,10 +103,6 @@ class BoardScreen(FilteredScreen):
         """Sort by the column whose title was clicked on; if it sorts already, reverse the order."""
         self._sort(self._sorting.chosen(message.by))
 
-    def on_line_list_opened(self) -> None:
-        """Show the experiment of the row."""
-        self.action_open()
-
     def action_open(self) -> None:
         """Show the experiment of the row under the cursor, on the cursor's split."""
         from console.screens.experiment import ExperimentScreen
@@ -124,7 +120,7 @@ class BoardScreen(FilteredScreen):
 
     def action_turn(self) -> None:
         """Reverse the order."""
-        self._sort(self._sorting.round())
+        self._sort(self._sorting.reverse())
 
     def action_pad(self) -> None:
         """Count what is lost or missing as no medal, or leave its seeds out."""
@@ -173,7 +169,7 @@ class BoardScreen(FilteredScreen):
         self._marked = ()
         self.redraw()
 
-    def _sort(self, sorting: Sorting[str]) -> None:
+    def _sort(self, sorting: SortOrder[str]) -> None:
         self._sorting = sorting
         self.redraw()
 
@@ -206,7 +202,7 @@ class BoardScreen(FilteredScreen):
 
 def table_lines(
     rows: Sequence[Row],
-    sorting: Sorting[str],
+    sorting: SortOrder[str],
     width: int,
     signs: Signs,
     *,
@@ -242,19 +238,19 @@ def table_lines(
     return table.heading(), lines
 
 
-def sorted_rows(rows: Sequence[Row], sorting: Sorting[str]) -> list[Row]:
+def sorted_rows(rows: Sequence[Row], sorting: SortOrder[str]) -> list[Row]:
     """Rows in an order; own rows without a value stand on top, others without one at the end."""
     value = _VALUES.get(sorting.by)
     if value is not None:
         ordered = sorted(rows, key=value)
         # Words go from A to Z, numbers and dates from the largest.
         ascending = sorting.by in ("name", "models")
-        return ordered if ascending is not sorting.turned else ordered[::-1]
+        return ordered if ascending is not sorting.reversed else ordered[::-1]
     valued = [(row.columns[sorting.by].cell, row) for row in rows]
     having = sorted(
         ((cell.mean, row) for cell, row in valued if cell is not None),
         key=lambda pair: pair[0],
-        reverse=not sorting.turned,
+        reverse=not sorting.reversed,
     )
     without = [row for cell, row in valued if cell is None]
     return (

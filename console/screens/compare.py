@@ -61,7 +61,7 @@ class CompareScreen(ConsoleScreen):
     def redraw(self) -> None:
         """Draw the comparison."""
         shown, header = self.query_one("#duels", LineList), self.query_one("#header", Painted)
-        width = shown.scrollable_content_region.width or self.size.width
+        width = shown.line_width
         if isinstance(self._found, Problem):
             texts = str(self._found).splitlines()
             header.show(*(((f" {foreign(text, width - 2).rstrip()}", "bad"),) for text in texts))

@@ -111,7 +111,7 @@ class DataScreen(MarkedScreen[RowKey]):
         self.query_one("#header", Painted).show(*_header(board.rows, found, signs, self.size.width))
         self.query_one("#filter-line", Painted).show(*self._filter_line(len(shown), free))
         lines = self.query_one("#datasets", LineList)
-        width = lines.scrollable_content_region.width or self.size.width
+        width = lines.line_width
         columns = _columns(self._paces, signs)
         table = Table(columns, shown, width, signs, mark=lambda row: row.key in self.marks)
         lines.show(list(_by_split(table, shown)))
@@ -121,11 +121,6 @@ class DataScreen(MarkedScreen[RowKey]):
         """Describe the dataset under the cursor."""
         message.stop()
         self._draw_detail()
-
-    def on_line_list_opened(self, message: LineList.Opened) -> None:
-        """Show everything of the dataset under the cursor."""
-        message.stop()
-        self.action_open()
 
     def action_open(self) -> None:
         """Show everything of the dataset under the cursor."""
@@ -137,7 +132,7 @@ class DataScreen(MarkedScreen[RowKey]):
         """Mark the dataset under the cursor, or remove the mark."""
         row = self._row()
         if row is not None:
-            self.mark(self.marks.turned(row.key))
+            self.mark(self.marks.toggled(row.key))
 
     def action_mark_range(self) -> None:
         """Mark everything between the dataset that was marked last and the one under the cursor."""
@@ -150,7 +145,7 @@ class DataScreen(MarkedScreen[RowKey]):
 
     def action_mark_all(self) -> None:
         """Mark everything that is shown, or remove those marks."""
-        self.mark(self.marks.all_turned(row.key for row in self._shown()))
+        self.mark(self.marks.all_toggled(row.key for row in self._shown()))
 
     def action_act(self, what: str) -> None:
         """Do something with the marked datasets, or with the one under the cursor."""
@@ -220,7 +215,7 @@ class DataScreen(MarkedScreen[RowKey]):
 
     def _take(self, board: DatasetBoard) -> None:
         self._board = board
-        self.marks = self.marks.among(row.key for row in board.rows)
+        self.marks = self.marks.restricted_to(row.key for row in board.rows)
         self._paces = _measured(self._rates, board.rows, self.app.now())
         self.redraw()
 
@@ -277,7 +272,7 @@ class DatasetScreen(ConsoleScreen):
         )
         self.query_one("#header", Painted).show(cut(title, self.size.width))
         lines = self.query_one("#dataset", LineList)
-        width = lines.scrollable_content_region.width or self.size.width
+        width = lines.line_width
         keys = shown_key(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         detail = _Detail(row, self._detail, self._paces, signs, keys, width, most=1000, text_lines=10)
         lines.show([Line(line, key=place, selectable=True) for place, line in enumerate(detail.lines())])

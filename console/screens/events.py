@@ -50,7 +50,7 @@ class EventsScreen(FilteredScreen):
         if self._events is None:
             return
         shown = self.query_one("#events", LineList)
-        width = shown.scrollable_content_region.width or self.size.width
+        width = shown.line_width
         found = [event for event in self._events if words_accept(self.words, *_texts(event))]
         count = f"{len(found):,} of {len(self._events):,}" if self.words else f"{len(found):,}"
         newest = "newest " if len(self._events) == MOST_EVENTS else ""
@@ -62,10 +62,6 @@ class EventsScreen(FilteredScreen):
             shown.show(lines, heading=table.heading())
         else:
             shown.show([Line((("  nothing has happened yet", "dim"),))])
-
-    def on_line_list_opened(self) -> None:
-        """Go to what the event is about."""
-        self.action_open()
 
     def action_open(self) -> None:
         """Go to what the event is about."""

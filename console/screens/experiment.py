@@ -70,7 +70,7 @@ class ExperimentScreen(ConsoleScreen):
     def redraw(self) -> None:
         """Draw the experiment on its split."""
         shown, header = self.query_one("#trials", LineList), self.query_one("#header", Painted)
-        width = shown.scrollable_content_region.width or self.size.width
+        width = shown.line_width
         if isinstance(self._found, Problem):
             text = " ".join(str(self._found).splitlines())
             header.show(((f" {foreign(text, width - 2).rstrip()}", "bad"),))
@@ -81,10 +81,6 @@ class ExperimentScreen(ConsoleScreen):
                 shown.show(_plot_lines(self._found.plots, width, self.app.signs))
             else:
                 shown.show(_lines(self._found, self._column, width, self.app.signs))
-
-    def on_line_list_opened(self) -> None:
-        """Open the run under the cursor."""
-        self.action_open()
 
     def action_open(self) -> None:
         """Open the run under the cursor."""

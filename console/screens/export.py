@@ -64,7 +64,7 @@ class ExportScreen(ConsoleScreen):
     def redraw(self) -> None:
         """Draw the choices and the preview."""
         preview = self.query_one("#preview", LineList)
-        width = preview.scrollable_content_region.width or self.size.width
+        width = preview.line_width
         self.query_one("#header", Painted).show(*self._choices(width))
         if self._result is None:
             preview.show((Line((("  making the row", "dim"),)),))

@@ -13,7 +13,6 @@ from textual.widgets import Input
 from competitions import registry
 from competitions.model import Competition, Edition
 from console import wording
-from console.screens.ruler import medal_role, ruler
 from console.tui.keys import bindings, shown_key
 from console.tui.painting import Line, Piece, Pieces, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
@@ -21,6 +20,7 @@ from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import CompetitionNames, Field, FilePaths, Row
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
+from console.tui.widgets.ruler import medal_role, ruler
 from console.tui.widgets.table import REST, Cell, Column, Forms, Table
 from console.views import fuzzy
 from console.views.grading import (

@@ -17,7 +17,6 @@ from console.actions import runs
 from console.screens.chart import Curve, Mark, chart
 from console.screens.classify import open_classify
 from console.screens.logs import FileScreen
-from console.screens.ruler import medal_role, ruler
 from console.screens.run_cell import draw_run, outcome_role, outcome_sign, state_role
 from console.tui.keys import Context, bindings
 from console.tui.painting import (
@@ -35,6 +34,7 @@ from console.tui.theme import Signs
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import LogPane
 from console.tui.widgets.painted import Painted
+from console.tui.widgets.ruler import medal_role, ruler
 from console.tui.widgets.table import REST, Column, Table
 from console.views.run import (
     MOST_ENTRIES,
@@ -125,10 +125,6 @@ class RunScreen(ConsoleScreen):
         else:
             self.query_one("#list", LineList).show(self._lines(facts))
 
-    def on_line_list_opened(self) -> None:
-        """Open the file or snapshot under the cursor."""
-        self.action_open()
-
     def action_open(self) -> None:
         """Open the file or snapshot under the cursor."""
         facts, key = self._facts, self.query_one("#list", LineList).key
@@ -202,7 +198,7 @@ class RunScreen(ConsoleScreen):
 
     def _lines(self, facts: RunFacts) -> list[Line]:
         shown = self.query_one("#list", LineList)
-        width = shown.scrollable_content_region.width or self.size.width
+        width = shown.line_width
         height, now, signs = shown.size.height, self.app.now(), self.app.signs
         if self._pane == "timeline":
             return _timeline(facts, width, signs)

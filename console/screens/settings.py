@@ -1,21 +1,67 @@
-"""The settings screen: looks, refreshing, notifications and keys, each written into config.toml at once."""
+"""The settings screen: looks, refreshing, notifications and keys, each written into config.toml at once.
+
+What an address for notifications holds is never shown.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from console.screens import settings_lines
-from console.screens.rebind import RebindScreen
-from console.screens.settings_lines import Setting
-from console.tui.keys import bindings
+from console.screens.help import TITLES
+from console.tui.config import REFRESH_CHOICES, Settings
+from console.tui.keys import TABLE, bindings, rebound, shadowed, shown
 from console.tui.list_screen import FilteredScreen
+from console.tui.painting import Line, Pieces, foreign, heading
+from console.tui.theme import PALETTE_NAMES, THEME_NAMES, Signs
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
-from engine.settings import Value
+from console.tui.widgets.table import REST, Column, Table
+from console.views.filters import words_accept
+from engine.settings import NotificationKind, NotificationSettings, Value
 from foundation.problems import Problem
+
+if TYPE_CHECKING:
+    from console.tui.app import ConsoleApp
+
+_WHERE_ADDRESSES = "write addresses into config.toml, as urls under [notifications]: they hold passwords"
+_KINDS = {
+    NotificationKind.FINISHED: "a run ended without a medal",
+    NotificationKind.FAILED: "a run failed",
+    NotificationKind.MEDAL: "a run ended with a medal",
+    NotificationKind.IDLE: "a run shows no sign of life",
+    NotificationKind.DISK: "a disk is all but full",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a line is about: its place in config.toml; value and choices are no part of what it is."""
+
+    table: str
+    name: str
+    part: str = ""
+    value: Value = field(default=None, compare=False)
+    choices: tuple[Value, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A setting as a line of the table."""
+
+    setting: Setting
+    name: str
+    value: str
+    about: str
 
 
 class SettingsScreen(FilteredScreen):
@@ -38,17 +84,15 @@ class SettingsScreen(FilteredScreen):
 
     def redraw(self) -> None:
         """Draw the settings as they are."""
-        shown = self.query_one("#settings", LineList)
-        width = shown.scrollable_content_region.width or self.size.width
-        header = settings_lines.header(self.app.places.config_file, self.words, self.size.width)
+        found = self.query_one("#settings", LineList)
+        path = foreign(str(self.app.places.config_file), max(10, self.size.width - 14)).rstrip()
+        header: list[Pieces] = [((" written to ", "dim"), (path, "text"))]
+        if self.words:
+            header.append(((" / ", "accent"), (foreign(self.words, 60).rstrip(), "text")))
         self.query_one("#header", Painted).show(*header)
-        shown.show(settings_lines.lines(self.app.settings, self.words, width, self.app.signs))
+        found.show(settings_lines(self.app.settings, self.words, found.line_width, self.app.signs))
 
-    def on_line_list_opened(self) -> None:
-        """Change the line."""
-        self.action_change()
-
-    def action_change(self) -> None:
+    def action_open(self) -> None:
         """Change the line: to its next value, or ask for a key."""
         setting = self._setting()
         if setting is None or self.app.refuses():
@@ -56,12 +100,12 @@ class SettingsScreen(FilteredScreen):
         if setting.table == "keys":
             self.app.push_screen(RebindScreen(setting.name), self._bind)
         elif setting.choices:
-            self._write(setting, settings_lines.following(setting))
+            self._write(setting, _next_value(setting))
         else:
-            self.app.say(settings_lines.WHERE_ADDRESSES)
+            self.app.say(_WHERE_ADDRESSES)
 
     def action_reset(self) -> None:
-        """Take the line out of config.toml, so that it is as it was made."""
+        """Take the line out of config.toml, so that its default counts."""
         setting = self._setting()
         if setting is not None and not self.app.refuses():
             self._write(setting, None)
@@ -80,3 +124,161 @@ class SettingsScreen(FilteredScreen):
             self.app.change_setting(setting.table, setting.name, value)
         except Problem as problem:
             self.app.say(str(problem), bad=True)
+
+
+class RebindScreen(ModalScreen[str | None]):
+    """Asks for a key and takes the one that is pressed; one that hides another must be pressed a second time."""
+
+    app: ConsoleApp
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._key = next(key for key in TABLE if key.id == name)
+        self._warning = ""
+        self._pressed = ""
+
+    def compose(self) -> ComposeResult:
+        """One box with the question."""
+        with Vertical(id="box") as box:
+            box.border_title = f"Key for {self._key.id}"
+            yield Painted(id="question")
+
+    def on_mount(self) -> None:
+        """Ask."""
+        self._draw()
+
+    def on_key(self, event: events.Key) -> None:
+        """Take the key that is pressed."""
+        event.stop()
+        event.prevent_default()
+        if event.key == "escape":
+            self.dismiss(None)
+            return
+        known = {key.id: ",".join(key.keys) for key in self.app.settings.keys.keys}
+        try:
+            table = rebound(known | {self._key.id: event.key})
+        except Problem as problem:
+            self._warning, self._pressed = problem.what, ""
+        else:
+            hidden = shadowed(table, self._key.id)
+            if not hidden or self._pressed == event.key:
+                self.dismiss(event.key)
+                return
+            self._pressed = event.key
+            name = shown(event.key, ascii_only=self.app.settings.ascii_only)
+            self._warning = (
+                f"{name} would hide '{', '.join(hidden)}' there: press it again to take it all the same"
+            )
+        self._draw()
+
+    def _draw(self) -> None:
+        now = " ".join(shown(key) for key in self.app.settings.keys.named(self._key.id).keys)
+        leave = shown("escape", ascii_only=self.app.settings.ascii_only)
+        lines: list[Pieces] = [((self._key.help, "strong"),), (("now ", "dim"), (now, "accent")), ()]
+        if self._warning:
+            lines += [((self._warning, "warn"),), ()]
+        lines.append((("press the new key", "text"), (f"   {leave} leaves it as it is", "dim")))
+        self.query_one("#question", Painted).show(*lines)
+
+
+def settings_lines(settings: Settings, words: str, width: int, signs: Signs) -> list[Line]:
+    """Return a line for every setting that the filter lets through, in groups."""
+    groups = {
+        "looks": _looks(settings, signs),
+        "call me when": _kinds(settings, signs),
+        "by way of": _services(settings, signs),
+        "keys": _keys(settings),
+    }
+    accepted = {
+        title: [
+            each
+            for each in found
+            if words_accept(words, each.name, each.value, each.about, each.setting.name)
+        ]
+        for title, found in groups.items()
+    }
+    table = Table(_COLUMNS, [each for found in accepted.values() for each in found], width, signs)
+    made: list[Line] = []
+    for title, found in accepted.items():
+        if found:
+            made += [*([Line()] if made else []), Line(heading(title, width, signs))]
+            made += [table.line(each, key=each.setting) for each in found]
+    return made or [Line((("  no setting has these words", "dim"),))]
+
+
+def _value(found: _Shown) -> Pieces:
+    return ((found.value, "accent" if found.value.endswith("*") else "strong"),)
+
+
+_COLUMNS = (
+    Column[_Shown]("setting", lambda found: found.name, 22),
+    Column[_Shown]("value", _value, 12, grows=16, gap=1),
+    Column[_Shown]("about", lambda found: found.about, 20, grows=REST, role="dim"),
+)
+
+
+def _looks(settings: Settings, signs: Signs) -> list[_Shown]:
+    typed = next(
+        (name for name in THEME_NAMES if PALETTE_NAMES[name] is settings.palette), settings.palette.name
+    )
+    forced = "NO_COLOR is set: no theme counts" if os.environ.get("NO_COLOR") else " ".join(THEME_NAMES)
+    theme = Setting("console", "theme", value=typed, choices=tuple(THEME_NAMES))
+    plain = Setting("console", "ascii", value=settings.ascii_only, choices=(False, True))
+    refresh = Setting("console", "refresh", value=settings.refresh_seconds, choices=REFRESH_CHOICES)
+    return [
+        _Shown(theme, "theme", typed, forced),
+        _Shown(plain, "ASCII signs only", _yes(settings.ascii_only, signs), "for terminals without Unicode"),
+        _Shown(refresh, "look every", f"{settings.refresh_seconds:g} s", "how soon changes are seen"),
+    ]
+
+
+def _kinds(settings: Settings, signs: Signs) -> list[_Shown]:
+    on: Value = [kind.value for kind in NotificationKind if kind in settings.notifications.on]
+    return [
+        _Shown(
+            Setting(NotificationSettings.TABLE, "on", part=kind.value, value=on, choices=(kind.value,)),
+            kind.value,
+            _yes(kind in settings.notifications.on, signs),
+            about,
+        )
+        for kind, about in _KINDS.items()
+    ]
+
+
+def _services(settings: Settings, signs: Signs) -> list[_Shown]:
+    notified = settings.notifications
+    bell = Setting(NotificationSettings.TABLE, "bell", value=notified.bell, choices=(False, True))
+    desktop = Setting(NotificationSettings.TABLE, "desktop", value=notified.desktop, choices=(False, True))
+    urls = Setting(NotificationSettings.TABLE, "urls")
+    count = f"{len(notified.urls)} known" if notified.urls else "none"
+    return [
+        _Shown(bell, "bell", _yes(notified.bell, signs), "of this terminal, while this is open"),
+        _Shown(desktop, "desktop", _yes(notified.desktop, signs), "by this terminal, while this is open"),
+        _Shown(urls, "services", count, "webhooks, Slack, mail; by the engine"),
+    ]
+
+
+def _keys(settings: Settings) -> list[_Shown]:
+    made = []
+    for key, original in zip(settings.keys.keys, TABLE, strict=True):
+        names = " ".join(shown(name, ascii_only=settings.ascii_only) for name in key.keys)
+        changed = " *" if key.keys != original.keys else ""
+        about = key.help if key.context == "app" else f"{TITLES.get(key.context, key.context)}: {key.help}"
+        made.append(_Shown(Setting("keys", key.id), key.id, f"{names}{changed}", about))
+    return made
+
+
+def _next_value(setting: Setting) -> Value:
+    """Return the value after the one that a setting has."""
+    if setting.part:
+        on = set(setting.value) if isinstance(setting.value, list) else set()
+        return [
+            kind.value for kind in NotificationKind if (kind.value in on) is not (kind.value == setting.part)
+        ]
+    known = setting.choices
+    place = known.index(setting.value) if setting.value in known else -1
+    return known[(place + 1) % len(known)]
+
+
+def _yes(value: bool, signs: Signs) -> str:
+    return f"{signs.done} yes" if value else "no"

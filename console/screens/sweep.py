@@ -23,13 +23,15 @@ from console.tui.widgets.line_list import LineList, TitleClicked
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
 from console.views import filters
-from console.views.marks import Marks
-from console.views.ordering import BENCHMARK, Order, in_order, told
-from console.views.sorting import Sorting
+from console.views.lists import Marks, SortOrder
 from console.views.sweep import (
+    BENCHMARK,
     BoardRow,
     Group,
+    RunOrder,
     SweepBoard,
+    order_name,
+    ordered_board,
     rows_of,
     runs_between_in_matrix,
     runs_between_in_table,
@@ -83,7 +85,7 @@ class SweepScreen(MarkedScreen[int]):
         return {
             **super().remembered(),
             "order": self._sorting.by.name,
-            "turned": "yes" if self._sorting.turned else "",
+            "turned": "yes" if self._sorting.reversed else "",
             "view": "table" if self._as_table else "matrix",
             "run": str(run.id) if run is not None else "",
         }
@@ -91,8 +93,8 @@ class SweepScreen(MarkedScreen[int]):
     def recall(self, values: Remembered) -> None:
         """Show the board as it was shown the last time."""
         super().recall(values)
-        order = Order.__members__.get(values.get("order", ""), Order.BENCHMARK)
-        self._sorting = Sorting(order, bool(values.get("turned")))
+        order = RunOrder.__members__.get(values.get("order", ""), RunOrder.BENCHMARK)
+        self._sorting = SortOrder(order, bool(values.get("turned")))
         self._as_table = values.get("view") == "table"
         if self._cursor_wanted is None and values.get("run", "").isdigit():
             self._cursor_wanted = int(values["run"])
@@ -138,17 +140,13 @@ class SweepScreen(MarkedScreen[int]):
         """Sort by the column whose title was clicked on; if it sorts already, reverse the order."""
         shown = self.query_one(LineList)
         scrolled = shown.scroll_y
-        self._sort(self._sorting.chosen(Order(message.by)))
+        self._sort(self._sorting.chosen(RunOrder(message.by)))
         # The title stays under the mouse, for the second click.
         shown.scroll_to(y=scrolled, animate=False)
 
     def on_line_list_moved(self) -> None:
         """Describe the run under the cursor."""
         self._draw_about()
-
-    def on_line_list_opened(self) -> None:
-        """Open the run under the cursor."""
-        self.action_open()
 
     def action_open(self) -> None:
         """Open the run under the cursor."""
@@ -168,7 +166,7 @@ class SweepScreen(MarkedScreen[int]):
         """Mark the run under the cursor, or remove the mark."""
         run = self._run()
         if run is not None:
-            self.mark(self.marks.turned(run.id))
+            self.mark(self.marks.toggled(run.id))
 
     def action_mark_range(self) -> None:
         """Mark everything between the run that was marked last and the one under the cursor."""
@@ -184,11 +182,11 @@ class SweepScreen(MarkedScreen[int]):
         """Mark all shown runs of the competition, or remove their marks."""
         row = self._row()
         if row is not None:
-            self.mark(self.marks.all_turned(run.id for run in runs_of_row(row, self._filter)))
+            self.mark(self.marks.all_toggled(run.id for run in runs_of_row(row, self._filter)))
 
     def action_mark_failed(self) -> None:
         """Mark every shown run that failed."""
-        self.mark(self.marks.adding(run.id for run in self._shown() if run.state is RunState.FAILED))
+        self.mark(self.marks.added(run.id for run in self._shown() if run.state is RunState.FAILED))
 
     def action_next_failed(self) -> None:
         """Put the cursor on the next failed run."""
@@ -216,11 +214,11 @@ class SweepScreen(MarkedScreen[int]):
 
     def action_order(self) -> None:
         """Show the competitions and runs in the next order."""
-        self._sort(Sorting(self._sorting.by.next()))
+        self._sort(SortOrder(self._sorting.by.next()))
 
     def action_turn(self) -> None:
         """Reverse the order."""
-        self._sort(self._sorting.round())
+        self._sort(self._sorting.reverse())
 
     def action_merged_log(self) -> None:
         """Read the logs of the marked runs as one."""
@@ -244,14 +242,14 @@ class SweepScreen(MarkedScreen[int]):
         if board is not None:
             self.app.known_sweeps = board.all_sweeps
             self.app.sweep_id = self._asked_for = board.sweep.id
-            self.marks = self.marks.among(run.id for run in board.runs)
+            self.marks = self.marks.restricted_to(run.id for run in board.runs)
         self._arrange()
 
     def _arrange(self) -> None:
-        self._board = None if self._read is None else in_order(self._read, self._sorting)
+        self._board = None if self._read is None else ordered_board(self._read, self._sorting)
         self.redraw()
 
-    def _sort(self, sorting: Sorting[Order]) -> None:
+    def _sort(self, sorting: SortOrder[RunOrder]) -> None:
         """Show everything in an order, the cursor staying with its run."""
         self._sorting = sorting
         self._keep_cursor()
@@ -262,7 +260,7 @@ class SweepScreen(MarkedScreen[int]):
         return filters.parse(self.words)
 
     def _width(self) -> int:
-        return self.query_one(LineList).scrollable_content_region.width or self.size.width
+        return self.query_one(LineList).line_width
 
     def _draw_context(self, board: SweepBoard) -> _Context:
         return _Context(self.app.now(), board.sweep.spec.time_limit_seconds, self.app.signs)
@@ -299,7 +297,7 @@ class SweepScreen(MarkedScreen[int]):
         if chosen.unknown:
             pieces.append((f"unknown: {foreign(', '.join(chosen.unknown), 30).rstrip()}   ", "warn"))
         if self._sorting != BENCHMARK:
-            pieces.append((f"order: {told(self._sorting)}", "dim"))
+            pieces.append((f"order: {order_name(self._sorting)}", "dim"))
         marked = f"{self.app.signs.marked} {len(self.marks.keys)} marked "
         return (spread(tuple(pieces), ((marked, "accent"),) if self.marks else (), width),)
 
@@ -451,13 +449,13 @@ def _matrix_columns(
         return wording.score(row.thresholds.bronze if row.thresholds else None, 9)
 
     return [
-        Column("competition", name, 38, grows=56, by=Order.NAME),
+        Column("competition", name, 38, grows=56, by=RunOrder.NAME),
         *(
             # Room for a mark, a sign, hours and minutes or five decimals, and a standing in brackets.
-            Column(f" seed {place + 1}", seed(place), 12, grows=12, gap=1, by=Order.NEED, chosen=True)
+            Column(f" seed {place + 1}", seed(place), 12, grows=12, gap=1, by=RunOrder.NEED, chosen=True)
             for place in range(max(1, board.sweep.spec.seeds))
         ),
-        Column("medal", medals, 6, drop=1, right=True, gap=1, by=Order.MEDALS),
+        Column("medal", medals, 6, drop=1, right=True, gap=1, by=RunOrder.MEDALS),
         Column("best", best, 10, drop=2, right=True, gap=1),
         Column("bronze", bronze, 10, drop=3, right=True, gap=1, role="dim"),
     ]
@@ -517,15 +515,15 @@ def _table_columns(context: _Context, rows: dict[str, BoardRow]) -> list[Column[
         return run.failure_text or (waits_for if run.state is RunState.QUEUED else "")
 
     return [
-        Column("run", lambda run: str(run.id), 5, right=True, role="dim", by=Order.BENCHMARK),
-        Column("competition", lambda run: run.competition_id, 40, grows=56, by=Order.NAME),
+        Column("run", lambda run: str(run.id), 5, right=True, role="dim", by=RunOrder.BENCHMARK),
+        Column("competition", lambda run: run.competition_id, 40, grows=56, by=RunOrder.NAME),
         Column("seed", lambda run: str(run.seed), 4, right=True, gap=1),
-        Column("state", state, 12, by=Order.NEED),
+        Column("state", state, 12, by=RunOrder.NEED),
         Column("score", score, 10, right=True, gap=1),
-        Column("standing", standing, 12, gap=1, by=Order.MEDALS),
+        Column("standing", standing, 12, gap=1, by=RunOrder.MEDALS),
         Column("attempt", lambda run: str(run.attempts), 7, right=True, gap=1, role="dim"),
         Column("took", took, 7, drop=2, right=True, gap=1, role="dim"),
-        Column("quiet", quiet, 6, drop=3, right=True, gap=1, role="dim", by=Order.QUIET),
+        Column("quiet", quiet, 6, drop=3, right=True, gap=1, role="dim", by=RunOrder.QUIET),
         Column("what", what, 16, grows=REST, drop=1, role="dim"),
     ]
 

@@ -14,7 +14,7 @@ from console.tui.painting import (
     fit,
 )
 from console.tui.theme import Role, Signs
-from console.views.sorting import By, Sorting
+from console.views.lists import By, SortOrder
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Column:
     role: Role = "dim"
 
 
-def titles_line(columns: Iterable[Column], sorting: Sorting[By], signs: Signs) -> Line:
+def titles_line(columns: Iterable[Column], sorting: SortOrder[By], signs: Signs) -> Line:
     """The names side by side, an arrow at what sorts."""
-    arrow = signs.up if sorting.turned else signs.down
+    arrow = signs.up if sorting.reversed else signs.down
     pieces: list[Piece] = []
     titles: list[ColumnSpan] = []
     begin = 0

@@ -142,7 +142,7 @@ TABLE: tuple[Key, ...] = (
     Key("sweep.mark_range", ("M",), "mark_range", "mark range", "Mark from the last mark to here"),
     Key("sweep.classify", ("c",), "classify", "class", "Correct the class of failed runs", changes=True),
     Key("sweep.order", ("o",), "order", "order", "Show the rows in the next order"),
-    Key("sweep.turn", ("O",), "turn", "turn round", "Turn the order round"),
+    Key("sweep.turn", ("O",), "turn", "reverse", "Reverse the order"),
     Key("sweep.merged", ("L",), "merged_log", "merged log", "The logs of the marked runs as one, by time"),
     Key("sweep.pause", ("p",), "pause", "pause", "Let no new runs start, or go on", changes=True),
     Key("sweep.back", ("escape",), "back", "back", "Clear marks, then the filter"),
@@ -270,8 +270,8 @@ TABLE: tuple[Key, ...] = (
     Key("board.export", ("e",), "export", "export", "Preview the row as it is handed on, and export it", 2),
     Key("board.mark", ("space",), "mark", "mark", "Mark an experiment, to compare it with another", 3),
     Key("board.compare", ("c",), "compare", "compare", "Compare the marked experiments by competition", 4),
-    Key("board.sort", ("s",), "sort", "sort", "Sort by the column under the cursor; again: turn round", 5),
-    Key("board.turn", ("S",), "turn", "turn round", "Turn the order round"),
+    Key("board.sort", ("s",), "sort", "sort", "Sort by the column under the cursor; again: reverse", 5),
+    Key("board.turn", ("S",), "turn", "reverse", "Reverse the order"),
     Key("board.filter", ("slash",), "filter", "filter", "Filter by words", 6),
     Key(
         "board.pad", ("p",), "pad", "pad", "Count lost and missing runs as no medal, or leave their seeds out"
@@ -322,7 +322,7 @@ TABLE: tuple[Key, ...] = (
     Key("events.filter", ("slash",), "filter", "filter", "Filter by words", 2),
     Key("events.back", ("escape",), "back", "back", "Clear the filter"),
     # Settings
-    Key("settings.change", ("enter",), "change", "change", "Change the line, or press a new key for it", 1),
+    Key("settings.change", ("enter",), "open", "change", "Change the line, or press a new key for it", 1),
     Key("settings.reset", ("d",), "reset", "default", "Take it out of config.toml: as it was made", 2),
     Key("settings.filter", ("slash",), "filter", "filter", "Filter by words", 3),
     Key("settings.back", ("escape",), "back", "back", "Clear the filter"),

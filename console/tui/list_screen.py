@@ -9,7 +9,7 @@ from console.tui.screen import ConsoleScreen
 from console.tui.session import Remembered
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
-from console.views.marks import Key, Marks
+from console.views.lists import Key, Marks
 
 
 class FilteredScreen(ConsoleScreen):
@@ -68,7 +68,7 @@ class MarkedScreen(FilteredScreen, Generic[Key]):
         if found is None:
             self.app.say("mark one end of the range first")
         else:
-            self.mark(self.marks.adding(found))
+            self.mark(self.marks.added(found))
 
     def action_back(self) -> None:
         """Take the marks away, then the filter."""

@@ -152,6 +152,13 @@ class ConsoleScreen(Screen[None]):
             full = self._full(name)
             self.app.reader.watch(full, query, partial(self._answered, full, deliver))
 
+    def action_open(self) -> None:
+        """Open what is under the cursor, where a screen says what that is."""
+
+    def on_line_list_opened(self) -> None:
+        """Open what is under the cursor, which Enter or a click has chosen."""
+        self.action_open()
+
     def on_fetched(self, message: Fetched) -> None:
         """Take an answer over from the reader's thread."""
         message.stop()

@@ -46,8 +46,7 @@ class Overview:
     limits: dict[str, float]
     events: tuple[Event, ...]
     datasets_failed: tuple[Dataset, ...]
-    datasets_working: int
-    competition_of: dict[int, Run]
+    run_of: dict[int, Run]
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,7 @@ def overview(database: Database) -> Overview:
         datasets_failed=tuple(
             each for state in _NOT_TO_BE_HAD for each in datasets.in_state(database, state)
         ),
-        datasets_working=len(datasets.in_state(database, DatasetState.WORKING)),
-        competition_of={event.run_id: by_id[event.run_id] for event in happened if event.run_id in by_id},
+        run_of={event.run_id: by_id[event.run_id] for event in happened if event.run_id in by_id},
     )
 
 

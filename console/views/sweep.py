@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from typing import TypeVar
 
 from competitions.model import Thresholds
 from console.views.filters import Filter
+from console.views.lists import SortOrder
 from console.views.splits import ORDER, split_of, thresholds
 from engine.scoreboard import Measure, aggregate
 from engine.scoreboard.aggregation import complete_seeds
@@ -14,7 +18,7 @@ from engine.scoreboard.model import Cell
 from engine.scoreboard.own_runs import trial_of
 from state import datasets, runs, sweeps
 from state.database import Database
-from state.lifecycle import MEDALS
+from state.lifecycle import MEDALS, RunState
 from state.records import Dataset, DatasetState, Run, Sweep, SweepCounts
 
 
@@ -190,3 +194,82 @@ def runs_between_in_table(board: SweepBoard, chosen: Filter, one: Run, other: Ru
     found = runs_in_table(board, chosen)
     first, last = sorted((found.index(one), found.index(other)))
     return found[first : last + 1]
+
+
+Thing = TypeVar("Thing")
+_Rank = tuple[float | str, ...]
+_By = Callable[[Thing], _Rank]
+
+
+class RunOrder(StrEnum):
+    """What comes first; the value is its name for people."""
+
+    BENCHMARK = "the benchmark's order"
+    NAME = "by name"
+    NEED = "what needs you first"
+    MEDALS = "most medals first"
+    QUIET = "longest quiet first"
+
+    def next(self) -> RunOrder:
+        """The order after this one."""
+        known = list(RunOrder)
+        return known[(known.index(self) + 1) % len(known)]
+
+
+BENCHMARK = SortOrder(RunOrder.BENCHMARK)
+
+
+def order_name(sorting: SortOrder[RunOrder]) -> str:
+    """An order's name for people."""
+    return f"{sorting.by}, reversed" if sorting.reversed else f"{sorting.by}"
+
+
+def ordered_board(board: SweepBoard, sorting: SortOrder[RunOrder]) -> SweepBoard:
+    """The same board with its rows, within their splits, and its runs for the flat table, in an order."""
+    key = _KEYS.get(sorting.by)
+    groups = [
+        replace(group, rows=_ordered(group.rows, key and partial(_first, key), reverse=sorting.reversed))
+        for group in board.groups
+    ]
+    return replace(board, groups=tuple(groups), runs=_ordered(board.runs, key, reverse=sorting.reversed))
+
+
+def _ordered(found: Sequence[Thing], key: _By[Thing] | None, *, reverse: bool) -> tuple[Thing, ...]:
+    ordered = tuple(found) if key is None else tuple(sorted(found, key=key))
+    return ordered[::-1] if reverse else ordered
+
+
+def _first(key: _By[Run], row: BoardRow) -> _Rank:
+    """A competition stands where its foremost run does."""
+    return min(map(key, _runs(row)), default=())
+
+
+def _runs(row: BoardRow) -> Sequence[Run]:
+    return [run for run in row.runs if run is not None]
+
+
+def _need(run: Run) -> tuple[float, ...]:
+    if run.state is RunState.FAILED:
+        rank = 0
+    elif run.is_live:
+        rank = 1 if run.valid is not True else 2
+    else:
+        rank = 3 if run.state is RunState.QUEUED else 4
+    return rank, -(run.ended_at or 0.0), run.id
+
+
+def _medals(run: Run) -> tuple[float, ...]:
+    ranks = {"gold": 0, "silver": 1, "bronze": 2, "above_median": 3, "below_median": 4}
+    return ranks.get(run.standing or "", 5), run.id
+
+
+def _quiet(run: Run) -> tuple[float, ...]:
+    return (0 if run.is_live else 1), run.last_activity_at or run.started_at or float("inf"), run.id
+
+
+_KEYS: dict[RunOrder, _By[Run]] = {
+    RunOrder.NAME: lambda run: (run.competition_id.lower(), run.seed),
+    RunOrder.NEED: _need,
+    RunOrder.MEDALS: _medals,
+    RunOrder.QUIET: _quiet,
+}

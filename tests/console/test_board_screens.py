@@ -12,8 +12,8 @@ from console.screens.board import SORTS, sorted_rows, table_lines
 from console.screens.run import RunScreen
 from console.tui.painting import cells_of
 from console.tui.theme import UNICODE
+from console.views.lists import SortOrder
 from console.views.scoreboard import Subject, scoreboard
-from console.views.sorting import Sorting
 from engine.places import Places
 from engine.scoreboard import Row, published_rows
 from engine.scoreboard.reports import FOLDER
@@ -52,8 +52,8 @@ async def test_a_click_on_a_columns_name_sorts_the_board_and_a_second_one_turns_
 @pytest.mark.parametrize("column", SORTS)
 def test_every_column_sorts_and_turning_it_gives_the_other_order(column: str) -> None:
     rows = published_rows()
-    order = sorted_rows(rows, Sorting(column))
-    turned = sorted_rows(rows, Sorting(column, turned=True))
+    order = sorted_rows(rows, SortOrder(column))
+    turned = sorted_rows(rows, SortOrder(column, reversed=True))
     assert sorted(map(id, order)) == sorted(map(id, turned)) == sorted(map(id, rows))
     given: dict[str, Callable[[Row], object]] = {
         "name": lambda row: row.name.lower(), "models": lambda row: row.llms.lower(), "hours": lambda row: row.hours,
@@ -66,7 +66,7 @@ def test_every_column_sorts_and_turning_it_gives_the_other_order(column: str) ->
 def test_the_additional_table_stands_apart_with_its_footnotes() -> None:
     drawn = [
         "".join(text for text, _ in line.pieces)
-        for line in table_lines(published_rows(), Sorting("all"), 140, UNICODE)[1]
+        for line in table_lines(published_rows(), SortOrder("all"), 140, UNICODE)[1]
     ]
     heading = next(place for place, text in enumerate(drawn) if "additional table" in text)
     assert not any("Disarray" in text for text in drawn[:heading])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from competitions.model import Thresholds
-from console.screens.ruler import distances, ruler
 from console.tui.painting import width_of
 from console.tui.theme import UNICODE
+from console.tui.widgets.ruler import distances, ruler
 
 LOWER = Thresholds(0.16506, 0.26996, 0.29381, 0.418785, 1242, True, "high")
 HIGHER = Thresholds(0.95, 0.93, 0.90, 0.80, 100, False, "high")

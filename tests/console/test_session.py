@@ -33,7 +33,7 @@ async def test_the_sweep_is_found_again_with_filter_order_view_and_cursor(
     async with opened(screen="sweep:aide-o3-lite") as desk:
         await desk.sees("LOW")
         await desk.press("v", "o", "O", "slash", *"state:failed", "enter", "j", "j")
-        await desk.sees("order: by name, turned round")
+        await desk.sees("order: by name, reversed")
         left = desk.app.screen.remembered()  # type: ignore[attr-defined]  # it is the sweep screen
         await desk.press("q")
     async with opened(as_it_is) as desk:

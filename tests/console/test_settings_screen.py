@@ -112,13 +112,13 @@ async def test_a_config_that_cannot_be_changed_is_told(opened: OpenDesk, places:
 
 
 def test_addresses_are_never_shown(places: Places) -> None:
-    from console.screens import settings_lines
+    from console.screens.settings import settings_lines
     from console.tui.theme import UNICODE
 
     places.config_file.parent.mkdir(parents=True, exist_ok=True)
     places.config_file.write_text('[notifications]\nurls = ["slack://secret-token"]\n')
     settings = read_settings(places.config_file, theme=None, ascii_only=False)
-    drawn = str(settings_lines.lines(settings, "", 120, UNICODE))
+    drawn = str(settings_lines(settings, "", 120, UNICODE))
     assert "1 known" in drawn and "secret-token" not in drawn
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from competitions import registry
 from console.tui.widgets.line_list import LineList
-from console.views.ordering import Order, in_order
-from console.views.sorting import Sorting
-from console.views.sweep import sweep_board
+from console.views.lists import SortOrder
+from console.views.sweep import RunOrder, ordered_board, sweep_board
 from engine.places import Places
 from state.lifecycle import RunState
 from tests.console import worlds
@@ -61,12 +60,14 @@ def test_what_needs_a_person_comes_first_in_that_order(places: Places) -> None:
     world = worlds.busy(places)
     board = sweep_board(world.database, "aide-o3-lite")
     assert board is not None
-    ordered = in_order(board, Sorting(Order.NEED))
+    ordered = ordered_board(board, SortOrder(RunOrder.NEED))
     states = [run.state for run in ordered.runs]
     failed = states.count(RunState.FAILED)
     assert failed and set(states[:failed]) == {RunState.FAILED}
     assert {run.id for run in ordered.runs} == {run.id for run in board.runs}
-    names = [row.competition_id.lower() for row in in_order(board, Sorting(Order.NAME)).groups[0].rows]
+    names = [
+        row.competition_id.lower() for row in ordered_board(board, SortOrder(RunOrder.NAME)).groups[0].rows
+    ]
     assert names == sorted(names)
     world.database.close()
 
@@ -105,7 +106,7 @@ async def test_a_click_on_a_columns_name_sorts_the_matrix_and_a_second_one_turns
         await click(desk, "LOW")
         await desk.sees("LOW ↓", "order: by name", "aerial-cactus-identification seed 1")
         await click(desk, "LOW")
-        await desk.sees("LOW ↑", "order: by name, turned round", "aerial-cactus-identification seed 1")
+        await desk.sees("LOW ↑", "order: by name, reversed", "aerial-cactus-identification seed 1")
         names = [key for key in keys_of(desk) if key in registry.splits()["low"]]
         assert len(names) > 2 and names == sorted(names, reverse=True)
         await click(desk, "medal")
@@ -121,7 +122,7 @@ async def test_a_click_on_a_columns_name_sorts_the_table_of_runs(opened: OpenDes
         await desk.sees("run ↓")
         ids = keys_of(desk)
         await click(desk, "run ↓")
-        await desk.sees("run ↑", "order: the benchmark's order, turned round")
+        await desk.sees("run ↑", "order: the benchmark's order, reversed")
         assert keys_of(desk) == ids[::-1]
         for title, order in (
             ("competition", "by name"),
@@ -136,11 +137,11 @@ async def test_a_click_on_a_columns_name_sorts_the_table_of_runs(opened: OpenDes
         await desk.sees("order: longest quiet first")
 
 
-async def test_the_order_is_turned_round_by_key(opened: OpenDesk) -> None:
+async def test_the_order_is_reversed_by_key(opened: OpenDesk) -> None:
     async with opened(screen=SWEEP) as desk:
         await desk.sees("LOW")
         await desk.press("o", "O")
-        await desk.sees("LOW ↑", "order: by name, turned round")
+        await desk.sees("LOW ↑", "order: by name, reversed")
         await desk.press("O")
         await desk.sees("LOW ↓")
         await desk.press("o")

@@ -9,7 +9,7 @@ import pytest
 from console.tui.painting import Line, width_of
 from console.tui.theme import ASCII
 from console.tui.widgets.table import REST, Column, Rest, Table
-from console.views.sorting import Sorting
+from console.views.lists import SortOrder
 
 ROWS = [("spaceship-titanic", 1, "", "late"), ("a-rather-long-name-of-a-competition", 22, "", "")]
 COLUMNS = [
@@ -24,7 +24,7 @@ def text(line: Line) -> str:
     return "".join(piece for piece, _role in line.pieces)
 
 
-def table(width: int, sorting: Sorting[str] | None = None) -> Table[tuple[str, int, str, str]]:
+def table(width: int, sorting: SortOrder[str] | None = None) -> Table[tuple[str, int, str, str]]:
     return Table(COLUMNS, ROWS, width, ASCII, sorting=sorting)
 
 
@@ -49,7 +49,7 @@ def test_no_line_is_wider_than_its_table(width: int) -> None:
 
 
 def test_a_title_shows_what_sorts_and_a_click_on_it_says_by_what() -> None:
-    heading = table(60, Sorting("name", turned=True)).heading()
+    heading = table(60, SortOrder("name", reversed=True)).heading()
     assert "name ^" in text(heading) and heading.sorts_by(3) == "name" and not heading.sorts_by(50)
 
 

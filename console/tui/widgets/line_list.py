@@ -70,6 +70,11 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         return self._lines
 
     @property
+    def line_width(self) -> int:
+        """How wide a line is."""
+        return self.scrollable_content_region.width or self.screen.size.width
+
+    @property
     def key(self) -> Hashable:
         """What the line under the cursor is about; None where there is none."""
         line = self._line_at_cursor()

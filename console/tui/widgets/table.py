@@ -26,7 +26,7 @@ from console.sanitize import plain
 from console.tables import TextColumn
 from console.tui.painting import ColumnSpan, Line, Piece, Pieces, cut, fitting, foreign, width_of
 from console.tui.theme import Role, Signs
-from console.views.sorting import Sorting
+from console.views.lists import SortOrder
 
 Row = TypeVar("Row")
 
@@ -112,7 +112,7 @@ class Table(Generic[Row]):
         width: int,
         signs: Signs,
         *,
-        sorting: Sorting[Any] | None = None,
+        sorting: SortOrder[Any] | None = None,
         mark: Callable[[Row], bool] | None = None,
     ) -> None:
         self._signs = signs
@@ -130,7 +130,7 @@ class Table(Generic[Row]):
             if first and text:
                 text, role, first = first, "strong", ""
             if column.by and self._sorting is not None and column.by == self._sorting.by:
-                arrow = self._signs.up if self._sorting.turned else self._signs.down
+                arrow = self._signs.up if self._sorting.reversed else self._signs.down
                 spaced = f"{text} {arrow}"
                 text, role = spaced if cell_len(spaced) <= span.width else text + arrow, "accent"
             pieces.append((" " * (span.begin - width_of(pieces)), "text"))
