@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.measuring import Comparison
-from competitions.kit.tables import row_file
+from competitions.kit.tables import large_tables
 from engine import prepare_competition
 
 _ROUNDS = 3  # each takes seconds, and the best of them counts
@@ -55,7 +55,7 @@ def _measure(shape: _Shape, folder: Path, rounds: int) -> Comparison:
     references: list[float] = []
     for number in range(rounds + 1):
         shutil.rmtree(data, ignore_errors=True)
-        with mock.patch.object(row_file, "_SMALL", 0) if shape.streamed else nullcontext():
+        with mock.patch.object(large_tables, "_SMALL", 0) if shape.streamed else nullcontext():
             start = time.perf_counter()
             prepared = prepare_competition(shape.competition, data_dir=data, raw=raw)
             taken = time.perf_counter() - start

@@ -8,6 +8,17 @@ from os import PathLike
 from pathlib import PurePath
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
+from foundation.problems import DataProblem
+
+
+class RawDataProblem(DataProblem):
+    """Raw data are damaged, incomplete or not as they are known to be; another download is what helps."""
+
+    def __init__(
+        self, what: str, why: str = "", next_step: str = "Download the competition's data again."
+    ) -> None:
+        super().__init__(what, why, next_step)
+
 
 class HasSize(Protocol):
     """What is asked of a file without opening it."""

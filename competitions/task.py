@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from competitions.model import Competition, Edition, Parameter
-from competitions.raw import RawPath
-from foundation.problems import DataProblem, UsageProblem
+from competitions.raw import RawDataProblem, RawPath
+from foundation.problems import UsageProblem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,9 +85,13 @@ class Preparation(_Job):
             path = self.raw / name
             if path.exists():
                 return path
-        raise DataProblem(
-            f"{self.competition.id}: {' or '.join(names)} is missing from the raw data",
-            f"looked in {self.raw}",
+        raise self.missing(" or ".join(names), self.raw)
+
+    def missing(self, name: str, folder: RawPath) -> RawDataProblem:
+        """The problem of a raw file that is not in its folder."""
+        return RawDataProblem(
+            f"{self.competition.id}: {name} is missing from the raw data",
+            f"looked in {folder}",
             "Download the competition's data again; the copy is incomplete.",
         )
 

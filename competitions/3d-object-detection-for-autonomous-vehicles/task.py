@@ -8,12 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import (
-    metrics,
-    placing,
-    splits,
-    tables,
-)
+from competitions.kit import metrics, placing, splits, tables
 from competitions.kit.checks import detections
 from competitions.kit.formats import json_files
 from competitions.kit.metrics import geometry, matching

@@ -6,15 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import (
-    checks,
-    placing,
-    tables,
-)
+from competitions.kit import checks, placing, tables
 from competitions.kit.formats import json_files
 from competitions.kit.tables import labelled_table
+from competitions.raw import RawDataProblem
 from competitions.task import Grading, InvalidSubmission, Preparation
-from foundation.problems import DataProblem
 
 from . import cell_orders
 
@@ -51,10 +47,9 @@ def _check_same_notebooks(job: Preparation, ordered: pd.Series, related: pd.Seri
     }
     name, notebooks = max(lacking.items(), key=lambda each: len(each[1]))
     if len(notebooks):
-        raise DataProblem(
+        raise RawDataProblem(
             f"{job.source(name)} is incomplete",
             f"it lacks {len(notebooks)} notebooks of the other table, such as {notebooks.iloc[0]}",
-            "Download the competition's data again.",
         )
 
 
@@ -70,10 +65,9 @@ def _in_test(job: Preparation, ancestors: pd.Series) -> npt.NDArray[np.bool_]:
             chosen[family] = True
             taken += size
     if taken != wanted and not job.corrected:
-        raise DataProblem(
+        raise RawDataProblem(
             f"{job.competition.id}: train_ancestors.csv is not as known",
             f"its families add up to {taken} test notebooks, expected {wanted}",
-            "Download the competition's data again.",
         )
     return chosen[codes]
 
@@ -83,8 +77,8 @@ def _cells_as_given(job: Preparation, notebook: str) -> str:
     try:
         return " ".join(json_files.read_json(path)["cell_type"])
     except (ValueError, KeyError, TypeError) as error:
-        raise DataProblem(
-            f"{path} cannot be read as a notebook", f"{type(error).__name__}: {error}", "Download it again."
+        raise RawDataProblem(
+            f"{path} cannot be read as a notebook", f"{type(error).__name__}: {error}"
         ) from error
 
 

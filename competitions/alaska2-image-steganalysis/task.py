@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from competitions.kit import checks, metrics, placing, splits, tables
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
 
 COVER, HIDING = "Cover", ["JMiPOD", "JUNIWARD", "UERD"]
 
@@ -46,10 +45,8 @@ def _check_covers(job: Preparation, covers: set[str]) -> None:
     for folder in HIDING:
         without = sorted({photo.name for photo in job.source(folder).glob("*.jpg")} - covers)
         if without:
-            raise DataProblem(
-                f"{job.source(COVER) / without[0]} is missing",
-                f"there is a photo of that name in {folder}",
-                "Download the competition's data again; the copy is incomplete.",
+            raise RawDataProblem(
+                f"{job.source(COVER) / without[0]} is missing", f"there is a photo of that name in {folder}"
             )
 
 

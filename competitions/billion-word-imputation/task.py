@@ -10,8 +10,8 @@ import numpy as np
 
 from competitions.kit import archives, checks
 from competitions.kit.metrics.edits import edit_distances
+from competitions.raw import RawDataProblem
 from competitions.task import Grading, InvalidSubmission, Preparation
-from foundation.problems import DataProblem
 
 TRAIN, TEST = "train_v2.txt", "test_v2.txt"
 HEADER = b'"id","sentence"\n'
@@ -61,9 +61,7 @@ def _lines(job: Preparation) -> Iterator[str]:
         with archives.opened_member(path, TRAIN) as stream:
             yield from io.TextIOWrapper(stream, encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise DataProblem(
-            f"{path} is damaged", str(error), "Download the competition's data again."
-        ) from error
+        raise RawDataProblem(f"{path} is damaged", str(error)) from error
 
 
 def grade(case: Grading) -> float:

@@ -4,8 +4,8 @@ from competitions.kit import placing, splits, tables
 from competitions.kit.formats import tfrecords
 from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
+from competitions.raw import RawDataProblem
 from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
 
 DISEASES = "label_num_to_disease_map.json"
 TOLD = ("image", "image_name")
@@ -44,10 +44,9 @@ def _check_numbers(job: Preparation, names: list[str]) -> None:
     """A file that is missing would change which ones are test."""
     for number, name in enumerate(names):
         if not name.startswith(f"ld_train{number:02d}-"):
-            raise DataProblem(
+            raise RawDataProblem(
                 f"{job.source('train_tfrecords')} is incomplete: ld_train{number:02d}-*.tfrec is missing",
                 f"found {name} in its place",
-                "Download the competition's data again; the copy is incomplete.",
             )
 
 

@@ -16,9 +16,8 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Preparation
-from foundation.problems import DataProblem
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -80,7 +79,7 @@ def index(job: Preparation, path: RawPath, fields: Sequence[str]) -> Index:
     edges, found = array("q", [0]), array("q")
     total = path.stat().st_size
     if not total:
-        raise DataProblem(f"{path} is empty", next_step="Download the competition's data again.")
+        raise RawDataProblem(f"{path} is empty")
     with path.open("rb") as stream:
         try:
             for content, start, end in _documents(stream):
@@ -93,10 +92,8 @@ def index(job: Preparation, path: RawPath, fields: Sequence[str]) -> Index:
                 if len(edges) % _STEP == 0:
                     job.progress(path.name, edges[-1], total)
         except (ValueError, OverflowError, struct.error, KeyError) as error:
-            raise DataProblem(
-                f"{path} is damaged",
-                f"document {len(edges)}, at byte {edges[-1]}: {_told(error)}",
-                "Download the competition's data again.",
+            raise RawDataProblem(
+                f"{path} is damaged", f"document {len(edges)}, at byte {edges[-1]}: {_told(error)}"
             ) from error
     table = np.array(found, dtype=np.int64).reshape(len(edges) - 1, len(fields), 3)
     return Index(np.array(edges, dtype=np.int64), table[..., 0], table[..., 1], table[..., 2])

@@ -3,12 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from competitions.kit import (
-    checks,
-    placing,
-    splits,
-    tables,
-)
+from competitions.kit import checks, placing, splits, tables
 from competitions.kit.metrics.regression import mean_log_error
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from foundation.problems import DataProblem
+from competitions.raw import RawDataProblem
 
 Levels = npt.NDArray[np.uint8]
 
@@ -54,11 +54,7 @@ def grey_levels(content: bytes, name: str) -> Levels:
         header, palette, packed = _chunks(content)
         rows = _unfiltered(header, zlib.decompress(packed))
     except (ValueError, KeyError, struct.error, zlib.error) as error:
-        raise DataProblem(
-            f"{name} cannot be read as a PNG picture",
-            str(error),
-            "Download the competition's data again.",
-        ) from error
+        raise RawDataProblem(f"{name} cannot be read as a PNG picture", str(error)) from error
     samples = _samples(header, rows)
     if header.kind == _PALETTE:
         return _grey(palette)[samples[..., 0]]

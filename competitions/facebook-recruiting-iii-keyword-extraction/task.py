@@ -2,22 +2,21 @@
 
 from competitions.kit import checks, metrics
 from competitions.kit.checks import labels
-from competitions.kit.tables import labelled_table, row_file
+from competitions.kit.tables import labelled_table, large_tables
 from competitions.task import Grading, Preparation
 
-COLUMNS = ["Id", "Title", "Body", "Tags"]
+COLUMNS = dict.fromkeys(["Id", "Title", "Body", "Tags"], "str")
 GUESS = "javascript c# python php java"
 
 
 def prepare(job: Preparation) -> None:
     """Split the questions; edition corrected keeps equal ones on one side and every text as it is."""
-    text = COLUMNS if job.corrected else ()
-    rows = labelled_table.open_rows(
-        job, "Train.zip", member="Train.csv", needs=COLUMNS, text=text, words=["Id", "Tags"]
+    text = list(COLUMNS) if job.corrected else ()
+    table = labelled_table.open_rows(
+        job, "Train.zip", COLUMNS, member="Train.csv", text=text, words=["Id", "Tags"]
     )
-    labelled_table.expect_width(job, rows, len(COLUMNS), "Train.csv")
-    groups = row_file.groups_of(rows, ["Title", "Body"]) if job.corrected else None
-    test = labelled_table.divided_rows(job, rows, groups)
+    groups = large_tables.groups_of(table, ["Title", "Body"]) if job.corrected else None
+    test = labelled_table.divided_rows(job, table, groups)
     sample = test[["Id"] if job.corrected else ["Id", "Title", "Body"]].assign(Tags=GUESS)
     labelled_table.write_test(job, test, hidden=["Tags"], sample=sample)
 

@@ -4,12 +4,7 @@ import random
 
 import pandas as pd
 
-from competitions.kit import (
-    checks,
-    placing,
-    splits,
-    tables,
-)
+from competitions.kit import checks, placing, splits, tables
 from competitions.kit.formats import json_files, npy, run_lengths
 from competitions.task import Grading, Preparation
 

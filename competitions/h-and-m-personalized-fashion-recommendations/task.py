@@ -1,23 +1,23 @@
 """H&M Fashion Recommendations: the last days of purchases held out, scored by MAP@12 over customers."""
 
-from collections.abc import Iterator
 from datetime import date, timedelta
 
 import pandas as pd
 
-from competitions.kit import (
-    checks,
-    metrics,
-    placing,
-    tables,
-)
-from competitions.kit.tables import labelled_table, row_file
-from competitions.kit.tables.rows import RowFile
+from competitions.kit import checks, metrics, placing, tables
+from competitions.kit.placing import checksummed
+from competitions.kit.tables import labelled_table, large_tables
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 
 PURCHASES = "transactions_train.csv"
-COLUMNS = ["t_dat", "customer_id", "article_id", "price", "sales_channel_id"]
+COLUMNS = {
+    "t_dat": "str",
+    "customer_id": "str",
+    "article_id": "int64",
+    "price": "float64",
+    "sales_channel_id": "int64",
+}
 UNCHANGED = ["articles.csv", "customers.csv", "sample_submission.csv"]
 WINDOW = timedelta(days=7)
 GUESSES = 12
@@ -26,16 +26,19 @@ GUESSES = 12
 def prepare(job: Preparation) -> None:
     """Cut the purchases by date: eight dates in edition v1, seven and article numbers as text in corrected."""
     text = ["t_dat", "customer_id", "article_id"] if job.corrected else []
-    rows = labelled_table.open_rows(job, PURCHASES, needs=COLUMNS, text=text)
-    labelled_table.expect_width(job, rows, len(COLUMNS), PURCHASES)
+    purchases = labelled_table.open_rows(job, PURCHASES, COLUMNS, text=text)
     try:
-        last = date.fromisoformat(max(block["t_dat"].max() for block in rows.blocks(["t_dat"])))
+        last = date.fromisoformat(max(block["t_dat"].max() for block in purchases.blocks(["t_dat"])))
     except (TypeError, ValueError) as error:
         raise DataProblem(f"{job.source(PURCHASES)} is not as known", f"t_dat: {error}") from error
     first = last - WINDOW + timedelta(days=1 if job.corrected else 0)
-    held_out: list[pd.DataFrame] = []
-    row_file.write(_before(first, rows, held_out), job.public / PURCHASES)
-    bought = pd.concat(held_out).sort_values("customer_id", kind="stable")
+    with checksummed.created(job.public / PURCHASES) as stream:
+        held_out = large_tables.write_rest(
+            purchases.blocks(),
+            lambda rows: rows["t_dat"] >= first.isoformat(),  # ISO dates sort as text
+            stream,
+        )
+    bought = held_out.sort_values("customer_id", kind="stable")
     if job.corrected:
         bought = bought.drop_duplicates(["customer_id", "article_id"])
     articles = bought["article_id"].map(str).groupby(bought["customer_id"], sort=True).agg(" ".join)
@@ -44,14 +47,6 @@ def prepare(job: Preparation) -> None:
     for name in UNCHANGED:
         placing.copy_file(job, job.source(name), job.public / name)
     placing.place_tree(job, job.source("images"), job.public / "images", "images")
-
-
-def _before(first: date, rows: RowFile, held_out: list[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    """The purchases before a date, some at a time; the others are put aside."""
-    for block in rows.blocks():
-        late = block["t_dat"] >= first.isoformat()  # ISO dates sort as text
-        held_out.append(block[late])
-        yield block[~late]
 
 
 def grade(case: Grading) -> float:

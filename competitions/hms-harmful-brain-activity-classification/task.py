@@ -7,8 +7,8 @@ import pandas as pd
 from competitions.kit import checks, placing, tables
 from competitions.kit.metrics.probability import divergences
 from competitions.kit.tables import labelled_table
+from competitions.raw import RawDataProblem
 from competitions.task import Grading, InvalidSubmission, Preparation
-from foundation.problems import DataProblem
 
 VOTES = [f"{name}_vote" for name in ("seizure", "lpd", "gpd", "lrda", "grda", "other")]
 TOLD = ["spectrogram_id", "eeg_id", "patient_id"]
@@ -23,10 +23,9 @@ def prepare(job: Preparation) -> None:
     windows = labelled_table.read(job, "train.csv", needs=[*TOLD, *WINDOW, *VOTES])
     train, test = labelled_table.divided(job, windows, windows["spectrogram_id"])
     if train[EEG].isin(test[EEG]).any():
-        raise DataProblem(
+        raise RawDataProblem(
             f"{job.competition.id}: {job.source('train.csv')} is not as known",
             "windows of one recording belong to several spectrograms",
-            "Download the competition's data again.",
         )
     shown = TOLD
     key = EEG

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Preparation
-from foundation.problems import DataProblem, EnvironmentProblem
+from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,17 +75,11 @@ def _stretches(path: RawPath, columns: list[str]) -> Iterator[pa.Table]:
         with path.open("rb") as stream, pq.ParquetFile(stream) as table:
             missing = [name for name in columns if name not in table.schema_arrow.names]
             if missing:
-                raise DataProblem(
-                    f"{path} is not as known",
-                    f"it has no column {', '.join(missing)}",
-                    "Download the competition's data again.",
-                )
+                raise RawDataProblem(f"{path} is not as known", f"it has no column {', '.join(missing)}")
             for batch in table.iter_batches(_STRETCH, columns=columns):
                 yield pa.Table.from_batches([batch.replace_schema_metadata(None)]).select(columns)
     except (pa.ArrowException, OSError) as error:
-        raise DataProblem(
-            f"{path} cannot be read as parquet", str(error), "Download the competition's data again."
-        ) from error
+        raise RawDataProblem(f"{path} cannot be read as parquet", str(error)) from error
 
 
 @contextmanager

@@ -1,11 +1,6 @@
 """iMet Collection 2020: a row split of artworks with several attributes each, scored by pooled F1."""
 
-from competitions.kit import (
-    checks,
-    metrics,
-    placing,
-    tables,
-)
+from competitions.kit import checks, metrics, placing, tables
 from competitions.kit.checks import labels
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation

@@ -5,12 +5,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from competitions.kit import (
-    checks,
-    metrics,
-    placing,
-    tables,
-)
+from competitions.kit import checks, metrics, placing, tables
 from competitions.kit.archives import tarballs
 from competitions.kit.archives.tarballs import Destination
 from competitions.kit.checks import class_numbers

@@ -11,6 +11,7 @@ import pandas as pd
 from competitions.kit import placing, splits, tables
 from competitions.kit.formats import json_files
 from competitions.kit.tasks import graders
+from competitions.raw import RawDataProblem
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
@@ -57,9 +58,7 @@ def _read(job: Preparation, name: str, fields: list[str]) -> dict[str, Any]:
         lists = {field: _uniform(document[field]) for field in fields if field != "info"}
         return lists | {"info": document["info"]}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataProblem(
-            f"{path} cannot be read", f"{type(error).__name__}: {error}", "Download it again."
-        ) from error
+        raise RawDataProblem(f"{path} cannot be read", f"{type(error).__name__}: {error}") from error
 
 
 def _uniform(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:

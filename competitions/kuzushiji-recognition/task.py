@@ -1,11 +1,6 @@
 """Kuzushiji: a split of scanned pages from zip to zip, scored by F1 over characters that are hit by a point."""
 
-from competitions.kit import (
-    archives,
-    placing,
-    splits,
-    tables,
-)
+from competitions.kit import archives, placing, splits, tables
 from competitions.kit.checks import detections
 from competitions.kit.metrics import matching
 from competitions.kit.tables import labelled_table

@@ -8,8 +8,8 @@ from competitions.kit import splits, tables
 from competitions.kit.formats import npy
 from competitions.kit.formats.npy import NpyFile
 from competitions.kit.tasks import graders
+from competitions.raw import RawDataProblem
 from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
 
 FOLDER = "timit_11/timit_11"
 FRAMES = 11  # in a window; the next window of an utterance begins one frame later
@@ -25,10 +25,9 @@ def prepare(job: Preparation) -> None:
     labels = npy.read_npy(source / "train_label_11.npy")
     count, unlabelled = len(windows), len(npy.npy_file(source / "test_11.npy"))
     if len(labels) != count:
-        raise DataProblem(
+        raise RawDataProblem(
             f"{source / 'train_label_11.npy'} is not as known",
             f"it has {len(labels)} labels for {count} windows",
-            "Download the competition's data again.",
         )
     share = unlabelled / (count + unlabelled)
     if job.corrected:

@@ -8,8 +8,8 @@ import pandas as pd
 
 from competitions.kit import archives, tables
 from competitions.kit.tasks import graders
+from competitions.raw import RawDataProblem
 from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
 
 ARCHIVE = "mlsp_contest_dataset.zip"
 FOLDS = "essential_data/CVfolds_2.txt"
@@ -55,10 +55,9 @@ def _held_out(job: Preparation, recordings: int) -> set[int]:
     count = round(job.number("test_share") * recordings)
     expected = job.parameters["expected_test_recordings"]
     if expected is not None and count != expected:
-        raise DataProblem(
+        raise RawDataProblem(
             f"{job.competition.id}: {FOLDS} is not as known",
             f"its {recordings} train recordings give {count} for test, expected {expected}",
-            "Download the competition's data again.",
         )
     return set(np.random.RandomState(job.integer("seed")).permutation(recordings)[:count].tolist())
 
@@ -71,11 +70,7 @@ def _lines(job: Preparation, name: str) -> Lines:
         rows = [line.partition(",") for line in lines if line.strip()]
         return [(int(number), rest) for number, _, rest in rows]
     except ValueError as error:
-        raise DataProblem(
-            f"{job.source(ARCHIVE)}: {name} cannot be read",
-            str(error),
-            "Download the competition's data again.",
-        ) from error
+        raise RawDataProblem(f"{job.source(ARCHIVE)}: {name} cannot be read", str(error)) from error
 
 
 def _write(job: Preparation, name: str, header: str, lines: Lines) -> None:

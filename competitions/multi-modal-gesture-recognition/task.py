@@ -8,18 +8,12 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from competitions.kit import (
-    archives,
-    checks,
-    placing,
-    tables,
-)
+from competitions.kit import archives, checks, placing, tables
 from competitions.kit.archives import tarballs
 from competitions.kit.metrics.edits import sequence_distances
 from competitions.kit.tables import labelled_table
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Grading, InvalidSubmission, Preparation
-from foundation.problems import DataProblem
 
 from . import matlab
 
@@ -43,10 +37,9 @@ def prepare(job: Preparation) -> None:
     table = labelled_table.read(job, "training.csv", needs=[ID, TARGET], text=())
     unknown = sorted(set(ids) - set(table[ID]))
     if unknown or not ids:
-        raise DataProblem(
+        raise RawDataProblem(
             f"{job.source('training.csv')} does not go with {HELD_OUT}",
             f"recording {unknown[0]} is not in it" if unknown else "the archive holds no recordings",
-            "Download the competition's data again.",
         )
     held_out = table[ID].isin(ids)
     tables.write_csv(table[~held_out], job.public / "training.csv")
@@ -109,10 +102,9 @@ def _empty_labels(job: Preparation, recording: Path, emptied: Path) -> None:
                 try:
                     writer.writestr(member, matlab.emptied(content, LABELS), zipfile.ZIP_DEFLATED)
                 except ValueError as error:
-                    raise DataProblem(
+                    raise RawDataProblem(
                         f"{name} of {recording.name} in {HELD_OUT} cannot be read as a MATLAB file",
                         str(error),
-                        "Download the competition's data again.",
                     ) from error
 
 

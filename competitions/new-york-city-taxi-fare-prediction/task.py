@@ -4,13 +4,20 @@ from competitions.kit import checks, metrics, placing
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
+PLACES = ("pickup_longitude", "pickup_latitude", "dropoff_longitude", "dropoff_latitude")
+COLUMNS = {
+    "key": "str",
+    "fare_amount": "float64",
+    "pickup_datetime": "str",
+    **dict.fromkeys(PLACES, "float64"),
+    "passenger_count": "int64",
+}
 NOTE = "GCP-Coupons-Instructions.rtf"
 
 
 def prepare(job: Preparation) -> None:
     """Split the rides; the train part is named labels.csv."""
-    rides = labelled_table.open_rows(job, "train.csv", needs=["key", "fare_amount"])
-    labelled_table.expect_width(job, rides, 8, "train.csv")
+    rides = labelled_table.open_rows(job, "train.csv", COLUMNS)
     test = labelled_table.divided_rows(job, rides, train_name="labels.csv", apart="key")
     sample = test[["key"]].assign(fare_amount=11.35)
     labelled_table.write_test(job, test, hidden=["fare_amount"], sample=sample)

@@ -2,13 +2,7 @@
 
 import numpy as np
 
-from competitions.kit import (
-    archives,
-    checks,
-    metrics,
-    splits,
-    tables,
-)
+from competitions.kit import archives, checks, metrics, splits, tables
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 

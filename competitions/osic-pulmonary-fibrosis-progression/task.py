@@ -4,12 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import (
-    checks,
-    placing,
-    splits,
-    tables,
-)
+from competitions.kit import checks, placing, splits, tables
 from competitions.kit.metrics.regression import laplace_log_likelihood
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation

@@ -1,11 +1,6 @@
 """Plant Pathology 2020: a row split of renamed leaf photos, scored by the mean ROC AUC of four states."""
 
-from competitions.kit import (
-    checks,
-    metrics,
-    placing,
-    tables,
-)
+from competitions.kit import checks, metrics, placing, tables
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 

@@ -1,11 +1,6 @@
 """Plant Pathology 2021: a row split of leaf photos with several diseases each, scored by F1."""
 
-from competitions.kit import (
-    checks,
-    metrics,
-    placing,
-    tables,
-)
+from competitions.kit import checks, metrics, placing, tables
 from competitions.kit.checks import labels
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation

@@ -4,12 +4,7 @@ import math
 
 import numpy as np
 
-from competitions.kit import (
-    checks,
-    metrics,
-    placing,
-    tables,
-)
+from competitions.kit import checks, metrics, placing, tables
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 

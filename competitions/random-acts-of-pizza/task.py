@@ -7,6 +7,7 @@ import pandas as pd
 from competitions.kit import archives, splits, tables
 from competitions.kit.formats import json_files
 from competitions.kit.tasks import graders
+from competitions.raw import RawDataProblem
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
@@ -46,7 +47,7 @@ def _requests(job: Preparation, name: str) -> list[dict[str, Any]]:
     try:
         requests = json_files.read_json(path)
     except ValueError as error:
-        raise DataProblem(f"{path} cannot be read as JSON", str(error), "Download it again.") from error
+        raise RawDataProblem(f"{path} cannot be read as JSON", str(error)) from error
     if not isinstance(requests, list) or not requests or not all(isinstance(one, dict) for one in requests):
         raise DataProblem(f"{path} is not as known", "it holds no list of requests")
     return requests

@@ -6,17 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from competitions.kit import (
-    checks,
-    metrics,
-    placing,
-    splits,
-    tables,
-)
+from competitions.kit import checks, metrics, placing, splits, tables
 from competitions.kit.placing import pseudonyms
 from competitions.kit.tables import labelled_table
+from competitions.raw import RawDataProblem
 from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
 
 TARGETS = ["patient_overall", *(f"C{number}" for number in range(1, 8))]
 CLIP = 1e-15
@@ -81,10 +75,9 @@ def _choose_train(job: Preparation, uids: list[str], boxed: list[str], segmented
     both = [uid for uid in boxed if uid in set(segmented)]
     counts = [round(len(names) * share) for names in (both, segmented, boxed, uids)]
     if counts[0] > min(counts[1:3]) or counts[3] < counts[1] + counts[2] - counts[0]:
-        raise DataProblem(
+        raise RawDataProblem(
             f"{job.source('train.csv')} does not go with train_bounding_boxes.csv and segmentations",
             f"of {len(uids)} studies {len(boxed)} have boxes, {len(segmented)} segmentations, {len(both)} both",
-            "Download the competition's data again.",
         )
     first = rng.sample(both, counts[0])
     only_segmented = rng.sample(_without(segmented, both), counts[1] - counts[0])

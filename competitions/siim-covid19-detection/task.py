@@ -4,12 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import (
-    metrics,
-    placing,
-    splits,
-    tables,
-)
+from competitions.kit import metrics, placing, splits, tables
 from competitions.kit.checks import detections
 from competitions.kit.metrics import matching, voc
 from competitions.kit.tables import labelled_table

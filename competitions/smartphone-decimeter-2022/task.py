@@ -3,18 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from competitions.kit import (
-    checks,
-    placing,
-    splits,
-    tables,
-)
+from competitions.kit import checks, placing, splits, tables
 from competitions.kit.metrics.directions import great_circle
 from competitions.kit.placing.raw_files import walk
 from competitions.kit.tables import former_floats, labelled_table
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
 
 TIME = "UnixTimeMillis"
 PLACE = ["LatitudeDegrees", "LongitudeDegrees"]
@@ -39,10 +33,8 @@ def prepare(job: Preparation) -> None:
     placing.place_tree(job, job.source("metadata"), job.public / "metadata")
     tracks = [_track(job, path) for drive in test for path in sorted((source / drive).glob(f"*/{TRUTH}"))]
     if not tracks:
-        raise DataProblem(
-            f"{job.competition.id}: {source} is incomplete",
-            f"none of the drives to hold out has a {TRUTH}",
-            "Download the competition's data again.",
+        raise RawDataProblem(
+            f"{job.competition.id}: {source} is incomplete", f"none of the drives to hold out has a {TRUTH}"
         )
     answers = pd.concat(tracks)
     tables.write_csv(answers, job.private / "test.csv")

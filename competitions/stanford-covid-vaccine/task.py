@@ -4,14 +4,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import (
-    checks,
-    metrics,
-    tables,
-)
+from competitions.kit import checks, metrics, tables
 from competitions.kit.formats import json_files
+from competitions.raw import RawDataProblem
 from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
 
 from . import similarity
 
@@ -29,10 +25,9 @@ def prepare(job: Preparation) -> None:
     count = int(job.number("test_size") * len(molecules))
     clean = (molecules["SN_filter"] > 0).to_numpy()
     if not 0 < count <= clean.sum():
-        raise DataProblem(
+        raise RawDataProblem(
             f"{job.source('train.json')} is incomplete",
             f"of its {len(molecules)} molecules {clean.sum()} are of good quality, and {count} are to be held out",
-            "Download the competition's data again.",
         )
     if job.corrected:
         alike = similarity.groups(molecules["sequence"].tolist(), letters=LETTERS, share=ALIKE)
@@ -49,10 +44,9 @@ def prepare(job: Preparation) -> None:
     told = list(_read(job, "test.json", TOLD).columns)
     unknown = [name for name in told if name not in molecules]
     if unknown:
-        raise DataProblem(
+        raise RawDataProblem(
             f"{job.source('test.json')} does not go with train.json",
             f"its molecules have {unknown[0]!r}, those of train.json have not",
-            "Download the competition's data again.",
         )
     for part, name in ((train, "train.json"), (test[told], "test.json")):
         numbered = part.assign(index=np.arange(len(part)))
@@ -65,11 +59,7 @@ def _read(job: Preparation, name: str, needs: list[str]) -> pd.DataFrame:
         table = json_files.table_of(path.read_bytes())
         table[needs]  # a key that no line has is told
     except (ValueError, KeyError) as error:
-        raise DataProblem(
-            f"{path} cannot be read as JSON lines of molecules",
-            str(error),
-            "Download the competition's data again.",
-        ) from error
+        raise RawDataProblem(f"{path} cannot be read as JSON lines of molecules", str(error)) from error
     return table
 
 
@@ -92,10 +82,9 @@ def _positions(job: Preparation, test: pd.DataFrame) -> pd.DataFrame:
     """One row per position of each molecule, with 0 where nothing was measured."""
     lengths, scored = (test[name].to_numpy() for name in ("seq_length", "seq_scored"))
     if not len(test) or (lengths != lengths[0]).any() or (scored >= lengths).any():
-        raise DataProblem(
+        raise RawDataProblem(
             f"{job.source('train.json')} is not as known",
             "its molecules are not of one length that is longer than what was measured",
-            "Download the competition's data again.",
         )
     places = np.tile(np.arange(lengths[0]), len(test))
     keep = places < np.repeat(scored, lengths)

@@ -7,17 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from competitions.kit import (
-    checks,
-    metrics,
-    splits,
-    tables,
-)
+from competitions.kit import checks, metrics, splits, tables
 from competitions.kit.archives import sevenzip
 from competitions.kit.splits import Split
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
 
 UNKNOWN = "na"  # what stands for an angle that was not recorded
 HEAD = 1 << 22  # bytes, of which a patch takes 150,000
@@ -64,8 +58,8 @@ def _read(path: RawPath, name: str) -> list[Record]:
         if all({"id", "inc_angle", "is_iceberg", "band_1", "band_2"} <= patch.keys() for patch in patches):
             return patches
     except (ValueError, TypeError, AttributeError) as error:
-        raise DataProblem(f"{name} cannot be read as JSON", str(error), "Download it again.") from error
-    raise DataProblem(f"{name} is not as known", "a patch lacks a field", "Download it again.")
+        raise RawDataProblem(f"{name} cannot be read as JSON", str(error)) from error
+    raise RawDataProblem(f"{name} is not as known", "a patch lacks a field")
 
 
 def _fields(path: RawPath, name: str) -> list[str]:
@@ -75,7 +69,7 @@ def _fields(path: RawPath, name: str) -> list[str]:
         first, _ = json.JSONDecoder().raw_decode(head, head.index("{"))
         return list(first)
     except ValueError as error:
-        raise DataProblem(f"{name} cannot be read as JSON", str(error), "Download it again.") from error
+        raise RawDataProblem(f"{name} cannot be read as JSON", str(error)) from error
 
 
 def grade(case: Grading) -> float:

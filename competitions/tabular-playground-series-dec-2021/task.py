@@ -7,10 +7,10 @@ from competitions.task import Grading, Preparation
 
 def prepare(job: Preparation) -> None:
     """Split the labelled rows."""
-    rows = labelled_table.open_rows(job, "train.csv", needs=["Id", "Cover_Type"])
-    test = labelled_table.divided_rows(job, rows)
+    table = labelled_table.read(job, "train.csv", needs=["Id", "Cover_Type"])
+    train, test = labelled_table.divided(job, table)
     sample = test[["Id"]].assign(Cover_Type=2)
-    labelled_table.write_test(job, test, hidden=["Cover_Type"], sample=sample)
+    labelled_table.write_parts(job, train, test, hidden=["Cover_Type"], sample=sample)
 
 
 def grade(case: Grading) -> float:

@@ -6,7 +6,7 @@ import io
 import wave
 from pathlib import Path
 
-from foundation.problems import DataProblem
+from competitions.raw import RawDataProblem
 
 
 def cut(path: Path, folder: Path, seconds: int = 1) -> list[Path]:
@@ -31,7 +31,5 @@ def cut(path: Path, folder: Path, seconds: int = 1) -> list[Path]:
                     written.writeframes(recording.readframes(size))
                 pieces.append(piece)
     except (wave.Error, EOFError) as error:
-        raise DataProblem(
-            f"{path.name} cannot be read as a WAV", str(error), "Download the competition's data again."
-        ) from error
+        raise RawDataProblem(f"{path.name} cannot be read as a WAV", str(error)) from error
     return pieces

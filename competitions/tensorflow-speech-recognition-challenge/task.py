@@ -5,13 +5,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pandas as pd
 
-from competitions.kit import (
-    checks,
-    metrics,
-    placing,
-    splits,
-    tables,
-)
+from competitions.kit import checks, metrics, placing, splits, tables
 from competitions.kit.archives import sevenzip
 from competitions.kit.splits import Split, duplicates
 from competitions.raw import RawPath

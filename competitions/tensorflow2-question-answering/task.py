@@ -9,7 +9,7 @@ import pandas as pd
 
 from competitions.kit import checks, splits, tables
 from competitions.kit.formats import json_files
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 
@@ -54,9 +54,7 @@ def _blocks(source: RawPath) -> Iterator[pd.DataFrame]:
 
 
 def _damaged(source: RawPath, why: str) -> DataProblem:
-    return DataProblem(
-        f"{source} cannot be read as JSON lines of questions", why, "Download the competition's data again."
-    )
+    return RawDataProblem(f"{source} cannot be read as JSON lines of questions", why)
 
 
 def _gold_rows(source: RawPath, part: pd.DataFrame) -> list[tuple[str, str]]:

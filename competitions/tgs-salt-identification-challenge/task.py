@@ -2,12 +2,7 @@
 
 import numpy as np
 
-from competitions.kit import (
-    archives,
-    checks,
-    splits,
-    tables,
-)
+from competitions.kit import archives, checks, splits, tables
 from competitions.kit.formats import run_lengths
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation

@@ -7,8 +7,8 @@ import pandas as pd
 
 from competitions.kit import archives, tables
 from competitions.kit.tasks import graders
+from competitions.raw import RawDataProblem
 from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
 
 DAYS = 4  # of which the first two are train
 NUMBER = re.compile(r"TRAIN\d+")
@@ -21,10 +21,9 @@ def prepare(job: Preparation) -> None:
     members = {PurePosixPath(name).name: name for name in clips}
     days = sorted({name.partition("_")[0] for name in members})
     if len(days) != DAYS or not all(map(NUMBER.search, members)):
-        raise DataProblem(
+        raise RawDataProblem(
             f"{source} is not as known",
             f"expected TRAIN clips of {DAYS} dates, found {len(members)} clips of {len(days)}",
-            "Download the competition's data again.",
         )
     train, test = (
         sorted(name for name in members if name.partition("_")[0] in part)

@@ -7,12 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import (
-    checks,
-    placing,
-    splits,
-    tables,
-)
+from competitions.kit import checks, placing, splits, tables
 from competitions.kit.formats import run_lengths
 from competitions.kit.metrics import matching
 from competitions.kit.tables import labelled_table

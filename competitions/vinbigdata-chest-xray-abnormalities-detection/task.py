@@ -6,13 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import (
-    checks,
-    metrics,
-    placing,
-    splits,
-    tables,
-)
+from competitions.kit import checks, metrics, placing, splits, tables
 from competitions.kit.checks import detections
 from competitions.kit.metrics import geometry, matching, voc
 from competitions.kit.tables import labelled_table

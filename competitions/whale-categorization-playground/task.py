@@ -4,13 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import (
-    checks,
-    metrics,
-    placing,
-    splits,
-    tables,
-)
+from competitions.kit import checks, metrics, placing, splits, tables
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 

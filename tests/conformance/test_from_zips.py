@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from competitions import registry
-from competitions.kit.tables import reordering, row_file
+from competitions.kit.tables import large_tables
 from competitions.model import EDITIONS, Edition
 from engine import prepare_competition
 from tests.competitions.prepared import prepared
@@ -46,8 +46,7 @@ def test_a_zip_gives_what_a_folder_gives_and_never_takes_more_room_than_what_com
     vector: Vector, edition: Edition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from_folder = prepared(vector.id, edition)
-    monkeypatch.setattr(row_file, "_SMALL", 0)  # tables are streamed as large ones are
-    monkeypatch.setattr(reordering, "_PIECE", 1000)
+    monkeypatch.setattr(large_tables, "_SMALL", 0)  # tables are streamed as large ones are
     raw = vector.unpack_raw(tmp_path / "raw")
     path = zip_of(raw, tmp_path / "data" / vector.id / f"{vector.id}.zip")
     with watched(tmp_path) as disk:

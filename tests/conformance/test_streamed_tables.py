@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from competitions import registry
-from competitions.kit.tables import plain_rows, reordering, row_file
+from competitions.kit.tables import large_tables
 from competitions.model import Edition
 from engine import prepare_competition
 from tests.competitions.prepared import prepared
@@ -18,7 +18,6 @@ LARGE = (
     "facebook-recruiting-iii-keyword-extraction",
     "h-and-m-personalized-fashion-recommendations",
     "new-york-city-taxi-fare-prediction",
-    "tabular-playground-series-dec-2021",
     "text-normalization-challenge-english-language",
     "text-normalization-challenge-russian-language",
 )
@@ -36,10 +35,8 @@ LARGE = (
 def test_a_streamed_table_gives_what_a_held_one_gives(
     competition_id: str, edition: Edition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_file, "_SMALL", 0)
-    monkeypatch.setattr(row_file, "_BLOCK", 7)
-    monkeypatch.setattr(plain_rows, "PIECE", 500)
-    monkeypatch.setattr(reordering, "_PIECE", 1000)
+    monkeypatch.setattr(large_tables, "_SMALL", 0)
+    monkeypatch.setattr(large_tables, "_ROWS", 25)
     vector = Vector(VECTORS / competition_id)
     raw = vector.unpack_raw(tmp_path / "raw")
     made = prepare_competition(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from competitions.kit.archives import create_empty, safe_path
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 
@@ -40,11 +40,7 @@ def opened(path: RawPath) -> Iterator[py7zr.SevenZipFile]:
         with path.open("rb") as stream, py7zr.SevenZipFile(stream) as archive:
             yield archive
     except (ArchiveError, PasswordRequired, lzma.LZMAError, zlib.error, EOFError, ValueError) as error:
-        raise DataProblem(
-            f"{path} cannot be read as a 7z",
-            str(error) or type(error).__name__,
-            "Download the competition's data again.",
-        ) from error
+        raise RawDataProblem(f"{path} cannot be read as a 7z", str(error) or type(error).__name__) from error
 
 
 def files_in(path: RawPath) -> list[str]:
@@ -148,9 +144,7 @@ def _expect(path: RawPath, names: Iterable[str]) -> None:
     present = set(files_in(path))
     missing = next((name for name in names if name not in present), None)
     if missing is not None:
-        raise DataProblem(
-            f"{path} is incomplete", f"it holds no {missing}", "Download the competition's data again."
-        )
+        raise RawDataProblem(f"{path} is incomplete", f"it holds no {missing}")
 
 
 def _take(path: RawPath, names: list[str], target_of: Callable[[str], Target]) -> None:

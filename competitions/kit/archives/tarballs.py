@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import IO
 
 from competitions.kit.placing.raw_files import is_regular
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Preparation
-from foundation.problems import DataProblem
 
 _BLOCK = 1 << 14  # what tarfile holds ready it copies at each read, so that larger blocks are slower
 _STEP = 1000
@@ -70,11 +69,7 @@ def distribute(
                 _add(writers[to.archive], to.name, path.stat().st_size, content)
             path.unlink()
     if missing:
-        raise DataProblem(
-            f"{source} is incomplete",
-            f"it holds no {next(iter(missing))}",
-            "Download the competition's data again.",
-        )
+        raise RawDataProblem(f"{source} is incomplete", f"it holds no {next(iter(missing))}")
 
 
 def pack(job: Preparation, folder: RawPath, wanted: Mapping[str, Destination]) -> None:
@@ -89,11 +84,7 @@ def pack(job: Preparation, folder: RawPath, wanted: Mapping[str, Destination]) -
         for done, (name, to) in enumerate(ordered, start=1):
             path = folder / name
             if not is_regular(path):
-                raise DataProblem(
-                    f"{job.competition.id}: {path.name} is missing from the raw data",
-                    f"looked in {path.parent}",
-                    "Download the competition's data again; the copy is incomplete.",
-                )
+                raise job.missing(path.name, path.parent)
             with path.open("rb") as content:
                 _add(writers[to.archive], to.name, path.stat().st_size, content)
             _tell(job, folder, done, len(wanted))
@@ -137,9 +128,7 @@ def _damage_told(path: RawPath) -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataProblem(
-            f"{path} cannot be read as a tar", str(error), "Download the competition's data again."
-        ) from error
+        raise RawDataProblem(f"{path} cannot be read as a tar", str(error)) from error
 
 
 @contextmanager

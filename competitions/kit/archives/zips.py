@@ -18,7 +18,7 @@ import numpy as np
 
 from competitions.kit.archives import zipdirectory
 from competitions.kit.archives.zipwriter import ZipWriter
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Preparation, Progress
 from foundation.problems import DataProblem
 
@@ -45,9 +45,7 @@ def _problems_told(path: RawPath) -> Iterator[None]:
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise DataProblem(
-            f"{path} cannot be read as a zip", str(error), "Download the competition's data again."
-        ) from error
+        raise RawDataProblem(f"{path} cannot be read as a zip", str(error)) from error
 
 
 def files_in(path: RawPath) -> list[str]:
@@ -238,9 +236,7 @@ def _regular(directory: Mapping[str, zipfile.ZipInfo], path: RawPath, name: str)
 
 
 def _incomplete(path: RawPath, name: str) -> DataProblem:
-    return DataProblem(
-        f"{path} is incomplete", f"it holds no {name}", "Download the competition's data again."
-    )
+    return RawDataProblem(f"{path} is incomplete", f"it holds no {name}")
 
 
 def _link(path: RawPath, name: str) -> DataProblem:

@@ -12,8 +12,7 @@ from typing import Any
 import pandas as pd
 
 from competitions.kit.placing import checksummed
-from competitions.raw import RawPath
-from foundation.problems import DataProblem
+from competitions.raw import RawDataProblem, RawPath
 
 _BATCH = 10_000
 # all escapes are matched, so that a backslash which is itself escaped starts none
@@ -35,13 +34,9 @@ def read_records(path: RawPath) -> list[dict[str, Any]]:
     try:
         found = read_json(path)
     except ValueError as error:
-        raise DataProblem(
-            f"{path} cannot be read as JSON", str(error), "Download the competition's data again."
-        ) from error
+        raise RawDataProblem(f"{path} cannot be read as JSON", str(error)) from error
     if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
-        raise DataProblem(
-            f"{path} was not taken", "it is no list of objects", "Download the competition's data again."
-        )
+        raise RawDataProblem(f"{path} was not taken", "it is no list of objects")
     return found
 
 

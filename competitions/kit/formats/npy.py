@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Preparation
-from foundation.problems import DataProblem
 
 _BLOCK_BYTES = 16 << 20
 _PNG_START = struct.Struct(">8sI4sII")
@@ -117,9 +116,7 @@ def _problems_told(path: RawPath) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, EOFError) as error:
-        raise DataProblem(
-            f"{path} cannot be read as a numpy array", str(error), "Download the competition's data again."
-        ) from error
+        raise RawDataProblem(f"{path} cannot be read as a numpy array", str(error)) from error
 
 
 def png_size(path: RawPath) -> tuple[int, int]:
@@ -132,13 +129,9 @@ def png_size(path: RawPath) -> tuple[int, int]:
         with path.open("rb") as stream:
             start = stream.read(_PNG_START.size)
     except OSError as error:
-        raise DataProblem(
-            f"{path} cannot be read", str(error), "Download the competition's data again."
-        ) from error
+        raise RawDataProblem(f"{path} cannot be read", str(error)) from error
     if len(start) == _PNG_START.size:
         signature, _, chunk, width, height = _PNG_START.unpack(start)
         if signature == b"\x89PNG\r\n\x1a\n" and chunk == b"IHDR":
             return width, height
-    raise DataProblem(
-        f"{path} was not taken", "it is no PNG picture", "Download the competition's data again."
-    )
+    raise RawDataProblem(f"{path} was not taken", "it is no PNG picture")

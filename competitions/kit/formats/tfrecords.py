@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from competitions.kit.formats.crc32c import crc32c
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from foundation.problems import DataProblem
 
 _LENGTH = struct.Struct("<Q")
@@ -160,4 +160,4 @@ def _check_of(content: bytes) -> bytes:
 
 
 def _damaged(path: RawPath, at: int, why: str) -> DataProblem:
-    return DataProblem(f"{path} is damaged before byte {at}", why, "Download the competition's data again.")
+    return RawDataProblem(f"{path} is damaged before byte {at}", why)

@@ -15,7 +15,7 @@ from typing import cast
 from competitions.kit.archives import create_empty
 from competitions.kit.archives.zip_path import ZipPath
 from competitions.kit.placing.raw_files import is_regular, walk
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 
@@ -111,7 +111,7 @@ def place_trees(
     pairs: list[tuple[RawPath, Path]] = []
     for source, target in folders:
         if not source.is_dir():
-            raise _missing(job, source)
+            raise job.missing(source.name, source.parent)
         for here, names in walk(source):
             there = target / here.relative_to(source)
             there.mkdir(parents=True, exist_ok=True)
@@ -135,9 +135,7 @@ def copy_file(job: Preparation, source: RawPath, target: Path) -> None:
         DataProblem: it is missing, no regular file, or empty, as what was not copied to its end often is.
     """
     if source.is_file() and not source.stat().st_size:
-        raise DataProblem(
-            f"{job.competition.id}: {source} is empty", next_step="Download the competition's data again."
-        )
+        raise RawDataProblem(f"{job.competition.id}: {source} is empty")
     place(job, [(source, target)], target.name)
 
 
@@ -146,7 +144,7 @@ def _place_batch(job: Preparation, pairs: list[tuple[RawPath, Path]], may_link: 
         try:
             _place_one(source, target, may_link)
         except FileNotFoundError as error:
-            raise _missing(job, source) from error
+            raise job.missing(source.name, source.parent) from error
         except FileExistsError as error:
             raise DataProblem(
                 f"{job.competition.id}: {source} was not taken", f"another raw file lies at {target} already"
@@ -162,15 +160,7 @@ def expect(job: Preparation, paths: Iterable[RawPath]) -> None:
     """
     missing = next((path for path in paths if not path.is_file()), None)
     if missing is not None:
-        raise _missing(job, missing)
-
-
-def _missing(job: Preparation, source: RawPath) -> DataProblem:
-    return DataProblem(
-        f"{job.competition.id}: {source.name} is missing from the raw data",
-        f"looked in {source.parent}",
-        "Download the competition's data again; the copy is incomplete.",
-    )
+        raise job.missing(missing.name, missing.parent)
 
 
 def _place_one(source: RawPath, target: Path, may_link: bool) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from competitions.kit.placing.raw_files import is_regular, walk
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 
@@ -63,11 +63,7 @@ def place_renamed(job: Preparation, source: RawPath, target: Path, names: dict[s
 
 def _copy(job: Preparation, source: RawPath, target: Path, old: str, new: str) -> None:
     if not source.is_dir():
-        raise DataProblem(
-            f"{job.competition.id}: {source.name} is missing from the raw data",
-            f"looked in {source.parent}",
-            "Download the competition's data again; the copy is incomplete.",
-        )
+        raise job.missing(source.name, source.parent)
     for here, names in walk(source):
         there = target / here.relative_to(source)
         there.mkdir(parents=True, exist_ok=True)
@@ -107,7 +103,5 @@ def _copy_marked(pair: tuple[RawPath, Path]) -> None:
     try:
         content = source.read_bytes()
     except OSError as error:
-        raise DataProblem(
-            f"{source} cannot be read", str(error), "Download the competition's data again."
-        ) from error
+        raise RawDataProblem(f"{source} cannot be read", str(error)) from error
     target.write_bytes(content + hashlib.blake2b(content, digest_size=16).digest())

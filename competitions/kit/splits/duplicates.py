@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Preparation
-from foundation.problems import DataProblem
 
 _WORKERS = 4
 _STEP = 256
@@ -62,13 +61,9 @@ def _digests(job: Preparation, paths: Sequence[RawPath]) -> list[str]:
     return digests
 
 
-def _missing(job: Preparation, error: FileNotFoundError) -> DataProblem:
+def _missing(job: Preparation, error: FileNotFoundError) -> RawDataProblem:
     path = Path(error.filename)
-    return DataProblem(
-        f"{job.competition.id}: {path.name} is missing from the raw data",
-        f"looked in {path.parent}",
-        "Download the competition's data again; the copy is incomplete.",
-    )
+    return job.missing(path.name, path.parent)
 
 
 def joined(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

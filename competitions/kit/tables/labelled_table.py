@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import archives, splits, tables
 from competitions.kit.placing import checksummed
-from competitions.kit.tables import row_file
-from competitions.kit.tables.rows import Division, NotApartError, RowFile
-from competitions.raw import RawPath
+from competitions.kit.tables import large_tables
+from competitions.kit.tables.large_tables import RawTable
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 
@@ -66,56 +64,56 @@ def read(
 def open_rows(
     job: Preparation,
     name: str,
+    types: Mapping[str, str],
     *,
-    needs: Sequence[str],
     member: str | None = None,
     text: Sequence[str] = (),
     words: Sequence[str] = (),
-) -> RowFile:
-    """The rows of a raw file that may be too large to be held in memory; otherwise as `read`."""
-    path = job.source(name)
+) -> RawTable:
+    """A raw table that may be too large to be held in memory.
 
-    def opened() -> AbstractContextManager[IO[bytes]]:
-        return path.open("rb") if member is None else archives.opened_member(path, member)
+    Args:
+        job: whose raw folder to look in.
+        name: the file.
+        types: its columns, and what pandas finds them to be in the real data.
+        member: the table's name inside, if the file is a zip.
+        text: columns to keep verbatim.
+        words: columns that are text with missing cells, unless `text` is given.
 
-    unreadable = partial(_unreadable, path)
-    try:
-        size = path.stat().st_size if member is None else archives.member_size(path, member)
-        rows = row_file.opened(opened, size, unreadable=unreadable, text=text, words=words)
-    except ValueError as error:
-        raise unreadable(error) from error
-    _expect_columns(path, rows.columns, needs)
-    return rows
+    Raises:
+        DataProblem: the file is missing or damaged, or has other columns.
+    """
+    table = RawTable(job.source(name), member, types, text, words)
+    _expect_columns(table.path, table.columns, list(types))
+    if len(table.columns) != len(types):
+        raise _other_width(job, member or name, len(table.columns), len(types))
+    return table
 
 
 def _unreadable(path: RawPath, why: object) -> DataProblem:
-    return DataProblem(
-        f"{path} cannot be read as a table", str(why), "Download the competition's data again."
-    )
+    return RawDataProblem(f"{path} cannot be read as a table", str(why))
 
 
 def _expect_columns(path: RawPath, columns: Collection[str], needs: Sequence[str]) -> None:
     missing = [name for name in needs if name not in columns]
     if missing:
-        raise DataProblem(
-            f"{path} is not as known",
-            f"it has no column {', '.join(missing)}",
-            "Download the competition's data again.",
-        )
+        raise RawDataProblem(f"{path} is not as known", f"it has no column {', '.join(missing)}")
 
 
-def expect_width(job: Preparation, table: pd.DataFrame | RowFile, columns: int, name: str) -> None:
+def expect_width(job: Preparation, table: pd.DataFrame, columns: int, name: str) -> None:
     """The table has as many columns as it is known to have.
 
     Raises:
         DataProblem: it has more or fewer.
     """
     if len(table.columns) != columns:
-        raise DataProblem(
-            f"{job.competition.id}: {name} is not as known",
-            f"it has {len(table.columns)} columns, expected {columns}",
-            "Download the competition's data again.",
-        )
+        raise _other_width(job, name, len(table.columns), columns)
+
+
+def _other_width(job: Preparation, name: str, found: int, expected: int) -> RawDataProblem:
+    return RawDataProblem(
+        f"{job.competition.id}: {name} is not as known", f"it has {found} columns, expected {expected}"
+    )
 
 
 def divided(
@@ -127,7 +125,7 @@ def divided(
 
 def divided_rows(
     job: Preparation,
-    rows: RowFile,
+    table: RawTable,
     groups: pd.Series | None = None,
     *,
     train_name: str = "train.csv",
@@ -136,18 +134,16 @@ def divided_rows(
     """As `divided`, but only the test rows are returned; the train rows are written.
 
     Raises:
-        DataProblem: a cell of the column `apart` stands in both parts.
+        DataProblem: the table cannot be read, or a cell of the column `apart` stands in both parts.
     """
-    split = _split(job, len(rows), groups)
     with checksummed.created(job.public / train_name) as stream:
-        try:
-            return rows.divide(Division(split, apart=apart), stream, job.scratch)
-        except NotApartError:
-            raise DataProblem(
-                f"{job.competition.id}: the raw table is not as known",
-                f"a {apart} of a test row stands there twice",
-                "Download the competition's data again.",
-            ) from None
+        if table.is_large:
+            return large_tables.write_train(table, lambda n: _split(job, n, groups), stream, apart=apart)
+        train, test = divided(job, table.whole, groups)
+        if apart is not None and train[apart].isin(test[apart]).any():
+            raise large_tables.stands_twice(table.path, apart)
+        tables.write_csv(train, stream)
+        return test
 
 
 def _split(

@@ -13,9 +13,8 @@ import pandas as pd
 from competitions.kit import placing, splits, tables
 from competitions.kit.formats import json_files
 from competitions.kit.splits import duplicates
-from competitions.raw import RawPath
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Preparation
-from foundation.problems import DataProblem
 
 Record = dict[str, Any]
 
@@ -95,16 +94,12 @@ def read(
         )
         fields = {key: document[key] for key in needs} | document
     except (ValueError, KeyError, TypeError) as error:
-        raise DataProblem(
-            f"{path} cannot be read as annotated images",
-            f"{type(error).__name__}: {error}",
-            "Download the competition's data again.",
+        raise RawDataProblem(
+            f"{path} cannot be read as annotated images", f"{type(error).__name__}: {error}"
         ) from error
     if not parallel:
-        raise DataProblem(
-            f"{path} was not taken",
-            "its lists images and annotations do not run in parallel",
-            "Download the competition's data again.",
+        raise RawDataProblem(
+            f"{path} was not taken", "its lists images and annotations do not run in parallel"
         )
     return Collection(name, fields, list(map(Labelled, images, annotations)))
 

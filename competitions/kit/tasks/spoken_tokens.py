@@ -12,18 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import (
-    archives,
-    checks,
-    splits,
-    tables,
-)
-from competitions.kit.tables import labelled_table, row_file
-from competitions.kit.tables.rows import Division, RowFile
+from competitions.kit import archives, checks, splits, tables
+from competitions.kit.tables import labelled_table, large_tables
+from competitions.kit.tables.large_tables import RawTable
 from competitions.task import Grading, Preparation
 
-_COLUMNS = ["sentence_id", "token_id", "class", "before", "after"]
 _TEXT = ["class", "before", "after"]
+_COLUMNS = {"sentence_id": "int64", "token_id": "int64", **dict.fromkeys(_TEXT, "str")}
 _UNREAD = ("test_2", "sample_submission_2")
 
 
@@ -37,21 +32,18 @@ def prepare(job: Preparation, language: str) -> None:
         job.source(f"{language}_{name}.csv.zip")
     train_name, text = f"{language}_train.csv", _TEXT if job.corrected else ()
     tokens = labelled_table.open_rows(
-        job, f"{train_name}.zip", member=train_name, needs=_COLUMNS, text=text, words=_TEXT
+        job, f"{train_name}.zip", _COLUMNS, member=train_name, text=text, words=_TEXT
     )
     sentences = pd.concat([block["sentence_id"] for block in tokens.blocks(["sentence_id"])])
     groups = _equal_sentences(tokens, sentences) if job.corrected else sentences
     split = splits.shuffled_groups(groups, job.number("test_size"), job.integer("seed"))
-    numbers = np.empty(len(tokens), dtype=np.intp)
+    numbers = np.empty(len(sentences), dtype=np.intp)
     for rows in (split.train, split.test):
         numbers[rows] = pd.factorize(sentences.iloc[rows])[0]
-
-    def numbered(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows[_COLUMNS].assign(sentence_id=numbers[rows.index])
-
+    in_test = np.isin(np.arange(len(sentences)), split.test)
+    numbered = (block[list(_COLUMNS)].assign(sentence_id=numbers[block.index]) for block in tokens.blocks())
     with _new_member(job, train_name) as stream:
-        test = tokens.divide(Division(split, numbered, quote_text=True), stream, job.scratch)
-    test = numbered(test)
+        test = large_tables.write_rest(numbered, lambda rows: in_test[rows.index], stream, quote_text=True)
     ids = test["sentence_id"].map(str) + "_" + test["token_id"].map(str)
     answers = pd.DataFrame({"id": ids, "after": test["after"]})
     sample = answers.assign(after=test["before"])
@@ -70,7 +62,7 @@ def _new_member(job: Preparation, name: str) -> AbstractContextManager[IO[bytes]
     return archives.new_member(job.public / f"{name}.zip", name, compressed=job.corrected)
 
 
-def _equal_sentences(tokens: RowFile, sentences: pd.Series) -> npt.NDArray[np.integer[Any]]:
+def _equal_sentences(tokens: RawTable, sentences: pd.Series) -> npt.NDArray[np.integer[Any]]:
     """Number the tokens so that those of sentences of the same tokens share a number.
 
     What tells sentences apart is how many tokens they have and the sum of the tokens' digests, each
@@ -82,7 +74,7 @@ def _equal_sentences(tokens: RowFile, sentences: pd.Series) -> npt.NDArray[np.in
     lengths = np.diff(starts, append=len(order))
     places = np.arange(len(order)) - np.repeat(starts, lengths)
     factors = np.random.RandomState(0).randint(0, 1 << 63, lengths.max(), dtype=np.uint64) * 2 + 1
-    weighted = row_file.digests(tokens, ["before"])[order] * factors[places][:, None]
+    weighted = large_tables.digests(tokens, ["before"])[order] * factors[places][:, None]
     sums = np.add.reduceat(weighted, starts)
     table = pd.DataFrame({"length": lengths, "first": sums[:, 0], "second": sums[:, 1]})
     return table.groupby(list(table.columns), sort=False).ngroup().to_numpy()[codes]

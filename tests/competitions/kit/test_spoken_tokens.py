@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from competitions.kit import splits
-from competitions.kit.tables import reordering, row_file
+from competitions.kit.tables import large_tables
 from competitions.kit.tasks import spoken_tokens
 from competitions.model import Edition
 from tests.competitions.conftest import MakeJob
@@ -28,9 +28,8 @@ CELLS = [
 
 @pytest.fixture(autouse=True)
 def tiny_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_file, "_SMALL", 0)
-    monkeypatch.setattr(row_file, "_BLOCK", 23)
-    monkeypatch.setattr(reordering, "_PIECE", 200)
+    monkeypatch.setattr(large_tables, "_SMALL", 0)
+    monkeypatch.setattr(large_tables, "_ROWS", 23)
 
 
 def put(

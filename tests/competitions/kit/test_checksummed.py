@@ -10,7 +10,6 @@ import pandas as pd
 from competitions.kit import tables
 from competitions.kit.formats import json_files
 from competitions.kit.placing import checksummed
-from competitions.kit.tables import row_file
 
 TABLE = pd.DataFrame({"a": range(20_000), "b": ["x, y"] * 20_000})
 
@@ -22,10 +21,9 @@ def sum_of(path: Path) -> str:
 def test_tables_and_json_have_their_sums_when_they_are_written(tmp_path: Path) -> None:
     tables.write_csv(TABLE, tmp_path / "a" / "plain.csv")
     tables.write_csv(TABLE, tmp_path / "quoted.csv", quote_text=True)  # by pandas
-    row_file.write([TABLE, TABLE], tmp_path / "rows.csv")
     json_files.write_json(tmp_path / "x.json", [{"a": "\u00e4"}], indent=2)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(files) == 4
+    assert len(files) == 3
     assert [checksummed.md5_of(path) for path in files] == [sum_of(path) for path in files]
 
 
