@@ -1,12 +1,15 @@
 """Denoising Dirty Documents: a split of scanned pages, scored by RMSE over all pixels."""
 
 from collections.abc import Iterable
+from io import BytesIO
 from pathlib import PurePosixPath
 
-from competitions.kit import archives, checks, metrics, splits
-from competitions.task import Grading, Preparation
+import numpy as np
+import numpy.typing as npt
 
-from . import pngs
+from competitions.kit import archives, checks, metrics, splits
+from competitions.raw import RawDataProblem
+from competitions.task import Grading, Preparation
 
 DIRTY, CLEAN = "train", "train_cleaned"
 
@@ -36,12 +39,30 @@ def _write_pixels(job: Preparation, pages: Iterable[tuple[str, bytes]]) -> None:
         for stream in (answers, sample):
             stream.write("id,value\n")
         for name, content in pages:
-            for row, cells in enumerate(pngs.grey_levels(content, name).tolist(), start=1):
+            for row, cells in enumerate(grey_levels(content, name).tolist(), start=1):
                 start = f"{PurePosixPath(name).stem}_{row}_"
                 answers.writelines(
                     [f"{start}{column},{levels[cell]}\n" for column, cell in enumerate(cells, start=1)]
                 )
                 sample.writelines([f"{start}{column},1\n" for column in range(1, len(cells) + 1)])
+
+
+def grey_levels(content: bytes, name: str) -> npt.NDArray[np.uint8]:
+    """Read a PNG picture as 256 levels of grey; colours are weighted, transparency is ignored.
+
+    Raises:
+        DataProblem: the file of this name is damaged, or 16 bits deep.
+    """
+    from PIL import Image
+
+    try:
+        Image.open(BytesIO(content), formats=["PNG"]).verify()  # reading it checks fewer of its checksums
+        with Image.open(BytesIO(content), formats=["PNG"]) as picture:
+            if picture.mode.startswith("I"):
+                raise ValueError("it is 16 bits deep")
+            return np.asarray(picture.convert("L"))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise RawDataProblem(f"{name} cannot be read as a PNG picture", str(error)) from error
 
 
 def grade(case: Grading) -> float:

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 
 from competitions.kit import checks, placing, tables
-from competitions.kit.formats import npy, run_lengths
+from competitions.kit.formats import run_lengths
 from competitions.kit.tables import labelled_table
+from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
 
@@ -24,7 +25,7 @@ def prepare(job: Preparation) -> None:
     strange = [path for path in files if path.suffix not in KINDS]
     if strange:
         raise DataProblem(f"{strange[0]} was not expected", f"fragments hold {', '.join(sorted(KINDS))} only")
-    width, height = npy.png_size(held_out / "ir.png")
+    width, height = _size(held_out / "ir.png")
     answers = labelled_table.read(job, f"train/3/{LABELS}", needs=COLUMNS).assign(Id=TEST)
     tables.write_csv(answers.assign(width=width, height=height), job.private / LABELS)
     tables.write_csv(answers, job.private / "gold_submission.csv")
@@ -35,6 +36,17 @@ def prepare(job: Preparation) -> None:
     shown = [path.relative_to(held_out) for path in files if path.name not in HIDDEN]
     target = job.public / "test" / TEST
     placing.place(job, [(held_out / path, target / path) for path in shown], "test fragment")
+
+
+def _size(path: RawPath) -> tuple[int, int]:
+    """Width and height of a PNG picture."""
+    from PIL import Image
+
+    try:
+        with path.open("rb") as stream, Image.open(stream, formats=["PNG"]) as picture:
+            return picture.size
+    except OSError as error:
+        raise RawDataProblem(f"{path} cannot be read as a PNG picture", str(error)) from error
 
 
 def grade(case: Grading) -> float:

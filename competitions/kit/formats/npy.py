@@ -1,9 +1,8 @@
-"""Numpy's `.npy` files, whole or by rows, and the headers of PNG pictures in raw data."""
+"""Numpy's `.npy` files, whole or by rows."""
 
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Preparation
 
 _BLOCK_BYTES = 16 << 20
-_PNG_START = struct.Struct(">8sI4sII")
 
 
 @dataclass(frozen=True)
@@ -117,21 +115,3 @@ def _problems_told(path: RawPath) -> Iterator[None]:
         yield
     except (OSError, ValueError, EOFError) as error:
         raise RawDataProblem(f"{path} cannot be read as a numpy array", str(error)) from error
-
-
-def png_size(path: RawPath) -> tuple[int, int]:
-    """Width and height of a PNG picture, from its header.
-
-    Raises:
-        DataProblem: the file is missing or no PNG.
-    """
-    try:
-        with path.open("rb") as stream:
-            start = stream.read(_PNG_START.size)
-    except OSError as error:
-        raise RawDataProblem(f"{path} cannot be read", str(error)) from error
-    if len(start) == _PNG_START.size:
-        signature, _, chunk, width, height = _PNG_START.unpack(start)
-        if signature == b"\x89PNG\r\n\x1a\n" and chunk == b"IHDR":
-            return width, height
-    raise RawDataProblem(f"{path} was not taken", "it is no PNG picture")

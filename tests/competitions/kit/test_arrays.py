@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -48,21 +47,6 @@ def test_a_single_number_has_no_rows(tmp_path: Path) -> None:
     np.save(tmp_path / "one.npy", np.array(7))
     with pytest.raises(DataProblem, match=r"one\.npy.*it has no rows"):
         npy.npy_file(tmp_path / "one.npy")
-
-
-def test_the_size_of_a_png_is_read_from_its_header(tmp_path: Path) -> None:
-    path = tmp_path / "ir.png"
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + b"rest")
-    assert npy.png_size(path) == (640, 480)
-
-
-@pytest.mark.parametrize("content", [None, b"", b"\x89PNG\r\n", b"x" * 64])
-def test_what_is_no_png_is_named(tmp_path: Path, content: bytes | None) -> None:
-    path = tmp_path / "ir.png"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(DataProblem, match=r"ir\.png"):
-        npy.png_size(path)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from competitions.registry import get, load_task
 from foundation.problems import DataProblem
 
-pngs = load_task(get("denoising-dirty-documents")).pngs
+task = load_task(get("denoising-dirty-documents"))
 
 KINDS = {
     "grey": (0, 1),
@@ -71,7 +71,7 @@ def test_all_filters_are_undone(tmp_path_factory: pytest.TempPathFactory, data: 
         expected = (weighted + 32768) // 65536
     else:
         expected = cells[..., 0]
-    assert pngs.grey_levels(content, "x.png").tolist() == expected.tolist()
+    assert task.grey_levels(content, "x.png").tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_fewer_bits_are_spread_over_the_whole_range(
     depth: int, row: int, expected: list[int], tmp_path: Path
 ) -> None:
     content = picture(len(expected), 1, depth, 0, bytes([0, row]))
-    assert pngs.grey_levels(content, "x.png").tolist() == [expected]
+    assert task.grey_levels(content, "x.png").tolist() == [expected]
 
 
 def test_few_colours_are_looked_up(tmp_path: Path) -> None:
     palette = chunk(b"PLTE", bytes([255, 0, 0, 0, 255, 0, 0, 0, 255]))
     content = picture(3, 1, 2, 3, bytes([0, 0b00011000]), palette)
-    assert pngs.grey_levels(content, "x.png").tolist() == [[76, 150, 29]]
+    assert task.grey_levels(content, "x.png").tolist() == [[76, 150, 29]]
 
 
 WHOLE = picture(2, 2, 8, 0, bytes([0, 1, 2, 0, 3, 4]))
@@ -109,4 +109,4 @@ WHOLE = picture(2, 2, 8, 0, bytes([0, 1, 2, 0, 3, 4]))
 )
 def test_a_damaged_picture_is_named(content: bytes) -> None:
     with pytest.raises(DataProblem, match=r"x\.png cannot be read as a PNG"):
-        pngs.grey_levels(content, "x.png")
+        task.grey_levels(content, "x.png")
