@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from typing import Any
 
 from textual.widget import Widget
 
@@ -11,7 +10,8 @@ from console import wording
 from console.tui.keys import bindings
 from console.tui.list_screen import FilteredScreen
 from console.tui.painting import Line, Piece, Pieces, fit, fitting, foreign, heading
-from console.tui.session import Remembered
+from console.tui.screen import Queries
+from console.tui.session import SessionValues
 from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList, TitleClicked
@@ -33,7 +33,6 @@ from console.views.scoreboard import (
     subject_of,
 )
 from engine.scoreboard import COLUMNS, Row, published_rows
-from state.database import Database
 
 SORTS = ("name", "models", *COLUMNS, "hours", "date", "seeds")
 _MOST_MARKED = 2
@@ -49,7 +48,7 @@ class BoardScreen(FilteredScreen):
 
     CONTEXTS = ("board", "list", "matrix")
     MODE = "board"
-    REMEMBERED_AS = "board"
+    SESSION_NAME = "board"
     BINDINGS = bindings("board")
 
     def __init__(self) -> None:
@@ -67,19 +66,19 @@ class BoardScreen(FilteredScreen):
         yield LineList(id="rows")
         yield Prompt("/", "words that must all be in a row, !word must not", id="filter")
 
-    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+    def queries(self) -> Queries:
         """All rows."""
         pad = self._pad
         return {"rows": (lambda database: scoreboard(database, pad_missing=pad), self._take)}
 
-    def remembered(self) -> Remembered:
+    def session_values(self) -> SessionValues:
         """The filter and the order."""
         turned = "yes" if self._sorting.reversed else ""
-        return {**super().remembered(), "column": self._sorting.by, "turned": turned}
+        return {**super().session_values(), "column": self._sorting.by, "turned": turned}
 
-    def recall(self, values: Remembered) -> None:
+    def restore(self, values: SessionValues) -> None:
         """Filter and sort as the last time."""
-        super().recall(values)
+        super().restore(values)
         if values.get("column") in SORTS:
             self._sorting = SortOrder(values["column"], bool(values.get("turned")))
         self._was_read = "cursor" in values
@@ -125,7 +124,7 @@ class BoardScreen(FilteredScreen):
     def action_pad(self) -> None:
         """Count what is lost or missing as no medal, or leave its seeds out."""
         self._pad = not self._pad
-        self.ask_again()
+        self.query_again()
 
     def action_mark(self) -> None:
         """Mark the row, or take the mark away; of two marks the older one goes."""

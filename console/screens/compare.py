@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 from textual.widget import Widget
 
 from console.tui.keys import bindings
 from console.tui.painting import Line, Pieces, bar, cut, foreign, heading
-from console.tui.screen import ConsoleScreen
+from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
@@ -25,7 +24,6 @@ from console.views.scoreboard import (
 from engine.scoreboard import MEASURES_BY_INTEREST, Comparison, Difference, Duel, Measure
 from engine.scoreboard.comparison import SIGNIFICANT
 from foundation.problems import Problem
-from state.database import Database
 
 # How many cells a difference of 100 points takes.
 _BAR = 8
@@ -52,7 +50,7 @@ class CompareScreen(ConsoleScreen):
         yield Painted(id="header")
         yield LineList(id="duels")
 
-    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+    def queries(self) -> Queries:
         """The comparison."""
         first, second = self._pair
         ask = partial(comparison, first=first, second=second, measure=self._measure)
@@ -74,7 +72,7 @@ class CompareScreen(ConsoleScreen):
         """Compare by the next measure."""
         known = MEASURES_BY_INTEREST
         self._measure = known[(known.index(self._measure) + 1) % len(known)]
-        self.ask_again()
+        self.query_again()
 
     def action_everything(self) -> None:
         """Show all competitions, or those that decide."""
@@ -84,7 +82,7 @@ class CompareScreen(ConsoleScreen):
     def action_swap(self) -> None:
         """Swap the two."""
         self._pair = self._pair[::-1]
-        self.ask_again()
+        self.query_again()
 
     def action_back(self) -> None:
         """Go back to the scoreboard."""

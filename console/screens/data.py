@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from textual.widget import Widget
 
@@ -20,7 +20,7 @@ from console.sanitize import plain
 from console.tui.keys import bindings, shown_key
 from console.tui.list_screen import MarkedScreen
 from console.tui.painting import Line, Piece, Pieces, bar, cut, fit, fitting, foreign, heading, joined
-from console.tui.screen import ConsoleScreen
+from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
@@ -68,7 +68,7 @@ class DataScreen(MarkedScreen[RowKey]):
 
     CONTEXTS = ("data", "list")
     MODE = "data"
-    REMEMBERED_AS = "data"
+    SESSION_NAME = "data"
     BINDINGS = bindings("data")
 
     def __init__(self) -> None:
@@ -88,18 +88,16 @@ class DataScreen(MarkedScreen[RowKey]):
         yield Painted(id="detail")
         yield Prompt("/", "words of name, split, state, edition or access, ! negates", id="filter")
 
-    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+    def queries(self) -> Queries:
         """Every dataset, and more of the one under the cursor."""
         data_dir = self.app.places.data_dir
-        asked: dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]] = {
-            "datasets": (partial(dataset_board, data_dir=data_dir), self._take)
-        }
+        asked: Queries = {"datasets": (partial(dataset_board, data_dir=data_dir), self._take)}
         row = self._row()
         if row is not None:
             asked["detail"] = (_detail_query(data_dir, row.competition_id, row.edition), self._take_detail)
         return asked
 
-    def redraw_every(self) -> float:
+    def tick_seconds(self) -> float:
         """Rates and what is left change without anything happening in the state."""
         return 1.0
 
@@ -117,7 +115,7 @@ class DataScreen(MarkedScreen[RowKey]):
         lines.show(list(_by_split(table, shown)))
         self._draw_detail()
 
-    def on_line_list_moved(self, message: LineList.Moved) -> None:
+    def on_line_list_cursor_moved(self, message: LineList.CursorMoved) -> None:
         """Describe the dataset under the cursor."""
         message.stop()
         self._draw_detail()
@@ -170,7 +168,7 @@ class DataScreen(MarkedScreen[RowKey]):
         ]
 
     def _row(self) -> DatasetRow | None:
-        key = self.query_one(LineList).key if self.is_whole() else None
+        key = self.query_one(LineList).key if self.is_composed() else None
         return next((row for row in self._board.rows if row.key == key), None)
 
     def _chosen(self) -> list[DatasetRow]:
@@ -199,7 +197,7 @@ class DataScreen(MarkedScreen[RowKey]):
         key = None if row is None else row.key
         if key != self._about:  # moved, or moved by a filter
             self._about, self._detail = key, None
-            self.ask_again()
+            self.query_again()
         keys = shown_key(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         about, pane = self.query_one("#about", Painted), self.query_one("#detail", Painted)
         pane.display = self.size.height >= _DETAIL_HEIGHT
@@ -245,7 +243,7 @@ class DatasetScreen(ConsoleScreen):
         yield Painted(id="header")
         yield LineList(id="dataset")
 
-    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+    def queries(self) -> Queries:
         """Its row, and what lies on the disk."""
         data_dir = self.app.places.data_dir
         detail = _detail_query(data_dir, self._competition_id, self._edition)
@@ -254,7 +252,7 @@ class DatasetScreen(ConsoleScreen):
             "detail": (detail, self._take_detail),
         }
 
-    def redraw_every(self) -> float:
+    def tick_seconds(self) -> float:
         """Rates and what is left change without anything happening in the state."""
         return 1.0
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from textual.widget import Widget
 
@@ -11,13 +10,13 @@ from console import wording
 from console.tui.keys import bindings
 from console.tui.list_screen import FilteredScreen
 from console.tui.painting import Line, Pieces, foreign
+from console.tui.screen import Queries
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.table import REST, Column, Table
 from console.views.filters import words_accept
 from state import events
-from state.database import Database
 from state.records import Event
 
 MOST_EVENTS = 5000
@@ -28,7 +27,7 @@ class EventsScreen(FilteredScreen):
 
     CONTEXTS = ("events", "list")
     MODE = "events"
-    REMEMBERED_AS = "events"
+    SESSION_NAME = "events"
     BINDINGS = bindings("events")
 
     def __init__(self) -> None:
@@ -41,7 +40,7 @@ class EventsScreen(FilteredScreen):
         yield LineList(id="events")
         yield Prompt("/", "words that must all be in it, !word must not", id="filter")
 
-    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+    def queries(self) -> Queries:
         """The newest events."""
         return {"events": (lambda database: tuple(events.newest(database, limit=MOST_EVENTS)), self._take)}
 

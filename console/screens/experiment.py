@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from textual.widget import Widget
 
 from competitions import registry
 from console import wording
-from console.screens.run_cell import OUTCOME_ROLES, outcome_sign
 from console.tui.keys import bindings
 from console.tui.painting import Line, Piece, Pieces, bar, cells_of, cut, fit, foreign, heading, joined
-from console.tui.screen import ConsoleScreen
+from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
+from console.tui.widgets.run_cell import OUTCOME_ROLES, outcome_sign
 from console.tui.widgets.table import REST, Column, Table
 from console.views.scoreboard import Experiment, Subject, experiment
 from console.views.splits import ORDER, split_of
 from engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing, Trial
 from engine.scoreboard.plots import Plot, Series
 from foundation.problems import Problem
-from state.database import Database
 from state.lifecycle import FailureClass, Outcome
 
 # A trial's sign and score.
@@ -62,7 +60,7 @@ class ExperimentScreen(ConsoleScreen):
         yield Painted(id="header")
         yield LineList(id="trials")
 
-    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+    def queries(self) -> Queries:
         """The experiment."""
         ask = partial(experiment, subject=self._subject, config_file=self.app.places.config_file)
         return {"experiment": (ask, self._take)}

@@ -46,7 +46,7 @@ class GradeScreen(ConsoleScreen):
 
     CONTEXTS = ("grade", "list")
     MODE = "grade"
-    REMEMBERED_AS = "grade"
+    SESSION_NAME = "grade"
     BINDINGS = bindings("grade")
     AUTO_FOCUS = "#competition"
 
@@ -150,9 +150,11 @@ class GradeScreen(ConsoleScreen):
         self.set_focus(None)
         self.draw()
 
-    def is_whole(self) -> bool:
+    def is_composed(self) -> bool:
         """The fields are made after their rows."""
-        return super().is_whole() and all(self.query(each) for each in ("#path", "#competition", "#history"))
+        return super().is_composed() and all(
+            self.query(each) for each in ("#path", "#competition", "#history")
+        )
 
     def redraw(self) -> None:
         """Draw which competitions fit, the report, and the history."""
@@ -228,7 +230,7 @@ class GradeScreen(ConsoleScreen):
 
     def _take_past(self, past: tuple[PastGrading, ...]) -> None:
         self._past = past
-        if past and self.is_whole() and not self.query_one("#competition", Input).value:
+        if past and self.is_composed() and not self.query_one("#competition", Input).value:
             # Filled in, not graded: the file may be another one by now.
             self.query_one("#competition", Input).value = past[0].competition_id
             self.query_one("#path", Input).value = past[0].path

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from textual.widget import Widget
 
 from console import wording
-from console.screens.chart import Curve, chart
 from console.tui.keys import bindings
 from console.tui.painting import (
     Line,
@@ -19,15 +17,15 @@ from console.tui.painting import (
     heading,
     joined,
 )
-from console.tui.screen import ConsoleScreen
+from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Role, Signs
+from console.tui.widgets.chart import Curve, chart
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.table import Column, Table
 from console.views.host import HISTORY_SECONDS, HostUse, User, host_use
 from engine.control import EngineStatus
 from engine.notifications.news import LOW_DISK_SHARE
-from state.database import Database
 from state.records import UsageSample
 
 
@@ -36,7 +34,7 @@ class HostScreen(ConsoleScreen):
 
     CONTEXTS = ("host", "list")
     MODE = "host"
-    REMEMBERED_AS = "host"
+    SESSION_NAME = "host"
     BINDINGS = bindings("host")
 
     def __init__(self) -> None:
@@ -48,14 +46,14 @@ class HostScreen(ConsoleScreen):
         yield Painted(id="header")
         yield LineList(id="users")
 
-    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+    def queries(self) -> Queries:
         """Who uses what."""
         return {"use": (lambda database: host_use(database, self.app.now()), self._take)}
 
-    def beat(self) -> None:
+    def tick(self) -> None:
         """Measure again: samples come without a change of the state."""
-        super().beat()
-        self.ask_again()
+        super().tick()
+        self.query_again()
 
     def redraw(self) -> None:
         """Draw the machine as it is now."""

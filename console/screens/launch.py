@@ -42,7 +42,7 @@ class LaunchScreen(ConsoleScreen):
 
     CONTEXTS = ("launch",)
     MODE = "launch"
-    REMEMBERED_AS = "launch"
+    SESSION_NAME = "launch"
     BINDINGS = bindings("launch")
     AUTO_FOCUS = "#agent"
 
@@ -71,13 +71,13 @@ class LaunchScreen(ConsoleScreen):
         self.in_background(partial(agents_known, ""), lambda found: self._suggest([a.id for a in found]))
         self._work_out()
 
-    def is_whole(self) -> bool:
+    def is_composed(self) -> bool:
         """The fields are made after their rows."""
-        return super().is_whole() and len(self.query(Field)) == len(FORM_OPTIONS)
+        return super().is_composed() and len(self.query(Field)) == len(FORM_OPTIONS)
 
-    def beat(self) -> None:
+    def tick(self) -> None:
         """What is missing may have come."""
-        super().beat()
+        super().tick()
         self._work_out()
 
     def on_input_changed(self, event: Input.Changed) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from textual.widget import Widget
 
@@ -12,10 +11,9 @@ from console import wording
 from console.logs.merged import Source, sources
 from console.tui.keys import bindings
 from console.tui.painting import foreign
-from console.tui.screen import ConsoleScreen
+from console.tui.screen import ConsoleScreen, Queries
 from console.tui.widgets.log_view import LogPane
 from console.tui.widgets.painted import Painted
-from state.database import Database
 
 
 class _LogScreen(ConsoleScreen):
@@ -29,9 +27,9 @@ class _LogScreen(ConsoleScreen):
         yield Painted(id="header")
         yield LogPane(id="log")
 
-    def is_whole(self) -> bool:
+    def is_composed(self) -> bool:
         """The view is made after its pane."""
-        return super().is_whole() and bool(self.query("LogView"))
+        return super().is_composed() and bool(self.query("LogView"))
 
     def action_back(self) -> None:
         """Go back to where one came from."""
@@ -75,7 +73,7 @@ class MergedScreen(_LogScreen):
         self._run_ids = tuple(run_ids)
         self._sources: tuple[Source, ...] = ()
 
-    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+    def queries(self) -> Queries:
         """Where the logs are; a relaunch changes that."""
         return {"sources": (lambda database: sources(database, self._run_ids), self._take_sources)}
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from textual.widget import Widget
 
 from console import wording
 from console.actions import runs
-from console.screens.run_cell import draw_run, outcome_role
 from console.tui.keys import bindings
 from console.tui.painting import Line, Piece, Pieces, bar, cut, foreign, heading
-from console.tui.screen import ConsoleScreen
+from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.line_list import LineList
+from console.tui.widgets.run_cell import draw_run, outcome_role
 from console.tui.widgets.table import REST, Column, Forms, Table
 from console.views.overview import Concern, Overview, SweepLine, concerns, overview
 from engine.notifications.news import troubles
-from state.database import Database
 from state.lifecycle import FailureClass, Outcome, SweepState
 from state.records import Event, Run
 
@@ -38,7 +36,7 @@ class OverviewScreen(ConsoleScreen):
 
     CONTEXTS = ("overview", "list")
     MODE = "overview"
-    REMEMBERED_AS = "overview"
+    SESSION_NAME = "overview"
     BINDINGS = bindings("overview")
 
     def __init__(self) -> None:
@@ -49,7 +47,7 @@ class OverviewScreen(ConsoleScreen):
         """The list."""
         yield LineList(id="all")
 
-    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+    def queries(self) -> Queries:
         """Everything at a glance."""
         return {"overview": (overview, self._take)}
 

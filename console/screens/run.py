@@ -14,10 +14,8 @@ from textual.widget import Widget
 
 from console import wording
 from console.actions import runs
-from console.screens.chart import Curve, Mark, chart
 from console.screens.classify import open_classify
 from console.screens.logs import FileScreen
-from console.screens.run_cell import draw_run, outcome_role, outcome_sign, state_role
 from console.tui.keys import Context, bindings
 from console.tui.painting import (
     Line,
@@ -29,12 +27,19 @@ from console.tui.painting import (
     spread_fitting,
     width_of,
 )
-from console.tui.screen import ConsoleScreen
+from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Signs
+from console.tui.widgets.chart import Curve, Mark, chart
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import LogPane
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.ruler import medal_role, ruler
+from console.tui.widgets.run_cell import (
+    draw_run,
+    outcome_role,
+    outcome_sign,
+    state_role,
+)
 from console.tui.widgets.table import REST, Column, Table
 from console.views.run import (
     MOST_ENTRIES,
@@ -49,7 +54,6 @@ from console.views.run import (
     run_facts,
 )
 from environment.runner.protocol import Order
-from state.database import Database
 from state.lifecycle import Outcome
 from state.records import Attempt, Event, Submission
 
@@ -86,7 +90,7 @@ class RunScreen(ConsoleScreen):
             yield LogPane(id="log")
             yield LineList(id="list")
 
-    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+    def queries(self) -> Queries:
         """The facts of this run."""
         return {"facts": (lambda database: run_facts(database, self._run_id), self._take)}
 
@@ -98,17 +102,17 @@ class RunScreen(ConsoleScreen):
         """Open on the wanted pane."""
         self._show_pane(self._pane)
 
-    def is_whole(self) -> bool:
+    def is_composed(self) -> bool:
         """The view is made after its pane."""
-        return super().is_whole() and bool(self.query("LogView"))
+        return super().is_composed() and bool(self.query("LogView"))
 
-    def redraw_every(self) -> float:
+    def tick_seconds(self) -> float:
         """A run of minutes is watched by the second."""
-        return self.seconds_between(self._facts.sweep.spec.time_limit_seconds if self._facts else None)
+        return self.tick_seconds_within(self._facts.sweep.spec.time_limit_seconds if self._facts else None)
 
-    def beat(self) -> None:
+    def tick(self) -> None:
         """Draw again, and measure again what grows."""
-        super().beat()
+        super().tick()
         if self._pane == "resources" and self._facts is not None and self._facts.run.is_live:
             self._fetch()
 

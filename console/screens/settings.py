@@ -69,7 +69,7 @@ class SettingsScreen(FilteredScreen):
 
     CONTEXTS = ("settings", "list")
     MODE = "settings"
-    REMEMBERED_AS = "settings"
+    SESSION_NAME = "settings"
     BINDINGS = bindings("settings")
 
     def body(self) -> Iterable[Widget]:

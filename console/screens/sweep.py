@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from textual.widget import Widget
 
@@ -12,15 +11,16 @@ from console import wording
 from console.actions import runs, sweeps
 from console.screens.classify import open_classify
 from console.screens.logs import MergedScreen
-from console.screens.run_cell import draw_run, state_role
 from console.tui.keys import bindings
 from console.tui.list_screen import MarkedScreen
 from console.tui.painting import Line, Piece, Pieces, cut, foreign, spread, spread_fitting
-from console.tui.session import Remembered
+from console.tui.screen import Queries
+from console.tui.session import SessionValues
 from console.tui.theme import Signs
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList, TitleClicked
 from console.tui.widgets.painted import Painted
+from console.tui.widgets.run_cell import draw_run, state_role
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
 from console.views import filters
 from console.views.lists import Marks, SortOrder
@@ -41,7 +41,6 @@ from console.views.sweep import (
     sweep_board,
 )
 from engine import scoreboard
-from state.database import Database
 from state.lifecycle import RunState, SweepState
 from state.records import Run, SweepCounts
 
@@ -51,7 +50,7 @@ class SweepScreen(MarkedScreen[int]):
 
     CONTEXTS = ("sweep", "list", "matrix")
     MODE = "sweep"
-    REMEMBERED_AS = "sweep"
+    SESSION_NAME = "sweep"
     BINDINGS = bindings("sweep")
 
     def __init__(self) -> None:
@@ -74,25 +73,25 @@ class SweepScreen(MarkedScreen[int]):
             "/", "words, state:failed class:infra split:low seed:2 outcome:gold, ! negates", id="filter"
         )
 
-    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
+    def queries(self) -> Queries:
         """The board of the sweep that is shown."""
         wanted = self.app.sweep_id
         return {"board": (lambda database: sweep_board(database, wanted), self._take)}
 
-    def remembered(self) -> Remembered:
+    def session_values(self) -> SessionValues:
         """The filter, the order, matrix or table, and the run under the cursor."""
-        run = self._run() if self.is_whole() else None
+        run = self._run() if self.is_composed() else None
         return {
-            **super().remembered(),
+            **super().session_values(),
             "order": self._sorting.by.name,
             "turned": "yes" if self._sorting.reversed else "",
             "view": "table" if self._as_table else "matrix",
             "run": str(run.id) if run is not None else "",
         }
 
-    def recall(self, values: Remembered) -> None:
+    def restore(self, values: SessionValues) -> None:
         """Show the board as it was shown the last time."""
-        super().recall(values)
+        super().restore(values)
         order = RunOrder.__members__.get(values.get("order", ""), RunOrder.BENCHMARK)
         self._sorting = SortOrder(order, bool(values.get("turned")))
         self._as_table = values.get("view") == "table"
@@ -106,11 +105,11 @@ class SweepScreen(MarkedScreen[int]):
             self._read, self._board, self.marks = None, None, Marks()
         self.app.sweep_id = self._asked_for = sweep_id
         if self.is_current:
-            self.ask_again()
+            self.query_again()
 
-    def redraw_every(self) -> float:
+    def tick_seconds(self) -> float:
         """Every two seconds where runs take minutes."""
-        return self.seconds_between(self._board.sweep.spec.time_limit_seconds if self._board else None)
+        return self.tick_seconds_within(self._board.sweep.spec.time_limit_seconds if self._board else None)
 
     def redraw(self) -> None:
         """Draw the board as it is at this moment."""
@@ -144,7 +143,7 @@ class SweepScreen(MarkedScreen[int]):
         # The title stays under the mouse, for the second click.
         shown.scroll_to(y=scrolled, animate=False)
 
-    def on_line_list_moved(self) -> None:
+    def on_line_list_cursor_moved(self) -> None:
         """Describe the run under the cursor."""
         self._draw_about()
 

@@ -25,7 +25,7 @@ from console.tui.config import Settings, read_settings
 from console.tui.keys import bindings
 from console.tui.news import NewsWatch, desktop_sequence
 from console.tui.reader import Reader, StateCondition, StateHealth
-from console.tui.screen import SCREENS, ConsoleScreen, FrameState, OpeningScreen
+from console.tui.screen import SCREENS, ConsoleScreen, Frame, OpeningScreen
 from console.tui.session import Session, read_session, write_session
 from console.tui.terminal import TerminalApp
 from console.tui.theme import (
@@ -179,9 +179,9 @@ class ConsoleApp(TerminalApp):
         """Return the time."""
         return self.clock.now()
 
-    def frame_state(self) -> FrameState:
-        """Return what the lines around every screen show."""
-        return FrameState(
+    def frame(self) -> Frame:
+        """Return the lines around every screen, as things are now."""
+        return Frame(
             now=self.now(),
             condition=self.condition,
             stalled_seconds=self.reader.stalled_for(),
@@ -503,23 +503,23 @@ class ConsoleApp(TerminalApp):
         self.refresh_frames()
         # A tick may come when the screens are gone already, because the console is ending.
         if self.screen_stack and isinstance(self.screen, ConsoleScreen):
-            period = int(self.now() // self.screen.redraw_every())
+            period = int(self.now() // self.screen.tick_seconds())
             if period != self._redrawn_in:
                 self._redrawn_in = period
-                self.screen.beat()
+                self.screen.tick()
 
     def _keep_session(self) -> None:
         """Keep where the operator is, if that has changed since it was kept; a console that only reads does not."""
         at = self.screen_stack[0]
-        if self.readonly or not isinstance(at, ConsoleScreen) or not at.REMEMBERED_AS:
+        if self.readonly or not isinstance(at, ConsoleScreen) or not at.SESSION_NAME:
             return
         lowest = [stack[0] for stack in self._screen_stacks.values() if stack]
         found = {
-            screen.REMEMBERED_AS: screen.whereabouts()
+            screen.SESSION_NAME: screen.session_entry()
             for screen in lowest
-            if isinstance(screen, ConsoleScreen) and screen.REMEMBERED_AS and screen.is_whole()
+            if isinstance(screen, ConsoleScreen) and screen.SESSION_NAME and screen.is_composed()
         }
-        session = Session(at.REMEMBERED_AS, self.sweep_id or "", {**self.session.screens, **found})
+        session = Session(at.SESSION_NAME, self.sweep_id or "", {**self.session.screens, **found})
         if session != self.session:
             write_session(self.places.state_dir, session)
         self.session = session

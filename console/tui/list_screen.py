@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Generic
 
 from console.tui.screen import ConsoleScreen
-from console.tui.session import Remembered
+from console.tui.session import SessionValues
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
 from console.views.lists import Key, Marks
@@ -19,11 +19,11 @@ class FilteredScreen(ConsoleScreen):
         super().__init__()
         self.words = ""
 
-    def remembered(self) -> Remembered:
+    def session_values(self) -> SessionValues:
         """The filter."""
         return {"filter": self.words}
 
-    def recall(self, values: Remembered) -> None:
+    def restore(self, values: SessionValues) -> None:
         """Filter as the last time."""
         self.words = values.get("filter", "")
 

@@ -1,7 +1,12 @@
-"""What all screens share: the line that says where you are and how things are, notices, the keys at the bottom."""
+"""A screen of the console: its queries to the state, its keys, and the lines around its body.
+
+These are the first line, which says where one is and how things are, notices, and the footer with the keys. What
+screens with one list share besides is in `list_screen`.
+"""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -14,9 +19,9 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from console import wording
-from console.sanitize import plain
 from console.tui.keys import Context, Key, KeyTable, shown
 from console.tui.painting import (
+    Piece,
     Pieces,
     cut,
     foreign,
@@ -25,8 +30,8 @@ from console.tui.painting import (
     width_of,
 )
 from console.tui.reader import StateCondition, StateHealth
-from console.tui.session import Remembered
-from console.tui.theme import Role, Signs
+from console.tui.session import SessionValues
+from console.tui.theme import Signs
 from console.tui.widgets.painted import Painted
 from engine.notifications.news import LOW_DISK_SHARE
 
@@ -36,36 +41,60 @@ if TYPE_CHECKING:
     from state.database import Database
 
 Result = TypeVar("Result")
+# By name: what the state is asked, and who takes the answer.
+Queries = dict[str, tuple[Callable[["Database"], Any], Callable[[Any], None]]]
 
-SMALLEST = (40, 10)
+_SMALLEST = (40, 10)
+# A file system that has not answered for so long is worth a line.
+_STALLED_SECONDS = 3.0
+# The engine writes its status every other second; with this age it hangs.
+_SILENT_SECONDS = 20.0
+
+SCREENS: tuple[tuple[str, str, str], ...] = (
+    ("overview", "1", "Overview"),
+    ("sweep", "2", "Sweep"),
+    ("data", "3", "Data"),
+    ("grade", "4", "Grade"),
+    ("board", "5", "Board"),
+    ("host", "6", "Host"),
+    ("launch", "7", "Launch"),
+    ("events", "8", "Events"),
+    ("settings", "9", "Settings"),
+)
+# How many of them have their titles on the first line where not all have room.
+_FIRST_TITLES = 6
 
 
 @dataclass
-class Fetched(Message):
-    """The state has answered a question of this screen."""
+class QueryAnswered(Message):
+    """The state has answered a query of this screen."""
 
     deliver: Callable[[Any], None]
     value: Any
     name: str
 
     def can_replace(self, message: Message) -> bool:
-        """A newer answer makes an older one to the same question needless."""
-        return isinstance(message, Fetched) and message.name == self.name
+        """A newer answer to the same query makes an older one needless."""
+        return isinstance(message, QueryAnswered) and message.name == self.name
 
 
 class ConsoleScreen(Screen[None]):
-    """A screen of the console: its frame, its questions to the state, and its keys."""
+    """What all screens have.
+
+    Attributes:
+        CONTEXTS: whose keys work here.
+        MODE: which of the numbered screens it is, if it is one.
+        SESSION_NAME: under which name it is kept where an operator was on it; a screen over others keeps nothing.
+    """
 
     CONTEXTS: ClassVar[tuple[Context, ...]] = ()
     MODE: ClassVar[str] = ""
-    TITLE_WORD: ClassVar[str] = ""
-    # Under which name it is kept where an operator was on it; a screen that is opened over others keeps nothing.
-    REMEMBERED_AS: ClassVar[str] = ""
+    SESSION_NAME: ClassVar[str] = ""
     AUTO_FOCUS = "LineList"
     app: ConsoleApp
 
     def compose(self) -> ComposeResult:
-        """The frame around the body."""
+        """Compose the frame around the body."""
         yield Painted(id="top")
         yield Painted(id="notice")
         yield Painted(id="tiny")
@@ -73,82 +102,82 @@ class ConsoleScreen(Screen[None]):
         yield Painted(id="footer")
 
     def body(self) -> Iterable[Widget]:
-        """What is between the first and the last line."""
+        """Return the widgets between the first and the last line."""
         raise NotImplementedError
 
-    def questions(self) -> dict[str, tuple[Callable[[Database], Any], Callable[[Any], None]]]:
-        """What the screen asks the state, and who takes the answers, by name."""
+    def queries(self) -> Queries:
+        """Return by name what the screen asks the state, and who takes the answers."""
         return {}
 
     def contexts(self) -> tuple[Context, ...]:
-        """Whose keys work here now."""
+        """Return the contexts whose keys work here now."""
         return self.CONTEXTS
 
-    def remembered(self) -> Remembered:
-        """What is to be found again after a restart, beside the cursor's place."""
+    def session_values(self) -> SessionValues:
+        """Return what is to be found again after a restart, beside the cursor's place."""
         return {}
 
-    def recall(self, values: Remembered) -> None:
-        """Take over what was remembered, as far as it still means something."""
+    def restore(self, values: SessionValues) -> None:
+        """Take over what was kept, as far as it still means something."""
 
-    def whereabouts(self) -> Remembered:
-        """Everything that is to be found again: the screen's own, and the cursor's place."""
+    def session_entry(self) -> SessionValues:
+        """Return everything that is to be found again: the screen's own values, and the cursor's place."""
         from console.tui.widgets.line_list import LineList
 
         shown = next(iter(self.query(LineList)), None)
         place = {} if shown is None else {"cursor": str(shown.place)}
-        return {**place, **self.remembered()}
+        return {**place, **self.session_values()}
 
     def redraw(self) -> None:
         """Draw again what depends on the time, the size or the palette."""
 
-    def redraw_every(self) -> float:
-        """How many seconds may pass between two drawings of what depends on the time."""
-        return self.seconds_between(None)
+    def tick_seconds(self) -> float:
+        """Return how many seconds may pass between two drawings of what depends on the time."""
+        return self.tick_seconds_within(None)
 
     @staticmethod
-    def seconds_between(limit_seconds: float | None) -> float:
-        """A minute, or two seconds where the time limit is short."""
+    def tick_seconds_within(limit_seconds: float | None) -> float:
+        """Return a minute, or two seconds where the time limit is short."""
         return 2.0 if limit_seconds is not None and wording.is_short(limit_seconds) else 60.0
 
     def draw(self) -> None:
         """Draw again, unless the screen is still being made or is already going."""
-        if self.is_whole():
+        if self.is_composed():
             self.redraw()
 
-    def beat(self) -> None:
-        """A while has passed, as long as `redraw_every` says."""
+    def tick(self) -> None:
+        """Draw what depends on the time; it is called whenever `tick_seconds` have passed."""
         self.draw()
 
-    def is_whole(self) -> bool:
+    def is_composed(self) -> bool:
         """Whether everything that `redraw` draws on is there."""
         return bool(self.query("#footer"))
 
     def on_mount(self) -> None:
-        """Begin where one was."""
-        values = self.app.session.of(self.REMEMBERED_AS) if self.REMEMBERED_AS else {}
-        self.recall(values)
+        """Begin where the operator was."""
+        values = self.app.session.of(self.SESSION_NAME) if self.SESSION_NAME else {}
+        self.restore(values)
         if values.get("cursor", "").isdigit():
             from console.tui.widgets.line_list import LineList
 
             for shown in self.query(LineList):
-                shown.begin_at(int(values["cursor"]))
+                shown.start_at(int(values["cursor"]))
 
     def on_screen_resume(self) -> None:
-        """Ask the state as long as this screen is seen."""
-        self.ask_again()
+        """Query the state as long as this screen is seen."""
+        self.query_again()
         self.refresh_frame()
 
     def on_screen_suspend(self) -> None:
-        """Ask nothing while another screen is in front; under a question or the help the screen stays alive."""
+        """Query nothing while another screen is in front; under a question or the help the screen stays alive."""
         if self.app.screen.is_modal:
             return
-        for name in self.questions():
+        for name in self.queries():
             self.app.reader.unwatch(self._full(name))
 
-    def ask_again(self) -> None:
-        """Put the questions anew, because what they are about has changed."""
-        for name, (query, deliver) in self.questions().items():
+    def query_again(self) -> None:
+        """Make the queries anew, because what they are about has changed."""
+        for name, (query, deliver) in self.queries().items():
             full = self._full(name)
             self.app.reader.watch(full, query, partial(self._answered, full, deliver))
 
@@ -159,30 +188,31 @@ class ConsoleScreen(Screen[None]):
         """Open what is under the cursor, which Enter or a click has chosen."""
         self.action_open()
 
-    def on_fetched(self, message: Fetched) -> None:
+    def on_query_answered(self, message: QueryAnswered) -> None:
         """Take an answer over from the reader's thread."""
         message.stop()
-        if self.is_whole():
+        if self.is_composed():
             message.deliver(message.value)
         elif self.is_attached:
-            self.call_after_refresh(self.on_fetched, message)
+            self.call_after_refresh(self.on_query_answered, message)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Compose anew for the size; a terminal that is too small is asked to grow."""
-        tiny = event.size.width < SMALLEST[0] or event.size.height < SMALLEST[1]
+        """Draw for the new size; a terminal that is too small is asked to grow."""
+        tiny = event.size.width < _SMALLEST[0] or event.size.height < _SMALLEST[1]
         self.set_class(tiny, "-tiny")
-        self.query_one("#tiny", Painted).show(*tiny_lines(event.size.width, event.size.height, SMALLEST))
+        self.query_one("#tiny", Painted).show(*_too_small(event.size.width, event.size.height))
         self.refresh_frame()
         self.call_after_refresh(self.draw)
 
     def refresh_frame(self) -> None:
         """Draw the first line, the notices and the footer as things are now."""
-        if not self.is_whole():
+        if not self.is_composed():
             return
         width = self.size.width
-        self.query_one("#top", Painted).show(top_line(self.app.frame_state(), self.MODE, width))
-        self.query_one("#notice", Painted).show(*notices(self.app.frame_state(), width))
-        self.query_one("#footer", Painted).show(self.footer_line(width))
+        frame = self.app.frame()
+        self.query_one("#top", Painted).show(frame.top_line(self.MODE, width))
+        self.query_one("#notice", Painted).show(*frame.notices(width))
+        self.query_one("#footer", Painted).show(frame.footer(self.app.settings.keys, self.contexts(), width))
 
     def in_background(
         self, work: Callable[[], Result], then: Callable[[Result], None] | None = None, *, latest: str = ""
@@ -196,39 +226,26 @@ class ConsoleScreen(Screen[None]):
         """
         self.run_worker(self.app.finish(work, then), group=latest or "background", exclusive=bool(latest))
 
-    def footer_line(self, width: int) -> Pieces:
-        """The keys that matter here."""
-        return footer_line(self.app.settings.keys, self.contexts(), self.app.frame_state(), width)
-
     def _full(self, name: str) -> str:
         return f"{id(self)}.{name}"
 
     def _answered(self, name: str, deliver: Callable[[Any], None], value: Any) -> None:
-        self.post_message(Fetched(deliver, value, name))
+        self.post_message(QueryAnswered(deliver, value, name))
 
 
-# A file system that has not answered for so long is worth a line.
-STALLED_SECONDS = 3.0
-# The engine writes its status every other second; with this age it hangs.
-SILENT_SECONDS = 20.0
-_FIRST_TITLES = 6
+class OpeningScreen(ConsoleScreen):
+    """The first frame, seen while the wanted screen and its queries are being imported."""
 
-SCREENS: tuple[tuple[str, str, str], ...] = (
-    ("overview", "1", "Overview"),
-    ("sweep", "2", "Sweep"),
-    ("data", "3", "Data"),
-    ("grade", "4", "Grade"),
-    ("board", "5", "Board"),
-    ("host", "6", "Host"),
-    ("launch", "7", "Launch"),
-    ("events", "8", "Events"),
-    ("settings", "9", "Settings"),
-)
+    AUTO_FOCUS = ""
+
+    def body(self) -> Iterable[Widget]:
+        """Return nothing yet."""
+        return ()
 
 
 @dataclass(frozen=True)
-class FrameState:
-    """How things are around every screen."""
+class Frame:
+    """The lines around every screen, made from how things are."""
 
     now: float
     condition: StateCondition
@@ -239,124 +256,89 @@ class FrameState:
     signs: Signs
     ascii_only: bool
 
+    def top_line(self, mode: str, width: int) -> Pieces:
+        """Return the first line: where one is, and whether all is well."""
+        clock: Pieces = (("   ", "text"), (wording.clock(self.now), "text"), (" ", "text"))
+        return spread_fitting(
+            [_titles(mode, titled) for titled in (len(SCREENS), _FIRST_TITLES, 0)],
+            [(*self._health(detail), *clock) for detail in (3, 2, 1, 0)],
+            width,
+        )
 
-def top_line(found: FrameState, mode: str, width: int) -> Pieces:
-    """Where you are, and whether all is well."""
-    clock: Pieces = (("   ", "text"), (wording.clock(found.now), "text"), (" ", "text"))
-    return spread_fitting(
-        [_places(mode, titles) for titles in (len(SCREENS), _FIRST_TITLES, 0)],
-        [(*_health(found, words), *clock) for words in (3, 2, 1, 0)],
-        width,
-    )
+    def _health(self, detail: int) -> Pieces:
+        """Return how all is, in some detail: 0 is only what is wrong, 3 is everything."""
+        engine, dot = self.engine, f" {self.signs.dot} "
+        pieces: list[Piece] = []
+        if self.readonly:
+            pieces += [("read-only", "warn"), (dot, "faint")]
+        if self.demo:
+            pieces += [("demo", "warn"), (dot, "faint")]
+        if engine is None or not engine.running:
+            if self.condition.health in (StateHealth.ABSENT, StateHealth.UNKNOWN):
+                return (*pieces, ("no engine yet", "dim"))
+            return (*pieces, (f"{self.signs.failed} engine down", "bad"))
+        silent = engine.heartbeat_at is not None and self.now - engine.heartbeat_at > _SILENT_SECONDS
+        pieces += [("engine silent", "warn") if silent else ("engine ok", "good"), (dot, "faint")]
+        pieces += [(f"{engine.live} running", "running" if engine.live else "dim")]
+        if detail >= 3 and engine.queued:
+            pieces += [(dot, "faint"), (f"{engine.queued:,} queued", "dim")]
+        free, total = engine.state_disk_free, engine.state_disk_total
+        if free is not None and total:
+            low = free < LOW_DISK_SHARE * total
+            if low or detail >= 1:
+                text = f"disk {wording.size(free)} free" if detail >= 2 else f"disk {wording.size(free)}"
+                pieces += [(dot, "faint"), (text, "bad" if low else "dim")]
+        return tuple(pieces)
+
+    def notices(self, width: int) -> tuple[Pieces, ...]:
+        """Return the lines that stay as long as what they say: what is wrong, and what kind of data this is."""
+        found: list[Piece] = []
+        problem, runs = self.condition.problem, self.engine is not None and self.engine.running
+        if self.stalled_seconds > _STALLED_SECONDS:
+            since = wording.span(self.stalled_seconds // 5 * 5)
+            found.append((f"the state has not answered for {since}; what you see is from before", "warn"))
+        elif self.condition.health is StateHealth.BAD and problem is not None:
+            found.append((f"{problem.what}: {problem.why}" if problem.why else problem.what, "bad"))
+            if problem.next_step:
+                found.append((problem.next_step, "dim"))
+        elif self.engine is not None and self.engine.problem:
+            found.append((f"engine: {self.engine.problem}", "warn"))
+        elif self.condition.health is StateHealth.GOOD and not runs:
+            how = "start it with :engine (nothing new starts or is graded; agents go on)"
+            found.append((f"the engine is not running, {how}", "warn"))
+        if self.demo:
+            found.append(("demo: synthetic data, real thresholds, not a result", "warn"))
+        return tuple(((" ", "text"), (foreign(text, width - 2).rstrip(), role)) for text, role in found)
+
+    def footer(self, keys: KeyTable, contexts: tuple[Context, ...], width: int) -> Pieces:
+        """Return the keys that matter; those that change something are left out of a read-only console."""
+        own = [key for key in keys.footer(*contexts) if not (key.changes and self.readonly)]
+        left: Pieces = ((" ", "text"),)
+        right = tuple(piece for key in keys.footer("app") if key not in own for piece in self._key(key))
+        for key in own:
+            if width_of((*left, *self._key(key), *right)) > width:
+                break
+            left += self._key(key)
+        return spread(left, right, width)
+
+    def _key(self, key: Key) -> Pieces:
+        return ((shown(key.keys[0], ascii_only=self.ascii_only), "accent"), (f" {key.label}  ", "dim"))
 
 
-def _places(mode: str, titles: int) -> Pieces:
-    """The digits of the screens, the first ones with their titles."""
-    pieces: list[tuple[str, Role]] = [(" ", "text")]
+def _titles(mode: str, titled: int) -> Pieces:
+    """Return the digits of the screens, the first ones with their titles."""
+    pieces: list[Piece] = [(" ", "text")]
     for place, (name, key, title) in enumerate(SCREENS):
         if name == mode:
             pieces += [(key, "accent"), (f" {title}", "strong"), ("  ", "text")]
-        elif place < titles:
+        elif place < titled:
             pieces += [(key, "dim"), (f" {title}", "dim"), ("  ", "text")]
         else:
             pieces += [(key, "dim"), (" ", "text")]
     return tuple(pieces)
 
 
-def _health(found: FrameState, words: int) -> Pieces:
-    """How all is, in `words` of detail: 0 only what is wrong, 3 everything."""
-    engine, dot = found.engine, f" {found.signs.dot} "
-    pieces: list[tuple[str, Role]] = []
-    if found.readonly:
-        pieces += [("read-only", "warn"), (dot, "faint")]
-    if found.demo:
-        pieces += [("demo", "warn"), (dot, "faint")]
-    if found.condition.health in (StateHealth.ABSENT, StateHealth.UNKNOWN) and (
-        engine is None or not engine.running
-    ):
-        return (*pieces, ("no engine yet", "dim"))
-    if engine is None or not engine.running:
-        pieces += [(f"{found.signs.failed} engine down", "bad")]
-        return tuple(pieces)
-    silent = engine.heartbeat_at is not None and found.now - engine.heartbeat_at > SILENT_SECONDS
-    pieces += [("engine silent", "warn") if silent else ("engine ok", "good"), (dot, "faint")]
-    pieces += [(f"{engine.live} running", "running" if engine.live else "dim")]
-    if words >= 3 and engine.queued:
-        pieces += [(dot, "faint"), (f"{engine.queued:,} queued", "dim")]
-    free, total = engine.state_disk_free, engine.state_disk_total
-    if free is not None and total:
-        low = free < LOW_DISK_SHARE * total
-        if low or words >= 1:
-            text = f"disk {wording.size(free)} free" if words >= 2 else f"disk {wording.size(free)}"
-            pieces += [(dot, "faint"), (text, "bad" if low else "dim")]
-    return tuple(pieces)
-
-
-def notices(found: FrameState, width: int) -> tuple[Pieces, ...]:
-    """Sticky lines: what is wrong, and what kind of data this is."""
-    lines: list[Pieces] = []
-    problem = found.condition.problem
-    if found.stalled_seconds > STALLED_SECONDS:
-        since = wording.span(found.stalled_seconds // 5 * 5)
-        lines.append(
-            _notice(f"the state has not answered for {since}; what you see is from before", "warn", width)
-        )
-    elif found.condition.health is StateHealth.BAD and problem is not None:
-        lines.append(_notice(f"{problem.what}: {problem.why}" if problem.why else problem.what, "bad", width))
-        if problem.next_step:
-            lines.append(_notice(problem.next_step, "dim", width))
-    elif found.engine is not None and found.engine.problem:
-        lines.append(_notice(f"engine: {found.engine.problem}", "warn", width))
-    elif found.condition.health is StateHealth.GOOD and (found.engine is None or not found.engine.running):
-        text = (
-            "the engine is not running, start it with :engine (nothing new starts or is graded; agents go on)"
-        )
-        lines.append(_notice(text, "warn", width))
-    if found.demo:
-        lines.append(_notice("demo: synthetic data, real thresholds, not a result", "warn", width))
-    return tuple(lines)
-
-
-def _notice(text: str, role: Role, width: int) -> Pieces:
-    return ((" ", "text"), (foreign(text, width - 2).rstrip(), role))
-
-
-def footer_line(keys: KeyTable, contexts: tuple[Context, ...], found: FrameState, width: int) -> Pieces:
-    """The keys that matter here; what changes something is left out of a read-only console."""
-    own = [key for key in keys.footer(*contexts) if not (key.changes and found.readonly)]
-    general = [key for key in keys.footer("app") if key not in own]
-    left: list[tuple[str, Role]] = [(" ", "text")]
-    right: list[tuple[str, Role]] = []
-    for key in general:
-        right += _key(key, found)
-    for key in own:
-        piece = _key(key, found)
-        if width_of((*left, *piece, *right)) > width:
-            break
-        left += piece
-    return spread(tuple(left), tuple(right), width)
-
-
-def _key(key: Key, found: FrameState) -> list[tuple[str, Role]]:
-    return [(shown(key.keys[0], ascii_only=found.ascii_only), "accent"), (f" {key.label}  ", "dim")]
-
-
-def tiny_lines(width: int, height: int, smallest: tuple[int, int]) -> tuple[Pieces, ...]:
-    """What a terminal that is too small shows."""
-    text = f"too small: {width}x{height}, needs {smallest[0]}x{smallest[1]}"
-    words, lines = plain(text).split(), [""]
-    for word in words:
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
+def _too_small(width: int, height: int) -> tuple[Pieces, ...]:
+    text = f"too small: {width}x{height}, needs {_SMALLEST[0]}x{_SMALLEST[1]}"
+    lines = textwrap.wrap(text, max(1, width), break_long_words=False, break_on_hyphens=False)
     return tuple(cut(((line, "dim"),), width) for line in lines[:height])
-
-
-class OpeningScreen(ConsoleScreen):
-    """A frame around nothing."""
-
-    AUTO_FOCUS = ""
-
-    def body(self) -> Iterable[Widget]:
-        """Nothing yet."""
-        return ()

@@ -14,7 +14,7 @@ NOTE_NAME = "console.json"
 _MOST_BYTES = 1 << 16
 
 # What one screen wants to find again: names and texts, any of which may be missing or wrong the next time.
-Remembered = Mapping[str, str]
+SessionValues = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,14 @@ class Session:
 
     screen: str = ""
     sweep_id: str = ""
-    screens: Mapping[str, Remembered] = field(default_factory=dict)
+    screens: Mapping[str, SessionValues] = field(default_factory=dict)
 
     @property
     def place(self) -> str:
         """The screen as `--screen` takes it."""
         return f"sweep:{self.sweep_id}" if self.screen == "sweep" else self.screen
 
-    def of(self, screen: str) -> Remembered:
+    def of(self, screen: str) -> SessionValues:
         """What a screen has remembered."""
         return self.screens.get(screen, {})
 

@@ -32,7 +32,7 @@ def see_running_engine(desk: Desk) -> None:
     desk.app.engine = RUNNING
     screen = desk.app.screen
     assert isinstance(screen, ConsoleScreen)
-    screen.beat()
+    screen.tick()
 
 
 async def test_the_host_shows_who_uses_what_and_leads_there(opened: OpenDesk) -> None:

@@ -34,12 +34,12 @@ async def test_the_sweep_is_found_again_with_filter_order_view_and_cursor(
         await desk.sees("LOW")
         await desk.press("v", "o", "O", "slash", *"state:failed", "enter", "j", "j")
         await desk.sees("order: by name, reversed")
-        left = desk.app.screen.remembered()  # type: ignore[attr-defined]  # it is the sweep screen
+        left = desk.app.screen.session_values()  # type: ignore[attr-defined]  # it is the sweep screen
         await desk.press("q")
     async with opened(as_it_is) as desk:
         await desk.until(lambda: isinstance(desk.app.screen, SweepScreen))
         await desk.sees("/ state:failed", "aide-o3-lite", "8 of 45", "competition ↑")
-        await desk.until(lambda: desk.app.screen.remembered() == left)  # type: ignore[attr-defined]  # see above
+        await desk.until(lambda: desk.app.screen.session_values() == left)  # type: ignore[attr-defined]  # see above
 
 
 async def test_the_board_is_found_again_with_its_column_and_filter(opened: OpenDesk, places: Places) -> None:

@@ -42,7 +42,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     app: ConsoleApp
 
     @dataclass
-    class Moved(Message):
+    class CursorMoved(Message):
         """The cursor stands somewhere else."""
 
         lines: LineList
@@ -53,7 +53,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             return self.lines
 
     @dataclass
-    class Opened(Moved):
+    class Opened(CursorMoved):
         """Enter, or a click on where the cursor stands already."""
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -97,7 +97,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         """How far down the cursor stands."""
         return self._cursor if self._begins_at is None else self._begins_at
 
-    def begin_at(self, place: int) -> None:
+    def start_at(self, place: int) -> None:
         """Put the cursor there once there are lines."""
         self._begins_at = place
 
@@ -213,7 +213,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         if line is not None and line.cells:
             self._column = min(max(self.column + step, 0), len(line.cells) - 1)
             self._refresh_lines({self._cursor})
-            self.post_message(self.Moved(self))
+            self.post_message(self.CursorMoved(self))
 
     def action_open(self) -> None:
         """Open what is under the cursor."""
@@ -250,7 +250,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         before, self._cursor = self._cursor, place
         self._refresh_lines({before, place})
         self._keep_in_view()
-        self.post_message(self.Moved(self))
+        self.post_message(self.CursorMoved(self))
 
     def _keep_in_view(self) -> None:
         height = self._page()
