@@ -1,4 +1,6 @@
-"""What lives where an agent runs: its warden, relay, instructions, validation server, and our own agents.
+"""What is on an agent's host: images and instructions, our agents, the validation server, and the runner.
 
-It knows nothing of sweeps, state or the engine: the same files serve the process runtime and the images.
+`runner` starts, watches and ends attempts on the host; `container` is what runs inside containers and sandboxes,
+with a bare Python; `grading_server` checks the form of submissions for an agent. None of them knows the state or
+the engine.
 """

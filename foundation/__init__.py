@@ -1,6 +1,6 @@
 """The floor that every other package stands on; it imports none of them.
 
-It holds only what the benchmark, the state, the engine and the console must agree on:
-how an error is told (`problems`), how a file is written or read without trusting anyone
-(`files`, `locks`), and what the time is (`clock`).
+It holds only what the packages above must agree on: errors (`problems`), files that are written whole and read without
+trust (`files`, `jsonlines`), `locks`, the time (`clock`), worker processes (`workers`), logs of background processes
+(`daemon_log`), and what a host is made of (`hardware`).
 """

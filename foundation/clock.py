@@ -1,4 +1,4 @@
-"""The time, as an edge that can be replaced: what needs to know it takes a `Clock`."""
+"""The time: what needs it takes a `Clock`, which a test can replace."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ class Clock(Protocol):
     """Wall time for people and records, monotonic time for durations."""
 
     def now(self) -> float:
-        """Seconds since the epoch (UTC)."""
+        """Return the seconds since the epoch (UTC)."""
 
     def monotonic(self) -> float:
-        """Seconds of a clock that never jumps."""
+        """Return the seconds of a clock that never jumps."""
 
 
 class SystemClock:
     """The machine's own clocks."""
 
     def now(self) -> float:
-        """Seconds since the epoch (UTC)."""
+        """Return the seconds since the epoch (UTC)."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds of a clock that never jumps."""
+        """Return the seconds of a clock that never jumps."""
         return time.monotonic()
 
 

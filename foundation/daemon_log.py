@@ -1,4 +1,4 @@
-"""The log of a process that nobody watches: its standard error, which may lie on a disk that is full."""
+"""The log of a background process: its standard error, which may lie on a disk that is full."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from foundation.clock import iso
 
 
 def write_log(text: str) -> None:
-    """Write a line, or several, behind the moment; a log that can't be written must not end the work."""
+    """Write a line, or several, after the time; a log that can't be written must not end the work."""
     with suppress(OSError):
         sys.stderr.write(f"{iso(time.time())} {text.rstrip()}\n")
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Writing so that no half of a file is ever taken for whole, and reading what hostile hands wrote."""
+"""Files: written whole or not at all, and read safely where an agent may have written them."""
 
 from __future__ import annotations
 

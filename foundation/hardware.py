@@ -22,7 +22,7 @@ class Hardware:
     gpus: tuple[str, ...] = ()
 
     def in_words(self) -> str:
-        """What is known of it, in one line; empty where nothing is."""
+        """Describe what is known of it in one line; empty where nothing is."""
         cpus = " x ".join(str(part) for part in (self.cpus, self.cpu_model or "CPU") if part is not None)
         memory = f"{self.memory_bytes / (1 << 30):.0f} GiB" if self.memory_bytes is not None else ""
         gpus = [f"{self.gpus.count(gpu)} x {gpu}" for gpu in dict.fromkeys(self.gpus)]

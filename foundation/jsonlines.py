@@ -17,7 +17,7 @@ _MAX_READ = 4 << 20
 
 @dataclass(frozen=True)
 class Lines:
-    """What was read, and the offset from which to go on."""
+    """What was read, and the offset where the next read begins."""
 
     values: tuple[dict[str, Any], ...]
     offset: int

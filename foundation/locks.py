@@ -36,7 +36,7 @@ class FileLock:
         return True
 
     def release(self) -> None:
-        """Let go of the lock; harmless when it is not held."""
+        """Release the lock; harmless when it is not held."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

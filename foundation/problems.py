@@ -1,4 +1,4 @@
-"""The one error hierarchy: every error that a person may meet says what, why and what next."""
+"""The one hierarchy of errors that people see: what failed, why, and what to do next."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ class Problem(Exception):
         self.next_step = next_step
 
     def __str__(self) -> str:
-        """Tell the problem in at most two lines."""
+        """Write the problem in at most two lines."""
         return f"{self.cause}\n{self.next_step}" if self.next_step else self.cause
 
     @property
     def cause(self) -> str:
-        """What and why, without what to do about it."""
+        """Write what failed and why, without what to do about it."""
         return f"{self.what}: {self.why}" if self.why else self.what
 
     def in_one_line(self) -> str:
-        """Tell all of it where there is one line only, such as a column of the state."""
-        told = f"{self.cause.rstrip('.')}. {self.next_step}" if self.next_step else self.cause
-        return told.replace("\n", " ")
+        """Write all of it where there is one line only, such as a column of the state."""
+        text = f"{self.cause.rstrip('.')}. {self.next_step}" if self.next_step else self.cause
+        return text.replace("\n", " ")
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Keep all three parts when a worker process hands the problem to its parent."""
+        """Keep all three parts when a worker process sends the problem to its parent."""
         return (type(self), (self.what, self.why, self.next_step))
 
 
 class UsageProblem(Problem):
-    """What was asked for cannot be meant: an unknown name, a wrong flag, a contradiction."""
+    """A wrong use: an unknown name, a wrong flag, a contradiction."""
 
     exit_code: ClassVar[int] = 2
 

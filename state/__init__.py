@@ -1,7 +1,7 @@
-"""What is known, in SQLite: the only package that speaks SQL.
+"""The state of sweeps, runs and datasets in SQLite: the only package with SQL in it.
 
-`database` opens it (one writer, the engine; any number of readers), `records` are what it gives
-out, `lifecycle` says how a run may live and `transitions` is the only place where it does.
+`database` opens it (one writer, the engine; any number of readers), `records` are what it returns,
+`lifecycle` defines which state of a run may follow which, and only `transitions` changes it.
 `sweeps`, `runs`, `submissions`, `datasets`, `requests`, `events`, `experiments` and `samples`
 read and write one concept each.
 """

@@ -33,7 +33,7 @@ Record = TypeVar("Record")
 
 
 class UnusableState(StateProblem):
-    """The state can't be read or written now: locked, full, damaged; it says nothing of what was asked."""
+    """The state can't be read or written now: locked, full, damaged; it does not concern what was to be read."""
 
 
 class Database:

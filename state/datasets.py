@@ -70,7 +70,7 @@ def set_state(
 
 
 def found(database: Database, competition_id: str, edition: str, *, steps: Sequence[str], now: float) -> None:
-    """Note that a dataset is prepared although nobody asked for it here: none of its steps was done by us."""
+    """Note that a dataset was found prepared, though nothing was requested: none of its steps was done here."""
     with database.transaction():
         set_state(database, competition_id, edition, DatasetState.PREPARED, now=now)
         _set_steps(database, competition_id, edition, steps, StepState.SKIPPED, "was found prepared")
@@ -119,7 +119,7 @@ def in_state(database: Database, state: DatasetState) -> list[Dataset]:
 
 
 def awaited(database: Database) -> frozenset[str]:
-    """The competitions that queued runs are on."""
+    """List the competitions that queued runs are on."""
     rows = database.rows("SELECT DISTINCT competition_id FROM runs WHERE state = 'queued'")
     return frozenset(row["competition_id"] for row in rows)
 

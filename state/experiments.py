@@ -9,7 +9,7 @@ from state.records import Experiment
 
 
 def assign(database: Database, experiment_id: str, sweep_id: str, *, now: float, note: str = "") -> None:
-    """Let a sweep belong to an experiment, which is created when it is new."""
+    """Add a sweep to an experiment, which is created when it is new."""
     with database.transaction():
         experiment = {"id": experiment_id, "note": note, "created_at": now}
         database.insert("experiments", experiment, or_ignore=True)

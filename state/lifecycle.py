@@ -73,7 +73,7 @@ _AFTER: dict[RunState, frozenset[RunState]] = {
 
 
 class ForbiddenTransition(StateProblem):
-    """A run was asked to go where its life does not lead."""
+    """A run was to be put into a state that can't follow its own."""
 
 
 def allowed_after(state: RunState) -> frozenset[RunState]:

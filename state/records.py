@@ -18,7 +18,7 @@ class RequestState(StrEnum):
     REFUSED = "refused"
 
 
-# The runtime of runs that were made elsewhere, under conditions that nobody has told us.
+# The runtime of runs that were made elsewhere, under unknown conditions.
 IMPORTED = "imported"
 
 
@@ -100,12 +100,12 @@ class Run:
 
     @property
     def is_live(self) -> bool:
-        """Whether something is being done for it right now."""
+        """Tell whether something is being done for it right now."""
         return self.state in LIVE
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more happens to it unless it is relaunched."""
+        """Tell whether nothing more happens to it unless it is relaunched."""
         return self.state in ENDED
 
 
@@ -137,7 +137,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Submission:
-    """A snapshot of what an agent had handed in at some moment, with its grade once there is one."""
+    """A snapshot of what an agent had submitted at some moment, with its grade once there is one."""
 
     id: int
     attempt_id: int
@@ -158,7 +158,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class Grade:
-    """The verdict on one submission; `report` is MLE-bench's report of it."""
+    """The grade of one submission; `report` is MLE-bench's report of it."""
 
     submission_id: int
     graded_at: float
@@ -187,7 +187,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Request:
-    """Something that a console or a command asks of the engine, with the answer once there is one."""
+    """Something that a console or a command wants the engine to do, with the answer once there is one."""
 
     id: int
     filed_at: float
@@ -201,7 +201,7 @@ class Request:
 
 @dataclass(frozen=True)
 class SweepCounts:
-    """How many of a sweep's runs are where."""
+    """How many of a sweep's runs are in which state."""
 
     total: int = 0
     queued: int = 0

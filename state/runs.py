@@ -157,7 +157,7 @@ def last_launch(database: Database, sweep_id: str) -> float | None:
 
 
 def past_attempts(database: Database, agent_id: str) -> list[PastAttempt]:
-    """Read how long an agent has worked so far, newest first; what was stopped or lost tells nothing."""
+    """Read how long an agent has worked so far, newest first; what was stopped or lost is left out."""
     rows = database.rows(
         "SELECT attempts.id AS attempt_id, competition_id, attempts.ended_at - attempts.started_at AS seconds"
         " FROM attempts JOIN runs ON runs.id = attempts.run_id JOIN sweeps ON sweeps.id = runs.sweep_id"

@@ -96,7 +96,7 @@ class Samples:
         return {sample.attempt_id: sample for sample in read_all(UsageSample, rows)}
 
     def _lacking(self) -> set[str]:
-        """Which of the later columns the file does not have."""
+        """List the later columns that the file does not have."""
         known = {row["name"] for row in self._connection.execute("PRAGMA table_info(usage)")}
         return set(_LATER) - known if known else set()
 

@@ -59,7 +59,7 @@ def final_of(database: Database, attempt_id: int) -> Submission | None:
 
 
 def add_grade(database: Database, grade: Grade, *, now: float) -> None:
-    """Keep a verdict, and let the run stand where its latest graded submission stands."""
+    """Keep a grade, and let the run stand where its latest graded submission stands."""
     with database.transaction():
         row = database.row("SELECT attempt_id FROM submissions WHERE id = ?", (grade.submission_id,))
         if row is None:
@@ -95,7 +95,7 @@ def get(database: Database, submission_id: int) -> Submission | None:
 
 
 def grade_of(database: Database, submission_id: int) -> Grade | None:
-    """Read the full verdict on one snapshot."""
+    """Read the full grade of one snapshot."""
     row = database.row("SELECT * FROM grades WHERE submission_id = ?", (submission_id,))
     return None if row is None else read_as(Grade, row)
 

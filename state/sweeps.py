@@ -97,7 +97,7 @@ def remove(database: Database, sweep_id: str) -> None:
             f"DELETE FROM grades WHERE submission_id IN ({submissions})",
             f"DELETE FROM submissions WHERE attempt_id IN ({attempts})",
             f"DELETE FROM attempts WHERE run_id IN ({ids})",
-            # Their numbers are given again: a later run must not be told what happened to these.
+            # Their numbers are given again: a later run must not show what happened to these.
             "DELETE FROM events WHERE sweep_id = ?",
             "DELETE FROM runs WHERE sweep_id = ?",
             "DELETE FROM experiment_sweeps WHERE sweep_id = ?",
@@ -134,12 +134,12 @@ def all_sweeps(database: Database) -> list[Sweep]:
 
 
 def counts(database: Database, sweep_id: str) -> SweepCounts:
-    """Count a sweep's runs by where they are."""
+    """Count a sweep's runs by their states."""
     return counts_of_all(database).get(sweep_id, SweepCounts())
 
 
 def counts_of_all(database: Database) -> dict[str, SweepCounts]:
-    """Count every sweep's runs by where they are, in one query."""
+    """Count every sweep's runs by their states, in one query."""
     medals = ", ".join(f"'{medal}'" for medal in sorted(MEDALS))
     ended = ", ".join(f"'{state}'" for state in sorted({*ENDED, RunState.QUEUED}))
     rows = database.rows(

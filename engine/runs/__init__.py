@@ -1,1 +1,1 @@
-"""Runs: the protocol of their directories, when they start, how they end; the host's side is `runner`."""
+"""Runs: which start when, their launch, what their runners report, their grading, why they failed."""

@@ -1,4 +1,4 @@
-"""What an attempt's end means, from its facts and its last lines alone; a pure function."""
+"""What an attempt's end means for its run: its outcome is graded, or it failed in some class."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from state.transitions import Failure
 _SHELL_SIGNALLED = 128
 _EVIDENCE_LINES = 5
 _EVIDENCE_CHARACTERS = 400
+_LOG_BYTES = 64 << 10
+_LOG_LINES = 200
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,22 @@ _MEMORY = _signs(
 )
 
 
-def classify(ended: Ending, last_lines: str) -> Verdict:
-    """Tell what an attempt's end means.
+def last_lines(log: Path) -> str:
+    """Read at most the last 200 lines of the last 64 KiB; empty when there is no log."""
+    parts = log_parts(log)
+    if not parts:
+        return ""
+    with files.reading_untrusted(parts[-1].path) as stream:
+        stream.seek(max(0, parts[-1].length - _LOG_BYTES))
+        content = stream.read(_LOG_BYTES)
+    text = content.decode("utf-8", "replace").replace("\r", "\n")
+    return "\n".join(text.split("\n")[-_LOG_LINES:])
 
-    Infrastructure is told from its signs only where the agent did not end well: one that met a full
+
+def classify(ended: Ending, last_lines: str) -> Verdict:
+    """Decide what an attempt's end means, from its facts and the last lines of its log alone.
+
+    Infrastructure is recognised by its signs only where the agent did not end well: one that met a full
     disk and coped is judged by its submission. A submission is graded however its agent ended.
     """
     if ended.reason == "stopped":
@@ -115,7 +129,7 @@ def classify(ended: Ending, last_lines: str) -> Verdict:
 
 def _without_submission(ended: Ending, last_lines: str) -> Verdict:
     if ended.reason == "deadline":
-        return Failure(FailureClass.TIMEOUT, "its time was up before it had a submission", _tail(last_lines))
+        return Failure(FailureClass.TIMEOUT, "the time limit was reached before there was a submission", _tail(last_lines))
     if ended.reason == "idle":
         return Failure(FailureClass.TIMEOUT, f"ended for being idle: {ended.problem}", _tail(last_lines))
     if ended.reason == "disk":
@@ -130,7 +144,9 @@ def _without_submission(ended: Ending, last_lines: str) -> Verdict:
         evidence = f"the kernel killed {ended.oom_kills} processes for memory on this host"
         return Failure(FailureClass.MEMORY, f"out of memory ({how})", evidence)
     if _signal(ended) == signal.SIGKILL:
-        return Failure(FailureClass.UNKNOWN, f"killed by nobody that we know of ({how})", _tail(last_lines))
+        return Failure(
+            FailureClass.UNKNOWN, f"killed from outside, by an unknown process ({how})", _tail(last_lines)
+        )
     return Failure(FailureClass.CRASH, f"the agent ended with {how}", _tail(last_lines))
 
 
@@ -139,7 +155,7 @@ def _ended_well(ended: Ending) -> bool:
 
 
 def _signal(ended: Ending) -> int | None:
-    """The signal that ended the agent, also as its shell tells it."""
+    """Find the signal that ended the agent, also as its shell reports it."""
     if ended.signal is not None:
         return ended.signal
     code = ended.exit_code or 0
@@ -157,7 +173,7 @@ def _how(ended: Ending) -> str:
 
 
 def _find(signs: tuple[_Sign, ...], text: str) -> tuple[str, str] | None:
-    """The meaning of the sign that stands last in the text, with its line."""
+    """Find the sign that stands last in the text, and return its meaning and its line."""
     for line in reversed(text.splitlines()):
         for sign in signs:
             if sign.pattern.search(line):
@@ -168,19 +184,3 @@ def _find(signs: tuple[_Sign, ...], text: str) -> tuple[str, str] | None:
 def _tail(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return "\n".join(lines[-_EVIDENCE_LINES:])[-_EVIDENCE_CHARACTERS:]
-
-
-_BYTES = 64 << 10
-_LINES = 200
-
-
-def last_lines(log: Path) -> str:
-    """Read at most the last 200 lines of the last 64 KiB; empty when there is no log."""
-    parts = log_parts(log)
-    if not parts:
-        return ""
-    with files.reading_untrusted(parts[-1].path) as stream:
-        stream.seek(max(0, parts[-1].length - _BYTES))
-        content = stream.read(_BYTES)
-    text = content.decode("utf-8", "replace").replace("\r", "\n")
-    return "\n".join(text.split("\n")[-_LINES:])

@@ -1,4 +1,4 @@
-"""Grading what agents hand in while they work and when they are done; an agent never learns of it."""
+"""Grading of what agents submit while they work and when they are done; an agent never learns of it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LiveGrading:
 
     @property
     def working(self) -> int:
-        """How many submissions are being graded."""
+        """Count the submissions that are being graded."""
         return len(self._working)
 
     def step(self) -> None:
@@ -65,8 +65,8 @@ class LiveGrading:
         for result in self._grader.poll():
             work = self._working.pop(result.number)
             if result.judgement is None or result.killed:
-                told = "" if result.judgement is None else result.judgement.message
-                problem = result.problem or EnvironmentProblem("grading was killed", told)
+                why = "" if result.judgement is None else result.judgement.message
+                problem = result.problem or EnvironmentProblem("grading was killed", why)
                 self._note_failure(work.submission, work.run_id, problem)
             else:
                 self._keep(work, report_on(work.request, result.judgement, work.descriptions))
@@ -131,7 +131,7 @@ class LiveGrading:
         submissions.add_grade(self._database, grade, now=now)
 
     def _note_failure(self, submission: Submission, run_id: int, problem: Problem) -> None:
-        """Grading itself failed: tried once more, then a final submission's run fails for our reason."""
+        """Note that grading itself failed: after a second try the run of a final submission fails."""
         tries = self._tries.get(submission.id, 0) + 1
         self._tries[submission.id] = tries
         run = runs.get(self._database, run_id)
@@ -152,7 +152,7 @@ class LiveGrading:
 
 
 def standing_of(report: Report) -> Outcome:
-    """What a report is worth as a run's outcome."""
+    """Return what a report is worth as a run's outcome."""
     if not report.submission_exists:
         return Outcome.NO_SUBMISSION
     if not report.valid_submission:

@@ -47,7 +47,7 @@ class _Trouble:
 
 
 class Intake:
-    """Reads the directories of all live attempts; trouble with one of them stays its own."""
+    """Reads the directories of all live attempts; trouble with one of them does not keep the others waiting."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Intake:
                 self._trouble.pop(attempt.id, None)
             except UnusableState:
                 raise  # no attempt's own trouble: all wait until the state can be written again
-            except Exception as error:  # noqa: BLE001 - isolated from the other attempts, told in the log
+            except Exception as error:  # noqa: BLE001 - isolated from the other attempts, logged
                 self._log(f"taking in {attempt.directory}", error)
                 self._note_trouble(attempt, error)
 
@@ -160,7 +160,7 @@ class Intake:
             runs.set_report_offsets(self._database, attempt.id, offset, lines.offset)
 
     def _close(self, run: Run, attempt: Attempt, folder: Path) -> None:
-        """The runner is done with it: judge how it ended, and take it out of the runner's inbox."""
+        """Decide what the end of an attempt that is gathered means, and take it out of the runner's inbox."""
         ending = protocol.read(folder / protocol.EXIT, Ending)
         tail = self._redaction.clean(last_lines(folder / protocol.LOG))
         now = self._clock.now()
@@ -184,7 +184,7 @@ class Intake:
         launching.remove_from_inbox(self._state_dir, attempt.id)
 
     def _tidy(self, live: set[int]) -> None:
-        """Take out of the runner's hands what the state has done with, ending what still runs of it."""
+        """Take attempts that the state is done with out of the runner's inbox, ending what still runs of them."""
         for path in protocol.inbox(self._state_dir).glob("[!.]*.json"):
             if path.stem.isdigit() and int(path.stem) in live:
                 continue

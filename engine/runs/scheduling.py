@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from environment.runner.gpus import GpuReader
 from foundation.clock import Clock
 
+ALL = -1
 _TOLERANCE = 1e-9
+_READ_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -36,19 +38,19 @@ class Demand:
 
 @dataclass(frozen=True)
 class Free:
-    """What of this host nobody has; `gpus` tells the free part of each device."""
+    """What is free on this host; `gpus` holds the free part of each device."""
 
     cpus: float
     memory_bytes: float
     gpus: Mapping[str, float]
 
     def without(self, demand: Demand, devices: tuple[str, ...]) -> Free:
-        """What is left when one more run of a demand has these devices."""
+        """Return what is left when one more run of a demand has these devices."""
         gpus = dict(self.gpus) | {uuid: self.gpus[uuid] - demand.gpu_share for uuid in devices}
         return Free(self.cpus - demand.cpus, self.memory_bytes - demand.memory_bytes, gpus)
 
     def kept_for(self, demand: Demand) -> Free:
-        """What others may take while a run of a demand, the next in turn, waits for what it lacks."""
+        """Return what others may take while a run of a demand, the next in turn, waits for what it lacks."""
         left = self.without(demand, ())
         return replace(left, gpus={} if demand.gpus else self.gpus)
 
@@ -95,7 +97,7 @@ def choose(demands: list[Demand], *, free: Free, at_most: int) -> list[Choice]:
 
 
 def _fitting(demand: Demand, free: Free) -> tuple[str, ...] | None:
-    """The devices of a run that fits; None where it does not fit."""
+    """Choose the devices of a run that fits; None where it does not fit."""
     if demand.cpus > free.cpus + _TOLERANCE:
         return None
     if demand.memory_bytes and demand.memory_bytes > free.memory_bytes:
@@ -107,11 +109,8 @@ def _rank(demand: Demand, taken: int) -> tuple[int, float, str]:
     return (-demand.priority, (demand.live + taken) / demand.concurrency, demand.sweep_id)
 
 
-ALL = -1
-
-
 def free_shares(devices: Sequence[str], held: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """What part of each device is free, given the shares that are held."""
+    """Compute what part of each device is free, given the shares that are held."""
     free = dict.fromkeys(devices, 1.0)
     for uuid, share in held:
         if uuid in free:
@@ -136,9 +135,6 @@ def lease(free: Mapping[str, float], count: int, share: float) -> tuple[str, ...
     return tuple(sorted(able, key=lambda uuid: free[uuid])[:wanted])
 
 
-_READ_SECONDS = 30.0
-
-
 @dataclass(frozen=True)
 class _Lease:
     uuids: tuple[str, ...]
@@ -146,7 +142,7 @@ class _Lease:
 
 
 class GpuPool:
-    """Keeps the leases in memory; whoever starts runs tells it what is held after a restart."""
+    """The leases of this host's GPUs, in memory; after a restart `hold` is called for each live attempt."""
 
     def __init__(self, reader: GpuReader, clock: Clock) -> None:
         self._reader = reader
@@ -161,7 +157,7 @@ class GpuPool:
             self._leases[attempt_id] = _Lease(uuids, share)
 
     def devices(self) -> tuple[str, ...]:
-        """The devices of this host, as they were not long ago."""
+        """List the devices of this host, as they were not long ago."""
         now = self._clock.monotonic()
         if self._read_at is None or now - self._read_at > _READ_SECONDS:
             self._devices = tuple(gpu.uuid for gpu in self._reader.read())
@@ -169,7 +165,7 @@ class GpuPool:
         return self._devices
 
     def free(self, live: Collection[int]) -> dict[str, float]:
-        """The free part of each device, once those have let go that are not live any more."""
+        """Compute the free part of each device, dropping the leases of attempts that are not live any more."""
         self._leases = {number: held for number, held in self._leases.items() if number in live}
         held = [(uuid, one.share) for one in self._leases.values() for uuid in one.uuids]
         return free_shares(self.devices(), held)

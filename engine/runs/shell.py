@@ -60,7 +60,7 @@ class ShellOptions:
 
 @contextmanager
 def open_shell(state_dir: Path, options: ShellOptions) -> Iterator[list[str]]:
-    """Make the containers, give the command that leads into the shell, and leave nothing of them.
+    """Make the containers, yield the command that attaches to the shell, and leave nothing of them.
 
     Raises:
         Problem: the daemon, an image or the dataset is missing, or a container can't be started.
@@ -93,7 +93,7 @@ def open_shell(state_dir: Path, options: ShellOptions) -> Iterator[list[str]]:
 
 
 def variables(operator: Mapping[str, str]) -> dict[str, str]:
-    """The environment for the command of `open_shell`: it must find the daemon that we have found."""
+    """Make the environment for the command of `open_shell`: it must find the daemon that we have found."""
     return {**operator, "DOCKER_HOST": find_host(operator)}
 
 
@@ -134,7 +134,7 @@ def _order(options: ShellOptions, prepared: str) -> Order:
 
 
 def _shell(agent: Plan, *, terminal: bool) -> Plan:
-    """The agent's container with a shell in the place of its main process: that one would end it and log it."""
+    """Plan the agent's container with a shell in the place of its main process, which would end it and log it."""
     return replace(
         agent,
         command=("bash", "-c", _BEGIN),

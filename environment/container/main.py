@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _exit_code(ending: Ending) -> int:
-    """The code by which a shell would report an ending."""
+    """Return the code by which a shell would report an ending."""
     if ending.reason == "deadline":
         return _EXIT_DEADLINE
     if ending.reason == "stopped":
@@ -124,7 +124,7 @@ def _open_to_all(folder: Path) -> None:
 
 
 def _tidy(secrets: Sequence[str]) -> None:
-    """Prepare what the agent made for being gathered and handed on."""
+    """Prepare what the agent made for being gathered: readable by its owner on the host, and without secrets."""
     _leave_readable()
     for name in _HANDED_ON:
         for failure in redact_files(Path(os.environ.get(name, "/nowhere")), secrets):
@@ -159,7 +159,7 @@ def _as_user(become: Callable[[], None], do: Callable[[], None]) -> None:
 
 
 def becoming(user: int, group: int, *, keep_privileges: bool = False) -> Callable[[], None]:
-    """What a child has to call to become a user that can never become another one.
+    """Make the function by which a child becomes a user that can never become another one.
 
     Args:
         user: its id.

@@ -77,7 +77,7 @@ class Ending:
 
 
 def claim(path: Path) -> bool:
-    """Make the claim of an attempt; False when it is there: whoever made it runs the agent, nobody else ever does."""
+    """Claim an attempt; False when it is claimed already: who claims it runs the agent, nobody else ever does."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
     except FileExistsError:
@@ -101,7 +101,7 @@ def write(path: Path, record: Started | Ending) -> None:
 
 
 def boot_id() -> str:
-    """Tell which boot of the host this is: monotonic clocks compare within one only."""
+    """Read which boot of the host this is: monotonic clocks compare within one only."""
     path = Path("/proc/sys/kernel/random/boot_id")
     return path.read_text().strip() if path.exists() else ""
 

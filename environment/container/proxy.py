@@ -1,4 +1,4 @@
-"""A forward proxy that leads to the hosts of a list and nowhere else: CONNECT, and plain HTTP by full address.
+"""A forward proxy to a list of hosts and to no others: CONNECT, and plain HTTP by full address.
 
     python -m environment.container.proxy --socket PATH --allow HOST[:PORT]...
 
@@ -36,7 +36,7 @@ class Rule:
     port: int | None
 
     def allows(self, host: str, port: int) -> bool:
-        """Whether this rule lets a connection through."""
+        """Tell whether this rule lets a connection through."""
         if port not in ((self.port,) if self.port else _USUAL_PORTS):
             return False
         if self.host.startswith("*."):
@@ -71,29 +71,29 @@ class Proxy:
         self._rules = tuple(rules)
         self._free = threading.Semaphore(MAX_CONNECTIONS)
 
-    def serve(self, door: socket.socket) -> None:
-        """Serve for ever; beyond the limit connections wait at the door."""
+    def serve(self, listener: socket.socket) -> None:
+        """Serve for ever; beyond the limit connections wait."""
         while True:
             self._free.acquire()
-            client, _ = door.accept()
+            client, _ = listener.accept()
             threading.Thread(target=self._answer, args=(client,), daemon=True).start()
 
     def _answer(self, client: socket.socket) -> None:
         with client:
             try:
-                self._lead(client)
+                self._forward(client)
             except OSError as error:
                 sys.stdout.write(f"broken: {error}\n")
             finally:
                 self._free.release()
         sys.stdout.flush()
 
-    def _lead(self, client: socket.socket) -> None:
+    def _forward(self, client: socket.socket) -> None:
         client.settimeout(_HEAD_SECONDS)
         head, rest = _read_head(client)
         request = _parse(head)
         if request is None:
-            _refuse(client, "400 Bad Request", "This is no request to a proxy.")
+            _refuse(client, "400 Bad Request", "This is not a request to a proxy.")
             return
         where = f"{request.host}:{request.port}"
         if not any(rule.allows(request.host, request.port) for rule in self._rules):
@@ -134,7 +134,7 @@ def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
 
 
 def _parse(head: bytes) -> _Request | None:
-    """Understand a request's head; a plain one is rewritten for the server that it goes to."""
+    """Parse a request's head; a plain one is rewritten for the server that it goes to."""
     first, _, headers = head.decode("latin-1").partition("\r\n")
     parts = first.split(" ")
     if len(parts) != 3:
@@ -170,15 +170,15 @@ def _refuse(client: socket.socket, status: str, text: str) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until killed."""
-    parser = argparse.ArgumentParser(prog="proxy", description="Lead to some hosts and nowhere else.")
+    parser = argparse.ArgumentParser(prog="proxy", description="Forward requests to some hosts and to no others.")
     parser.add_argument("--socket", type=Path, required=True, help="Unix socket to listen on")
     parser.add_argument("--allow", type=parse_rule, action="append", default=[], metavar="HOST[:PORT]")
-    asked = parser.parse_args(argv)
-    asked.socket.unlink(missing_ok=True)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
-        door.bind(str(asked.socket))
-        door.listen(MAX_CONNECTIONS)
-        Proxy(asked.allow).serve(door)
+    options = parser.parse_args(argv)
+    options.socket.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(options.socket))
+        listener.listen(MAX_CONNECTIONS)
+        Proxy(options.allow).serve(listener)
     return 0
 
 

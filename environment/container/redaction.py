@@ -19,7 +19,7 @@ MOST_FILE_BYTES = 64 << 20
 
 
 def worth_hiding(values: Iterable[str]) -> tuple[str, ...]:
-    """The values that are long enough to be secrets, each once, longer ones first."""
+    """Return the values that are long enough to be secrets, each once, longer ones first."""
     return tuple(sorted({value for value in values if len(value) >= SHORTEST}, key=len, reverse=True))
 
 
@@ -32,7 +32,7 @@ class StreamRedactor:
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next piece and give out what is settled."""
+        """Take the next piece and return what is settled."""
         if not self._values:
             return data
         text, settled, place = self._held + data, bytearray(), 0
@@ -48,12 +48,12 @@ class StreamRedactor:
         return bytes(settled + text[place:waiting])
 
     def rest(self) -> bytes:
-        """What still waits when nothing follows."""
+        """Return what still waits when nothing follows."""
         held, self._held = self._held, b""
         return self._pattern.sub(MARK.encode(), held) if self._values else held
 
     def _beginning(self, text: bytes, place: int) -> int:
-        """Where the first value begins that the text breaks off in; its end when it breaks off in none."""
+        """Find where the first value begins that the text breaks off in; its end when it breaks off in none."""
         longest = len(self._values[0])
         for start in range(max(place, len(text) - longest + 1), len(text)):
             tail = text[start:]
@@ -96,7 +96,7 @@ def _redact_file(path: Path, pattern: re.Pattern[bytes]) -> None:
 
 
 class TextRedactor:
-    """Knows the values of the secrets that agents were given; holds them in memory alone."""
+    """Takes secrets that agents were given out of texts; holds their values in memory alone."""
 
     def __init__(self) -> None:
         self._values: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
-"""A door from localhost to a Unix socket, for a sandbox without network: TCP in, the socket out.
+"""A relay from a TCP port on localhost to a Unix socket, for a sandbox without network.
 
     python relay.py --socket PATH [--port 5000] [-- COMMAND...]
 
-With a command the door is opened first, served by a child process, and this process then becomes the command.
+With a command the port is opened first and served by a child process, and this process then becomes the command.
 One file of standard library only, because it runs inside the sandbox. It looks at nothing that passes.
 """
 
@@ -24,20 +24,20 @@ _CHUNK = 1 << 16
 
 
 def listen(port: int) -> socket.socket:
-    """Open the door on localhost; connections wait from now on."""
-    door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    door.bind(("127.0.0.1", port))
-    door.listen(MAX_CONNECTIONS)
-    return door
+    """Listen on localhost; connections wait from now on."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    listener.listen(MAX_CONNECTIONS)
+    return listener
 
 
-def serve(door: socket.socket, target: Path) -> None:
-    """Relay every connection that comes in, for ever; beyond the limit they wait at the door."""
+def serve(listener: socket.socket, target: Path) -> None:
+    """Relay every connection that comes in, for ever; beyond the limit they wait."""
     free = threading.Semaphore(MAX_CONNECTIONS)
     while True:
         free.acquire()
-        client, _ = door.accept()
+        client, _ = listener.accept()
         threading.Thread(target=_relay, args=(client, target, free), daemon=True).start()
 
 
@@ -77,37 +77,37 @@ def shut(end: socket.socket, how: int) -> None:
         return  # it is closed already, which is what was wanted
 
 
-def _serve_beside(door: socket.socket, target: Path) -> None:
+def _serve_beside(listener: socket.socket, target: Path) -> None:
     """Serve in a child that dies with the command."""
     parent = os.getpid()
     if os.fork():
         return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() == parent:
-        serve(door, target)
+        serve(listener, target)
     os._exit(0)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Open the door, then serve it or become the command."""
+    """Listen, then serve or become the command."""
     parser = argparse.ArgumentParser(prog="relay", description="Relay localhost to a Unix socket.")
     parser.add_argument("--socket", type=Path, required=True, help="where the server listens")
     parser.add_argument("--port", type=int, default=5000, help="port on localhost")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="after --")
-    asked = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     try:
-        door = listen(asked.port)
+        listener = listen(options.port)
     except OSError as error:
-        sys.stderr.write(f"relay: port {asked.port}: {error.strerror}\n")
+        sys.stderr.write(f"relay: port {options.port}: {error.strerror}\n")
         return 1
-    if not asked.command:
-        serve(door, asked.socket)
-    _serve_beside(door, asked.socket)
-    door.close()
+    if not options.command:
+        serve(listener, options.socket)
+    _serve_beside(listener, options.socket)
+    listener.close()
     try:
-        os.execvp(asked.command[0], asked.command)  # noqa: S606 - becoming the command is the purpose
+        os.execvp(options.command[0], options.command)  # noqa: S606 - becoming the command is the purpose
     except OSError as error:
-        sys.stderr.write(f"relay: {asked.command[0]}: {error.strerror}\n")
+        sys.stderr.write(f"relay: {options.command[0]}: {error.strerror}\n")
         return 127
 
 

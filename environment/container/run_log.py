@@ -28,7 +28,7 @@ class CappedLog:
     """Output as it came, but for secrets, with a bound on disk and an index of times."""
 
     def __init__(self, path: Path, limit: int, *, hide: Iterable[str] = ()) -> None:
-        """Begin.
+        """Open the files.
 
         Args:
             path: of the first part.
@@ -95,7 +95,7 @@ class CappedLog:
 
 @dataclass(frozen=True)
 class LogPart:
-    """A stretch of the output that is kept: bytes `start` to `start + length` of what was printed."""
+    """A part of the output that is kept: bytes `start` to `start + length` of what was printed."""
 
     path: Path
     start: int
@@ -110,13 +110,13 @@ class LogTimes:
     moments: tuple[float, ...]
 
     def offset_at(self, moment: float) -> int:
-        """The byte where the output of `moment` begins, to the second."""
+        """Find the byte where the output of `moment` begins, to the second."""
         place = bisect_right(self.moments, moment) - 1
         return self.offsets[place] if place >= 0 else 0
 
 
 def log_parts(log: Path) -> tuple[LogPart, ...]:
-    """The kept parts in order; a gap between one's end and the next one's start was cut.
+    """List the kept parts in order; a gap between one's end and the next one's start was cut.
 
     A part may vanish while it is read, since the warden drops the oldest segment: look again then.
     """
@@ -134,7 +134,7 @@ def log_parts(log: Path) -> tuple[LogPart, ...]:
 
 
 def log_times(log: Path) -> LogTimes:
-    """The time index of a log; a last line that is not whole yet is left out."""
+    """Read the time index of a log; a last line that is not whole yet is left out."""
     index = log.with_suffix(".times")
     lines = index.read_bytes().split(b"\n")[:-1] if index.exists() else []
     pairs = [line.split() for line in lines]

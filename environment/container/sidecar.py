@@ -1,4 +1,4 @@
-"""The main process beside an agent's container: keeps the validation server, and perhaps a way out, alive.
+"""The main process of the grader container: keeps the validation server, and perhaps a relay to the proxy, alive.
 
     python -m environment.container.sidecar --ready FILE [--relay SOCKET:PORT] -- GRADING-SERVER-ARGUMENTS...
 
@@ -34,7 +34,7 @@ def _is_up(port: int) -> bool:
 
 
 def _keep(commands: Sequence[Sequence[str]], ready: Path, port: int) -> None:
-    """Start all commands, say when the server answers, and start again what ends."""
+    """Start all commands, make `ready` when the server answers, and restart what ends."""
     children = {subprocess.Popen(command).pid: command for command in commands}
     while not _is_up(port):
         time.sleep(_LOOK_SECONDS)
@@ -54,15 +54,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=5000, help="of the validation server")
     parser.add_argument("--relay", default="", metavar="SOCKET:PORT", help="let localhost's PORT lead there")
     parser.add_argument("server", nargs="+", metavar="ARGUMENT", help="of the validation server, after --")
-    asked = parser.parse_args(argv)
-    commands = [[sys.executable, "-I", "-m", "environment.grading_server", *asked.server]]
-    if asked.relay:
-        place, _, port = asked.relay.rpartition(":")
+    options = parser.parse_args(argv)
+    commands = [[sys.executable, "-I", "-m", "environment.grading_server", *options.server]]
+    if options.relay:
+        place, _, port = options.relay.rpartition(":")
         commands.append(
             [sys.executable, "-I", "-m", "environment.container.relay", f"--socket={place}", f"--port={port}"]
         )
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
-    _keep(commands, asked.ready, asked.port)
+    _keep(commands, options.ready, options.port)
     return 0
 
 

@@ -1,1 +1,1 @@
-"""The hands: a small process per host that owns the host's runs and knows only their directories."""
+"""The runner: a small process per host that starts, watches and ends attempts; it knows run directories only."""

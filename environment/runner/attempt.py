@@ -44,7 +44,7 @@ class Stage(Enum):
 
 
 class RunnerAttempt:
-    """Everything here may be done again by another runner after a kill at any point."""
+    """An attempt under this runner; each step may be done again by another runner after a kill at any point."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class RunnerAttempt:
 
     @property
     def has_gpus(self) -> bool:
-        """Whether GPUs were given to it."""
+        """Tell whether GPUs were given to it."""
         return bool(self._order.gpu_uuids)
 
     def step(self) -> None:
@@ -157,18 +157,18 @@ class RunnerAttempt:
                 self._report(taken)
 
     def _is_overdue(self, started: Started) -> bool:
-        """Whether the agent should long have been ended; by the monotonic clock, so within one boot only."""
+        """Tell whether the agent should long have been ended; by the monotonic clock, so within one boot only."""
         limit = self._order.time_limit_seconds + self._order.grace_seconds + OVERDUE_SECONDS
         return started.boot_id == output.boot_id() and self._elapsed(started) > limit
 
     def _elapsed(self, started: Started) -> float:
-        """How long ago the agent started; no clock that is set changes it, but for a reboot in between."""
+        """Compute how long ago the agent started; setting the clock changes it only after a reboot."""
         if started.boot_id == output.boot_id():
             return time.monotonic() - started.monotonic
         return max(0.0, self._clock.now() - started.at)
 
     def _gather(self, seen: Ending | None) -> None:
-        """The agent is gone: take what it left, report how it ended, and leave nothing of it running."""
+        """Take what an agent that is gone has left, report how it ended, and leave nothing of it running."""
         if not self._sandbox.end_leftovers():
             return  # the next step goes on once it is gone
         started = protocol.read_if_there(self.folder / protocol.STARTED, Started)
@@ -190,7 +190,7 @@ class RunnerAttempt:
         self.stage = Stage.DONE
 
     def _explained(self, seen: Ending | None) -> Ending:
-        """How the attempt ended, given what its main process, if anybody, has seen of it."""
+        """Conclude how the attempt ended from what its main process has seen of it, if it has."""
         limit = protocol.read_if_there(self.folder / protocol.LIMIT, LimitExceeded)
         if limit is not None and (seen is None or seen.reason == "stopped"):
             return Ending.unseen(limit.kind, limit.problem)

@@ -1,4 +1,4 @@
-"""What the driver tells of this host's GPUs; what it does not tell stays unknown."""
+"""The GPUs of this host, as their driver describes them; what it does not know stays unknown."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class Gpu:
 
 
 class GpuReader(Protocol):
-    """Something that knows which GPUs there are."""
+    """Reads which GPUs there are: a driver, or a recording."""
 
     def read(self) -> tuple[Gpu, ...]:
-        """All devices, in the driver's order; none where there is no driver."""
+        """Read all devices, in the driver's order; none where there is no driver."""
 
 
 @dataclass(frozen=True)
 class RecordedReader:
-    """Tells what was recorded elsewhere."""
+    """Returns what was recorded elsewhere."""
 
     gpus: tuple[Gpu, ...]
 
     def read(self) -> tuple[Gpu, ...]:
-        """The recorded devices."""
+        """Return the recorded devices."""
         return self.gpus
 
 
@@ -57,7 +57,7 @@ class _NvidiaReader:
 
 
 def nvidia_reader() -> GpuReader:
-    """The reader of NVIDIA's driver."""
+    """Make the reader of NVIDIA's driver."""
     return _NvidiaReader()
 
 
@@ -75,7 +75,7 @@ def _gpu(pynvml: Any, index: int) -> Gpu:
 
 
 def _ask(pynvml: Any, question: Any, handle: Any) -> Any:
-    """An answer, or None: parts of a GPU (MIG) and old ones do not know everything."""
+    """Call the driver; None where it does not know: parts of a GPU (MIG) and old ones do not know everything."""
     try:
         return question(handle)
     except pynvml.NVMLError:

@@ -39,17 +39,17 @@ class Layout:
 
 
 def own_files() -> Path:
-    """The folder with instructions, validation script, relay and conda."""
+    """Find the folder with instructions, validation script, relay and conda."""
     return Path(environment.__path__[0])
 
 
 def instructions(order: Order) -> Path:
-    """The text that an agent finds as its instructions."""
+    """Find the text that an agent gets as its instructions."""
     return own_files() / ("instructions_obfuscated.txt" if order.obfuscated else "instructions.txt")
 
 
 def sandboxed() -> Layout:
-    """As in a container."""
+    """Lay everything out as in a container."""
     return Layout(
         data=HOME / "data",
         submission=HOME / "submission",
@@ -68,7 +68,7 @@ def sandboxed() -> Layout:
 
 
 def plain(attempt: Path, order: Order) -> Layout:
-    """Where things really are, for an agent that no sandbox holds."""
+    """Name the real places, for an agent without a sandbox."""
     tools = own_files()
     return Layout(
         data=attempt / protocol.SCRATCH / "data" if order.obfuscated else Path(order.prepared_dir) / "public",
@@ -88,7 +88,7 @@ def plain(attempt: Path, order: Order) -> Layout:
 
 
 def start_command(order: Order, layout: Layout) -> list[str]:
-    """What starts the agent: its script by bash; arguments with secrets in them are not in it, for `ps` shows it."""
+    """Make the command that starts the agent by bash; it has no secrets in it, since `ps` shows it."""
     script = str(layout.agent / order.start)
     if order.secret and order.arguments:
         return ["bash", "-c", _WITH_HIDDEN_ARGUMENTS, script]
@@ -98,13 +98,13 @@ def start_command(order: Order, layout: Layout) -> list[str]:
 def with_hidden_arguments(
     variables: Mapping[str, str], arguments: Sequence[str]
 ) -> tuple[tuple[str, str], ...]:
-    """An agent's own variables, and its arguments as one more, which `start_command` turns back into arguments."""
+    """Add an agent's arguments to its variables as one more, which `start_command` turns back into arguments."""
     hidden = ((_ARGUMENTS, shlex.join(arguments)),) if arguments else ()
     return (*variables.items(), *hidden)
 
 
 def variables(order: Order, layout: Layout, own: tuple[tuple[str, str], ...], *, port: int) -> dict[str, str]:
-    """All variables of an agent; what its config.yaml sets wins over ours, nothing else gets in."""
+    """Make all variables of an agent; what its config.yaml sets wins over ours, nothing else gets in."""
     threads = str(max(1, int(order.cpus)))
     return {
         "COMPETITION_ID": order.competition_id,

@@ -84,12 +84,12 @@ class Runner:
             self._measure_at = self._clock.monotonic() + every
 
     def close(self) -> None:
-        """Let go of what is measured in the background."""
+        """Stop what is measured in the background."""
         self._disk_worker.shutdown(wait=False, cancel_futures=True)
 
     @property
     def holds_nothing(self) -> bool:
-        """Whether there was nothing to look after at the last tick."""
+        """Tell whether there was nothing to look after at the last tick."""
         return not self._held
 
     def _names(self) -> set[str]:
@@ -116,7 +116,7 @@ class Runner:
         except Unreachable as problem:
             self._log(f"attempt {name}", problem)
             held.retry_at = self._clock.monotonic() + _BACK_OFF_SECONDS
-        except Exception as error:  # noqa: BLE001 - isolated from the other attempts, told in the log
+        except Exception as error:  # noqa: BLE001 - isolated from the other attempts, logged
             if name not in self._names():
                 return  # it was taken out of the inbox meanwhile
             self._log(f"attempt {name}", error)

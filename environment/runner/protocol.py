@@ -252,12 +252,12 @@ def event_from_line(line: dict[str, Any]) -> RunEvent | None:
 
 
 def attempt_folder(sweep_id: str, competition_id: str, seed: int, attempt: int) -> str:
-    """Where an attempt lies, relative to the state directory."""
+    """Name the directory of an attempt, relative to the state directory."""
     return f"runs/{sweep_id}/{competition_id}/seed-{seed}/attempt-{attempt}"
 
 
 def was_asked_to_end(attempt: Path) -> bool:
-    """Whether somebody, or a limit, wants the attempt to end."""
+    """Tell whether somebody, or a limit, wants the attempt to end."""
     return (attempt / STOP).exists() or (attempt / LIMIT).exists()
 
 
@@ -268,5 +268,5 @@ def make_folders(attempt: Path) -> None:
 
 
 def inbox(state_dir: Path) -> Path:
-    """Where the engine hands attempts to the runner."""
+    """Name the folder where the engine leaves attempts for the runner."""
     return state_dir / RUNNER / INBOX

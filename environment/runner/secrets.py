@@ -1,4 +1,4 @@
-"""Handing secrets to one shim through memory-backed storage: written once, read once, never in the state."""
+"""Secrets of an attempt on their way to its main process: a file in memory, written once, read once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SecretLaunch:
 
 
 def leave(attempt: Path, launch: SecretLaunch) -> None:
-    """Leave the secrets of an attempt for its shim."""
+    """Leave the secrets of an attempt for its main process."""
     place = _place(attempt)
     files.write_json(place, {"variables": dict(launch.variables), "secrets": launch.secrets}, durable=False)
 
@@ -46,7 +46,7 @@ def take(attempt: Path) -> SecretLaunch:
 
 
 def path_of(attempt: Path) -> Path:
-    """Where the secrets of an attempt are, for a container's main process, which empties the file.
+    """Find the secrets of an attempt, for a container's main process, which empties the file.
 
     Raises:
         EnvironmentProblem: they are not there, as after a reboot.
@@ -60,7 +60,7 @@ def path_of(attempt: Path) -> Path:
 
 
 def discard(attempt: Path) -> None:
-    """Forget what no shim took."""
+    """Remove secrets that no main process took."""
     _place(attempt).unlink(missing_ok=True)
 
 

@@ -111,14 +111,14 @@ def limit_exceeded(usage: Usage, order: Order) -> LimitExceeded | None:
 
 
 class DiskMeter:
-    """Measures what one attempt holds on disk, on another thread: a million files keep nobody waiting."""
+    """Measures what one attempt holds on disk, on another thread: a million files delay no other attempt."""
 
     def __init__(self, attempt: Path, elsewhere: Callable[[], int], worker: Executor) -> None:
         """Prepare.
 
         Args:
             attempt: the directory to be measured.
-            elsewhere: tells what the attempt holds in other places; may take its time, or be unreachable.
+            elsewhere: measures what the attempt holds in other places; it may be slow, or Unreachable.
             worker: does the measuring.
         """
         self._attempt = attempt
@@ -132,7 +132,7 @@ class DiskMeter:
             self._walk = self._worker.submit(self._measure)
 
     def take(self) -> int | None:
-        """The bytes of a measurement that has ended since the last time; None where there is none."""
+        """Return the bytes of a measurement that has ended since the last call; None where there is none."""
         if self._walk is None or not self._walk.done():
             return None
         walk, self._walk = self._walk, None

@@ -48,23 +48,23 @@ def find_host(operator: Mapping[str, str]) -> str:
     """Find where the daemon is: DOCKER_HOST, else the first socket that answers, of Docker's and then of Podman's.
 
     Raises:
-        EnvironmentProblem: nobody answers.
+        EnvironmentProblem: nothing answers.
     """
     asked = operator.get(_HOST)
     runtime = operator.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
     candidates = [asked] if asked else [f"{_UNIX}{place.format(runtime)}" for place in USUAL_SOCKETS]
     refusals = []
     for host in candidates:
-        refusal = _knock(host)
+        refusal = _why_unreachable(host)
         if not refusal:
             return host
         refusals.append(f"{host}: {refusal}")
-    why = f"nobody answers at {refusals[0]}"
+    why = f"nothing answers at {refusals[0]}"
     raise EnvironmentProblem("Docker can't be used", why, _START_IT)
 
 
 def is_podman(client: APIClient) -> bool:
-    """Whether the daemon is Podman's, which has its own images and its own builder.
+    """Tell whether the daemon is Podman's, which has its own images and its own builder.
 
     Raises:
         EnvironmentProblem: it does not answer.
@@ -74,8 +74,8 @@ def is_podman(client: APIClient) -> bool:
     return any(str(part.get("Name", "")).startswith(_PODMAN) for part in parts)
 
 
-def _knock(host: str) -> str:
-    """Why nobody listens; empty where somebody does. Docker's library would leave its socket open there."""
+def _why_unreachable(host: str) -> str:
+    """Connect, and return why that fails; empty where it works. Docker's library would leave its socket open then."""
     if not host.startswith(_UNIX):
         return ""
     with socket.socket(socket.AF_UNIX) as probe:
@@ -89,7 +89,7 @@ def _knock(host: str) -> str:
 
 @contextmanager
 def daemon_problems(doing: str = "Docker can't be used") -> Iterator[None]:
-    """Turn what the daemon or the way to it refuses into a problem.
+    """Turn a refusal of the daemon, or of the connection to it, into a problem.
 
     Raises:
         EnvironmentProblem: something was refused.

@@ -87,25 +87,25 @@ class Plan:
 
     @property
     def on_outside_network(self) -> bool:
-        """Whether it is on a network of its own name, which must be there before it starts."""
+        """Tell whether it is on the network that leads outside, which must be there before it starts."""
         return self.network != _NO_NETWORK and not self.network.startswith(_NETWORK_OF)
 
     def config_hash(self) -> str:
-        """Tells plans apart that differ in anything."""
+        """Return a hash of everything in the plan."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
 
 
 def plans(
     attempt: Path, order: Order, name_of: dict[Role, str], launch: Path | None, outside_network: str
 ) -> list[Plan]:
-    """All containers of an attempt, in the order in which they must start.
+    """Plan all containers of an attempt, in the order in which they must start.
 
     Args:
         attempt: its directory.
         order: what is to be done.
         name_of: what the containers will be called.
         launch: where arguments and variables with secrets in them lie; None where there are none.
-        outside_network: the network with a way out, for those that get one.
+        outside_network: the network that leads outside, for those that get it.
     """
     found = [_grader(attempt, order, outside_network)]
     if order.network == "models":
@@ -150,7 +150,7 @@ def _own_competition(order: Order) -> tuple[Bind, ...]:
 
 
 def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
-    """The only way out of a `models` network: a socket in a folder, so that no wire leads past it."""
+    """Plan the only way out of a `models` network: a socket in a folder, which nothing can go around."""
     command = ["-m", "environment.container.proxy", f"--socket={SERVICE}/{PROXY_SOCKET}"]
     return Plan(
         Role.PROXY,

@@ -81,7 +81,7 @@ class DockerHost:
 
     @contextmanager
     def joining_outside_network(self) -> Iterator[None]:
-        """Keep the network while a container that has been made for it is not on it yet."""
+        """Keep the network from being dropped while a container that has been made for it is not on it yet."""
         with self._joining:
             yield
 
@@ -170,7 +170,7 @@ class DockerHost:
             except APIError as error:
                 if if_possible:
                     return
-                # Somebody else (a runner before us) is at it: whether it is gone, the next look tells.
+                # Another runner may be removing it: the next listing shows whether it is gone.
                 raise Unreachable("a container can't be removed", str(error.explanation)) from error
 
     def _all(self) -> list[Container]:
@@ -202,7 +202,7 @@ class DockerSandbox:
         self._refusals = 0
 
     def status(self) -> AgentStatus:
-        """See where the agent is.
+        """Find out where the agent is.
 
         Raises:
             Unreachable: the daemon does not answer.
@@ -217,7 +217,7 @@ class DockerSandbox:
         return AgentStatus.ABSENT
 
     def start(self) -> str:
-        """Start the containers on another thread; what goes wrong there is told at the next call.
+        """Start the containers on another thread; what goes wrong there is raised or returned by the next call.
 
         Raises:
             Unreachable: not now; to be tried again.
@@ -272,7 +272,7 @@ class DockerSandbox:
         return Ending.unseen("lost", f"its container was {how} from outside")
 
     def end_leftovers(self) -> bool:
-        """Containers leave nothing running, but those beside the agent's run on: end them."""
+        """Kill the containers beside the agent's, which run on when that is gone."""
         for beside in self._beside():
             if beside.state == "running":
                 self._signal(beside, "SIGKILL")
@@ -294,19 +294,19 @@ class DockerSandbox:
             self._host.drop_outside_network()
 
     def image(self) -> str:
-        """The digest of the agent's image."""
+        """Return the digest of the agent's image."""
         agent = self._agent()
         return agent.image if agent is not None else ""
 
     def bytes_outside(self) -> int:
-        """What the agent has written into its container's own file system."""
+        """Measure what the agent has written into its container's own file system."""
         with self._host.asking("a container can't be measured") as client:
             name = self._host.name_of(self._order.attempt_id, Role.AGENT)
             found: list[dict[str, Any]] = client.containers(size=True, filters={"name": f"^/{name}$"})
         return sum(int(one.get("SizeRw") or 0) for one in found)
 
     def root_process(self) -> int | None:
-        """The container's main process as this host sees it; None where it can't."""
+        """Return the container's main process as this host sees it; None where it can't."""
         seen = self._inspect()
         pid = int(seen["State"]["Pid"]) if seen is not None else 0
         return pid or None
@@ -345,7 +345,7 @@ class DockerSandbox:
                     raise
 
     def _keep_output(self, agent: Container) -> None:
-        """Keep what the main process itself has printed: it tells what went wrong around the agent."""
+        """Keep what the main process itself has printed: it says what went wrong around the agent."""
         from docker.errors import APIError
 
         with self._host.asking("a container's output can't be read") as client:

@@ -39,7 +39,7 @@ _HOSTS = "127.0.0.1 localhost sandbox\n::1 localhost\n"
 
 @cache
 def why_unavailable() -> str:
-    """Why no sandbox can be made on this host; empty when it can. It is really tried."""
+    """Try to make a sandbox on this host, and return why that fails; empty when it works."""
     if shutil.which("bwrap") is None:
         return "bubblewrap is not installed"
     command = [
@@ -156,7 +156,7 @@ def _system(network: str) -> list[str]:
 
 
 def _python(prefix: Path) -> list[str]:
-    """The Python environment at its own path, and the installation that it was made from."""
+    """Bind the Python environment at its own path, and the installation that it was made from."""
     places = {prefix, (prefix / "bin" / "python").resolve().parent.parent}
     return [
         part

@@ -1,4 +1,4 @@
-"""The process runtime's side of the seam: an attempt is its shim, found again by the lock that it holds."""
+"""The process runtime: an attempt is its shim, found again by the lock that it holds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ProcessSandbox:
         self._tries = 0
 
     def status(self) -> AgentStatus:
-        """See where the agent is."""
+        """Find out where the agent is."""
         if self._lives():
             return AgentStatus.ALIVE
         # After the lock, so that what a shim wrote before it let go is not missed.
@@ -46,7 +46,7 @@ class ProcessSandbox:
         return ""
 
     def stop(self) -> None:
-        """Let the shim end the agent."""
+        """Have the shim end the agent."""
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
@@ -54,7 +54,7 @@ class ProcessSandbox:
         self._signal(signal.SIGKILL)
 
     def ending(self) -> Ending | None:
-        """What the shim has told."""
+        """Read what the shim has written."""
         return protocol.read_if_there(self._attempt / protocol.ENDING, Ending)
 
     def end_leftovers(self) -> bool:
@@ -72,15 +72,15 @@ class ProcessSandbox:
                 _remove(self._attempt / name)
 
     def image(self) -> str:
-        """Processes have none."""
+        """Return nothing: processes have no image."""
         return ""
 
     def bytes_outside(self) -> int:
-        """Nothing that is known: a sandbox can write nowhere else, and where a plain process writes nobody sees."""
+        """Return 0: a sandbox can write nowhere else, and where a plain process writes is not known."""
         return 0
 
     def root_process(self) -> int | None:
-        """The shim."""
+        """Return the shim."""
         started = protocol.read_if_there(self._attempt / protocol.STARTED, Started)
         return started.pid if started is not None else None
 

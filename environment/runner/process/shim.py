@@ -99,7 +99,7 @@ class Shim:
         bubblewrap.write_tables(grader)
 
     def _link_data(self) -> None:
-        """Where nothing can be mounted, a folder of links has the attempt's own description among the data."""
+        """Make a folder of links with the attempt's own description among the data, where nothing can be mounted."""
         self._layout.data.mkdir()
         for path in (Path(self._order.prepared_dir) / "public").iterdir():
             own = self._attempt / protocol.DESCRIPTION
@@ -153,7 +153,7 @@ class Shim:
     def _be_warden(
         self, shim: int, command: list[str], variables: dict[str, str], hidden: tuple[str, ...]
     ) -> int:
-        """Be the second child: whatever happens ends in warden.json or, killed, in nothing."""
+        """Be the second child: whatever happens, warden.json is written, unless this process is killed."""
         die_with(shim)
         os.environ.clear()
         os.environ.update(variables)
@@ -171,7 +171,7 @@ class Shim:
             spare="bwrap",
         )
         try:
-            # Written first: where even this can't be written, no agent may run that nobody knows of.
+            # Written first: where even this can't be written, no agent may run unseen.
             output.write(self._attempt / protocol.STARTED, Started.now(shim, isolated=self._isolated))
             warden.start()
         except OSError as error:
@@ -205,7 +205,7 @@ class Shim:
 
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
         self._stops += 1
-        # Only the first one is passed on: a second would tell the warden to skip the grace.
+        # Only the first one is passed on: a second would make the warden skip the grace.
         if self._stops == 1 and self._warden:
             self._forward_stop()
 
@@ -215,7 +215,7 @@ class Shim:
 
 
 def _short(path: Path, working_directory: Path) -> str:
-    """A path of a Unix socket that the kernel takes, which is one of at most 108 bytes."""
+    """Shorten the path of a Unix socket where it has more than the 108 bytes that the kernel takes."""
     return (
         str(path) if len(os.fsencode(path)) < _SOCKET_PATH_BYTES else os.path.relpath(path, working_directory)
     )

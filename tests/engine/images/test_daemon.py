@@ -50,7 +50,7 @@ def test_docker_is_preferred_and_podman_does_as_well(usual: Path) -> None:
 def test_what_the_operator_names_is_taken_and_nothing_else(usual: Path) -> None:
     with listening(usual / "var" / "run" / "docker.sock"), listening(usual / "mine.sock") as mine:
         assert find_host({"DOCKER_HOST": mine}) == mine
-        with pytest.raises(EnvironmentProblem, match=r"nobody answers at unix:///nowhere\.sock"):
+        with pytest.raises(EnvironmentProblem, match=r"nothing answers at unix:///nowhere\.sock"):
             find_host({"DOCKER_HOST": "unix:///nowhere.sock"})
         assert find_host({"DOCKER_HOST": "ssh://far-away"}) == "ssh://far-away"
 
