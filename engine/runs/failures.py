@@ -129,7 +129,11 @@ def classify(ended: Ending, last_lines: str) -> Verdict:
 
 def _without_submission(ended: Ending, last_lines: str) -> Verdict:
     if ended.reason == "deadline":
-        return Failure(FailureClass.TIMEOUT, "the time limit was reached before there was a submission", _tail(last_lines))
+        return Failure(
+            FailureClass.TIMEOUT,
+            "the time limit was reached before there was a submission",
+            _tail(last_lines),
+        )
     if ended.reason == "idle":
         return Failure(FailureClass.TIMEOUT, f"ended for being idle: {ended.problem}", _tail(last_lines))
     if ended.reason == "disk":

@@ -170,7 +170,9 @@ def _refuse(client: socket.socket, status: str, text: str) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until killed."""
-    parser = argparse.ArgumentParser(prog="proxy", description="Forward requests to some hosts and to no others.")
+    parser = argparse.ArgumentParser(
+        prog="proxy", description="Forward requests to some hosts and to no others."
+    )
     parser.add_argument("--socket", type=Path, required=True, help="Unix socket to listen on")
     parser.add_argument("--allow", type=parse_rule, action="append", default=[], metavar="HOST[:PORT]")
     options = parser.parse_args(argv)
