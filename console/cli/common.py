@@ -82,7 +82,7 @@ class Network(StrEnum):
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-DataDir = Annotated[Path | None, typer.Option("--data-dir", metavar="DIR", help="Where datasets lie.")]
+DataDir = Annotated[Path | None, typer.Option("--data-dir", metavar="DIR", help="The datasets directory.")]
 EditionFlag = Annotated[
     EditionName, typer.Option("--edition", help="v1 is MLE-bench bit for bit; corrected mends its defects.")
 ]
@@ -90,7 +90,7 @@ EditionFlag = Annotated[
 
 @dataclass(frozen=True)
 class Appearance:
-    """How the console is to be opened."""
+    """How the console opens."""
 
     screen: str | None = None
     readonly: bool = False
@@ -127,24 +127,24 @@ class Invocation:
 
 
 def places_of(context: typer.Context) -> Places:
-    """Where things are, as the flags before the command say."""
+    """Return the directories that the flags before the command name."""
     return invocation_of(context).places
 
 
 def data_dir_of(context: typer.Context, given: Path | None) -> Path:
-    """Where datasets lie; a flag after the command, as MLE-bench has it, wins."""
+    """Return the datasets directory; a flag after the command, as in MLE-bench, comes first."""
     return places_of(context).data_dir if given is None else given.expanduser().absolute()
 
 
 def invocation_of(context: typer.Context) -> Invocation:
-    """The flags before the command."""
+    """Return the flags before the command."""
     invocation = context.find_object(Invocation)
     return Invocation() if invocation is None else invocation
 
 
 @contextmanager
 def reading_state(context: typer.Context) -> Iterator[Database]:
-    """Open the state for looking, and close it again."""
+    """Open the state for reading, and close it again."""
     from state.database import open_for_reading
 
     database = open_for_reading(places_of(context).state_dir)
@@ -155,14 +155,14 @@ def reading_state(context: typer.Context) -> Iterator[Database]:
 
 
 def say(text: str = "") -> None:
-    """Write text whose every line has been made harmless."""
+    """Write text to standard output, each line made harmless."""
     from console.sanitize import plain_lines
 
     sys.stdout.write("\n".join(plain_lines(text)) + "\n")
 
 
 def complain(text: str) -> None:
-    """Write to standard error, likewise."""
+    """Write text to standard error, likewise."""
     from console.sanitize import plain_lines
 
     sys.stderr.write("\n".join(plain_lines(text)) + "\n")
@@ -281,7 +281,7 @@ def perform(context: typer.Context, action: Action, *, json: bool, yes: bool = T
 
 
 def require_terminal() -> None:
-    """Refuse to open the console where nobody can see it.
+    """Refuse to open the console without a terminal.
 
     Raises:
         EnvironmentProblem: there is no terminal to draw on.
@@ -290,7 +290,7 @@ def require_terminal() -> None:
         raise EnvironmentProblem(
             "the console needs a terminal",
             "input or output is redirected",
-            "Without one, 'mlebench-console status' and the other commands tell the same; see --help.",
+            "Use 'mlebench-console status' and the other commands instead; see --help.",
         )
 
 
@@ -312,7 +312,7 @@ def open_console(places: Places, appearance: Appearance, *, demo: bool = False) 
 
 
 def copy_to_clipboard(text: str) -> None:
-    """Copy text; whether the terminal obeys it never tells.
+    """Copy text to the clipboard of the terminal, over SSH too, by its escape sequence (OSC 52); it never answers.
 
     Raises:
         UsageProblem: it is too long.
@@ -320,11 +320,11 @@ def copy_to_clipboard(text: str) -> None:
     """
     content = base64.b64encode(text.encode())
     if len(content) > _LONGEST_CLIPBOARD:
-        raise UsageProblem("that is too long for a clipboard", "", "Write it to a file with --output.")
+        raise UsageProblem("the text is too long for the clipboard", "", "Write it to a file with --output.")
     try:
         with _TERMINAL.open("wb") as terminal:
             terminal.write(b"\x1b]52;c;" + content + b"\x07")
     except OSError as error:
         raise EnvironmentProblem(
-            "there is no terminal whose clipboard could take it", error.strerror or "", "Use --output FILE."
+            "there is no terminal with a clipboard", error.strerror or "", "Use --output FILE."
         ) from error

@@ -1,4 +1,4 @@
-"""`completion`: the script that teaches a shell to complete our commands, printed for the shell to read."""
+"""`completion`: print the script that makes a shell complete our commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ app = new_app()
 
 
 class Shell(StrEnum):
-    """The shells that can be taught."""
+    """The shells that there is a script for."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -22,13 +22,13 @@ class Shell(StrEnum):
 
 
 @app.command()
-def completion(shell: Annotated[Shell, typer.Argument(help="Whose script.")]) -> None:
+def completion(shell: Annotated[Shell, typer.Argument(help="The shell to print a script for.")]) -> None:
     """Print the completion script for a shell.
 
     For bash, put into ~/.bashrc: eval "$(mlebench-console completion bash)"
     """
     from console.cli.program import COMPLETE_VARIABLE, answer_shell, root_command
 
-    # Asked in the way in which shells ask for completions, the root command prints it and leaves.
+    # The root command prints the script when it is asked as shells ask for completions.
     os.environ[COMPLETE_VARIABLE] = f"source_{shell}"
     answer_shell(root_command())

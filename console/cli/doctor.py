@@ -41,7 +41,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """One thing looked at: what was found and, unless all is well, what to do."""
+    """A check: what was found and, unless all is well, what to do."""
 
     name: str
     health: Health
@@ -67,7 +67,7 @@ def doctor(context: typer.Context, json: Json = False) -> None:
 
 
 def all_checks(places: Places) -> Iterator[Check]:
-    """Look at everything, one after the other."""
+    """Run all checks, one after the other."""
     yield check_python()
     yield check_state(places)
     yield check_disk("state disk", places.state_dir, needs=_STATE_NEEDS, wants=_STATE_WANTS)
@@ -100,8 +100,8 @@ def check_state(places: Places) -> Check:
         return Check(
             "state",
             Health.FAIL,
-            f"{base} can't be written",
-            "Change its rights, or point --state-dir elsewhere.",
+            f"{base} is not writable",
+            "Change its permissions, or point --state-dir elsewhere.",
         )
     return Check("state", Health.OK, f"{places.state_dir} on {kind}")
 
@@ -111,9 +111,9 @@ def check_disk(name: str, path: Path, *, needs: int, wants: int) -> Check:
     free = shutil.disk_usage(existing_ancestor(path)).free
     found = f"{wording.size(free)} free for {path}"
     if free < needs:
-        return Check(name, Health.FAIL, found, f"At least {wording.size(needs)} are needed: free some space.")
+        return Check(name, Health.FAIL, found, f"At least {wording.size(needs)} is needed; free some space.")
     if free < wants:
-        return Check(name, Health.WARN, found, f"{wording.size(wants)} and more are comfortable.")
+        return Check(name, Health.WARN, found, f"{wording.size(wants)} or more is recommended.")
     return Check(name, Health.OK, found)
 
 
@@ -150,7 +150,7 @@ def check_docker(environment: Mapping[str, str]) -> Check:
         finally:
             client.close()
     except (DockerException, OSError) as error:
-        return Check("docker", Health.WARN, f"no engine answers at {host} ({error})", unneeded)
+        return Check("docker", Health.WARN, f"no Docker engine answers at {host} ({error})", unneeded)
     return Check("docker", Health.OK, f"version {version}")
 
 
@@ -164,8 +164,8 @@ def check_gpu() -> Check:
         return Check(
             "gpu",
             Health.WARN,
-            f"none to be seen ({error})",
-            "Most agents that train want one; the demo does not.",
+            f"no GPU found ({error})",
+            "Most agents that train models need one; the demo does not.",
         )
     try:
         handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
@@ -185,7 +185,7 @@ def check_kaggle(environment: Mapping[str, str], home: Path) -> Check:
             "kaggle", Health.WARN, "no credentials", f"Needed for downloads only. {NO_CREDENTIALS_STEP}"
         )
     if found.file is not None and found.file.stat().st_mode & 0o077:
-        return Check("kaggle", Health.WARN, f"{found.file} can be read by others", f"chmod 600 {found.file}")
+        return Check("kaggle", Health.WARN, f"{found.file} is readable by others", f"chmod 600 {found.file}")
     return Check("kaggle", Health.OK, f"credentials in {found.source}")
 
 
@@ -199,7 +199,7 @@ def check_terminal() -> Check:
     if encoding.upper().replace("-", "") != "UTF8":
         return Check("terminal", Health.WARN, found, "Set a UTF-8 locale, such as LANG=C.UTF-8.")
     if size.columns < 80 or size.lines < 24:
-        return Check("terminal", Health.WARN, found, "80x24 or larger is comfortable.")
+        return Check("terminal", Health.WARN, found, "80x24 or larger is recommended.")
     return Check("terminal", Health.OK, found)
 
 
@@ -210,7 +210,7 @@ def check_engine(places: Places) -> Check:
     current = status(places)
     if current.running:
         return Check("engine", Health.OK, f"running, process {current.pid}")
-    return Check("engine", Health.OK, "not running; it is started when it is needed")
+    return Check("engine", Health.OK, "not running; it starts when it is needed")
 
 
 def existing_ancestor(path: Path) -> Path:

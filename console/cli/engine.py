@@ -62,8 +62,12 @@ def status(context: typer.Context, json: Json = False) -> None:
 @app.command()
 def logs(
     context: typer.Context,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of the last lines.")] = 50,
-    following: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log grows.")] = False,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", min=0, help="How many of the last lines to print.")
+    ] = 50,
+    following: Annotated[
+        bool, typer.Option("--follow", "-f", help="Keep printing as the log grows.")
+    ] = False,
 ) -> None:
     """Print the end of the engine's log."""
     from console.logs.reader import LogFile, one_part

@@ -134,18 +134,18 @@ def _print_version(wanted: bool) -> None:
 def root(
     context: typer.Context,
     state_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the state lies (MLEBENCH_STATE_DIR).")
+        Path | None, typer.Option(metavar="DIR", help="The state directory (MLEBENCH_STATE_DIR).")
     ] = None,
     data_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where datasets lie (MLEBENCH_DATA_DIR).")
+        Path | None, typer.Option(metavar="DIR", help="The datasets directory (MLEBENCH_DATA_DIR).")
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The configuration (MLEBENCH_CONFIG).")
+        Path | None, typer.Option(metavar="FILE", help="The configuration file (MLEBENCH_CONFIG).")
     ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Work on the demo instead of your own state.")] = False,
     screen: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Where the console opens: a screen, sweep:ID or run:NUMBER."),
+        typer.Option(metavar="NAME", help="What the console opens with: a screen, sweep:ID or run:NUMBER."),
     ] = None,
     readonly: Annotated[
         bool, typer.Option("--readonly", help="Open the console without the keys that change anything.")
@@ -154,13 +154,13 @@ def root(
         str | None, typer.Option(metavar="NAME", help="The console's theme: dark, light or mono.")
     ] = None,
     ascii_only: Annotated[
-        bool, typer.Option("--ascii", help="Draw the console's signs with ASCII only.")
+        bool, typer.Option("--ascii", help="Draw the console with ASCII characters only.")
     ] = False,
     version: Annotated[  # noqa: ARG001  # its callback does the work
         bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
-    """Take the flags that hold for every command."""
+    """Handle the flags before the command; without a command, open the console."""
     appearance = Appearance(screen, readonly, ascii_only, theme)
     invocation = Invocation(state_dir, data_dir, config, demo, appearance)
     context.obj = invocation
@@ -174,7 +174,7 @@ def root_command() -> Command:
 
 
 def answer_shell(command: Command) -> None:
-    """Print what a shell that completes a line asks for, and leave."""
+    """Print the completions that a shell asks for, and exit."""
     from typer.completion import completion_init  # type: ignore[attr-defined]  # documented, in no __all__
 
     completion_init()
@@ -185,7 +185,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            # A terminal that can't show a sign shows a question mark; that is no reason to end.
+            # A terminal that can't show a character shows a question mark instead.
             stream.reconfigure(errors="replace")
     command = root_command()
     if COMPLETE_VARIABLE in os.environ:
@@ -195,7 +195,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # Whoever read us has enough. What is still buffered must not fail again at exit.
+        # The reader of the pipe has closed it. What is still buffered must not fail again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
 
@@ -214,14 +214,14 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except Problem as problem:
-        complain(str(problem))
+        complain(f"error: {problem}")
         return problem.exit_code
     except typer.TyperException as error:
-        complain(_usage_error(error))
+        complain(f"error: {_usage_error(error)}")
         return error.exit_code
-    except Exception:  # noqa: BLE001  # the outermost layer: whatever it is ends here, logged
+    except Exception:  # noqa: BLE001  # the outermost layer: every other error ends here, logged
         invocation = None if context is None else context.find_object(Invocation)
-        complain(_unforeseen(invocation or Invocation()))
+        complain(f"error: {_unexpected(invocation or Invocation())}")
         return UNEXPECTED
 
 
@@ -231,18 +231,18 @@ def _usage_error(error: typer.TyperException) -> str:
     return f"{' '.join(error.format_message().split())}\nSee '{path} --help'."
 
 
-def _unforeseen(invocation: Invocation) -> str:
-    """Append the traceback to the console's log; tell in two lines what it was and where that is."""
+def _unexpected(invocation: Invocation) -> str:
+    """Append the traceback to the console's log, and return a message that names the error and the log."""
     import time
     import traceback
 
     trace = traceback.format_exc()
-    told = f"{PROGRAM} met an error that it did not foresee: {trace.strip().splitlines()[-1]}"
+    message = f"unexpected error: {trace.strip().splitlines()[-1]}"
     try:
         log = invocation.places.state_dir / "console.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8", errors="backslashreplace") as stream:
             stream.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {' '.join(sys.argv)}\n{trace}\n")
     except (OSError, Problem) as error:
-        return f"{told}\nIts traceback could not be kept ({error}):\n{trace}"
-    return f"{told}\nThe traceback is in {log}."
+        return f"{message}\nThe traceback could not be saved ({error}):\n{trace}"
+    return f"{message}\nThe traceback is in {log}."

@@ -47,8 +47,8 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Re-roll agents' own fail
 @app.command("list")
 def list_(
     context: typer.Context,
-    sweep: Annotated[str, typer.Option(metavar="SWEEP", help="Only of this sweep.")] = "",
-    state: Annotated[RunState | None, typer.Option(help="Only in this state.")] = None,
+    sweep: Annotated[str, typer.Option(metavar="SWEEP", help="Only runs of this sweep.")] = "",
+    state: Annotated[RunState | None, typer.Option(help="Only runs in this state.")] = None,
     json: Json = False,
 ) -> None:
     """List the runs, of one sweep or all."""
@@ -64,7 +64,7 @@ def list_(
     elif chosen:
         say_runs(chosen)
     else:
-        say("no such runs")
+        say("no runs")
 
 
 @app.command()
@@ -123,8 +123,12 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
 def logs(
     context: typer.Context,
     run: RunNames,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of the last lines.")] = 50,
-    following: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log grows.")] = False,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", min=0, help="How many of the last lines to print.")
+    ] = 50,
+    following: Annotated[
+        bool, typer.Option("--follow", "-f", help="Keep printing as the log grows.")
+    ] = False,
 ) -> None:
     """Print the end of a run's log; the logs of several runs are merged by time."""
     from console.logs.merged import MergedLog, sources
@@ -161,8 +165,8 @@ def stop(context: typer.Context, run: RunNames, json: Json = False) -> None:
 def classify(
     context: typer.Context,
     run: RunNames,
-    failure_class: Annotated[FailureClass, typer.Option("--class", help="The class that is right.")],
-    note: Annotated[str, typer.Option(help="Why; it is kept with the attempt.")] = "",
+    failure_class: Annotated[FailureClass, typer.Option("--class", help="The correct class.")],
+    note: Annotated[str, typer.Option(help="Why; kept with the attempt.")] = "",
     json: Json = False,
 ) -> None:
     """Correct the failure class of failed runs by hand."""
@@ -175,7 +179,7 @@ def classify(
 def shell(
     context: typer.Context,
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="As this run: its competition, agent and network.")
+        str, typer.Argument(metavar="RUN", help="Take the competition, agent and network of this run.")
     ] = "",
     competition: Annotated[
         str, typer.Option("--competition", "-c", metavar="ID", help="Without a run: on this competition.")
@@ -192,7 +196,7 @@ def shell(
         typer.Option(metavar="HOST[:PORT]", help="A host of the network 'models'; repeatable."),
     ] = None,
 ) -> None:
-    """Open a shell in a container as an agent would find it; nothing of it is kept, secrets are not set."""
+    """Open a shell in a container as an agent finds it; nothing in it is kept, and secrets are not set."""
     from competitions import registry
     from competitions.model import edition_named
     from engine.agents import get_agent
@@ -202,7 +206,7 @@ def shell(
     from state import sweeps
 
     if bool(run) == bool(competition):
-        raise UsageProblem("name either a run or a --competition")
+        raise UsageProblem("give either a run or a --competition")
     if run:
         with reading_state(context) as database:
             found = find_run(database, run)
@@ -308,9 +312,7 @@ def find_run(database: Database, text: str) -> Run:
         close = resembling(competition_id, {run.competition_id for run in members} - {competition_id})
         if close:
             next_step = f"Did you mean {sweep.id}/{close[0]}/{seed}?"
-    raise UsageProblem(
-        f"there is no run '{text}'", "a run is named by its number or as SWEEP/COMPETITION/SEED", next_step
-    )
+    raise UsageProblem(f"there is no run '{text}'", "expected a number or SWEEP/COMPETITION/SEED", next_step)
 
 
 def _took(run: Run, now: float) -> str:
@@ -320,7 +322,7 @@ def _took(run: Run, now: float) -> str:
 
 
 def _idle(run: Run, now: float) -> float | None:
-    """For how long nothing has happened in a running run; of others there is nothing to say."""
+    """Return for how long nothing has happened in a running run; None for others."""
     if run.state is not RunState.RUNNING or run.last_activity_at is None:
         return None
     return max(0.0, now - run.last_activity_at)

@@ -16,10 +16,10 @@ app = new_app()
 def serve(
     context: typer.Context,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="PORT", help="Where to listen; 0 takes a free one.")
+        int, typer.Option(min=0, max=65535, metavar="PORT", help="The port to listen on; 0 takes a free one.")
     ] = 8765,
 ) -> None:
-    """Show the console in a browser, on this machine only and for who has the address with its token."""
+    """Show the console in a browser, on this machine only, at an address with a secret token."""
     try:
         from console.tui.serve import GuardedServer
         from console.tui.serve import serve as serve_until_ended
@@ -42,10 +42,12 @@ def serve(
         arguments.append(f"--theme={appearance.theme}")
     wanted = {"--readonly": appearance.readonly, "--demo": invocation.demo, "--ascii": appearance.ascii_only}
     arguments += [flag for flag, is_wanted in wanted.items() if is_wanted]
-    serve_until_ended(GuardedServer(arguments, port=port), _tell)
+    serve_until_ended(GuardedServer(arguments, port=port), _announce)
 
 
-def _tell(address: str) -> None:
+def _announce(address: str) -> None:
     say(address)
-    say("Whoever has this address can do all that you can. From elsewhere: ssh -L PORT:127.0.0.1:PORT")
-    say("Ctrl+C ends it; the engine goes on.")
+    say(
+        "Anyone with this address can do everything that you can. From another machine: ssh -L PORT:127.0.0.1:PORT"
+    )
+    say("Press Ctrl+C to stop; the engine keeps running.")

@@ -139,7 +139,7 @@ class RunScreen(ConsoleScreen):
             if kind == "file":
                 self.app.push_screen(FileScreen(Path(key)))
             else:
-                self.app.say(f"a {kind} can't be opened" if kind else "that file is gone")
+                self.app.say(f"a {kind} can't be opened" if kind else "the file no longer exists")
         elif self._pane == "submissions":
             for each in facts.submissions:
                 if each.id == key:
@@ -477,7 +477,7 @@ def _resources(
 ) -> list[Line]:
     """What the latest attempt has used over its whole time, one chart for each kind that was measured."""
     if usage is None:
-        return [Line((("  reading the samples", "dim"),))]
+        return [Line((("  reading samples", "dim"),))]
     if usage.latest is None:
         return [Line((("  nothing has been measured yet", "dim"),))]
     spec = facts.sweep.spec
@@ -516,7 +516,7 @@ def _resources(
         drawn = chart(curve, width, min(each, 8), signs, ascii_only=signs.bar_parts == " ")
         lines += [Line(title, key=name, selectable=True), *(Line(pieces) for pieces in drawn), Line()]
     if not spec.gpus:
-        lines.append(Line((("  GPUs: none were asked for", "dim"),)))
+        lines.append(Line((("  no GPUs were requested", "dim"),)))
     return lines
 
 

@@ -322,7 +322,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         parts = [str(part.path) for part in log_parts(self._path)]
         wanted = shlex.split(os.environ.get("PAGER") or "less")
         if not parts:
-            self.app.say("there is nothing to open", bad=True)
+            self.app.say("the log is empty", bad=True)
             return
         if not wanted or shutil.which(wanted[0]) is None:
             self.app.say(f"the pager '{' '.join(wanted)}' is not installed", bad=True)

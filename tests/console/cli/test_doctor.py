@@ -69,8 +69,8 @@ LOGIN = json.dumps({"username": "me", "refresh_token": SECRET})
         ({}, {".kaggle/kaggle.json": KEY_FILE}, 0o600, Health.OK, "kaggle.json"),
         ({}, {".config/kaggle/kaggle.json": KEY_FILE}, 0o600, Health.OK, ".config/kaggle/kaggle.json"),
         ({}, {".kaggle/credentials.json": LOGIN}, 0o600, Health.OK, "credentials.json"),
-        ({}, {".kaggle/kaggle.json": KEY_FILE}, 0o644, Health.WARN, "can be read by others"),
-        ({}, {".kaggle/credentials.json": LOGIN}, 0o640, Health.WARN, "can be read by others"),
+        ({}, {".kaggle/kaggle.json": KEY_FILE}, 0o644, Health.WARN, "is readable by others"),
+        ({}, {".kaggle/credentials.json": LOGIN}, 0o640, Health.WARN, "is readable by others"),
     ],
 )
 def test_kaggle_credentials_of_every_kind_are_found_but_never_shown(

@@ -77,7 +77,7 @@ def test_runs_are_chosen_by_sweep_and_state(cli: Cli, world: Database) -> None:
     (running,) = cli("runs", "list", "--state", "running", "--json").document()
     assert running["idle_seconds"] > 0
     assert len(cli("runs", "list", "--sweep", "dummy-1", "--json").document()) == 4
-    assert cli("runs", "list", "--state", "stopped").out == "no such runs\n"
+    assert cli("runs", "list", "--state", "stopped").out == "no runs\n"
 
 
 @pytest.mark.parametrize("name", ["1", "dummy-1/leaf-classification/1", "dum/leaf-classification/1"])

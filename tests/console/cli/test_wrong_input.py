@@ -127,7 +127,7 @@ def test_where_a_traceback_cannot_be_kept_it_is_shown(
     places.state_dir.write_text("a file where the directory should be")
     told = cli("status")
     assert told.code == 1
-    assert "could not be kept" in told.err
+    assert "could not be saved" in told.err
     assert "Traceback" in told.err
 
 
