@@ -69,10 +69,11 @@ def _at(screen: str) -> tuple[str, ...]:
 
 
 def _first_frames(empty: Path, many: Path, rounds: int) -> Iterator[Comparison]:
+    # Of this, 50 ms are the library with which Typer validates flags.
     smallest = until_drawn("first frame of a smallest app", b"smallest", "-c", _SMALLEST)
     for name, folder, marker, promise in (
-        ("first frame without a state", empty, b"Overview", 2.0),
-        (f"first frame with {_MANY_RUNS:,} runs", many, b"Overview", 2.0),
+        ("first frame without a state", empty, b"Overview", 2.5),
+        (f"first frame with {_MANY_RUNS:,} runs", many, b"Overview", 2.5),
         ("what to do without a state", empty, b"open the demo", None),
         (f"what {_MANY_RUNS:,} runs come to", many, PLAYED.encode(), None),
     ):

@@ -95,7 +95,7 @@ def test_a_newer_state_is_left_alone(cli: Cli, places: Places) -> None:
 
 def test_a_config_that_is_not_toml_is_named(cli: Cli, places: Places) -> None:
     places.config_file.write_text("[places\n")
-    assert_told(cli("status"), 2, str(places.config_file), "Mend or remove it")
+    assert_told(cli("status"), 2, str(places.config_file), "Correct or remove it")
 
 
 @pytest.mark.parametrize("arguments", [[], ["demo"]])
