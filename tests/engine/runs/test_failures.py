@@ -33,7 +33,7 @@ def test_an_end_that_is_no_failure(end: Ending, log: str, wanted: Verdict) -> No
 @pytest.mark.parametrize(
     ("end", "log", "kind", "telling"),
     [
-        (ended("deadline", None), "working", FailureClass.TIMEOUT, "time was up"),
+        (ended("deadline", None), "working", FailureClass.TIMEOUT, "time limit was reached"),
         (ended("lost", None, problem="it was killed"), "x", FailureClass.INFRASTRUCTURE, "it was killed"),
         (ended(code=1), "Traceback\nValueError: no", FailureClass.CRASH, "exit code 1"),
         (ended(code=137, oom_kills=1), "Killed", FailureClass.MEMORY, "out of memory"),
