@@ -1,1 +1,1 @@
-"""The screens, one module each; beside a screen lies the module that turns its model into lines."""
+"""The screens, one module each, with the lines and columns that it draws."""

@@ -17,8 +17,7 @@ from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList, TitleClicked
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table, column_of
-from console.views.filters import words_accept
-from console.views.lists import SortOrder
+from console.views.lists import SortOrder, words_accept
 from console.views.scoreboard import (
     DATE,
     LIMIT,

@@ -38,7 +38,7 @@ from console.views.datasets import (
     needs,
     totals,
 )
-from console.views.filters import words_accept
+from console.views.lists import words_accept
 from console.views.rates import Pace, Rates
 from engine.datasets.access import AccessState
 from engine.datasets.steps import DOWNLOAD

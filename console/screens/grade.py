@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from textual.containers import Vertical
+from textual.fuzzy import FuzzySearch
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -22,7 +23,6 @@ from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.ruler import medal_role, ruler
 from console.tui.widgets.table import REST, Cell, Column, Forms, Table
-from console.views import fuzzy
 from console.views.grading import (
     GradedFile,
     PastGrading,
@@ -39,6 +39,7 @@ from foundation.problems import Problem
 Signature = tuple[int, ...] | None
 
 _LOOK_SECONDS = 1.0
+_MOST_CHOICES = 8
 
 
 class GradeScreen(ConsoleScreen):
@@ -99,7 +100,7 @@ class GradeScreen(ConsoleScreen):
         event.stop()
         if event.input.id == "competition":
             typed = event.value.strip()
-            self._choices = fuzzy.best(typed, registry.all_ids()) if typed else ()
+            self._choices = best_fits(typed, registry.all_ids()) if typed else ()
         self.draw()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -248,6 +249,18 @@ class GradeScreen(ConsoleScreen):
             return
         self._graded_as = found
         self._grade()
+
+
+def best_fits(typed: str, names: Iterable[str]) -> tuple[str, ...]:
+    """The names that hold what is typed; only if there is none, those that have its letters in this order."""
+    wanted = typed.lower().replace(" ", "")
+    places = {name: place for name in names if (place := name.lower().find(wanted)) >= 0}
+    found = sorted(places, key=lambda name: (places[name], len(name)))
+    if not found:
+        search = FuzzySearch()
+        scores = {name: score for name in names if (score := search.match(wanted, name)[0]) > 0}
+        found = sorted(scores, key=lambda name: (-scores[name], name))
+    return tuple(found[:_MOST_CHOICES])
 
 
 def _same_file(one: PastGrading, other: PastGrading) -> bool:

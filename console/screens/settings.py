@@ -26,7 +26,7 @@ from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.table import REST, Column, Table
-from console.views.filters import words_accept
+from console.views.lists import words_accept
 from engine.settings import NotificationKind, NotificationSettings, Value
 from foundation.problems import Problem
 

@@ -22,22 +22,17 @@ from console.tui.widgets.line_list import LineList, TitleClicked
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.run_cell import draw_run, state_role
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
-from console.views import filters
 from console.views.lists import Marks, SortOrder
 from console.views.sweep import (
     BENCHMARK,
-    BoardRow,
-    Group,
+    CompetitionRow,
+    RunFilter,
     RunOrder,
+    SplitGroup,
     SweepBoard,
     order_name,
     ordered_board,
-    rows_of,
-    runs_between_in_matrix,
-    runs_between_in_table,
-    runs_in_matrix,
-    runs_in_table,
-    runs_of_row,
+    parse_filter,
     sweep_board,
 )
 from engine import scoreboard
@@ -123,8 +118,8 @@ class SweepScreen(MarkedScreen[int]):
         header.show(*_header(board, width, signs))
         self.query_one("#filter-line", Painted).show(*self._filter_line(board, width))
         if self._as_table:
-            found = runs_in_table(board, self._filter)
-            rows = {row.competition_id: row for row in rows_of(board)}
+            found = board.in_table(self._filter)
+            rows = {row.competition_id: row for row in board.rows}
             columns = _table_columns(self._draw_context(board), rows)
             table = Table(
                 columns, found, width, signs, sorting=self._sorting, mark=lambda run: run.id in self.marks
@@ -174,14 +169,15 @@ class SweepScreen(MarkedScreen[int]):
         if run is None or anchor is None or self._board is None:
             self.mark_more(None)
             return
-        between = runs_between_in_table if self._as_table else runs_between_in_matrix
-        self.mark_more(each.id for each in between(self._board, self._filter, anchor, run))
+        board = self._board
+        between = board.between_in_table if self._as_table else board.between_in_matrix
+        self.mark_more(each.id for each in between(self._filter, anchor, run))
 
     def action_mark_row(self) -> None:
         """Mark all shown runs of the competition, or remove their marks."""
         row = self._row()
         if row is not None:
-            self.mark(self.marks.all_toggled(run.id for run in runs_of_row(row, self._filter)))
+            self.mark(self.marks.all_toggled(run.id for run in row.shown(self._filter)))
 
     def action_mark_failed(self) -> None:
         """Mark every shown run that failed."""
@@ -255,8 +251,8 @@ class SweepScreen(MarkedScreen[int]):
         self._arrange()
 
     @property
-    def _filter(self) -> filters.Filter:
-        return filters.parse(self.words)
+    def _filter(self) -> RunFilter:
+        return parse_filter(self.words)
 
     def _width(self) -> int:
         return self.query_one(LineList).line_width
@@ -269,8 +265,7 @@ class SweepScreen(MarkedScreen[int]):
         chosen = self._filter
         columns = _matrix_columns(board, self._draw_context(board), chosen, self.marks)
         groups = [
-            (group, [row for row in group.rows if runs_of_row(row, chosen) or not chosen])
-            for group in board.groups
+            (group, [row for row in group.rows if row.shown(chosen) or not chosen]) for group in board.groups
         ]
         shown = [row for _group, rows in groups for row in rows]
         table = Table(columns, shown, width, self.app.signs, sorting=self._sorting)
@@ -290,7 +285,7 @@ class SweepScreen(MarkedScreen[int]):
             return ()
         pieces: list[Piece] = [(" ", "text")]
         if chosen.text:
-            left = len(runs_in_matrix(board, chosen))
+            left = len(board.in_matrix(chosen))
             pieces += [("/ ", "accent"), (foreign(chosen.text, 60).rstrip(), "text")]
             pieces += [(f"   {left:,} of {len(board.runs):,}   ", "dim")]
         if chosen.unknown:
@@ -319,9 +314,9 @@ class SweepScreen(MarkedScreen[int]):
             if run.id == wanted:
                 shown.put_cursor(run.id if self._as_table else run.competition_id, run.seed - 1)
 
-    def _row(self) -> BoardRow | None:
+    def _row(self) -> CompetitionRow | None:
         key = self.query_one(LineList).key
-        for row in rows_of(self._board) if self._board is not None else ():
+        for row in self._board.rows if self._board is not None else ():
             if row.competition_id == key or any(run is not None and run.id == key for run in row.runs):
                 return row
         return None
@@ -335,7 +330,7 @@ class SweepScreen(MarkedScreen[int]):
         return row.runs[shown.column] if shown.column < len(row.runs) else None
 
     def _shown(self) -> list[Run]:
-        return runs_in_matrix(self._board, self._filter) if self._board else []
+        return self._board.in_matrix(self._filter) if self._board else []
 
     def _chosen(self) -> list[Run]:
         if self.marks and self._board is not None:
@@ -421,12 +416,12 @@ def _counts(counts: SweepCounts, signs: Signs, words: _CountWords) -> Pieces:
 
 
 def _matrix_columns(
-    board: SweepBoard, context: _Context, chosen: filters.Filter, marks: Marks[int]
-) -> list[Column[BoardRow]]:
+    board: SweepBoard, context: _Context, chosen: RunFilter, marks: Marks[int]
+) -> list[Column[CompetitionRow]]:
     """The competition, its seeds, and how it stands."""
 
-    def seed(place: int) -> Callable[[BoardRow], Cell]:
-        def cell(row: BoardRow) -> Cell:
+    def seed(place: int) -> Callable[[CompetitionRow], Cell]:
+        def cell(row: CompetitionRow) -> Cell:
             run = row.runs[place]
             if run is None or (chosen and not chosen.accepts(run, row.split)):
                 return ""
@@ -434,17 +429,17 @@ def _matrix_columns(
 
         return cell
 
-    def name(row: BoardRow) -> Cell:
+    def name(row: CompetitionRow) -> Cell:
         return ((row.competition_id, "dim" if row.waits_for else "text"),)
 
-    def medals(row: BoardRow) -> Cell:
+    def medals(row: CompetitionRow) -> Cell:
         won, finished = row.medals
         return ((f"{won}/{finished}" if finished else "", "text" if won else "dim"),)
 
-    def best(row: BoardRow) -> str:
+    def best(row: CompetitionRow) -> str:
         return "" if row.best is None else wording.score(row.best, 9)
 
-    def bronze(row: BoardRow) -> str:
+    def bronze(row: CompetitionRow) -> str:
         return wording.score(row.thresholds.bronze if row.thresholds else None, 9)
 
     return [
@@ -475,7 +470,7 @@ def _cell(run: Run, context: _Context, *, marked: bool) -> Forms:
     )
 
 
-def _totals(group: Group, signs: Signs) -> Sequence[Cell]:
+def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
     """How a split stands, one cell for each column of the matrix."""
     whole = group.any_medal.n if group.any_medal is not None and group.any_medal.n else 0
     label = f"any medal, {whole} of {len(group.per_seed)} seeds whole"
@@ -484,7 +479,7 @@ def _totals(group: Group, signs: Signs) -> Sequence[Cell]:
     return [((label, "dim"),), *shares, Rest((medal,)), "", ""]
 
 
-def _table_columns(context: _Context, rows: dict[str, BoardRow]) -> list[Column[Run]]:
+def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[Column[Run]]:
     """Every run a line."""
     signs, now, limit = context.signs, context.now, context.limit
 
@@ -527,7 +522,7 @@ def _table_columns(context: _Context, rows: dict[str, BoardRow]) -> list[Column[
     ]
 
 
-def _about(run: Run, row: BoardRow, context: _Context) -> Pieces:
+def _about(run: Run, row: CompetitionRow, context: _Context) -> Pieces:
     """A run in words."""
     dot: Piece = (f" {context.signs.dot} ", "faint")
     name = foreign(row.competition_id, 60).rstrip()

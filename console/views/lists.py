@@ -1,4 +1,4 @@
-"""What an operator has chosen in a list, whatever it is a list of: by what it is sorted, and what is marked."""
+"""What an operator has chosen in a list, whatever it is a list of: what sorts it, what is marked, what filters it."""
 
 from __future__ import annotations
 
@@ -61,3 +61,11 @@ class Marks(Generic[Key]):
     def restricted_to(self, known: Iterable[Key]) -> Marks[Key]:
         """Return these without those that are no longer there."""
         return replace(self, keys=self.keys.intersection(known))
+
+
+def words_accept(text: str, *shown: str) -> bool:
+    """Whether each word of a simple filter is in what is shown, `!word` in none of it."""
+    together = " ".join(shown).lower()
+    return all(
+        (word.removeprefix("!") in together) is not word.startswith("!") for word in text.lower().split()
+    )

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from console.views.sweep import cells_over
+from console.views.sweep import any_medal_of
 from engine.notifications.news import idle_since
-from engine.scoreboard import Cell, Measure
+from engine.scoreboard import Cell
 from state import datasets, events, runs, sweeps
 from state.database import Database
 from state.lifecycle import RunState, SweepState
@@ -74,7 +74,7 @@ def overview(database: Database) -> Overview:
             SweepLine(
                 sweep,
                 counts.get(sweep.id, SweepCounts()),
-                cells_over(by_sweep[sweep.id], sweep.spec.competitions).get(Measure.ANY_MEDAL),
+                any_medal_of(by_sweep[sweep.id], sweep.spec.competitions),
                 _seconds_left(sweep, by_sweep[sweep.id]),
             )
             for sweep in reversed(known)

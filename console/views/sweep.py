@@ -1,4 +1,4 @@
-"""A sweep: its competitions by split, their runs by seed, how the splits stand, and which runs a filter shows."""
+"""A sweep: its competitions by split with their runs by seed, how the splits stand, its filter, and its orders."""
 
 from __future__ import annotations
 
@@ -9,21 +9,73 @@ from functools import partial
 from typing import TypeVar
 
 from competitions.model import Thresholds
-from console.views.filters import Filter
 from console.views.lists import SortOrder
 from console.views.splits import ORDER, split_of, thresholds
-from engine.scoreboard import Measure, aggregate
+from engine.scoreboard import Cell, Measure, aggregate
 from engine.scoreboard.aggregation import complete_seeds
-from engine.scoreboard.model import Cell
 from engine.scoreboard.own_runs import trial_of
 from state import datasets, runs, sweeps
 from state.database import Database
 from state.lifecycle import MEDALS, RunState
 from state.records import Dataset, DatasetState, Run, Sweep, SweepCounts
 
+Sorted = TypeVar("Sorted")
+_Rank = tuple[float | str, ...]
+_RankOf = Callable[[Sorted], _Rank]
+
+FILTER_FIELDS = ("state", "class", "split", "seed", "outcome", "standing")
+
+
+class RunOrder(StrEnum):
+    """What comes first; the value is its name for people."""
+
+    BENCHMARK = "the benchmark's order"
+    NAME = "by name"
+    NEED = "what needs you first"
+    MEDALS = "most medals first"
+    QUIET = "longest quiet first"
+
+    def next(self) -> RunOrder:
+        """The order after this one."""
+        known = list(RunOrder)
+        return known[(known.index(self) + 1) % len(known)]
+
+
+BENCHMARK = SortOrder(RunOrder.BENCHMARK)
+
 
 @dataclass(frozen=True)
-class BoardRow:
+class FilterTerm:
+    """One word of a filter: a free word has no field."""
+
+    field: str
+    value: str
+    is_negated: bool
+
+
+@dataclass(frozen=True)
+class RunFilter:
+    """Which runs to show, `state:failed class:infra split:low seed:2` and free words; an empty one shows all.
+
+    Attributes:
+        unknown: fields that do not exist, which are otherwise left out.
+    """
+
+    text: str = ""
+    terms: tuple[FilterTerm, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether it leaves anything out."""
+        return bool(self.terms)
+
+    def accepts(self, run: Run, split: str) -> bool:
+        """Whether a run of a competition in `split` is shown: every term must agree."""
+        return all(_agrees(term, run, split) is not term.is_negated for term in self.terms)
+
+
+@dataclass(frozen=True)
+class CompetitionRow:
     """One competition with its runs, one place for each seed."""
 
     competition_id: str
@@ -46,16 +98,18 @@ class BoardRow:
             return None
         return min(scores) if self.thresholds.is_lower_better else max(scores)
 
+    def shown(self, chosen: RunFilter) -> list[Run]:
+        """Its runs that a filter accepts."""
+        return [run for run in self.runs if run is not None and chosen.accepts(run, self.split)]
+
 
 @dataclass(frozen=True)
-class Group:
+class SplitGroup:
     """One split's competitions in the sweep and how they stand, over the seeds that all of them have."""
 
     split: str
-    rows: tuple[BoardRow, ...]
+    rows: tuple[CompetitionRow, ...]
     any_medal: Cell | None
-    valid: Cell | None
-    gold: Cell | None
     per_seed: tuple[float | None, ...]
 
 
@@ -65,10 +119,38 @@ class SweepBoard:
 
     sweep: Sweep
     counts: SweepCounts
-    groups: tuple[Group, ...]
+    groups: tuple[SplitGroup, ...]
     any_medal: Cell | None
     all_sweeps: tuple[str, ...]
     runs: tuple[Run, ...]
+
+    @property
+    def rows(self) -> list[CompetitionRow]:
+        """The competitions, split by split."""
+        return [row for group in self.groups for row in group.rows]
+
+    def in_matrix(self, chosen: RunFilter) -> list[Run]:
+        """The runs that a filter accepts, in the order of the matrix."""
+        return [run for row in self.rows for run in row.shown(chosen)]
+
+    def in_table(self, chosen: RunFilter) -> list[Run]:
+        """The runs that a filter accepts, in the order of the flat table."""
+        splits = {row.competition_id: row.split for row in self.rows}
+        return [run for run in self.runs if chosen.accepts(run, splits[run.competition_id])]
+
+    def between_in_matrix(self, chosen: RunFilter, one: Run, other: Run) -> list[Run]:
+        """The shown runs in the rectangle that two runs of the matrix span."""
+        rows = [row.shown(chosen) for row in self.rows]
+        places = [place for place, row in enumerate(rows) if one in row or other in row]
+        left, right = sorted((one.seed, other.seed))
+        within = rows[min(places) : max(places) + 1]
+        return [run for row in within for run in row if left <= run.seed <= right]
+
+    def between_in_table(self, chosen: RunFilter, one: Run, other: Run) -> list[Run]:
+        """The shown runs from one run of the flat table to another."""
+        found = self.in_table(chosen)
+        first, last = sorted((found.index(one), found.index(other)))
+        return found[first : last + 1]
 
 
 def sweep_board(database: Database, sweep_id: str | None) -> SweepBoard | None:
@@ -78,8 +160,7 @@ def sweep_board(database: Database, sweep_id: str | None) -> SweepBoard | None:
         return None
     sweep = next((sweep for sweep in known if sweep.id == sweep_id), _foremost(database, known))
     found = runs.of_sweep(database, sweep.id)
-    missing = _not_prepared(database, sweep.spec.edition)
-    rows = _rows(sweep, found, missing)
+    rows = _rows(sweep, found, _not_prepared(database, sweep.spec.edition))
     groups = tuple(
         _group(split, tuple(row for row in rows if row.split == split), sweep.spec.seeds)
         for split in ORDER
@@ -89,10 +170,64 @@ def sweep_board(database: Database, sweep_id: str | None) -> SweepBoard | None:
         sweep=sweep,
         counts=sweeps.counts(database, sweep.id),
         groups=groups,
-        any_medal=cells_over(found, sweep.spec.competitions).get(Measure.ANY_MEDAL),
+        any_medal=any_medal_of(found, sweep.spec.competitions),
         all_sweeps=tuple(each.id for each in known),
         runs=tuple(found),
     )
+
+
+def any_medal_of(found: Sequence[Run], competitions: Sequence[str]) -> Cell | None:
+    """How many medals finished runs earn over the seeds that every competition has; None before the first."""
+    results = [result for run in found if (result := trial_of(run).result(pad_missing=False)) is not None]
+    if not complete_seeds(results, competitions):
+        return None
+    return aggregate(results, competitions).get(Measure.ANY_MEDAL)
+
+
+def parse_filter(text: str) -> RunFilter:
+    """Read a filter of runs as it is typed."""
+    terms, unknown = [], []
+    for word in text.split():
+        is_negated = word.startswith("!")
+        word = word.removeprefix("!").lower()
+        name, colon, value = word.partition(":")
+        if not word:
+            continue
+        if not colon:
+            terms.append(FilterTerm("", word, is_negated))
+        elif name in FILTER_FIELDS:
+            terms.append(FilterTerm(name, value, is_negated))
+        else:
+            unknown.append(name)
+    return RunFilter(text, tuple(terms), tuple(unknown))
+
+
+def order_name(sorting: SortOrder[RunOrder]) -> str:
+    """An order's name for people."""
+    return f"{sorting.by}, reversed" if sorting.reversed else f"{sorting.by}"
+
+
+def ordered_board(board: SweepBoard, sorting: SortOrder[RunOrder]) -> SweepBoard:
+    """The same board with its rows, within their splits, and its runs for the flat table, in an order."""
+    rank = _RANKS.get(sorting.by)
+    rank_of_row = None if rank is None else partial(_foremost_rank, rank)
+    groups = tuple(replace(group, rows=_ordered(group.rows, rank_of_row, sorting)) for group in board.groups)
+    return replace(board, groups=groups, runs=_ordered(board.runs, rank, sorting))
+
+
+def _agrees(term: FilterTerm, run: Run, split: str) -> bool:
+    wanted = term.value
+    if term.field == "":
+        return wanted in f"{run.competition_id} {run.failure_text} {run.outcome or ''}".lower()
+    if term.field == "seed":
+        return wanted == str(run.seed)
+    if term.field == "split":
+        return split.startswith(wanted)
+    if term.field == "state":
+        return run.state.startswith(wanted) or (wanted == "live" and run.is_live)
+    found = {"class": run.failure_class, "outcome": run.outcome, "standing": run.standing}[term.field]
+    text = "" if found is None else found.replace("_", " ")
+    return bool(wanted) and (text.startswith(wanted) or (wanted == "medal" and found in MEDALS))
 
 
 def _foremost(database: Database, known: Sequence[Sweep]) -> Sweep:
@@ -108,10 +243,10 @@ def _not_prepared(database: Database, edition: str) -> dict[str, Dataset]:
     }
 
 
-def _rows(sweep: Sweep, found: list[Run], missing: dict[str, Dataset]) -> list[BoardRow]:
+def _rows(sweep: Sweep, found: list[Run], missing: dict[str, Dataset]) -> list[CompetitionRow]:
     by_place = {(run.competition_id, run.seed): run for run in found}
     return [
-        BoardRow(
+        CompetitionRow(
             competition,
             split_of(competition),
             tuple(by_place.get((competition, seed)) for seed in range(1, sweep.spec.seeds + 1)),
@@ -130,125 +265,33 @@ def _waits_for(dataset: Dataset | None) -> str:
     return f"data {dataset.state}: {why}" if why else f"data {dataset.state}"
 
 
-def _group(split: str, rows: tuple[BoardRow, ...], seeds: int) -> Group:
-    competitions = [row.competition_id for row in rows]
+def _group(split: str, rows: tuple[CompetitionRow, ...], seeds: int) -> SplitGroup:
     found = [run for row in rows for run in row.runs if run is not None]
-    cells = cells_over(found, competitions)
-    return Group(
-        split,
-        rows,
-        cells.get(Measure.ANY_MEDAL),
-        cells.get(Measure.VALID),
-        cells.get(Measure.GOLD),
-        tuple(_of_seed(rows, place) for place in range(seeds)),
-    )
+    any_medal = any_medal_of(found, [row.competition_id for row in rows])
+    return SplitGroup(split, rows, any_medal, tuple(_medal_share(rows, place) for place in range(seeds)))
 
 
-def cells_over(found: Sequence[Run], competitions: Sequence[str]) -> dict[Measure, Cell]:
-    """What the finished runs come to over the seeds that every competition has; empty before the first."""
-    results = [result for run in found if (result := trial_of(run).result(pad_missing=False)) is not None]
-    if not complete_seeds(results, competitions):
-        return {}
-    return dict(aggregate(results, competitions))
-
-
-def _of_seed(rows: tuple[BoardRow, ...], place: int) -> float | None:
+def _medal_share(rows: tuple[CompetitionRow, ...], place: int) -> float | None:
+    """Which share of a seed's runs have a medal, in percent; None until all have finished."""
     seed = [row.runs[place] for row in rows]
     if any(run is None or run.outcome is None for run in seed):
         return None
     return 100.0 * sum(run is not None and run.outcome in MEDALS for run in seed) / len(seed)
 
 
-def rows_of(board: SweepBoard) -> list[BoardRow]:
-    """The competitions, split by split."""
-    return [row for group in board.groups for row in group.rows]
+def _ordered(
+    found: Sequence[Sorted], rank: _RankOf[Sorted] | None, sorting: SortOrder[RunOrder]
+) -> tuple[Sorted, ...]:
+    ordered = tuple(found) if rank is None else tuple(sorted(found, key=rank))
+    return ordered[::-1] if sorting.reversed else ordered
 
 
-def runs_of_row(row: BoardRow, chosen: Filter) -> list[Run]:
-    """The runs of a competition that a filter lets through."""
-    return [run for run in row.runs if run is not None and chosen.accepts(run, row.split)]
-
-
-def runs_in_matrix(board: SweepBoard, chosen: Filter) -> list[Run]:
-    """The runs that a filter lets through, in the order of the matrix."""
-    return [run for row in rows_of(board) for run in runs_of_row(row, chosen)]
-
-
-def runs_in_table(board: SweepBoard, chosen: Filter) -> list[Run]:
-    """The runs that a filter lets through, in the order of the flat table."""
-    splits = {row.competition_id: row.split for row in rows_of(board)}
-    return [run for run in board.runs if chosen.accepts(run, splits[run.competition_id])]
-
-
-def runs_between_in_matrix(board: SweepBoard, chosen: Filter, one: Run, other: Run) -> list[Run]:
-    """The shown runs in the rectangle that two runs of the matrix span."""
-    rows = [runs_of_row(row, chosen) for row in rows_of(board)]
-    places = [place for place, row in enumerate(rows) if one in row or other in row]
-    left, right = sorted((one.seed, other.seed))
-    within = rows[min(places) : max(places) + 1]
-    return [run for row in within for run in row if left <= run.seed <= right]
-
-
-def runs_between_in_table(board: SweepBoard, chosen: Filter, one: Run, other: Run) -> list[Run]:
-    """The shown runs from one run of the flat table to another."""
-    found = runs_in_table(board, chosen)
-    first, last = sorted((found.index(one), found.index(other)))
-    return found[first : last + 1]
-
-
-Thing = TypeVar("Thing")
-_Rank = tuple[float | str, ...]
-_By = Callable[[Thing], _Rank]
-
-
-class RunOrder(StrEnum):
-    """What comes first; the value is its name for people."""
-
-    BENCHMARK = "the benchmark's order"
-    NAME = "by name"
-    NEED = "what needs you first"
-    MEDALS = "most medals first"
-    QUIET = "longest quiet first"
-
-    def next(self) -> RunOrder:
-        """The order after this one."""
-        known = list(RunOrder)
-        return known[(known.index(self) + 1) % len(known)]
-
-
-BENCHMARK = SortOrder(RunOrder.BENCHMARK)
-
-
-def order_name(sorting: SortOrder[RunOrder]) -> str:
-    """An order's name for people."""
-    return f"{sorting.by}, reversed" if sorting.reversed else f"{sorting.by}"
-
-
-def ordered_board(board: SweepBoard, sorting: SortOrder[RunOrder]) -> SweepBoard:
-    """The same board with its rows, within their splits, and its runs for the flat table, in an order."""
-    key = _KEYS.get(sorting.by)
-    groups = [
-        replace(group, rows=_ordered(group.rows, key and partial(_first, key), reverse=sorting.reversed))
-        for group in board.groups
-    ]
-    return replace(board, groups=tuple(groups), runs=_ordered(board.runs, key, reverse=sorting.reversed))
-
-
-def _ordered(found: Sequence[Thing], key: _By[Thing] | None, *, reverse: bool) -> tuple[Thing, ...]:
-    ordered = tuple(found) if key is None else tuple(sorted(found, key=key))
-    return ordered[::-1] if reverse else ordered
-
-
-def _first(key: _By[Run], row: BoardRow) -> _Rank:
+def _foremost_rank(rank: _RankOf[Run], row: CompetitionRow) -> _Rank:
     """A competition stands where its foremost run does."""
-    return min(map(key, _runs(row)), default=())
+    return min((rank(run) for run in row.runs if run is not None), default=())
 
 
-def _runs(row: BoardRow) -> Sequence[Run]:
-    return [run for run in row.runs if run is not None]
-
-
-def _need(run: Run) -> tuple[float, ...]:
+def _need(run: Run) -> _Rank:
     if run.state is RunState.FAILED:
         rank = 0
     elif run.is_live:
@@ -258,16 +301,16 @@ def _need(run: Run) -> tuple[float, ...]:
     return rank, -(run.ended_at or 0.0), run.id
 
 
-def _medals(run: Run) -> tuple[float, ...]:
+def _medals(run: Run) -> _Rank:
     ranks = {"gold": 0, "silver": 1, "bronze": 2, "above_median": 3, "below_median": 4}
     return ranks.get(run.standing or "", 5), run.id
 
 
-def _quiet(run: Run) -> tuple[float, ...]:
+def _quiet(run: Run) -> _Rank:
     return (0 if run.is_live else 1), run.last_activity_at or run.started_at or float("inf"), run.id
 
 
-_KEYS: dict[RunOrder, _By[Run]] = {
+_RANKS: dict[RunOrder, _RankOf[Run]] = {
     RunOrder.NAME: lambda run: (run.competition_id.lower(), run.seed),
     RunOrder.NEED: _need,
     RunOrder.MEDALS: _medals,

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from console.views import fuzzy
-from console.views.filters import parse, words_accept
+from console.screens.grade import best_fits
+from console.views.lists import words_accept
+from console.views.sweep import parse_filter
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Run
 
@@ -45,11 +46,13 @@ RUNNING = replace(QUEUED, state=RunState.RUNNING, standing=Outcome.ABOVE_MEDIAN)
     ],
 )
 def test_a_filter_chooses(text: str, accepted: list[Run]) -> None:
-    assert [run for run in (QUEUED, FAILED, GOLD, RUNNING) if parse(text).accepts(run, "low")] == accepted
+    assert [
+        run for run in (QUEUED, FAILED, GOLD, RUNNING) if parse_filter(text).accepts(run, "low")
+    ] == accepted
 
 
 def test_a_field_that_does_not_exist_is_told() -> None:
-    assert parse("sate:failed leaf").unknown == ("sate",)
+    assert parse_filter("sate:failed leaf").unknown == ("sate",)
 
 
 def test_words_choose_and_negate() -> None:
@@ -59,6 +62,6 @@ def test_words_choose_and_negate() -> None:
 
 def test_names_are_found_by_a_part_and_else_by_letters() -> None:
     names = ("spooky-author-identification", "spaceship-titanic", "leaf-classification")
-    assert fuzzy.best("titan", names) == ("spaceship-titanic",)
-    assert fuzzy.best("spid", names) == ("spooky-author-identification",)
-    assert fuzzy.best("zzz", names) == ()
+    assert best_fits("titan", names) == ("spaceship-titanic",)
+    assert best_fits("spid", names) == ("spooky-author-identification",)
+    assert best_fits("zzz", names) == ()
