@@ -6,8 +6,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 ((EUID == 0)) || { echo "error: becoming a user without root needs root" >&2; exit 1; }
 
-work=$(mktemp -d /tmp/mlebench-bare.XXXXXX)
-mkdir "$work/bin" "$work/home" "$work/tmp"
+work=$(mktemp -d /tmp/bare.XXXX) # a short name: paths of sockets have little room
+mkdir "$work/bin" "$work/home"
 
 # All programs but those that a bare machine lacks; whatever the user may not run is not there for it either.
 left_out='^(docker.*|containerd.*|podman|bwrap|tmux|chromium.*|apptainer|singularity|s(batch|queue|info)|slurm.*|debootstrap|uv)$'
@@ -27,7 +27,7 @@ chmod 755 "$work"
 
 as_nobody() {
     setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups env -i -C "$work/clone" \
-        PATH="$work/bin" HOME="$work/home" TMPDIR="$work/tmp" TERM=xterm-256color LANG=C.UTF-8 \
+        PATH="$work/bin" HOME="$work/home" TERM=xterm-256color LANG=C.UTF-8 \
         ${pip_config:+PIP_CONFIG_FILE="$work/pip.conf"} ${PIP_CERT:+PIP_CERT="$PIP_CERT"} \
         PIP_RETRIES="${PIP_RETRIES:-5}" "$@"
 }
