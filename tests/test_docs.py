@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import shlex
 from collections.abc import Iterator
@@ -112,3 +113,25 @@ def test_nothing_names_an_index_of_packages() -> None:
         and not re.match(r"[a-z0-9._-]+==\S+( ;.*)? \\$", line)
     ]
     assert named == []
+
+
+def test_the_architecture_names_packages_and_functions_that_exist_and_leaves_out_no_package() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(
+        re.findall(r"`((?:console|engine|environment|competitions|state|foundation)(?:\.\w+)*)`", text)
+    )
+    assert len(named) > 50
+    missing = []
+    for name in sorted(named):
+        try:
+            pkgutil.resolve_name(name)
+        except (ImportError, AttributeError):
+            missing.append(name)
+    assert missing == []
+    packages = {
+        ".".join(file.parent.relative_to(ROOT).parts)
+        for top in ("console", "engine", "environment", "competitions", "state", "foundation")
+        for file in (ROOT / top).rglob("__init__.py")
+        if "agents" not in file.parts
+    }
+    assert {name for name in packages if not name.startswith("competitions.kit.")} <= named
