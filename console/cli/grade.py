@@ -1,10 +1,11 @@
-"""`grade`: grade many submissions, listed in MLE-bench's JSONL, into MLE-bench's report."""
+"""`grade`: many submissions, listed in a JSONL file, into MLE-bench's report; `make-submission` makes such a list."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from engine.grading.batch import BatchReport, GradedLine
 
 app = new_app()
+make_submission_app = new_app()
 
 
 @app.command()
@@ -89,3 +91,27 @@ def _say(batch: BatchReport, path: Path) -> None:
         f" {counts['total_silver_medals']} silver, {counts['total_bronze_medals']} bronze"
     )
     say(f"report   {path}")
+
+
+@make_submission_app.command()
+def make_submission(
+    metadata: Annotated[Path, typer.Option(metavar="FILE", help="The group's metadata.json, or its folder.")],
+    output: Annotated[Path, typer.Option(metavar="JSONL", help="Where the list is written.")],
+    rel_log_path: Annotated[
+        str, typer.Option(metavar="PATH", help="Where a run's log lies in its folder.")
+    ] = "logs/agent.log",
+    rel_code_path: Annotated[
+        str, typer.Option(metavar="PATH", help="Where a run's code lies in its folder.")
+    ] = "code/train.py",
+    json: Json = False,
+) -> None:
+    """List a run group's submissions in a JSONL file for 'grade'; what a run has not left is null."""
+    from engine.rungroups import read_group, submissions_of, write_submissions
+
+    lines = submissions_of(read_group(metadata), log=rel_log_path, code=rel_code_path)
+    write_submissions(output, lines)
+    if json:
+        say_json([asdict(line) for line in lines])
+    else:
+        present = sum(line.submission_path is not None for line in lines)
+        say(f"{len(lines)} runs, {present} with a submission, in {output}")

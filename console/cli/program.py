@@ -57,7 +57,9 @@ COMMANDS = {
     "grade-sample": Entry("console.cli.grade_sample", "Grade one submission file."),
     "grade": Entry("console.cli.grade", "Grade many submissions, listed in a JSONL file."),
     "make-submission": Entry(
-        "console.cli.make_submission", "List a run group's submissions in a JSONL file for 'grade'."
+        "console.cli.grade",
+        "List a run group's submissions in a JSONL file for 'grade'.",
+        "make_submission_app",
     ),
     "validate": Entry("console.cli.validate", "Tell whether a submission is valid, without its score."),
     "scoreboard": Entry(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -53,21 +52,7 @@ ExperimentId = Annotated[
 Pad = Annotated[bool, typer.Option("--pad-missing", "--pad", help="Count missing and lost runs as no medal.")]
 
 
-class Column(StrEnum):
-    """What `--sort` takes."""
-
-    ALL = "all"
-    LOW = "low"
-    MEDIUM = "medium"
-    HIGH = "high"
-
-
-class By(StrEnum):
-    """What `--by` takes."""
-
-    SPLIT = "split"
-    CATEGORY = "category"
-    COMPETITION = "competition"
+By = Literal["split", "category", "competition"]
 
 
 def evidence_for(
@@ -86,7 +71,10 @@ def scoreboard(
     split: Annotated[
         list[str] | None, typer.Option(metavar="NAME|FILE", help="A further column; repeatable.")
     ] = None,
-    sort: Annotated[Column, typer.Option(help="The column to sort the published rows by.")] = Column.ALL,
+    sort: Annotated[
+        Literal["all", "low", "medium", "high"],
+        typer.Option(help="The column to sort the published rows by."),
+    ] = "all",
     own_only: Annotated[bool, typer.Option("--own", help="Only own and imported experiments.")] = False,
     json: Json = False,
 ) -> None:
@@ -141,7 +129,7 @@ def aggregate(
     num_seeds: Annotated[
         int, typer.Option(metavar="N", help="How many seeds to take; -1 for all.", min=-1)
     ] = -1,
-    by: Annotated[By, typer.Option(help="What to take apart by.")] = By.SPLIT,
+    by: Annotated[By, typer.Option(help="What to take apart by.")] = "split",
     json: Json = False,
 ) -> None:
     """Aggregate runs, grading reports or a table of outcomes: percentages as mean ± SEM over seeds."""
@@ -175,7 +163,7 @@ def aggregate(
             cells = [str(measures[medal].n), str(measures[medal]), f"{low:.2f} to {high:.2f}"]
             cells += [str(measures[measure]) for measure in others]
         rows.append((name, covered, *cells))
-    say_table((by.value, *headings), rows, right=headings)
+    say_table((by, *headings), rows, right=headings)
 
 
 def _aggregated(
@@ -189,14 +177,14 @@ def _aggregated(
         raise UsageProblem(
             f"{evidence.name} makes no row", evidence.conflict, "Aggregate its parts by themselves."
         )
-    if by is By.COMPETITION:
+    if by == "competition":
         wanted = None if split is None else {one for name in split for one in registry.read_split(name)}
         return [
             (line.competition_id, str(len(line.trials)), line.measures)
             for line in by_competition(evidence)
             if wanted is None or line.competition_id in wanted
         ]
-    if by is By.CATEGORY:
+    if by == "category":
         standings = by_category(evidence, pad_missing=pad)
         return [(name, f"{one.covered}/{one.of}", one.measures) for name, one in standings.items()]
     if split is None and seeds < 0:

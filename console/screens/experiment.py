@@ -20,20 +20,13 @@ from console.tui.widgets.table import REST, Column, Table
 from console.views.scoreboard import Experiment, Subject, experiment
 from console.views.splits import ORDER, split_of
 from engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing, Trial
+from engine.scoreboard.insight import ending_of
 from engine.scoreboard.plots import Plot, Series
 from foundation.problems import Problem
 from state.lifecycle import FailureClass, Outcome
 
 # A trial's sign and score.
 _CELL = 11
-_OUTCOMES = (
-    (Measure.GOLD, Outcome.GOLD),
-    (Measure.SILVER, Outcome.SILVER),
-    (Measure.BRONZE, Outcome.BRONZE),
-    (Measure.ABOVE_MEDIAN, Outcome.ABOVE_MEDIAN),
-    (Measure.VALID, Outcome.BELOW_MEDIAN),
-    (Measure.SUBMISSION, Outcome.INVALID),
-)
 # How wide the names of facts are, and those of bars.
 _FACT = 29
 _LABEL = 26
@@ -215,18 +208,17 @@ _FACT_COLUMNS = (
 )
 
 
-def _trial_text(trial: Trial, signs: Signs) -> tuple[str, Role]:
+def _trial_text(trial: Trial, signs: Signs) -> Piece:
     """A trial in a few cells: its sign and its score, or why it has none."""
     reroll = signs.reroll if trial.rerolls else ""
     if not trial.ended:
         return f"{signs.running} not ended", "running"
     if trial.failure:
         kind = FailureClass(trial.failure)
-        letter, word = wording.FAILURE_LETTERS[kind], wording.FAILURE_SHORT[kind]
-        return f"{signs.failed} {letter} {word}{reroll}", "bad"
+        return f"{signs.failed} {wording.FAILURE_LETTERS[kind]} {wording.FAILURE_SHORT[kind]}{reroll}", "bad"
     if trial.earned is None:
         return f"{signs.stopped} no result", "dim"
-    outcome = next((each for measure, each in _OUTCOMES if measure in trial.earned), Outcome.NO_SUBMISSION)
+    outcome = Outcome(ending_of(trial).replace(" ", "_"))
     score = wording.score(trial.score) if trial.score is not None else wording.OUTCOME_SHORT[outcome]
     return f"{outcome_sign(outcome, signs)} {score}{reroll}", OUTCOME_ROLES[outcome]
 

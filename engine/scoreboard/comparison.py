@@ -30,11 +30,6 @@ class Side:
         """The share of seeds that earned the measure."""
         return self.earned / self.seeds
 
-    @property
-    def mean_score(self) -> float | None:
-        """The mean over the seeds that have a score."""
-        return math.fsum(self.scores) / len(self.scores) if self.scores else None
-
 
 @dataclass(frozen=True)
 class Duel:
