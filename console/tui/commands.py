@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -167,13 +167,11 @@ class ConsoleCommands(Provider):
                 yield Hit(score, _title(command), partial(self._take, command), help=command.help)
 
     def _take(self, command: Command) -> None:
-        from console.tui.app import ConsoleApp
-
-        assert isinstance(self.app, ConsoleApp)  # this console has no other
+        app = cast("ConsoleApp", self.app)
         if command.needs:
-            self.app.screen.mount(CommandLine(f"{command.name} "))
+            app.screen.mount(CommandLine(f"{command.name} "))
         else:
-            execute(self.app, command.name)
+            execute(app, command.name)
 
 
 def _title(command: Command) -> str:
