@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from competitions.model import Competition, Edition
+from foundation.problems import DataProblem
 
 MARKER = ".complete.json"
 
@@ -108,6 +109,20 @@ def is_prepared(competition: Competition, folder: DatasetFolder) -> bool:
         and _holds_something(folder.private)
         and all((folder.prepared / name).is_file() for name in needed)
     )
+
+
+def require_prepared(competition: Competition, folder: DatasetFolder) -> None:
+    """Make sure that a dataset is prepared.
+
+    Raises:
+        DataProblem: it is not.
+    """
+    if not is_prepared(competition, folder):
+        raise DataProblem(
+            f"{competition.id} is not prepared",
+            f"looked in {folder.prepared}",
+            f"Prepare it: mlebench-console prepare -c {competition.id}",
+        )
 
 
 def can_grade(competition: Competition, folder: DatasetFolder) -> bool:

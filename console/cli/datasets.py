@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +17,7 @@ from console.cli.common import (
     EditionFlag,
     EditionName,
     Json,
+    complain,
     data_dir_of,
     new_group,
     places_of,
@@ -23,22 +27,183 @@ from console.cli.common import (
     say_table,
 )
 from console.cli.competitions import Split
-from console.cli.datasets_chosen import Ids, chosen_ids
-from console.cli.datasets_listing import known_datasets, list_datasets, show
-from console.cli.datasets_verify import verify
-from console.cli.pruning import confirmed, list_parts, needed, remove
 from foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
-    pass
+    from engine.datasets.access import AccessState
+    from engine.datasets.pruning import Part
+    from state.records import Dataset
 
 app = new_group("List, check, verify, stop and prune datasets.")
 
 _DAY = 86_400.0
 
-app.command("list")(list_datasets)
-app.command()(show)
-app.command()(verify)
+Ids = Annotated[
+    list[str] | None,
+    typer.Option("--competition-id", "-c", metavar="ID", help="A competition; repeatable."),
+]
+
+
+@app.command("list")
+def list_datasets(
+    context: typer.Context,
+    split: Split = "",
+    data_dir: DataDir = None,
+    edition: EditionFlag = EditionName.V1,
+    json: Json = False,
+) -> None:
+    """List the datasets: what lies in the data directory, and what the engine is doing about the rest."""
+    from competitions import registry
+    from engine.datasets.access import AccessState
+    from engine.layout import dataset_folder, is_prepared
+
+    base = data_dir_of(context, data_dir)
+    known = _known_datasets(context, edition) if base == places_of(context).data_dir else {}
+    access = _access(context, known.values())
+    found: list[dict[str, Any]] = []
+    for competition_id in registry.read_split(split) if split else registry.all_ids():
+        competition = registry.get(competition_id)
+        folder = dataset_folder(competition, base, edition.edition)
+        engine = known.get(competition_id)
+        prepared = is_prepared(competition, folder)
+        found.append(
+            {
+                "competition_id": competition_id,
+                "edition": edition.value,
+                "state": _state(prepared, engine),
+                "access": access.get(competition_id, AccessState.UNKNOWN).value,
+                "problem": engine.problem if engine else "",
+                "raw": folder.raw.is_dir() or bool(folder.zips()),
+                "size_gb": competition.size_gb,
+                "bytes_on_disk": engine.bytes_on_disk if engine and prepared else None,
+                "folder": str(folder.root),
+            }
+        )
+    if json:
+        say_json(found)
+        return
+    say_table(
+        ("competition", "state", "access", "raw data", "on disk", "of Kaggle's", "problem"),
+        [
+            (
+                one["competition_id"],
+                one["state"],
+                "-" if one["access"] == AccessState.UNKNOWN else one["access"],
+                "yes" if one["raw"] else "no",
+                wording.size(one["bytes_on_disk"]),
+                "-" if one["size_gb"] is None else wording.size(int(one["size_gb"] * 1e9)),
+                one["problem"],
+            )
+            for one in found
+        ],
+        right=("on disk", "of Kaggle's"),
+        limits={"problem": 120},
+    )
+    say(f"{sum(one['state'] == 'prepared' for one in found)} of {len(found)} prepared in {base}")
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    competition_id: Annotated[str, typer.Argument(metavar="ID", help="Which competition.")],
+    data_dir: DataDir = None,
+    edition: EditionFlag = EditionName.V1,
+    json: Json = False,
+) -> None:
+    """Show one dataset: its steps, what it takes on the disk part by part, and where."""
+    from competitions import registry
+    from engine.datasets.pruning import parts_of
+    from engine.layout import dataset_folder, is_prepared, prepared_with
+
+    competition = registry.get(competition_id)
+    base = data_dir_of(context, data_dir)
+    folder = dataset_folder(competition, base, edition.edition)
+    parts = parts_of(competition, base)
+    known = (
+        _known_datasets(context, edition).get(competition_id) if base == places_of(context).data_dir else None
+    )
+    steps = _steps(context, competition_id, edition) if known else []
+    prepared = is_prepared(competition, folder)
+    state = _state(prepared, known)
+    if json:
+        say_json(
+            {
+                "competition_id": competition_id,
+                "edition": edition.value,
+                "state": state,
+                "problem": known.problem if known else "",
+                "folder": str(folder.root),
+                "rules_url": competition.rules_url,
+                "marker": prepared_with(folder),
+                "steps": [asdict(step) for step in steps],
+                "parts": [{"name": part.name, "bytes": part.bytes} for part in parts],
+            }
+        )
+        return
+    say(f"{competition_id}: {state}, edition {edition.value}")
+    if known and known.problem:
+        say(known.problem)
+    say(f"folder      {folder.root}")
+    say(f"rules       {competition.rules_url}")
+    marker = prepared_with(folder)
+    if prepared:
+        verified = "by MLE-bench" if marker is None else str(marker.get("prepared_at"))
+        checked = "" if marker is None else ", verified" if marker.get("verified") else ", not verified"
+        say(f"prepared    {verified}{checked}")
+    for part in parts:
+        say(f"{part.name:<18}  {wording.size(part.bytes)}")
+    for step in steps:
+        amount = f"  {wording.size(step.done)}" if step.unit == "bytes" and step.done else ""
+        say(f"step        {step.name}: {step.state}{amount}{f'  {step.note}' if step.note else ''}")
+
+
+@app.command()
+def verify(
+    context: typer.Context,
+    competition_id: Ids = None,
+    split: Split = "",
+    data_dir: DataDir = None,
+    edition: EditionFlag = EditionName.V1,
+    json: Json = False,
+) -> None:
+    """Compare prepared datasets with the known checksums and with what they were; nothing is changed."""
+    from competitions import registry
+    from console.cli.dataset_work import ProgressRows, Silent, VerifyBars, engine_for, verify_and_watch
+    from engine.layout import dataset_folder, is_prepared, require_prepared
+
+    base = data_dir_of(context, data_dir)
+    chosen = []
+    for competition in map(registry.get, _chosen_ids(competition_id, split)):
+        folder = dataset_folder(competition, base, edition.edition)
+        if competition_id:
+            require_prepared(competition, folder)
+        if is_prepared(competition, folder):
+            chosen.append(competition.id)
+    found: dict[str, dict[str, Any]] = {}
+    with ExitStack() as stack:
+        display: Silent | VerifyBars = Silent()
+        if not json and chosen and sys.stdout.isatty():
+            display = VerifyBars(stack.enter_context(ProgressRows()))
+        if chosen:
+            used = stack.enter_context(engine_for(places_of(context), base))
+            for name, one in verify_and_watch(used, chosen, edition.value, display):
+                found[name] = one
+                if not json:
+                    _say_verified(name, one)
+    if json:
+        say_json(
+            [
+                {
+                    "competition_id": name,
+                    "differs": _difference(found[name]),
+                    "known": _known_sums(found[name]),
+                    "sums": found[name].get("sums", []),
+                }
+                for name in chosen
+            ]
+        )
+    if any(map(_difference, found.values())):
+        raise typer.Exit(DataProblem.exit_code)
 
 
 @app.command()
@@ -49,7 +214,7 @@ def rules(competition_id: Ids = None, split: Split = "", json: Json = False) -> 
     from engine.kaggle.client import Kaggle
 
     chosen = [
-        registry.get(one) for one in chosen_ids(competition_id, split or ("" if competition_id else "all"))
+        registry.get(one) for one in _chosen_ids(competition_id, split or ("" if competition_id else "all"))
     ]
     Kaggle()  # without credentials there is one thing to say, not one for every competition
     found = ask_access(chosen)
@@ -93,7 +258,7 @@ def stop(
         raise UsageProblem("what to stop is not clear", "", "Give one of -c ID, --all.")
     busy = (DatasetState.WAITING, DatasetState.WORKING)
     chosen = competition_id or [
-        name for name, dataset in known_datasets(context, edition).items() if dataset.state in busy
+        name for name, dataset in _known_datasets(context, edition).items() if dataset.state in busy
     ]
     if not chosen:
         say("nothing is being prepared")
@@ -120,12 +285,13 @@ def prune(
 ) -> None:
     """Remove what need not be kept: lists it, asks, and removes; what sweeps still need stays."""
     from competitions import registry
+    from console.cli.dataset_work import engine_for, prune_and_wait
     from engine.datasets import pruning
 
     base = data_dir_of(context, data_dir)
-    chosen = _of_sweep(context, sweep) if sweep else chosen_ids(competition_id, split)
+    chosen = _of_sweep(context, sweep) if sweep else _chosen_ids(competition_id, split)
     names = pruning.PARTS if everything else (pruning.ZIP, pruning.RAW, pruning.PARTIAL)
-    still_needed = needed(context, chosen) if everything else {}
+    still_needed = _needed(context, chosen) if everything else {}
     parts = [
         part
         for one in chosen
@@ -135,26 +301,137 @@ def prune(
         and (older_than is None or time.time() - part.changed > older_than * _DAY)
     ]
     if not json:
-        list_parts(parts, still_needed)
-    if not parts or not (yes or confirmed(json)):
+        _list_parts(parts, still_needed)
+    if not parts or not (yes or _confirmed(json)):
         if json:
             say_json({"removed": [], "bytes": 0})
         return
-    problems = remove(parts, base)
-    _tell_engine(context)
+    names_of: dict[str, list[str]] = {}
+    for part in parts:
+        names_of.setdefault(part.competition_id, []).append(part.name)
+    with engine_for(places_of(context), base) as used:
+        found = prune_and_wait(used, names_of)
+    problems = [str(one["problem"]) for one in found.values() if "problem" in one]
+    for problem in problems:
+        complain(problem)
+    complain(f"{wording.size(sum(one.get('bytes', 0) for one in found.values()))} given back")
     if json:
         say_json({"removed": [(part.competition_id, part.name) for part in parts], "problems": problems})
     if problems:
         raise typer.Exit(DataProblem.exit_code)
 
 
-def _tell_engine(context: typer.Context) -> None:
-    """Let a running engine look again; one that starts later looks by itself."""
-    from engine.control import ask, status
+def _chosen_ids(named: list[str] | None, split: str) -> tuple[str, ...]:
+    """Find the competitions that are meant.
 
-    places = places_of(context)
-    if status(places).running:
-        ask(places, "dataset.refresh", {})
+    Raises:
+        UsageProblem: both are given, or there is no such competition or split.
+    """
+    from competitions import registry
+
+    if named and split:
+        raise UsageProblem("which competitions is not clear", "", "Give one of -c ID, --split.")
+    if named:
+        return tuple(registry.get(name).id for name in dict.fromkeys(named))
+    return registry.read_split(split) if split else registry.all_ids()
+
+
+def _known_datasets(context: typer.Context, edition: EditionName) -> dict[str, Dataset]:
+    """What the state knows of the datasets of an edition."""
+    from state import database, datasets
+
+    if not database.exists(places_of(context).state_dir):
+        return {}
+    with reading_state(context) as opened:
+        return {
+            one.competition_id: one for one in datasets.all_datasets(opened) if one.edition == edition.value
+        }
+
+
+def _access(context: typer.Context, known: Iterable[Dataset]) -> dict[str, AccessState]:
+    """What Kaggle said of each dataset the last time that the engine asked."""
+    from engine.datasets.access import access_of
+    from state import datasets
+
+    wanted = list(known)
+    if not wanted:
+        return {}
+    with reading_state(context) as opened:
+        steps = {one: datasets.steps(opened, one.competition_id, one.edition) for one in wanted}
+    return {one.competition_id: access_of(one.state, found) for one, found in steps.items()}
+
+
+def _state(prepared: bool, known: Dataset | None) -> str:
+    """How far a dataset is: the disk knows better than the state whether it is prepared."""
+    from state.records import DatasetState
+
+    if prepared:
+        return DatasetState.PREPARED.value
+    if known is None or known.state is DatasetState.PREPARED:
+        return DatasetState.ABSENT.value
+    return known.state.value
+
+
+def _steps(context: typer.Context, competition_id: str, edition: EditionName) -> list[Any]:
+    from state import datasets
+
+    with reading_state(context) as opened:
+        return list(datasets.steps(opened, competition_id, edition.value))
+
+
+def _say_verified(competition_id: str, found: dict[str, Any]) -> None:
+    difference = _difference(found)
+    if difference:
+        complain(f"{competition_id}: {difference}")
+    else:
+        tables = f"{len(found['sums'])} tables, {_known_sums(found)} with known sums"
+        say(f"{competition_id}: as it should be: {tables}")
+
+
+def _difference(found: dict[str, Any]) -> str:
+    """What is not as it should be, or why that is not known; empty when all is well."""
+    return str(found.get("differs", found.get("problem", "not verified: stopped")))
+
+
+def _known_sums(found: dict[str, Any]) -> int:
+    return sum(one["known"] is not None for one in found.get("sums", []))
+
+
+def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:
+    """List what would go, and what stays because a sweep needs it."""
+    for competition_id, name in needed.items():
+        say(f"{competition_id}: its prepared data stay, sweep {name} has runs of it that have not ended")
+    if not parts:
+        say("there is nothing to remove")
+        return
+    say_table(
+        ("competition", "part", "size", "changed"),
+        [
+            (part.competition_id, part.name, wording.size(part.bytes), wording.day_and_clock(part.changed))
+            for part in parts
+        ],
+        right=("size",),
+    )
+    say(f"{len(parts)} parts, {wording.size(sum(part.bytes for part in parts))}")
+
+
+def _confirmed(json: bool) -> bool:
+    """Ask whether it may go; no is the default."""
+    if json:
+        raise UsageProblem("--json can't ask", "", "Add --yes.")
+    return typer.confirm("Remove them?", default=False)
+
+
+def _needed(context: typer.Context, chosen: Sequence[str]) -> dict[str, str]:
+    """Which competitions sweeps still need, and which sweep."""
+    from engine.datasets.requests import sweep_in_need_of
+    from state import database
+
+    if not database.exists(places_of(context).state_dir):
+        return {}
+    with reading_state(context) as opened:
+        found = ((one, sweep_in_need_of(opened, one)) for one in chosen)
+        return {one: name for one, name in found if name is not None}
 
 
 def _of_sweep(context: typer.Context, sweep_id: str) -> tuple[str, ...]:

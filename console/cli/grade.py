@@ -1,4 +1,4 @@
-"""`grade`: many submissions, listed in a JSONL file, into MLE-bench's report; `make-submission` makes such a list."""
+"""Grading: one file (`grade-sample`), only its form (`validate`), or many from a JSONL, which `make-submission` writes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,61 @@ from foundation.problems import DataProblem
 
 if TYPE_CHECKING:
     from engine.grading.batch import BatchReport, GradedLine
+    from engine.grading.report import Report
 
 app = new_app()
 make_submission_app = new_app()
+sample_app = new_app()
+validate_app = new_app()
+
+SubmissionFile = Annotated[Path, typer.Argument(metavar="SUBMISSION", help="The submission's CSV file.")]
+CompetitionId = Annotated[str, typer.Argument(metavar="ID", help="Which competition.")]
+
+
+@sample_app.command()
+def grade_sample(
+    context: typer.Context,
+    submission: SubmissionFile,
+    competition_id: CompetitionId,
+    data_dir: DataDir = None,
+    edition: EditionFlag = EditionName.V1,
+    json: Json = False,
+) -> None:
+    """Grade one submission file. An invalid one is a result like any other: exit code 0."""
+    from engine import grade_submission
+
+    _require_readable(submission)
+    report = grade_submission(
+        submission, competition_id, data_dir=data_dir_of(context, data_dir), edition=edition.edition
+    )
+    if json:
+        say_json(report.to_dict(extended=True))
+    else:
+        say(_report_text(report))
+
+
+@validate_app.command()
+def validate(
+    context: typer.Context,
+    submission: SubmissionFile,
+    competition_id: CompetitionId,
+    data_dir: DataDir = None,
+    edition: EditionFlag = EditionName.V1,
+    json: Json = False,
+) -> None:
+    """Tell whether a submission is valid, without its score; exit code 1 when it is not."""
+    from engine import validate_submission
+
+    _require_readable(submission)
+    verdict = validate_submission(
+        submission, competition_id, data_dir=data_dir_of(context, data_dir), edition=edition.edition
+    )
+    if json:
+        say_json({"competition_id": competition_id, "valid": verdict.valid, "message": verdict.message})
+    else:
+        say("valid" if verdict.valid else f"not valid: {verdict.message}")
+    if not verdict.valid:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -54,7 +106,7 @@ def grade(
         data_dir=data_dir_of(context, data_dir),
         edition=edition.edition,
         at_once=at_once,
-        on_graded=_tell if sys.stderr.isatty() else None,
+        on_graded=_show if sys.stderr.isatty() else None,
     )
     path = write_batch_report(batch, output_dir, time.time())
     ungraded = [report for report in batch.reports if report.outcome in ("not_prepared", "grader_error")]
@@ -66,18 +118,49 @@ def grade(
     if json:
         say_json(batch.to_dict() | {"report_path": str(path)})
     else:
-        _say(batch, path)
+        _say_counts(batch, path)
     if any(report.outcome == "not_prepared" for report in ungraded):
         raise typer.Exit(DataProblem.exit_code)
 
 
-def _tell(graded: GradedLine) -> None:
+def _require_readable(path: Path) -> None:
+    """Refuse a file that a person named but that can't be read; for an agent that would be a result.
+
+    Raises:
+        DataProblem: it is missing, a directory, or may not be read.
+    """
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise DataProblem(
+            f"{path} can't be read", error.strerror or str(error), "Check the path and the rights on it."
+        ) from error
+
+
+def _report_text(report: Report) -> str:
+    """The report as text."""
+    better = "lower is better" if report.is_lower_better else "higher is better"
+    lines = [f"competition  {report.competition_id} ({better}, edition {report.edition})"]
+    if report.valid_submission:
+        standing = report.medal or ("above median" if report.above_median else "not above median")
+        lines += ["valid        yes", f"score        {report.score:g}: {standing}"]
+    else:
+        lines += [f"valid        no: {report.message or report.outcome}"]
+    lines.append(
+        f"cut-offs     gold {report.gold_threshold:g}  silver {report.silver_threshold:g}"
+        f"  bronze {report.bronze_threshold:g}  median {report.median_threshold:g}"
+    )
+    lines += [f"known defect {text}" for text in report.defects]
+    return "\n".join(lines)
+
+
+def _show(graded: GradedLine) -> None:
     report = graded.report
     found = f"{report.score:g}" if report.score is not None else report.outcome.replace("_", " ")
     complain(f"{graded.done:>{len(str(graded.total))}}/{graded.total}  {report.competition_id}  {found}")
 
 
-def _say(batch: BatchReport, path: Path) -> None:
+def _say_counts(batch: BatchReport, path: Path) -> None:
     counts = batch.to_dict()
     say(f"graded   {counts['total_runs']} ({counts['total_runs_with_submissions']} with a submission)")
     say(f"valid    {counts['total_valid_submissions']}")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from console import wording
 from console.cli.common import (
     DataDir,
     EditionFlag,
@@ -22,11 +24,13 @@ from console.cli.common import (
     places_of,
     say,
     say_json,
+    say_table,
 )
 from foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from console.cli.preparing import Seen
+    from console.cli.dataset_work import DatasetProgress
+    from engine.datasets.estimates import Throughput
     from engine.places import Places
 
 app = new_app()
@@ -117,9 +121,7 @@ def prepare(
     base = data_dir_of(context, data_dir)
     _check_raw(raw, chosen)
     if dry_run:
-        from console.cli.prepare_estimate import tell_estimate
-
-        tell_estimate(places_of(context), chosen, base, edition, raw=raw, again=again, json=json)
+        _say_estimate(places_of(context), chosen, base, edition, raw=raw, again=again, json=json)
         return
     if overwrite_leaderboard:
         from engine.datasets.facts import refresh_leaderboard
@@ -145,6 +147,80 @@ def prepare(
         say(f"{len(outcomes) - len(failed)} of {len(outcomes)} prepared in {base}")
     if failed:
         raise typer.Exit(DataProblem.exit_code)
+
+
+def _say_estimate(
+    places: Places,
+    chosen: Sequence[str],
+    base: Path,
+    edition: EditionName,
+    *,
+    raw: Path | None,
+    again: bool,
+    json: bool,
+) -> None:
+    """Say what preparing would take; Kaggle is asked where there are credentials."""
+    from engine.datasets.estimates import ToDo, estimate, peak_bytes
+    from engine.space import free_bytes
+
+    found = sorted(
+        estimate(chosen, base, edition.edition, raw_given=raw is not None, again=again),
+        key=lambda one: (one.bytes is None, one.bytes or 0),
+    )
+    free, peak = free_bytes(base), peak_bytes(found)
+    to_download = sum(one.bytes or 0 for one in found if one.to_do is ToDo.DOWNLOAD)
+    to_prepare = sum(one.bytes or 0 for one in found if one.to_do in (ToDo.DOWNLOAD, ToDo.PREPARE))
+    seconds = _measured_rates(places).seconds(to_download, to_prepare)
+    if json:
+        say_json(
+            {
+                "datasets": [asdict(one) for one in found],
+                "free_bytes": free,
+                "needed_bytes": peak,
+                "download_bytes": to_download,
+                "seconds": seconds,
+            }
+        )
+        return
+    say_table(
+        ("competition", "to do", "size", "basis", "problem"),
+        [
+            (
+                one.competition_id,
+                one.to_do,
+                wording.size(one.bytes),
+                one.basis,
+                one.problem.removeprefix(f"{one.competition_id}: "),
+            )
+            for one in found
+        ],
+        right=("size",),
+        limits={"problem": 100},
+    )
+    unknown = sum(one.peak is None and one.to_do in (ToDo.DOWNLOAD, ToDo.PREPARE) for one in found)
+    left_out = f" ({unknown} of unknown size left out)" if unknown else ""
+    say(
+        f"about {wording.size(peak)} needed in {base}, {wording.size(free)} free: "
+        + ("it fits" if peak <= free else "it does not fit")
+        + left_out
+    )
+    if seconds is not None and seconds >= 1:
+        say(f"about {wording.duration(seconds)} at the rates measured here{left_out}")
+
+
+def _measured_rates(places: Places) -> Throughput:
+    """How fast it has gone here so far, as far as there is a state that knows."""
+    from engine.datasets.estimates import Throughput, measured
+    from state import database, datasets
+
+    if not database.exists(places.state_dir):
+        return Throughput()
+    opened = database.open_for_reading(places.state_dir)
+    try:
+        steps = groupby(datasets.all_steps(opened), key=lambda step: (step.competition_id, step.edition))
+        return measured(list(own) for _key, own in steps)
+    finally:
+        opened.close()
 
 
 def _prepare(
@@ -180,11 +256,16 @@ def _with_engine(
     edition: EditionName,
     wanted: dict[str, Any],
     json: bool,
-) -> tuple[Seen, ...]:
-    from console.cli.engine_for import engine_for
-    from console.cli.preparing import Display, prepare_and_watch
-    from console.cli.preparing_display import Bars, PlainLines, Silent
-    from console.cli.progress_rows import ProgressRows
+) -> tuple[DatasetProgress, ...]:
+    from console.cli.dataset_work import (
+        Bars,
+        Display,
+        PlainLines,
+        ProgressRows,
+        Silent,
+        engine_for,
+        prepare_and_watch,
+    )
 
     with ExitStack() as stack:
         used = stack.enter_context(engine_for(places, base))

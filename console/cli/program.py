@@ -54,14 +54,16 @@ COMMANDS = {
     "prepare": Entry("console.cli.prepare", "Prepare datasets: download, verify, extract, split."),
     "datasets": Entry("console.cli.datasets", "List, check, verify, stop and prune datasets."),
     "competitions": Entry("console.cli.competitions", "Show the benchmark's competitions and defects."),
-    "grade-sample": Entry("console.cli.grade_sample", "Grade one submission file."),
+    "grade-sample": Entry("console.cli.grade", "Grade one submission file.", "sample_app"),
     "grade": Entry("console.cli.grade", "Grade many submissions, listed in a JSONL file."),
     "make-submission": Entry(
         "console.cli.grade",
         "List a run group's submissions in a JSONL file for 'grade'.",
         "make_submission_app",
     ),
-    "validate": Entry("console.cli.validate", "Tell whether a submission is valid, without its score."),
+    "validate": Entry(
+        "console.cli.grade", "Tell whether a submission is valid, without its score.", "validate_app"
+    ),
     "scoreboard": Entry(
         "console.cli.scoreboard", "Show own experiments beside the published rows.", "scoreboard_app"
     ),

@@ -11,7 +11,7 @@ from pathlib import Path
 from competitions.kit.placing import checksummed
 from competitions.model import Checksums, Competition
 from engine.datasets.steps import ReportStep
-from engine.layout import DatasetFolder, is_prepared, prepared_with
+from engine.layout import DatasetFolder, prepared_with, require_prepared
 from foundation.files import write_json
 from foundation.problems import DataProblem
 
@@ -70,12 +70,7 @@ def verify(competition: Competition, folder: DatasetFolder, report: ReportStep |
     Raises:
         DataProblem: it is not prepared.
     """
-    if not is_prepared(competition, folder):
-        raise DataProblem(
-            f"{competition.id} is not prepared",
-            f"looked in {folder.prepared}",
-            f"Prepare it: mlebench-console prepare -c {competition.id}",
-        )
+    require_prepared(competition, folder)
     found = checksums_of(folder.prepared, report)
     known = competition.checksums
     marker = prepared_with(folder) or {}
