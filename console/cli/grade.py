@@ -1,4 +1,4 @@
-"""Grading: one file (`grade-sample`), only its form (`validate`), or many from a JSONL, which `make-submission` writes."""
+"""`grade-sample` and `validate` for one file, `grade` for many from a JSONL, and `make-submission`, which writes one."""
 
 from __future__ import annotations
 
