@@ -1,4 +1,4 @@
-"""`grade-sample` and `validate` for one file, `grade` for many from a JSONL, and `make-submission`, which writes one."""
+"""`grade-sample` and `validate` for one file, `grade` for many in a JSONL, and `make-submission`, which writes one."""
 
 from __future__ import annotations
 
