@@ -52,28 +52,28 @@ FAILURE_LETTERS = {
 
 
 def clock(moment: float) -> str:
-    """A moment as local hours and minutes."""
+    """Write a moment as a local time of day, `14:05`."""
     return time.strftime("%H:%M", time.localtime(moment))
 
 
 def clock_seconds(moment: float) -> str:
-    """A moment as local time of day."""
+    """Write a moment as a local time of day with seconds."""
     return time.strftime("%H:%M:%S", time.localtime(moment))
 
 
-def day_and_clock(moment: float | None) -> str:
-    """A moment as local date and time, to the minute."""
+def date_and_time(moment: float | None) -> str:
+    """Write a moment as a local date and time, to the minute."""
     return UNKNOWN if moment is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
 
 
 def elapsed(seconds: float) -> str:
-    """A duration as hours and minutes, `09:14`."""
+    """Write a duration as hours and minutes, `09:14`."""
     minutes = max(0, int(seconds)) // 60
     return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
 def duration(seconds: float | None) -> str:
-    """A duration in its two largest units: `0.4s`, `9s`, `3m05s`, `2h10m`, `1d01h`."""
+    """Write a duration in its two largest units: `0.4s`, `9s`, `3m05s`, `2h10m`, `1d01h`."""
     if seconds is None:
         return UNKNOWN
     if 0 < seconds < 1:
@@ -89,7 +89,7 @@ def duration(seconds: float | None) -> str:
 
 
 def span(seconds: float) -> str:
-    """A duration to the minute, which need not be redrawn every second: `45s`, `12m`, `2h10m`, `3d`."""
+    """Write a duration to the minute, which need not be redrawn every second: `45s`, `12m`, `2h10m`, `3d`."""
     whole = max(0, int(seconds))
     if whole < 60:
         return f"{whole}s"
@@ -101,7 +101,7 @@ def span(seconds: float) -> str:
 
 
 def age(seconds: float) -> str:
-    """How long ago, without seconds so that it need not be redrawn all the time: `now`, `3m`, `2h`, `1d`."""
+    """Write how long ago something was, in whole minutes, hours or days: `now`, `3m`, `2h`, `1d`."""
     whole = max(0, int(seconds))
     if whole < 60:
         return "now"
@@ -111,7 +111,7 @@ def age(seconds: float) -> str:
 
 
 def limit(seconds: float) -> str:
-    """A time limit: `24h`, `90m`, `45s`."""
+    """Write a time limit: `24h`, `90m`, `45s`."""
     whole = int(seconds)
     if whole % 3600 == 0 and whole:
         return f"{whole // 3600}h"
@@ -119,7 +119,7 @@ def limit(seconds: float) -> str:
 
 
 def elapsed_within(seconds: float, limit_seconds: float) -> str:
-    """A duration in the scale of its limit: hours and minutes, or below an hour minutes and seconds, `1m05`."""
+    """Write a duration in the scale of its limit: hours and minutes, or below an hour minutes and seconds, `1m05`."""
     if not is_short(limit_seconds):
         return elapsed(seconds)
     whole = max(0, int(seconds))
@@ -127,17 +127,17 @@ def elapsed_within(seconds: float, limit_seconds: float) -> str:
 
 
 def is_short(limit_seconds: float) -> bool:
-    """Whether seconds matter under a limit."""
+    """Return whether seconds matter under a limit."""
     return limit_seconds < 3600
 
 
 def of_limit(seconds: float, limit_seconds: float) -> str:
-    """Elapsed of a limit: `09:14/24h`."""
+    """Write how much of a limit has passed: `09:14/24h`."""
     return f"{elapsed_within(seconds, limit_seconds)}/{limit(limit_seconds)}"
 
 
 def score(value: float | None, width: int = 7) -> str:
-    """A score with as many digits as fit, at most five decimals."""
+    """Write a score with as many digits as fit, at most five decimals."""
     if value is None:
         return UNKNOWN
     for decimals in range(5, -1, -1):
@@ -148,12 +148,12 @@ def score(value: float | None, width: int = 7) -> str:
 
 
 def outcome(value: Outcome | str | None) -> str:
-    """An outcome, or how a run stands, in words."""
+    """Write an outcome, or how a run stands, in words."""
     return UNKNOWN if value is None else OUTCOME_WORDS[Outcome(value)]
 
 
 def size(count: float | None) -> str:
-    """Bytes in the unit that suits them: `84 kB`, `1.9 GB`."""
+    """Write a number of bytes in the unit that suits them: `84 kB`, `1.9 GB`."""
     if count is None:
         return UNKNOWN
     for unit in ("B", "kB", "MB", "GB"):
@@ -164,15 +164,20 @@ def size(count: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share of hundred."""
+    """Write a percentage."""
     return UNKNOWN if value is None else f"{value:.1f} %"
 
 
+def mean_and_error(mean: float, error: float, plus_minus: str) -> str:
+    """Write a mean percentage with its standard error, `63.6 ±0.4 %`."""
+    return f"{mean:.1f} {plus_minus}{error:.1f} %"
+
+
 def better(thresholds: Thresholds) -> str:
-    """Which direction is better, in words."""
+    """Write which direction of a score is better."""
     return "lower is better" if thresholds.is_lower_better else "higher is better"
 
 
 def plural(count: int, word: str, several: str = "") -> str:
-    """A number with its noun."""
+    """Write a number with its noun, `3 runs`."""
     return f"{count:,} {word if count == 1 else several or word + 's'}"

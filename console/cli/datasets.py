@@ -407,7 +407,7 @@ def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:
     say_table(
         ("competition", "part", "size", "changed"),
         [
-            (part.competition_id, part.name, wording.size(part.bytes), wording.day_and_clock(part.changed))
+            (part.competition_id, part.name, wording.size(part.bytes), wording.date_and_time(part.changed))
             for part in parts
         ],
         right=("size",),

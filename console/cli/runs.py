@@ -104,7 +104,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
                 (
                     str(next(attempt.number for attempt in attempts if attempt.id == one.attempt_id)),
                     f"{one.sequence}{' final' if one.final else ''}",
-                    wording.day_and_clock(one.taken_at),
+                    wording.date_and_time(one.taken_at),
                     f"{one.bytes:,}",
                     wording.score(one.score, SCORE_WIDTH),
                     wording.outcome(one.standing),
@@ -116,7 +116,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
         )
     say()
     for event in happened:
-        say(f"{wording.day_and_clock(event.at)}  {event.text}")
+        say(f"{wording.date_and_time(event.at)}  {event.text}")
 
 
 @app.command()

@@ -33,7 +33,7 @@ def say_sweeps(sweeps: Sequence[Sweep], counts: Mapping[str, SweepCounts]) -> No
                     str(getattr(counts[sweep.id], column)) if sweep.id in counts else "0"
                     for column in columns
                 ),
-                wording.day_and_clock(sweep.created_at),
+                wording.date_and_time(sweep.created_at),
                 "demo" if sweep.spec.demo else "",
             )
             for sweep in sweeps

@@ -88,7 +88,7 @@ def _summary(places: Places, *, json: bool) -> None:
 
 
 def _say(seen: Seen) -> None:
-    say(f"{wording.day_and_clock(seen.now)}  {_engine(seen.engine)}")
+    say(f"{wording.date_and_time(seen.now)}  {_engine(seen.engine)}")
     if seen.problem:
         say(f"  problem: {seen.problem}")
     for line in seen.sweeps:

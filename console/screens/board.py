@@ -355,7 +355,7 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
             continue
         earned = wording.UNKNOWN
         if standing.cell is not None:
-            earned = f"{standing.cell.mean:.1f} {signs.plus_minus}{standing.cell.sem:.1f} %"
+            earned = wording.mean_and_error(standing.cell.mean, standing.cell.sem, signs.plus_minus)
         demo: Pieces = (("  demo, not comparable", "warn"),) if row.demo else ()
         head: Piece = (f" {foreign(row.name, 20)} ", "strong")
         role: Role = "dim"

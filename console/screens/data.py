@@ -600,7 +600,7 @@ class _Detail:
 
     def _log(self, found: DatasetDetail) -> Iterator[Pieces]:
         for number, event in enumerate(reversed(found.log[: self.most])):  # the newest last, as in every log
-            moment = f"{wording.day_and_clock(event.at)}  "
+            moment = f"{wording.date_and_time(event.at)}  "
             # The edition is named in the heading; what happened to another one is told with its name.
             text = event.text.removeprefix(f"edition {self.row.edition} ").removeprefix("is ")
             for place, part in enumerate(self._wrapped(text, len(moment))):

@@ -89,7 +89,7 @@ def _text(event: Event) -> Pieces:
 
 
 _COLUMNS = (
-    Column[Event]("when", lambda event: wording.day_and_clock(event.at), 16, role="dim"),
+    Column[Event]("when", lambda event: wording.date_and_time(event.at), 16, role="dim"),
     Column[Event]("kind", lambda event: event.kind, 20, role="dim"),
     Column[Event]("sweep", lambda event: event.sweep_id or "", 12, grows=20, role="dim"),
     Column[Event]("competition", lambda event: event.competition_id or "", 20, grows=56, drop=1),

@@ -372,7 +372,7 @@ def _history_columns(signs: Signs) -> list[Column[PastGrading]]:
         return Forms([((text, "dim"),) for text in (each.path, *shorter)])
 
     return [
-        Column("day", lambda each: wording.day_and_clock(each.at)[:10], 10, drop=2, role="dim"),
+        Column("day", lambda each: wording.date_and_time(each.at)[:10], 10, drop=2, role="dim"),
         Column("time", lambda each: wording.clock(each.at), 5, gap=1, role="dim"),
         Column("competition", lambda each: each.competition_id, 22, grows=56),
         Column("worth", worth, 16),

@@ -166,7 +166,11 @@ class _Drawing:
 
         def any_medal(sweep: SweepLine) -> Pieces:
             cell = sweep.any_medal
-            text = wording.UNKNOWN if cell is None else f"{cell.mean:.1f} {signs.plus_minus}{cell.sem:.1f} %"
+            text = (
+                wording.UNKNOWN
+                if cell is None
+                else wording.mean_and_error(cell.mean, cell.sem, signs.plus_minus)
+            )
             return (("any medal ", "dim"), (text, "text"))
 
         columns = [
@@ -243,7 +247,7 @@ class _Drawing:
 
         def when(event: Event) -> str:
             today = self.now - event.at < 86400
-            return wording.clock(event.at) if today else wording.day_and_clock(event.at)
+            return wording.clock(event.at) if today else wording.date_and_time(event.at)
 
         def seed(event: Event) -> str:
             run = run_of(event)

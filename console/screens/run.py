@@ -336,7 +336,7 @@ def _timeline(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
     attempts = Table(
         [
             Column[Attempt]("attempt", lambda attempt: str(attempt.number), 7),
-            Column("began", lambda attempt: wording.day_and_clock(attempt.created_at), 16, role="dim"),
+            Column("began", lambda attempt: wording.date_and_time(attempt.created_at), 16, role="dim"),
             Column("took", _took, 6, role="dim"),
             Column("ended", _how_it_ended, 22, role="dim"),
             Column("what", _what_came, 10, grows=REST),
@@ -354,7 +354,7 @@ def _timeline(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
         lines.append(Line(((f"  never launched yet{_waiting(facts)}", "dim"),)))
     events = Table(
         [
-            Column[Event]("events", lambda event: wording.day_and_clock(event.at), 16, role="dim"),
+            Column[Event]("events", lambda event: wording.date_and_time(event.at), 16, role="dim"),
             Column("", lambda event: event.kind, 20, role="dim"),
             Column("", lambda event: event.text, 10, grows=REST, gap=1),
         ],

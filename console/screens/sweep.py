@@ -550,4 +550,4 @@ def _about(run: Run, row: CompetitionRow, context: _Context) -> Pieces:
 
 def _with_error(cell: scoreboard.Cell | None, signs: Signs) -> str:
     """A mean with its error, or that it is unknown."""
-    return wording.UNKNOWN if cell is None else f"{cell.mean:.1f} {signs.plus_minus}{cell.sem:.1f} %"
+    return wording.UNKNOWN if cell is None else wording.mean_and_error(cell.mean, cell.sem, signs.plus_minus)

@@ -42,5 +42,5 @@ def test_durations(seconds: float | None, text: str) -> None:
 
 
 def test_moments_are_local_and_to_the_minute() -> None:
-    assert wording.day_and_clock(None) == "-"
-    assert len(wording.day_and_clock(0.0)) == len("1970-01-01 00:00")
+    assert wording.date_and_time(None) == "-"
+    assert len(wording.date_and_time(0.0)) == len("1970-01-01 00:00")
