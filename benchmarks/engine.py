@@ -22,7 +22,7 @@ from engine.settings import EngineSettings
 from engine.supervisor.starting import Starter
 from environment.container.redaction import TextRedactor
 from environment.runner import host, protocol
-from environment.runner.gpus import RecordedReader
+from environment.runner.host import RecordedReader
 from foundation import locks
 from foundation.clock import SystemClock
 from state import database, datasets, runs, sweeps

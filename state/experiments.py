@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from foundation.problems import UsageProblem
 from state import events
 from state.database import Database
 from state.records import Experiment
@@ -28,14 +27,6 @@ def all_experiments(database: Database) -> list[Experiment]:
         Experiment(row["id"], row["note"], row["created_at"], tuple(members.get(row["id"], ())))
         for row in rows
     ]
-
-
-def get(database: Database, experiment_id: str) -> Experiment:
-    """Read one experiment."""
-    for experiment in all_experiments(database):
-        if experiment.id == experiment_id:
-            return experiment
-    raise UsageProblem(f"there is no experiment '{experiment_id}'")
 
 
 def of_sweep(database: Database, sweep_id: str) -> tuple[str, ...]:

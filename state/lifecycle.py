@@ -60,7 +60,7 @@ LIVE = frozenset({RunState.STARTING, RunState.RUNNING, RunState.COLLECTING, RunS
 ENDED = frozenset({RunState.FINISHED, RunState.FAILED, RunState.STOPPED})
 
 
-_AFTER: dict[RunState, frozenset[RunState]] = {
+ALLOWED_AFTER: dict[RunState, frozenset[RunState]] = {
     RunState.QUEUED: frozenset({RunState.STARTING, RunState.STOPPED}),
     RunState.STARTING: frozenset({RunState.RUNNING, RunState.COLLECTING, RunState.FAILED, RunState.STOPPED}),
     RunState.RUNNING: frozenset({RunState.COLLECTING, RunState.FAILED, RunState.STOPPED}),
@@ -76,15 +76,10 @@ class ForbiddenTransition(StateProblem):
     """A run was to be put into a state that can't follow its own."""
 
 
-def allowed_after(state: RunState) -> frozenset[RunState]:
-    """Tell which states may follow `state`."""
-    return _AFTER[state]
-
-
 def require_allowed(run: str, current: RunState, wanted: RunState) -> None:
     """Raise ForbiddenTransition unless `wanted` may follow `current`."""
-    if wanted not in _AFTER[current]:
-        possible = ", ".join(sorted(_AFTER[current]))
+    if wanted not in ALLOWED_AFTER[current]:
+        possible = ", ".join(sorted(ALLOWED_AFTER[current]))
         raise ForbiddenTransition(
             f"run {run} can't become {wanted}", f"it is {current}, which can only become {possible}"
         )

@@ -49,17 +49,6 @@ def live(database: Database) -> list[Run]:
     return read_all(Run, database.rows(f"SELECT * FROM runs WHERE state IN ({_LIVE}) ORDER BY id"))
 
 
-def next_queued(database: Database, sweep_id: str, *, limit: int) -> list[Run]:
-    """Read the runs of a sweep that are to start next."""
-    return read_all(
-        Run,
-        database.rows(
-            "SELECT * FROM runs WHERE state = 'queued' AND sweep_id = ? ORDER BY position LIMIT ?",
-            (sweep_id, limit),
-        ),
-    )
-
-
 def live_counts(database: Database) -> dict[str, int]:
     """Count the live runs of each sweep that has any."""
     rows = database.rows(

@@ -88,12 +88,6 @@ def of_attempt(database: Database, attempt_id: int) -> list[Submission]:
     return read_all(Submission, rows)
 
 
-def get(database: Database, submission_id: int) -> Submission | None:
-    """Read one snapshot with its grade."""
-    row = database.row(f"{_WITH_GRADES} WHERE submissions.id = ?", (submission_id,))
-    return None if row is None else read_as(Submission, row)
-
-
 def grade_of(database: Database, submission_id: int) -> Grade | None:
     """Read the full grade of one snapshot."""
     row = database.row("SELECT * FROM grades WHERE submission_id = ?", (submission_id,))

@@ -88,7 +88,7 @@ def check(
     """Run a look-around in an agent's image, as a run would: user, folders, Python, grader, GPUs."""
     from engine import images
     from engine.agents import get_agent
-    from environment.runner.gpus import nvidia_reader
+    from environment.runner.host import nvidia_reader
 
     found = get_agent(agent, _folders(agents_dir))
     devices = tuple(gpu.uuid for gpu in nvidia_reader().read()[:gpus]) if gpus else ()

@@ -31,7 +31,7 @@ from engine.sweeps.imports import SweepImport
 from engine.sweeps.removal import SweepRemoval
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol
-from environment.runner.gpus import nvidia_reader
+from environment.runner.host import nvidia_reader
 from environment.runner.process import bubblewrap
 from foundation import locks
 from foundation.clock import Clock

@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 from environment.runner import protocol
-from environment.runner.gpus import nvidia_reader
+from environment.runner.host import nvidia_reader
 from environment.runner.loop import LOOK_SECONDS, Runner
 from foundation import locks
 from foundation.clock import SystemClock

@@ -13,8 +13,7 @@ from environment.container import output
 from environment.container.output import Ending, Started
 from environment.container.processes import ProcessTree
 from environment.runner import protocol, secrets
-from environment.runner.gpus import Gpu, GpuReader
-from environment.runner.host import hardware_of
+from environment.runner.host import Gpu, GpuReader, hardware_of
 from environment.runner.protocol import (
     AgentStarted,
     Collected,

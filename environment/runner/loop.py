@@ -14,7 +14,7 @@ from environment.container.processes import process_tree
 from environment.runner import protocol
 from environment.runner.attempt import RunnerAttempt, Stage
 from environment.runner.docker.runtime import DockerHost, DockerSandbox
-from environment.runner.gpus import GpuReader
+from environment.runner.host import GpuReader
 from environment.runner.process.runtime import ProcessSandbox
 from environment.runner.protocol import InboxEntry, Order
 from environment.runner.sandbox import Sandbox, Unreachable

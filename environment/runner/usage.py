@@ -9,8 +9,7 @@ from pathlib import Path
 
 from environment.container.processes import ProcessTree
 from environment.runner import protocol
-from environment.runner.gpus import Gpu
-from environment.runner.host import disk_usage, network_bytes
+from environment.runner.host import Gpu, disk_usage, network_bytes
 from environment.runner.protocol import LimitExceeded, Order
 from environment.runner.sandbox import Unreachable
 

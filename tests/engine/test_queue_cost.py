@@ -11,7 +11,7 @@ from engine.runs.scheduling import GpuPool
 from engine.settings import EngineSettings
 from engine.supervisor.starting import Starter
 from environment.container.redaction import TextRedactor
-from environment.runner.gpus import RecordedReader
+from environment.runner.host import RecordedReader
 from state import database, datasets, runs
 from state.records import DatasetState, SweepSpec
 from tests.clocks import HandClock

@@ -82,7 +82,7 @@ def test_a_launch_makes_a_readable_name_its_runs_and_its_experiment(desk: Desk) 
     assert desk.launch(experiment="mine").sweep_id == "dummy-2"
     assert desk.launch(name="named").sweep_id == "named"
     assert [run.seed for run in runs.of_sweep(desk.state, "dummy-1")] == [1, 2]
-    assert experiments.get(desk.state, "mine").sweep_ids == ("dummy-2",)
+    assert experiments.of_sweep(desk.state, "dummy-2") == ("mine",)
     found = datasets.find(desk.state, COMPETITION, "v1")
     assert found is not None
     assert found.state is DatasetState.PREPARED
@@ -237,7 +237,7 @@ def test_a_dataset_that_is_there_needs_no_work(desk: Desk) -> None:
 def test_an_experiment_gets_a_sweep(desk: Desk) -> None:
     desk.launch()
     desk.ask("experiment.assign", experiment_id="row", sweep_id="dummy-1")
-    assert experiments.get(desk.state, "row").sweep_ids == ("dummy-1",)
+    assert experiments.of_sweep(desk.state, "dummy-1") == ("row",)
 
 
 def test_a_grading_run_can_not_be_stopped(desk: Desk) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from engine.supervisor.starting import StartRamp
 from state import runs, transitions
 from state.database import Database
+from state.lifecycle import RunState
 from state.records import Sweep, SweepSpec
 from tests.engine.states import new_sweep
 
@@ -33,7 +34,7 @@ def ramped(state: Database, seconds: float) -> Sweep:
 
 
 def launch(state: Database, ramp: StartRamp, clocks: Clocks) -> None:
-    run = runs.next_queued(state, "s", limit=1)[0]
+    run = next(run for run in runs.of_sweep(state, "s") if run.state is RunState.QUEUED)
     transitions.launch(state, run.id, directory=f"a{run.id}", runtime="plain", now=clocks.now())
     ramp.note_start("s")
 

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from state import database as state_database
 from state import events, runs, submissions, sweeps, transitions
 from state.database import Database
-from state.lifecycle import ENDED, LIVE, FailureClass, ForbiddenTransition, Outcome, RunState, allowed_after
+from state.lifecycle import ALLOWED_AFTER, ENDED, LIVE, FailureClass, ForbiddenTransition, Outcome, RunState
 from state.records import Grade
 from state.submissions import Snapshot
 from state.transitions import Failure
@@ -95,7 +95,7 @@ class AnyHistory(RuleBasedStateMachine):
 
     @rule(run_id=run_ids, pick=st.integers(min_value=0, max_value=7))
     def take_an_allowed_step(self, run_id: int, pick: int) -> None:
-        possible = sorted(allowed_after(self.states[run_id]))
+        possible = sorted(ALLOWED_AFTER[self.states[run_id]])
         wanted = possible[pick % len(possible)]
         self._step(run_id, wanted)
         self._expect(run_id, wanted)
@@ -104,7 +104,7 @@ class AnyHistory(RuleBasedStateMachine):
     def ask_for_any_step(self, run_id: int, wanted: RunState) -> None:
         if not self._attempt_exists(run_id, wanted):
             return
-        if wanted in allowed_after(self.states[run_id]):
+        if wanted in ALLOWED_AFTER[self.states[run_id]]:
             self._step(run_id, wanted)
             self._expect(run_id, wanted)
             return
@@ -116,7 +116,7 @@ class AnyHistory(RuleBasedStateMachine):
 
     @rule(run_id=run_ids, pick=st.integers(min_value=0, max_value=7))
     def die_in_the_middle_of_a_step(self, run_id: int, pick: int) -> None:
-        possible = sorted(allowed_after(self.states[run_id]))
+        possible = sorted(ALLOWED_AFTER[self.states[run_id]])
         try:
             with self.database.transaction():
                 self._step(run_id, possible[pick % len(possible)])

@@ -23,7 +23,7 @@ def _run(database: Database) -> Attempt:
 
 
 def test_the_first_seed_of_every_competition_comes_before_any_second_seed(swept: Database) -> None:
-    queued = runs.next_queued(swept, "dummy-1", limit=4)
+    queued = runs.of_sweep(swept, "dummy-1")
     assert [(run.competition_id, run.seed) for run in queued] == [
         ("alpha", 1),
         ("beta", 1),
@@ -144,7 +144,7 @@ def test_an_experiment_gathers_sweeps_in_the_order_of_assignment(swept: Database
     create_sweep(swept, "dummy-2")
     for sweep in ("dummy-2", "dummy-1", "dummy-2"):
         experiments.assign(swept, "row", sweep, now=3)
-    assert experiments.get(swept, "row").sweep_ids == ("dummy-2", "dummy-1")
+    assert [found.sweep_ids for found in experiments.all_experiments(swept)] == [("dummy-2", "dummy-1")]
 
 
 def test_samples_are_kept_once_and_read_back_in_order(tmp_path: Path) -> None:

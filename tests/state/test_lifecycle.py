@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from state.lifecycle import ENDED, LIVE, ForbiddenTransition, RunState, allowed_after, require_allowed
+from state.lifecycle import ALLOWED_AFTER, ENDED, LIVE, ForbiddenTransition, RunState, require_allowed
 
 
 def test_every_state_is_queued_live_or_ended() -> None:
@@ -11,15 +11,15 @@ def test_every_state_is_queued_live_or_ended() -> None:
 
 
 def test_an_ended_run_can_only_be_queued_again() -> None:
-    assert {allowed_after(state) for state in ENDED} == {frozenset({RunState.QUEUED})}
+    assert {ALLOWED_AFTER[state] for state in ENDED} == {frozenset({RunState.QUEUED})}
 
 
 def test_every_live_state_can_fail() -> None:
-    assert all(RunState.FAILED in allowed_after(state) for state in LIVE)
+    assert all(RunState.FAILED in ALLOWED_AFTER[state] for state in LIVE)
 
 
 def test_no_state_follows_itself() -> None:
-    assert not any(state in allowed_after(state) for state in RunState)
+    assert not any(state in ALLOWED_AFTER[state] for state in RunState)
 
 
 def test_a_forbidden_step_names_the_run_and_what_would_be_possible() -> None:

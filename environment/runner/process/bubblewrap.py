@@ -12,6 +12,7 @@ from environment.runner.layout import Layout, instructions, own_files
 from environment.runner.protocol import Order
 
 _USER = "1000"
+_KERNEL = ("--proc", "/proc", "--dev", "/dev")
 _PROBE_SECONDS = 20
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # Only what programs need of /etc: whoever starts the engine may be able to read far more of it.
@@ -42,18 +43,7 @@ def why_unavailable() -> str:
     """Try to make a sandbox on this host, and return why that fails; empty when it works."""
     if shutil.which("bwrap") is None:
         return "bubblewrap is not installed"
-    command = [
-        "bwrap",
-        *_namespaces("none"),
-        "--ro-bind",
-        "/",
-        "/",
-        "--proc",
-        "/proc",
-        "--dev",
-        "/dev",
-        "true",
-    ]
+    command = ["bwrap", *_namespaces("none"), "--ro-bind", "/", "/", *_KERNEL, "true"]
     try:
         tried = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -104,16 +94,11 @@ def wrap(command: list[str], attempt: Path, order: Order, layout: Layout) -> lis
         shutil.which("bwrap") or "bwrap",
         *_namespaces(order.network),
         *_system(order.network),
-        "--proc",
-        "/proc",
-        "--dev",
-        "/dev",
+        *_KERNEL,
         *binds,
         *_python(Path(order.python_prefix)),
-        "--remount-ro",
-        "/",
-        "--chdir",
-        str(layout.agent),
+        *("--remount-ro", "/"),
+        *("--chdir", str(layout.agent)),
         "--",
         *command,
     ]
@@ -121,22 +106,12 @@ def wrap(command: list[str], attempt: Path, order: Order, layout: Layout) -> lis
 
 def _namespaces(network: str) -> list[str]:
     return [
-        "--unshare-user",
-        "--uid",
-        _USER,
-        "--gid",
-        _USER,
-        "--unshare-pid",
-        "--unshare-ipc",
-        "--unshare-uts",
-        "--unshare-cgroup-try",
+        *("--unshare-user", "--uid", _USER, "--gid", _USER),
+        *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
         *([] if network == "open" else ["--unshare-net"]),
-        "--hostname",
-        "sandbox",
-        "--cap-drop",
-        "ALL",
-        "--new-session",
-        "--die-with-parent",
+        *("--hostname", "sandbox"),
+        *("--cap-drop", "ALL"),
+        *("--new-session", "--die-with-parent"),
     ]
 
 

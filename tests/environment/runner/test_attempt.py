@@ -16,7 +16,7 @@ from environment.container import output
 from environment.container.output import Ending, Started
 from environment.runner import protocol
 from environment.runner.attempt import RunnerAttempt, Stage
-from environment.runner.gpus import Gpu, RecordedReader
+from environment.runner.host import Gpu, RecordedReader
 from environment.runner.process.runtime import ProcessSandbox
 from environment.runner.protocol import Order, Stop
 from foundation import locks

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from environment.runner import host
-from environment.runner.gpus import Gpu, RecordedReader
+from environment.runner.host import Gpu, RecordedReader
 from foundation.hardware import Hardware
 
 A10 = Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from environment.container.output import Ending
 from environment.runner import protocol
-from environment.runner.gpus import RecordedReader
+from environment.runner.host import RecordedReader
 from environment.runner.loop import Runner
 from environment.runner.protocol import InboxEntry, Order
 from tests.clocks import HandClock

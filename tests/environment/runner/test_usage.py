@@ -10,7 +10,7 @@ from pathlib import Path
 
 from environment.container.processes import Process, ProcessTree, process_tree
 from environment.runner import host, protocol
-from environment.runner.gpus import Gpu
+from environment.runner.host import Gpu
 from environment.runner.protocol import LimitExceeded, Order
 from environment.runner.usage import UsageMeter, limit_exceeded
 from tests.environment.runner.orders import order_with
