@@ -16,8 +16,8 @@ from pathlib import Path
 
 from environment.runner import protocol
 from foundation.clock import run_group_stamp
-from foundation.files import reading_untrusted, write_json, write_text
-from foundation.problems import DataProblem
+from foundation.files import read_csv, reading_untrusted, write_json, write_text
+from foundation.problems import DataProblem, reading, writing
 
 METADATA = "metadata.json"
 MAPPING_NAME = "run_group_experiments.csv"
@@ -81,12 +81,8 @@ def read_group(metadata: Path) -> RunGroup:
         DataProblem: it can't be read or is not valid.
     """
     path = metadata / METADATA if metadata.is_dir() else metadata
-    try:
+    with reading(path):
         values = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataProblem(f"{path} can't be read", error.strerror or str(error)) from error
-    except ValueError as error:
-        raise DataProblem(f"{path} is not JSON", str(error)) from error
     runs = values.get("runs") if isinstance(values, dict) else None
     if not isinstance(runs, dict):
         raise DataProblem(f"{path} is not the metadata of a run group", 'it has no object "runs"')
@@ -202,16 +198,8 @@ def read_mapping(path: Path) -> dict[str, tuple[str, ...]]:
     Raises:
         DataProblem: it can't be read, or lacks a column.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataProblem(f"{path} can't be read", str(error)) from error
-    reader = csv.DictReader(lines)
-    missing = [name for name in _MAPPING_COLUMNS if name not in (reader.fieldnames or ())]
-    if missing:
-        raise DataProblem(f"{path} is not a list of experiments", f"it has no column {', '.join(missing)}")
     found: dict[str, list[str]] = {}
-    for row in reader:
+    for row in read_csv(path, _MAPPING_COLUMNS, "list of experiments"):
         if row["experiment_id"] and row["run_group"]:
             found.setdefault(row["experiment_id"].strip(), []).append(row["run_group"].strip())
     return {experiment: tuple(dict.fromkeys(groups)) for experiment, groups in found.items()}
@@ -243,12 +231,10 @@ def read_submissions(path: Path) -> list[SubmissionLine]:
     """Read a submission JSONL; blank lines and comments (`#`, `//`) are skipped.
 
     Raises:
-        DataProblem: the file cannot be read, or a line is not valid, by its number.
+        DataProblem: the file can't be read, or a line is not valid, by its number.
     """
-    try:
+    with reading(path):
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataProblem(f"{path} cannot be read", str(error)) from error
     return [
         _read_line(line, f"{path}, line {number}")
         for number, line in enumerate(lines, start=1)
@@ -263,11 +249,9 @@ def write_submissions(path: Path, lines: Sequence[SubmissionLine]) -> None:
         DataProblem: the file can't be written.
     """
     text = "".join(json.dumps(asdict(line)) + "\n" for line in lines)
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)
-    except OSError as error:
-        raise DataProblem(f"{path} can't be written", error.strerror or str(error)) from error
 
 
 def submissions_of(group: RunGroup, *, log: str = LOG, code: str = CODE) -> tuple[SubmissionLine, ...]:

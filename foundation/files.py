@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from foundation.problems import DataProblem
+from foundation.problems import DataProblem, reading
 
 PARTIAL_SUFFIX = ".partial"
 
@@ -52,6 +53,21 @@ def write_text(path: Path, text: str, *, durable: bool = True) -> None:
 def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
     """Put `value` at `path` as JSON in one step."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n", durable=durable)
+
+
+def read_csv(path: Path, columns: Iterable[str], kind: str) -> list[dict[str, str]]:
+    """Read the rows of a CSV file that has at least these columns; lines that begin with `#` are comments.
+
+    Raises:
+        DataProblem: it can't be read, or lacks a column and so is not such a `kind` of table.
+    """
+    with reading(path):
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    reader = csv.DictReader(line for line in lines if not line.startswith("#"))
+    missing = [name for name in columns if name not in (reader.fieldnames or ())]
+    if missing:
+        raise DataProblem(f"{path} is not a {kind}", f"it has no column {', '.join(missing)}")
+    return list(reader)
 
 
 def sync_directory(path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import ClassVar
 
 
@@ -66,3 +69,23 @@ class EnvironmentProblem(Problem):
     """This machine lacks something that the work needs: a program, a device, space, a right."""
 
     exit_code: ClassVar[int] = 5
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn whatever keeps a text file from being read and parsed into a DataProblem that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise DataProblem(f"{path} can't be read", error.strerror or str(error)) from error
+    except ValueError as error:
+        raise DataProblem(f"{path} can't be read", str(error)) from error
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn whatever keeps a file or folder from being written into a DataProblem that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise DataProblem(f"{path} can't be written", error.strerror or str(error)) from error

@@ -15,7 +15,7 @@ import typer
 from console.cli.common import complain, copy_to_clipboard, new_app, new_group, places_of, reading_state, say
 from console.cli.scoreboard import ExperimentId, Pad, Source, evidence_for
 from engine.scoreboard import Evidence, Row, RowFormat, row_of, row_text
-from foundation.problems import DataProblem, UsageProblem
+from foundation.problems import UsageProblem, writing
 
 if TYPE_CHECKING:
     from state.database import Database
@@ -139,17 +139,9 @@ def export_runs(
         raise UsageProblem(f"there are no runs of {evidence.name} here", "it was imported as reports")
     if folder.exists() and any(folder.iterdir()):
         raise UsageProblem(f"{folder} is not empty", "", "Name a new folder.")
-    with _state_behind(context, evidence) as database:
-        try:
-            runs, groups = write_runs(
-                folder,
-                evidence,
-                pad_missing=pad,
-                now=time.time(),
-                find_files=partial(files_of, database),
-            )
-        except OSError as error:
-            raise DataProblem(f"{folder} can't be written", error.strerror or str(error)) from error
+    with _state_behind(context, evidence) as database, writing(folder):
+        find_files = partial(files_of, database)
+        runs, groups = write_runs(folder, evidence, pad_missing=pad, now=time.time(), find_files=find_files)
     say(f"{runs} runs in {groups} run groups in {folder}")
 
 
@@ -174,10 +166,8 @@ def export_plots(
     with _state_behind(context, evidence) as database:
         plots = plots_of(evidence, row_of(evidence, pad_missing=pad), curves=curves_of(database, evidence))
     drawn = [(plot.key, picture(plot, form)) for plot in plots]
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataProblem(f"{folder} can't be made", error.strerror or str(error)) from error
     for key, content in drawn:
         _write_file(folder / f"{key}.{form}", content)
 
@@ -231,8 +221,6 @@ def _described(row: Row, date: str, *, source_code: bool | None, reports: bool |
 def _write_file(path: Path, content: str | bytes) -> None:
     from foundation.files import write_bytes
 
-    try:
+    with writing(path):
         write_bytes(path, content.encode() if isinstance(content, str) else content)
-    except OSError as error:
-        raise DataProblem(f"{path} can't be written", error.strerror or str(error)) from error
     say(f"written to {path}")

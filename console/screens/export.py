@@ -26,6 +26,7 @@ from console.tui.widgets.log_view import MOST_COPIED
 from console.tui.widgets.painted import Painted
 from console.views.scoreboard import ExportRequest, ExportResult, Subject, export
 from engine.scoreboard import RowFormat
+from engine.scoreboard.export import write_bundle
 
 _NAMES = {
     RowFormat.MARKDOWN: "Markdown",
@@ -100,7 +101,9 @@ class ExportScreen(ConsoleScreen):
             path = Path(value).expanduser().absolute()
             work = partial(result.write_row, self._request.form, path)
             if message.prompt.id == "bundle":
-                work = partial(result.write_bundle, path, now=self.app.now())
+                work = partial(
+                    write_bundle, path, result.evidence, result.row, result.disclosure, now=self.app.now()
+                )
             self.in_background(work, lambda written: self.app.say(f"written to {written}"))
 
     def action_form(self, step: int) -> None:

@@ -29,14 +29,13 @@ from engine.scoreboard import (
     row_of,
     row_text,
 )
-from engine.scoreboard.export import write_bundle
 from engine.scoreboard.insight import Insight, insight_of
 from engine.scoreboard.own_runs import curves_of, disclosed
 from engine.scoreboard.plots import Plot, plots_of
 from engine.scoreboard.reports import read_import
 from engine.settings import Prices, read_table
 from foundation.files import write_text
-from foundation.problems import DataProblem, Problem, UsageProblem
+from foundation.problems import Problem, UsageProblem, writing
 from state.database import Database, open_for_reading
 
 Answer = TypeVar("Answer")
@@ -281,20 +280,9 @@ class ExportResult:
         """
         if path.exists():
             raise UsageProblem(f"{path} is there already", "", "Name another file.")
-        try:
+        with writing(path):
             write_text(path, self.text(form))
-        except OSError as error:
-            raise DataProblem(f"{path} can't be written", error.strerror or str(error)) from error
         return path
-
-    def write_bundle(self, folder: Path, *, now: float) -> Path:
-        """Write the bundle into a new folder.
-
-        Raises:
-            Problem: the folder exists, can't be written, or there is no result to export.
-        """
-        write_bundle(folder, self.evidence, self.row, self.disclosure, now=now)
-        return folder
 
 
 def export(state_dir: Path, request: ExportRequest) -> ExportResult:

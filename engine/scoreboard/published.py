@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from competitions.registry import splits
 from engine.scoreboard.model import COLUMNS, Cell, Row, Standing
-from foundation.files import write_text
-from foundation.problems import DataProblem
+from foundation.files import read_csv, write_bytes
+from foundation.problems import DataProblem, writing
 
 # Where a newer table is kept, below the state directory.
 PUBLISHED_NAME = "published.csv"
@@ -36,9 +34,7 @@ def published_rows(state_dir: Path | None = None) -> tuple[Row, ...]:
         DataProblem: the newer table is not valid.
     """
     newer = None if state_dir is None else state_dir / PUBLISHED_NAME
-    if newer is None or not newer.is_file():
-        return _built_in()
-    return _parse(_text_of(newer), str(newer))
+    return _built_in() if newer is None or not newer.is_file() else _read(newer)
 
 
 def update_published(state_dir: Path, source: Path) -> tuple[Row, ...]:
@@ -47,46 +43,29 @@ def update_published(state_dir: Path, source: Path) -> tuple[Row, ...]:
     Raises:
         DataProblem: it is not valid, or can't be kept.
     """
-    text = _text_of(source)
-    rows = _parse(text, str(source))
-    try:
+    rows = _read(source)
+    with writing(state_dir / PUBLISHED_NAME):
         state_dir.mkdir(parents=True, exist_ok=True)
-        write_text(state_dir / PUBLISHED_NAME, text)
-    except OSError as error:
-        raise DataProblem(f"{state_dir} can't be written", error.strerror or str(error)) from error
+        write_bytes(state_dir / PUBLISHED_NAME, source.read_bytes())
     return rows
 
 
 @cache
 def _built_in() -> tuple[Row, ...]:
-    text = files("engine.scoreboard").joinpath(PUBLISHED_NAME).read_text(encoding="utf-8")
-    return _parse(text, PUBLISHED_NAME)
+    return _read(Path(__file__).with_name(PUBLISHED_NAME))
 
 
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataProblem(f"{path} can't be read", str(error)) from error
-
-
-def _parse(text: str, name: str) -> tuple[Row, ...]:
-    reader = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
-    needed = {*_PLAIN, *(f"{column}_{part}" for column in COLUMNS for part in ("mean", "sem"))}
-    missing = sorted(needed - set(reader.fieldnames or ()))
-    if missing:
-        raise DataProblem(
-            f"{name} is not a table of published rows", f"it has no column {', '.join(missing)}"
-        )
+def _read(path: Path) -> tuple[Row, ...]:
+    needed = (*_PLAIN, *(f"{column}_{part}" for column in COLUMNS for part in ("mean", "sem")))
     sizes = {column: len(splits()[split]) for column, split in COLUMNS.items()}
     rows = []
-    for number, entry in enumerate(reader, start=1):
+    for number, entry in enumerate(read_csv(path, needed, "table of published rows"), start=1):
         try:
             rows.append(_row(entry, sizes))
         except (ValueError, TypeError) as error:
-            raise DataProblem(f"{name}, row {number}, is not valid", str(error)) from error
+            raise DataProblem(f"{path}, row {number}, is not valid", str(error)) from error
     if not rows:
-        raise DataProblem(f"{name} holds no row")
+        raise DataProblem(f"{path} holds no row")
     return tuple(rows)
 
 

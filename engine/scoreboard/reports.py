@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import secrets
@@ -22,8 +21,8 @@ from engine.rungroups import MAPPING_NAME, METADATA, read_mapping
 from engine.scoreboard.export import RUNS, verify_bundle
 from engine.scoreboard.model import Conditions, Evidence, Measure, Trial, differences, limit_text
 from engine.scoreboard.own_runs import find_evidence
-from foundation.files import write_json
-from foundation.problems import DataProblem, UsageProblem
+from foundation.files import read_csv, write_json
+from foundation.problems import DataProblem, UsageProblem, reading
 from state import database as state_database
 
 # Where imports are kept, below the state directory.
@@ -260,10 +259,8 @@ def _read_reports(paths: Iterable[Path], about: About) -> Evidence:
 
 
 def _read_report(path: Path) -> list[dict[str, Any]]:
-    try:
+    with reading(path):
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise DataProblem(f"{path} can't be read", str(error)) from error
     reports = document.get("competition_reports") if isinstance(document, dict) else None
     if not isinstance(reports, list) or not all(
         isinstance(report, dict) and isinstance(report.get("competition_id"), str) for report in reports
@@ -280,20 +277,13 @@ def _read_outcomes(path: Path, about: About) -> Evidence:
     It needs `competition_id`, `seed` and the medal columns of a report; `score`, `valid_submission`,
     `above_median`, `submission_exists` and `runtime_seconds` are optional.
     """
-    try:
-        reader = csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines())
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataProblem(f"{path} can't be read", str(error)) from error
     needed = ("competition_id", "seed", "gold_medal", "silver_medal", "bronze_medal")
-    missing = [name for name in needed if name not in (reader.fieldnames or ())]
-    if missing:
-        raise DataProblem(f"{path} is not a table of outcomes", f"it has no column {', '.join(missing)}")
     lines: list[tuple[int, dict[str, Any]]] = []
-    for number, row in enumerate(reader, start=2):
+    for number, row in enumerate(read_csv(path, needed, "table of outcomes"), start=1):
         try:
             lines.append((int(row["seed"]), _outcome(row)))
         except (ValueError, TypeError) as error:
-            raise DataProblem(f"{path}, line {number}, is not valid", str(error)) from error
+            raise DataProblem(f"{path}, row {number}, is not valid", str(error)) from error
     lines.sort(key=lambda line: line[0])
     return _evidence([values for _, values in lines], about)
 

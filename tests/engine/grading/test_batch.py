@@ -46,7 +46,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
 
 
 def test_an_unreadable_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DataProblem, match="cannot be read"):
+    with pytest.raises(DataProblem, match="can't be read"):
         read_submissions(tmp_path / "no.jsonl")
 
 

@@ -118,7 +118,7 @@ def test_what_is_no_report_is_named(tmp_path: Path, text: str) -> None:
     ("text", "said"),
     [
         ("competition_id,seed\n", "no column gold_medal"),
-        ("competition_id,seed,gold_medal,silver_medal,bronze_medal\nx,one,1,0,0\n", "line 2"),
+        ("competition_id,seed,gold_medal,silver_medal,bronze_medal\nx,one,1,0,0\n", "row 1"),
     ],
 )
 def test_a_broken_table_of_outcomes_is_named(tmp_path: Path, text: str, said: str) -> None:
