@@ -391,6 +391,11 @@ class LogPager:
         self._newest += moves
         self._commands.put(_Command(action, self._newest, long))
 
+    def is_final(self, page: Page) -> bool:
+        """Whether a page is what the last command asked for, with nothing left to count."""
+        done = self._commands.empty() and self._current == self._newest
+        return done and page == self._shown and not page.counting
+
     def _work(self) -> None:
         while not self._ended.is_set():
             command = self._next()

@@ -104,6 +104,12 @@ class Reader:
         self._engine_seen_at = float("-inf")
         self._wake.set()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has asked everything that is to be asked, and waits until it looks again."""
+        with self._lock:
+            return self._busy_since is None and not any(watch.due for watch in self._watches.values())
+
     def stalled_for(self) -> float:
         """How many seconds the current look has been taking."""
         since = self._busy_since

@@ -20,6 +20,7 @@ from engine.control.status import lock_path
 from engine.places import Places
 from foundation.locks import FileLock
 from tests.console import worlds
+from tests.console.stillness import screen_text
 from tests.console.world import FrozenClock, World
 
 PATIENCE_SECONDS = 30.0
@@ -60,9 +61,8 @@ class Desk:
         await self.until(lambda: text not in self.text(), f"gone: {text!r}")
 
     def text(self) -> str:
-        """What is on the screen, line by line."""
-        strips = self.app.screen._compositor.render_strips()
-        return "\n".join(strip.text.rstrip() for strip in strips)
+        """Return what is on the screen, line by line."""
+        return screen_text(self.app)
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from console.tui import commands
-from console.tui.app import ConsoleApp
+from console.tui.screen import SCREENS
 from engine import control
 from engine.control.status import EngineStatus
 from engine.places import Places
@@ -152,15 +153,22 @@ async def test_a_small_terminal_is_asked_to_grow(opened: OpenDesk) -> None:
 
 async def test_no_size_makes_any_screen_fail(opened: OpenDesk) -> None:
     async with opened(screen=SWEEP) as desk:
+
+        async def fits(size: tuple[int, int], text: str) -> None:
+            await desk.sees(text)
+            assert all(cell_len(line) <= size[0] for line in desk.text().splitlines())
+
         for size in ((1, 1), (41, 10), (60, 15), (80, 24), (300, 80)):
             await desk.pilot.resize_terminal(*size)
-            for key in ("2", "3", "5", "1"):
-                await desk.press(key)
+            for mode, key, title in SCREENS:
+                desk.app.show(mode)
+                seen = {1: "", 41: "engine ok"}.get(size[0], f"{key} {title}")
+                await fits(size, seen)
         desk.app.show_run(5)
-        for size in ((41, 10), (80, 24), (200, 60)):
+        for size, pane in (((41, 10), "Timeline"), ((80, 24), "Submissions"), ((200, 60), "Resources")):
             await desk.pilot.resize_terminal(*size)
             await desk.press("tab")
-        await desk.sees("Timeline")
+            await fits(size, pane if size[0] > 60 else "")
 
 
 async def test_an_app_needs_no_terminal_to_refuse_politely(places: Places) -> None:
@@ -168,4 +176,3 @@ async def test_an_app_needs_no_terminal_to_refuse_politely(places: Places) -> No
 
     with pytest.raises(EnvironmentProblem, match="needs a terminal"):
         run_console(places)
-    assert ConsoleApp.TITLE == "mlebench-console"

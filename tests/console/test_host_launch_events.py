@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +10,9 @@ from textual.widgets import Input
 
 from console.screens.run import RunScreen
 from console.tui import commands
-from console.tui.app import ConsoleApp
-from console.tui.screen import ConsoleScreen
+from console.tui.screen import SCREENS, ConsoleScreen
+from console.tui.theme import PALETTE_NAMES, THEME_NAMES
+from console.tui.widgets.painted import Painted
 from console.views.composing import Draft, compose
 from console.views.host import host_use
 from engine.control import EngineStatus
@@ -223,12 +223,15 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         read_duration(text)
 
 
-@pytest.mark.parametrize("name", ["contrast", "ansi", "mono", "light"])
-async def test_every_theme_draws_every_screen(opened: OpenDesk, name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", THEME_NAMES)
+async def test_every_theme_draws_every_screen(opened: OpenDesk, name: str) -> None:
     async with opened(screen="sweep:aide-o3-lite") as desk:
         commands.execute(desk.app, f"theme {name}")
-        for key in "12345678":
-            if key not in "47":
-                await desk.press(key)
-        assert isinstance(desk.app, ConsoleApp)
-        await desk.sees("events")
+        palette = desk.app.palette
+        assert palette is PALETTE_NAMES[name]
+        for mode, key, title in SCREENS:
+            desk.app.show(mode)
+            await desk.sees(f"{key} {title}")
+            top = desk.app.screen.query_one("#top", Painted).render_line(0)
+            named = next(segment for segment in top if title in segment.text)
+            assert named.style == palette.base + palette.style("strong")

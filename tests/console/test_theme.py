@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import get_args
 
 import pytest
 
@@ -13,8 +14,8 @@ from console.tui.theme import (
     LIGHT,
     PALETTES,
     UNICODE,
-    Colours,
     Palette,
+    Role,
     Signs,
 )
 
@@ -90,6 +91,9 @@ def test_ascii_signs_are_ascii() -> None:
     assert all(getattr(ASCII, field.name).isascii() for field in fields(Signs))
 
 
-def test_no_theme_leaves_a_colour_out() -> None:
-    for palette in PALETTES.values():
-        assert all(getattr(palette.colours, field.name) for field in fields(Colours))
+@pytest.mark.parametrize("palette", PALETTES.values(), ids=lambda palette: palette.name)
+def test_every_role_is_drawn_in_every_theme(palette: Palette) -> None:
+    styles = {role: palette.style(role) for role in get_args(Role)}
+    # What is read at a glance must not look as plain text does; without colours attributes stand in for them.
+    for role in ("strong", "dim", "accent", "gold", "warn", "bad", "mark", "hit"):
+        assert styles[role] != styles["text"]

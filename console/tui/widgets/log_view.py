@@ -160,6 +160,11 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._highlighter: Highlighter | None = None
         self._rows: tuple[Strip, ...] = ()
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether what was asked for last is yet to be shown."""
+        return self._pager is not None and not self._pager.is_final(self._page)
+
     def show(self, path: Path | None) -> None:
         """Show a log from its end, or none."""
         if path != self._path:
