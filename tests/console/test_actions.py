@@ -1,0 +1,135 @@
+"""An action says what it applies to, what is asked first and which requests are filed; nothing is drawn or filed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from competitions import registry
+from console.actions import datasets, runs, sweeps
+from console.actions.action import Action, NotApplicable
+from console.screens.confirm import question_lines
+from console.views.datasets import DatasetRow
+from state.lifecycle import FailureClass, Outcome, RunState
+from state.records import Dataset, DatasetState, Run
+
+QUEUED = Run(
+    id=1, sweep_id="s", competition_id="leaf-classification", seed=2, state=RunState.QUEUED, outcome=None,
+    failure_class=None, failure_text="", standing=None, score=None, valid=None, attempts=0, rerolls=0,
+    queued_at=0.0, started_at=None, ended_at=None, last_activity_at=None, submissions=0, position=0,
+)  # fmt: skip
+RUNNING = replace(QUEUED, id=2, state=RunState.RUNNING, attempts=1)
+GRADING = replace(QUEUED, id=3, state=RunState.GRADING, attempts=1)
+LOST = replace(QUEUED, id=4, state=RunState.FAILED, failure_class=FailureClass.INFRASTRUCTURE, attempts=1)
+CRASHED = replace(QUEUED, id=5, state=RunState.FAILED, failure_class=FailureClass.CRASH, attempts=1)
+FINISHED = replace(QUEUED, id=6, state=RunState.FINISHED, outcome=Outcome.NO_SUBMISSION, attempts=1)
+ALL = (QUEUED, RUNNING, GRADING, LOST, CRASHED, FINISHED)
+
+
+def run_ids(action: Action) -> list[int]:
+    (request,) = action.requests
+    found: list[int] = request.arguments["run_ids"]
+    return found
+
+
+def test_only_runs_that_have_ended_are_relaunched_and_a_re_roll_warns() -> None:
+    action = runs.relaunch(ALL)
+    assert (action.requests[0].kind, run_ids(action)) == ("run.relaunch", [4, 5, 6])
+    assert action.question is not None and action.question.warns
+    free, rerolled = action.question.affected
+    assert not free.is_warning and len(free.items) == 1
+    assert "leaf-classification seed 2, no submission" in rerolled.in_words()
+    lost = runs.relaunch([LOST]).question
+    assert lost is not None and not lost.warns
+
+
+def test_only_queued_and_live_runs_are_stopped() -> None:
+    action = runs.stop(ALL)
+    assert (action.requests[0].kind, run_ids(action)) == ("run.stop", [1, 2])
+    assert action.question is not None and "1 of them running" in action.question.affected[0].heading
+
+
+def test_only_failed_runs_are_classified() -> None:
+    question, failed = runs.classify_question(ALL)
+    assert failed == (LOST, CRASHED) and "2 runs" in question.title
+    action = runs.classify(failed, FailureClass.DISK, "full")
+    assert action.requests[0].arguments == {"run_ids": [4, 5], "class": "disk", "note": "full"}
+
+
+@pytest.mark.parametrize("plan", [runs.relaunch, runs.stop, runs.classify_question])
+def test_what_applies_to_nothing_is_refused(plan: object) -> None:
+    assert callable(plan)
+    with pytest.raises(NotApplicable, match="only runs that"):
+        plan([GRADING])
+
+
+def test_named_runs_are_all_changed_or_none_is() -> None:
+    with pytest.raises(NotApplicable, match="run 2 can't be relaunched: it is running"):
+        runs.relaunch([LOST, RUNNING], all_or_none=True)
+    with pytest.raises(NotApplicable, match="run 6 can't be stopped: it is finished"):
+        runs.stop([RUNNING, FINISHED], all_or_none=True)
+    with pytest.raises(NotApplicable, match="run 6 can't be classified"):
+        runs.classify([FINISHED], FailureClass.CRASH, "")
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_a_question_fits_the_screen_and_counts_what_it_does_not_list(width: int) -> None:
+    many = [replace(LOST, id=number, competition_id="x" * 56) for number in range(20)]
+    question = runs.relaunch(many).question
+    assert question is not None
+    lines = ["".join(text for text, _role in line) for line in question_lines(question, width)]
+    assert "  and 12 more" in lines
+    assert max(map(len, lines[1:])) <= max(width - 12, 28)
+
+
+def test_each_sweep_action_files_one_request() -> None:
+    for action, kind in (
+        (sweeps.pause("s"), "sweep.pause"),
+        (sweeps.resume("s"), "sweep.resume"),
+        (sweeps.stop("s"), "sweep.stop"),
+        (sweeps.set_concurrency("s", 3), "sweep.concurrency"),
+        (sweeps.set_priority("s", -1), "sweep.priority"),
+        (sweeps.assign("s", "row"), "experiment.assign"),
+    ):
+        (request,) = action.requests
+        assert (request.kind, request.arguments["sweep_id"], action.question) == (kind, "s", None)
+
+
+def row(competition_id: str, state: DatasetState, edition: str = "v1") -> DatasetRow:
+    dataset = Dataset(competition_id, edition, state, "", "", None, None, None, 0.0)
+    return DatasetRow(competition_id, edition, "low", dataset, ())
+
+
+def test_datasets_are_asked_for_once_for_each_edition() -> None:
+    chosen = [
+        row("leaf-classification", DatasetState.ABSENT),
+        row("leaf-classification", DatasetState.FAILED, "corrected"),
+        row("dog-breed-identification", DatasetState.WAITING),
+    ]
+    asked = [(request.kind, request.arguments) for request in datasets.prepare(chosen).requests]
+    assert asked == [
+        ("dataset.prepare", {"competition_ids": ["leaf-classification"], "edition": "v1"}),
+        ("dataset.prepare", {"competition_ids": ["leaf-classification"], "edition": "corrected"}),
+    ]
+    assert datasets.stop(chosen).requests[0].arguments["competition_ids"] == ["dog-breed-identification"]
+    with pytest.raises(NotApplicable, match="nothing of that is prepared"):
+        datasets.verify(chosen)
+
+
+def test_pruning_lists_what_lies_on_the_disk_largest_first_and_warns_of_prepared_data(tmp_path: Path) -> None:
+    folder = tmp_path / "leaf-classification"
+    (folder / "prepared" / "public").mkdir(parents=True)
+    (folder / "prepared" / "public" / "train.csv").write_bytes(bytes(9_000_000))
+    (folder / "leaf-classification.zip").write_bytes(bytes(2_000_000))
+    assert registry.get("leaf-classification").id == folder.name
+    chosen = [row("leaf-classification", DatasetState.PREPARED)]
+    leftovers = datasets.prune(chosen, tmp_path, everything=False)
+    assert leftovers.requests[0].arguments["parts"] == ["zip"]
+    assert leftovers.question is not None and not leftovers.question.warns
+    everything = datasets.prune(chosen, tmp_path, everything=True)
+    assert everything.question is not None and everything.question.warns
+    assert [name.split()[0] for _id, name in everything.question.affected[0].items] == ["prepared", "zip"]
+    with pytest.raises(NotApplicable, match="nothing to remove"):
+        datasets.prune([row("leaf-classification", DatasetState.WORKING)], tmp_path, everything=True)
