@@ -13,6 +13,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from console.logs.pattern import Pattern
@@ -123,14 +124,7 @@ class LogFile:
 
     def forward(self, position: int, count: int) -> list[LogLine]:
         """Read `count` lines from a line's beginning on, fewer at the end."""
-        lines: list[LogLine] = []
-        while len(lines) < count and position < self.end:
-            line = self._line_from(position)
-            if line is None:
-                break
-            lines.append(line)
-            position = line.end
-        return lines
+        return list(islice(self._lines(position, self.end), count))
 
     def backward(self, position: int, count: int) -> list[LogLine]:
         """Read the `count` lines that end at a position, in their order, fewer at the beginning."""
@@ -139,7 +133,7 @@ class LogFile:
             start = self.line_start(position - 1)
             if start >= position:
                 break
-            lines.extend(reversed(self._between(start, position)))
+            lines.extend(reversed(list(self._lines(start, position))))
             position = start
         return list(reversed(lines[:count]))
 
@@ -180,7 +174,10 @@ class LogFile:
         """Count the lines between two beginnings of lines, or of these the ones with a match."""
         if pattern is None:
             return sum(block.count(b"\n") for _position, block in self._blocks(start, end, _SEARCH_BLOCK))
-        return sum(pattern.count(block) for _position, block in self._blocks_of_lines(start, end))
+        return sum(
+            pattern.count(block)
+            for _position, block in self._blocks(start, end, _SEARCH_BLOCK, of_lines=True)
+        )
 
     def search(
         self, pattern: Pattern, position: int, *, back: bool = False, wanted: Callable[[], bool]
@@ -210,7 +207,7 @@ class LogFile:
                 yield Extent(extent.descriptor, low, high, extent.at + low - extent.start)
 
     def _search(self, pattern: Pattern, start: int, wanted: Callable[[], bool]) -> int | None:
-        for position, block in self._blocks_of_lines(start, self.end):
+        for position, block in self._blocks(start, self.end, _SEARCH_BLOCK, of_lines=True):
             if not wanted():
                 return None
             found = pattern.first(block)
@@ -223,32 +220,26 @@ class LogFile:
         while upper > self.begin and wanted():
             lower = self.line_start(max(self.begin, upper - _SEARCH_BLOCK))
             lower = lower if lower < upper else self.begin
-            for position, block in reversed(list(self._blocks_of_lines(lower, upper))):
+            for position, block in reversed(list(self._blocks(lower, upper, _SEARCH_BLOCK, of_lines=True))):
                 found = pattern.last(block)
                 if found is not None:
                     return position + found
             upper = lower
         return None
 
-    def _blocks(self, start: int, end: int, length: int = _BLOCK) -> Iterator[tuple[int, bytes]]:
-        position = start
+    def _blocks(
+        self, position: int, end: int, length: int = _BLOCK, *, of_lines: bool = False
+    ) -> Iterator[tuple[int, bytes]]:
+        """Read what is kept between two positions block by block, each with its position.
+
+        Blocks of lines end where a line does, so that no match is cut in two; only endless lines are cut.
+        """
         while position < end and (extent := self._extent_at(position)) is not None:
             position = max(position, extent.start)
             block = self._run(position, min(end, position + length))
             if not block:
                 break
-            yield position, block
-            position += len(block)
-
-    def _blocks_of_lines(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-        """Read blocks that end where a line does, so that no match is cut in two; only endless lines are cut."""
-        position = start
-        while position < end and (extent := self._extent_at(position)) is not None:
-            position = max(position, extent.start)
-            block = self._run(position, min(end, position + _SEARCH_BLOCK))
-            if not block:
-                break
-            if position + len(block) < end:
+            if of_lines and position + len(block) < end:
                 block = block[: block.rfind(b"\n") + 1] or block
             yield position, block
             position += len(block)
@@ -266,6 +257,12 @@ class LogFile:
                 break
             place += 1
         return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+
+    def _lines(self, position: int, end: int) -> Iterator[LogLine]:
+        """Read lines from a line's beginning on; the last one ends at `end` even if that is within it."""
+        while position < end and (line := self._line_from(position)) is not None:
+            yield line if line.end <= end else LogLine(line.start, end, line.content[: end - line.start])
+            position = line.end
 
     def _line_from(self, position: int) -> LogLine | None:
         extent = self._extent_at(position)
@@ -285,18 +282,6 @@ class LogFile:
                 return LogLine(position, at + newline + 1, content + block[:newline])
             content, at = content + block, at + len(block)
         return LogLine(position, at, content) if at > position else None
-
-    def _between(self, start: int, end: int) -> list[LogLine]:
-        lines, position = [], start
-        while position < end:
-            line = self._line_from(position)
-            if line is None:
-                break
-            lines.append(
-                line if line.end <= end else LogLine(line.start, end, line.content[: end - line.start])
-            )
-            position = line.end
-        return lines
 
     def _last_newline(self, start: int, end: int) -> int | None:
         found = None

@@ -157,7 +157,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._numbers = False
         self._times = False
         self._pattern: Pattern | None = None
-        self._highlighter: Highlighter | None = None
+        self._lexer: Any = None
         self._rows: tuple[Strip, ...] = ()
 
     @property
@@ -172,7 +172,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
     def show_file(self, path: Path) -> None:
         """Show a file that is no log, from its beginning, with the colours of its language."""
-        self._open(path, partial(LogFile, parts_of=one_part), highlighter_for(path.name))
+        self._open(path, partial(LogFile, parts_of=one_part), _lexer_for(path.name))
         self.action_top()
 
     def show_merged(self, sources: tuple[Source, ...]) -> None:
@@ -344,10 +344,10 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self,
         path: Path | None,
         opening: Callable[[Path], LogFile],
-        highlighter: Highlighter | None = None,
+        lexer: Any = None,
     ) -> None:
         self._stop()
-        self._path, self._page, self._left, self._highlighter = path, Page(), 0, highlighter
+        self._path, self._page, self._left, self._lexer = path, Page(), 0, lexer
         if path is not None and self.is_attached:
             height, numbers, times = max(1, self.size.height), self._numbers, self._times
             self._pager = LogPager(path, self._deliver, height=height, opening=opening)
@@ -374,7 +374,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         if not width or not height:
             return
         drawing = _Drawing(
-            self.app.palette, self.app.signs, self._wrap, self._left, self._pattern, self._highlighter
+            self.app.palette, self.app.signs, self._wrap, self._left, self._pattern, self._lexer
         )
         rows = drawing.rows(self._page, width)
         before, shown = self._rows, rows[-height:] if self._page.following else rows[:height]
@@ -413,7 +413,7 @@ class _Drawing:
 
     Attributes:
         left: how many cells of each line are out of sight on the left, unless lines are wrapped.
-        highlighter: gives the words of a programming language their colours.
+        lexer: finds the words of a programming language, which get colours.
     """
 
     palette: Palette
@@ -421,7 +421,7 @@ class _Drawing:
     wrap: bool
     left: int
     pattern: Pattern | None
-    highlighter: Highlighter | None
+    lexer: Any
 
     def rows(self, page: Page, width: int) -> list[Strip]:
         """Return the rows that a page takes."""
@@ -477,11 +477,9 @@ class _Drawing:
 
     def _segments(self, text: str, room: int) -> list[Segment]:
         limit = _WIDEST if self.wrap or self.left else room
-        if self.highlighter is not None:
-            harmless = plain(text, limit=limit)
-            segments = [
-                Segment(part, self._style(role)) for part, role in self.highlighter.pieces_of(harmless)
-            ]
+        if self.lexer is not None:
+            pieces = _code_pieces(plain(text, limit=limit), self.lexer)
+            segments = [Segment(part, self._style(role)) for part, role in pieces]
         else:
             segments = span_segments(spans(text, limit=limit), self.palette)
         if self.pattern is None:
@@ -501,21 +499,8 @@ class _Drawing:
         yield Segment(content[place:].decode("utf-8", "replace"), segment.style)
 
 
-class Highlighter:
-    """Colours for lines of code; a line is looked at by itself, so that any page costs the same."""
-
-    def __init__(self, lexer: Any) -> None:
-        self._lexer = lexer
-
-    def pieces_of(self, line: str) -> list[Piece]:
-        """Return a harmless line in the roles of its words."""
-        if len(line) > _LONGEST_CODE:
-            return [(line, "text")]
-        return [(text, _role_of(str(kind))) for kind, text in self._lexer.get_tokens(line) if text]
-
-
-def highlighter_for(name: str) -> Highlighter | None:
-    """Return the highlighter for a file of this name; None where its language is not known or it has none."""
+def _lexer_for(name: str) -> Any:
+    """Return the lexer for a file of this name; None where its language is not known or it has none."""
     from pygments.lexers import get_lexer_for_filename
     from pygments.util import ClassNotFound
 
@@ -523,7 +508,14 @@ def highlighter_for(name: str) -> Highlighter | None:
         lexer = get_lexer_for_filename(name, stripnl=False, ensurenl=False)
     except ClassNotFound:
         return None
-    return None if lexer.name == "Text only" else Highlighter(lexer)
+    return None if lexer.name == "Text only" else lexer
+
+
+def _code_pieces(line: str, lexer: Any) -> list[Piece]:
+    """Return a harmless line in the roles of its words; it is looked at by itself, so that any page costs the same."""
+    if len(line) > _LONGEST_CODE:
+        return [(line, "text")]
+    return [(text, _role_of(str(kind))) for kind, text in lexer.get_tokens(line) if text]
 
 
 _TOKEN_ROLES: tuple[tuple[str, Role], ...] = (
