@@ -132,7 +132,7 @@ def _checksums(competition: Competition) -> str:
 def _treatment(defect: Defect) -> str:
     return {
         "mended": "mended in edition corrected",
-        "told": "told only",
+        "told": "documented only",
         "open": "open in edition corrected too",
     }[defect.treatment]
 

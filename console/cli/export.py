@@ -20,7 +20,7 @@ from foundation.problems import UsageProblem, writing
 if TYPE_CHECKING:
     from state.database import Database
 
-export_app = new_group("Export a row, a bundle to hand in, run groups of MLE-bench, or plots.")
+export_app = new_group("Export a row, a bundle of its reports, run groups of MLE-bench, or plots.")
 report_app = new_app()
 
 AgentName = Annotated[str, typer.Option("--agent", metavar="NAME", help="The agent's name in the row.")]
@@ -62,7 +62,7 @@ def export_row(
     source_code: SourceCode = None,
     reports: ReportsPublic = None,
 ) -> None:
-    """Write a row with the leaderboard's headings, and with it everything that must be told."""
+    """Write a row with the leaderboard's headings, and the conditions behind it."""
     from competitions import registry
     from engine.scoreboard.own_runs import disclosed
 

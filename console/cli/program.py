@@ -71,13 +71,13 @@ COMMANDS = {
         "console.cli.scoreboard", "Aggregate runs, grading reports or a table of outcomes.", "aggregate_app"
     ),
     "compare": Entry("console.cli.scoreboard", "Compare two experiments by competition.", "compare_app"),
-    "insight": Entry("console.cli.scoreboard", "Tell what lies behind a row.", "insight_app"),
+    "insight": Entry("console.cli.scoreboard", "Show what an experiment says beyond its row.", "insight_app"),
     "report": Entry(
         "console.cli.export", "Write one self-contained HTML page of an experiment.", "report_app"
     ),
     "export": Entry(
         "console.cli.export",
-        "Export a row, a bundle to hand in, run groups of MLE-bench, or plots.",
+        "Export a row, a bundle of its reports, run groups of MLE-bench, or plots.",
         "export_app",
     ),
     "import": Entry(

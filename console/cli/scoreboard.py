@@ -129,7 +129,7 @@ def aggregate(
     num_seeds: Annotated[
         int, typer.Option(metavar="N", help="How many seeds to take; -1 for all.", min=-1)
     ] = -1,
-    by: Annotated[By, typer.Option(help="What to take apart by.")] = "split",
+    by: Annotated[By, typer.Option(help="What to break the row down by.")] = "split",
     json: Json = False,
 ) -> None:
     """Aggregate runs, grading reports or a table of outcomes: percentages as mean ± SEM over seeds."""
@@ -175,7 +175,7 @@ def _aggregated(
 
     if evidence.conflict:
         raise UsageProblem(
-            f"{evidence.name} makes no row", evidence.conflict, "Aggregate its parts by themselves."
+            f"{evidence.name} makes no row", evidence.conflict, "Aggregate each part separately."
         )
     if by == "competition":
         wanted = None if split is None else {one for name in split for one in registry.read_split(name)}
@@ -228,7 +228,7 @@ def compare(
         return
     say(f"A {found.first} against B {found.second}, {found.measure.words}, paired by competition")
     for caveat in found.caveats:
-        say(f"beware: {caveat}")
+        say(f"caution: {caveat}")
     say()
     say_columns(DIFFERENCE_COLUMNS, differences_of(found))
     say()
@@ -261,7 +261,7 @@ def insight(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Tell what lies behind a row: pass@k, shorter limits, endings, noise between seeds, effort, flags."""
+    """Show what an experiment says beyond its row: pass@k, shorter limits, endings, noise, effort, flags."""
     from engine.scoreboard.insight import Curve, insight_of
     from engine.scoreboard.own_runs import curves_of
     from engine.settings import Prices, read_table
@@ -309,7 +309,7 @@ def import_reports(
     llms: Annotated[str, typer.Option(metavar="NAMES", help="The models that it used.")] = "",
     hours: Annotated[float | None, typer.Option(min=0, help="The time limit of its runs.")] = None,
     hardware: Annotated[str, typer.Option(metavar="TEXT", help="What its runs were given.")] = "",
-    replace: Annotated[bool, typer.Option("--replace", help="Take the place of one of that name.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace an import of that name.")] = False,
 ) -> None:
     """Put an experiment on the scoreboard from its grading reports, which are copied."""
     from engine.scoreboard import reports
@@ -338,9 +338,9 @@ def remove_import(
 @import_app.command("published")
 def import_published(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(metavar="CSV", help="A table like the one that comes along.")],
+    path: Annotated[Path, typer.Argument(metavar="CSV", help="A table like the built-in one.")],
 ) -> None:
-    """Let a newer table of published rows take the place of the one that comes with the program."""
+    """Replace the built-in table of published rows by a newer one."""
     from engine.scoreboard.published import update_published
 
     rows = update_published(places_of(context).state_dir, path)

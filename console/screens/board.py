@@ -121,7 +121,7 @@ class BoardScreen(FilteredScreen):
         self._sort(self._sorting.reverse())
 
     def action_pad(self) -> None:
-        """Count what is lost or missing as no medal, or leave its seeds out."""
+        """Count lost and missing runs as no medal, or leave their seeds out."""
         self._pad = not self._pad
         self.query_again()
 
@@ -178,7 +178,7 @@ class BoardScreen(FilteredScreen):
         if self.words:
             lines.append(((" / ", "accent"), (foreign(self.words, 60).rstrip(), "text")))
         if self._pad:
-            lines.append(((" padded: what is lost or missing counts as no medal", "warn"),))
+            lines.append(((" padded: lost and missing runs count as no medal", "warn"),))
         return tuple(lines)
 
     def _take(self, board: Scoreboard) -> None:
@@ -275,7 +275,7 @@ def _columns(wide: bool, footnotes: Sequence[str], signs: Signs) -> list[Column[
         return Column(
             column.capitalize(),
             lambda row: _standing(row, column, wide=wide, signs=signs),
-            10 if wide else 7,
+            9 + len(signs.plus_minus) if wide else 7,
             right=True,
             gap=1,
             by=column,

@@ -104,10 +104,10 @@ def _header(found: Comparison, width: int) -> tuple[Pieces, ...]:
         (foreign(found.second, half).rstrip(), "strong"),
         (f"   by {found.measure.words}, paired by competition", "dim"),
     )
-    beware: list[Pieces] = [
-        ((f" beware: {foreign(text, width - 10).rstrip()}", "warn"),) for text in found.caveats
+    cautions: list[Pieces] = [
+        ((f" caution: {foreign(text, width - 10).rstrip()}", "warn"),) for text in found.caveats
     ]
-    return (cut(first, width), *beware)
+    return (cut(first, width), *cautions)
 
 
 def _lines(found: Comparison, width: int, signs: Signs, *, everything: bool) -> list[Line]:

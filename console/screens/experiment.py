@@ -157,7 +157,7 @@ def _lines(found: Experiment, column: str, width: int, signs: Signs) -> list[Lin
         lines += [Line(), Line((("  it has no runs of this split", "dim"),))]
     facts = found.insight.facts()
     if facts:
-        lines += [Line(), Line(heading("what the seeds tell", width, signs))]
+        lines += [Line(), Line(heading("beyond the row", width, signs))]
         room = max(20, width - _FACT - 5)
         parts = [
             (name if not at else "", part)
@@ -173,10 +173,14 @@ def _measures(found: Experiment, width: int, signs: Signs) -> list[Line]:
     """Every measure on every split."""
     standings = [("its own", found.row.own), *((name, found.row.columns[name]) for name in COLUMNS)]
 
-    def column(title: str, standing: Standing | None) -> Column[Measure]:
-        return Column(title.capitalize(), lambda measure: _measured(standing, measure, signs), 10, right=True)
+    room = 10 + len(signs.plus_minus)
 
-    columns = [Column[Measure]("mean over seeds, %", lambda measure: measure.words, 18)]
+    def column(title: str, standing: Standing | None) -> Column[Measure]:
+        return Column(
+            title.capitalize(), lambda measure: _measured(standing, measure, signs), room, right=True, gap=1
+        )
+
+    columns = [Column[Measure]("mean, %", lambda measure: measure.words, 8, grows=18)]
     columns += [column(title, standing) for title, standing in standings]
     table = Table(columns, MEASURES_BY_INTEREST, width, signs)
     return [table.heading(), *map(table.line, MEASURES_BY_INTEREST)]

@@ -114,7 +114,7 @@ class ExportScreen(ConsoleScreen):
         self.redraw()
 
     def action_pad(self) -> None:
-        """Count what is lost or missing as no medal, or leave its seeds out."""
+        """Count lost and missing runs as no medal, or leave their seeds out."""
         self._request = replace(self._request, pad_missing=not self._request.pad_missing)
         self._export()
 

@@ -266,8 +266,15 @@ TABLE: tuple[Key, ...] = (
         "grade.back", ("escape",), "back", "leave field", "Leave the field, so that digits switch screens", 5
     ),
     # Scoreboard
-    Key("board.open", ("enter",), "open", "competitions", "What lies behind the cell under the cursor", 1),
-    Key("board.export", ("e",), "export", "export", "Preview the row as it is handed on, and export it", 2),
+    Key(
+        "board.open",
+        ("enter",),
+        "open",
+        "competitions",
+        "Open the experiment under the cursor on that split",
+        1,
+    ),
+    Key("board.export", ("e",), "export", "export", "Preview the row's export, then write it", 2),
     Key("board.mark", ("space",), "mark", "mark", "Mark an experiment, to compare it with another", 3),
     Key("board.compare", ("c",), "compare", "compare", "Compare the marked experiments by competition", 4),
     Key("board.sort", ("s",), "sort", "sort", "Sort by the column under the cursor; again: reverse", 5),
@@ -279,7 +286,7 @@ TABLE: tuple[Key, ...] = (
     Key("board.back", ("escape",), "back", "back", "Clear marks, then the filter"),
     # One experiment
     Key("experiment.open", ("enter",), "open", "run", "Open the run under the cursor", 1),
-    Key("experiment.export", ("e",), "export", "export", "Preview its row as it is handed on", 2),
+    Key("experiment.export", ("e",), "export", "export", "Preview the export of its row", 2),
     Key("experiment.plots", ("p",), "plots", "plots", "Its plots, or its competitions again", 5),
     Key("experiment.column", ("v",), "column", "split", "Show the next split", 3),
     Key("experiment.back", ("escape",), "back", "back", "Back to the scoreboard", 4),
@@ -295,7 +302,7 @@ TABLE: tuple[Key, ...] = (
     Key("export.format_before", ("shift+tab",), "form(-1)", "format before", "The format before"),
     Key("export.copy", ("y",), "copy", "copy", "Copy it to the terminal's clipboard", 2),
     Key("export.write", ("w",), "write", "write", "Write it to a file", 3, changes=True),
-    Key("export.bundle", ("b",), "bundle", "bundle", "Write the bundle that is handed in", 4, changes=True),
+    Key("export.bundle", ("b",), "bundle", "bundle", "Write the bundle of its reports", 4, changes=True),
     Key("export.agent", ("n",), "ask('agent')", "name", "Type the agent's name in the row", 5),
     Key("export.models", ("l",), "ask('llms')", "models", "Type the models that it used", 6),
     Key(

@@ -94,7 +94,7 @@ class Comparison:
         """Which of A, the first, and B, the second, is ahead, and whether chance alone could explain it."""
         whole = self.overall
         if not whole.deciding:
-            return "no competition tells them apart"
+            return "they are even on every competition"
         if not whole.points:
             return "they come out even, though not on the same competitions"
         chance = "hardly chance" if whole.p_value < SIGNIFICANT else "may well be chance"

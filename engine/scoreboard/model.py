@@ -76,7 +76,7 @@ _PLURALS = {
 
 
 def differences(conditions: Iterable[Conditions], *, ignored: Sequence[str] = ()) -> tuple[str, ...]:
-    """List in what respects conditions differ, one text each; what is unknown differs from nothing."""
+    """List the differences between conditions, one text each; an unknown condition differs from none."""
     compared = tuple(conditions)
     found = []
     for name, plural in _PLURALS.items():
@@ -169,7 +169,7 @@ class Evidence:
         return tuple(sorted({trial.competition_id for trial in self.trials}, key=str.lower))
 
     def labelled(self, *, agent: str = "", llms: str = "", hours: float | None = None) -> Evidence:
-        """The same evidence with what an operator adds to its row; what is empty stays as it was."""
+        """The same evidence with what an operator adds to its row; empty values change nothing."""
         return replace(
             self,
             conditions=replace(self.conditions, agent=agent or self.conditions.agent),

@@ -99,7 +99,7 @@ def _heading(row: Row) -> str:
         "Still running: only complete seeds are in the numbers.": row.running,
         "Missing results are counted as no medal.": row.padded,
     }
-    parts += [f"<p class='beware'>{escape(text)}</p>" for text, holds in warnings.items() if holds]
+    parts += [f"<p class='warning'>{escape(text)}</p>" for text, holds in warnings.items() if holds]
     return "".join(parts)
 
 

@@ -346,12 +346,12 @@ def picture(plot: Plot, form: str) -> bytes:
             lefts = [x - 0.4 + width * (place + 0.5) for x in xs]
             axes.bar(lefts, ys, width, yerr=errors, label=series.name, color=colour)
     if plot.ticks:
-        turned = sum(map(len, plot.ticks)) > 60
+        rotated = sum(map(len, plot.ticks)) > 60
         axes.set_xticks(
             range(len(plot.ticks)),
             plot.ticks,
-            rotation=35 if turned else 0,
-            ha="right" if turned else "center",
+            rotation=35 if rotated else 0,
+            ha="right" if rotated else "center",
         )
     axes.set_title(plot.title, loc="left")
     axes.set_xlabel(plot.x_label)

@@ -1,4 +1,4 @@
-"""The scoreboard in the console: sorting, what lies behind a row, comparing, and handing a row on."""
+"""The scoreboard in the console: sorting, one experiment, comparing two, and exporting a row."""
 
 from __future__ import annotations
 
@@ -89,9 +89,7 @@ async def test_a_cell_leads_to_its_runs(opened: OpenDesk) -> None:
     async with opened(worlds.scored, screen="board") as desk:
         await desk.sees("ours: aide-o3")
         await desk.press("right", "right", "enter")
-        await desk.sees(
-            "split low", "aerial-cactus-identification", "any medal", "what the seeds tell", "pass@k"
-        )
+        await desk.sees("split low", "aerial-cactus-identification", "any medal", "beyond the row", "pass@k")
         await desk.press("v")
         await desk.sees("split medium", "it has no runs of this split")
         await desk.press("p")
@@ -114,7 +112,7 @@ async def test_padding_counts_what_is_missing(opened: OpenDesk) -> None:
     async with opened(worlds.scored, screen="board") as desk:
         await desk.sees("53 of 75")
         await desk.press("p")
-        await desk.sees("padded: what is lost or missing counts as no medal")
+        await desk.sees("padded: lost and missing runs count as no medal")
         await desk.misses("53 of 75")
 
 
