@@ -20,7 +20,7 @@ from foundation.problems import UsageProblem, writing
 if TYPE_CHECKING:
     from state.database import Database
 
-export_app = new_group("Export a row, a bundle of its reports, run groups of MLE-bench, or plots.")
+export_app = new_group("Export a row, its bundle, MLE-bench run groups, or plots.")
 report_app = new_app()
 
 AgentName = Annotated[str, typer.Option("--agent", metavar="NAME", help="The agent's name in the row.")]

@@ -77,7 +77,7 @@ COMMANDS = {
     ),
     "export": Entry(
         "console.cli.export",
-        "Export a row, a bundle of its reports, run groups of MLE-bench, or plots.",
+        "Export a row, its bundle, MLE-bench run groups, or plots.",
         "export_app",
     ),
     "import": Entry(
