@@ -13,7 +13,8 @@ class FileLock:
     """An exclusive `flock` on a file; the file itself stays and may name its holder.
 
     The kernel drops the lock when the last descriptor is closed, so a killed holder never leaves
-    a stale one. Descriptors are not inherited by started programs.
+    a stale one. Started programs inherit it only where they are given
+    its descriptor.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,6 +35,12 @@ class FileLock:
         os.pwrite(descriptor, note.encode(), 0)
         self._descriptor = descriptor
         return True
+
+    @property
+    def descriptor(self) -> int:
+        """The descriptor that holds the lock; a started program that is given it holds the lock as well."""
+        assert self._descriptor is not None  # only of a lock that was acquired
+        return self._descriptor
 
     def release(self) -> None:
         """Release the lock; harmless when it is not held."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from console import wording
-from console.cli.common import Json, complain, new_group, say, say_json, say_table
+from console.cli.common import Json, complain, new_group, places_of, say, say_json, say_table
 from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
-    from engine.agents import Agent
     from engine.images import Image
 
 app = new_group("Build, list and check container images.")
@@ -26,7 +24,7 @@ AgentsDir = Annotated[
 
 @app.command()
 def build(
-    context: typer.Context,  # noqa: ARG001  # every command has it
+    context: typer.Context,
     names: Annotated[
         list[str] | None, typer.Argument(metavar="IMAGE...", help="Which; all that are known if none.")
     ] = None,
@@ -51,21 +49,22 @@ def build(
     json: Json = False,
 ) -> None:
     """Build images, in order, and tell their digests."""
-    from engine import images
+    from console.actions.images import build_images
+    from console.cli.engine_for import engine_for
 
-    usual = images.usual_settings(os.environ)
-    settings = images.BuildSettings(
-        base_image,
-        heavy,
-        certificates or usual.certificates,
-        pip_configuration or usual.pip_configuration,
-        fresh,
-    )
-    client = images.connect()
-    built = []
-    for recipe in images.recipes_for(names or [], _agents(agents_dir)):
-        complain(f"building {recipe.name}")
-        built.append(images.build(client, recipe, settings, complain))
+    own = places_of(context)
+    with engine_for(own, own.data_dir) as places:
+        built = build_images(
+            places,
+            names or [],
+            complain,
+            agents_dir=str(agents_dir or ""),
+            base_image=base_image,
+            heavy=heavy,
+            certificates=certificates,
+            pip_configuration=pip_configuration,
+            fresh=fresh,
+        )
     _say_images(built, json=json)
 
 
@@ -88,9 +87,11 @@ def check(
     """Run a look-around in an agent's image, as a run would: user, folders, Python, grader, GPUs."""
     from engine import images
     from engine.agents import get_agent
+    from engine.places import own_agents_folder
     from environment.runner.host import nvidia_reader
 
-    found = get_agent(agent, _folders(agents_dir))
+    folders = [*([agents_dir.expanduser()] if agents_dir else []), own_agents_folder()]
+    found = get_agent(agent, folders)
     devices = tuple(gpu.uuid for gpu in nvidia_reader().read()[:gpus]) if gpus else ()
     if len(devices) < gpus:
         raise EnvironmentProblem(f"this host has no {gpus} GPUs", f"the driver shows {len(devices)}")
@@ -108,20 +109,8 @@ def check(
         raise EnvironmentProblem(
             f"the image {found.image_name} can't hold runs",
             "a check failed",
-            f"Mend its Dockerfile, then: mlebench-console images build {found.image_name}",
+            f"Correct its Dockerfile, then: mlebench-console images build {found.image_name}",
         )
-
-
-def _folders(agents_dir: Path | None) -> list[Path]:
-    from engine.places import own_agents_folder
-
-    return [*([agents_dir.expanduser().absolute()] if agents_dir else []), own_agents_folder()]
-
-
-def _agents(agents_dir: Path | None) -> tuple[Agent, ...]:
-    from engine.agents import find_agents
-
-    return find_agents(_folders(agents_dir)).agents
 
 
 def _say_images(found: list[Image], *, json: bool) -> None:

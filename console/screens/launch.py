@@ -14,6 +14,7 @@ from textual.widgets import Input
 
 from competitions import registry
 from console import wording
+from console.actions.images import build_images
 from console.screens.confirm import ConfirmScreen
 from console.tui.keys import KeyTable, bindings, shown
 from console.tui.painting import Pieces, fit, fitting, foreign, heading
@@ -21,7 +22,7 @@ from console.tui.screen import ConsoleScreen
 from console.tui.theme import Signs
 from console.tui.widgets.inputs import Field, Row
 from console.tui.widgets.painted import Painted
-from console.views.composing import Composed, Draft, agents_known, build_images, compose
+from console.views.composing import Composed, Draft, agents_known, compose
 from engine.options.sweep import FORM_OPTIONS
 from engine.sweeps.checks import Check, Mend
 
@@ -147,19 +148,25 @@ class LaunchScreen(ConsoleScreen):
             return
         self._building = "begun"
 
-        def tell(line: str) -> None:
-            self.app.call_from_thread(self._tell_building, line)
+        def show(line: str) -> None:
+            self._building = line
+            self.app.call_from_thread(self.draw)
 
-        work = partial(build_images, missing, self._draft.texts["agents_dir"], tell)
-        self.in_background(work, lambda built: self._tell_building("", built))
+        def build() -> str:
+            try:
+                images = build_images(
+                    self.app.places, missing, show, agents_dir=self._draft.texts["agents_dir"]
+                )
+            finally:
+                self._building = ""
+            return f"built: {', '.join(image.name for image in images)}"
+
+        self.in_background(build, self._end_building)
         self.draw()
 
-    def _tell_building(self, line: str, built: str = "") -> None:
-        self._building = line
-        if not line:
-            self.app.say(built)
-            self._work_out()
-        self.draw()
+    def _end_building(self, built: str) -> None:
+        self.app.say(built)
+        self._work_out()
 
     def action_engine(self) -> None:
         """Start the engine."""

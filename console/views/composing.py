@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from competitions import registry
 from engine.agents import Agent, find_agents
 from engine.control import EngineStatus
-from engine.images import ENV_IMAGE, build, connect, find_image, recipes_for, usual_settings
 from engine.options.sweep import FORM_OPTIONS, Launch, SweepOptions, completed
 from engine.places import Places, own_agents_folder
 from engine.sweeps.checks import Check, Mend, failed
@@ -102,22 +99,3 @@ def _competitions(names: Sequence[str] | None) -> tuple[str, ...]:
     if not names:
         raise UsageProblem("choose competitions", "", "a split such as low, or names")
     return registry.choose(names)
-
-
-def build_images(names: Sequence[str], agents_dir: str, tell: Callable[[str], None]) -> str:
-    """Build images in order and say so; `tell` gets each line of the builder. It takes minutes.
-
-    Raises:
-        Problem: Docker or a recipe is not there, or a build failed.
-    """
-    client = connect()
-    base = [] if find_image(client, ENV_IMAGE) is not None else [ENV_IMAGE]
-    for recipe in recipes_for([*base, *names], agents_known(agents_dir)):
-        report = partial(_report, tell, recipe.name)
-        report("begun")
-        build(client, recipe, usual_settings(os.environ), report)
-    return f"built: {', '.join(names)}"
-
-
-def _report(tell: Callable[[str], None], image: str, line: str) -> None:
-    tell(f"{image}: {line}")

@@ -13,6 +13,7 @@ from engine.images.building import (
     require_image,
     usual_settings,
 )
+from engine.images.builds import ImageBuilds, follow_build
 from engine.images.checking import CheckResult, check
 from environment.runner.docker.daemon import connect
 
@@ -22,11 +23,13 @@ __all__ = [
     "BuildSettings",
     "CheckResult",
     "Image",
+    "ImageBuilds",
     "Recipe",
     "build",
     "check",
     "connect",
     "find_image",
+    "follow_build",
     "list_images",
     "recipes_for",
     "require_image",

@@ -113,8 +113,31 @@ class PruneDatasets(SomeDatasets):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BuildImages:
+    """Arguments of `image.build`.
+
+    Attributes:
+        names: of the images; all that are known if none.
+        agents_dir: an agents folder in MLE-bench's format; empty for our own alone.
+        base_image: in place of the Dockerfile's own; empty to leave that.
+        heavy: install the large machine learning packages into the agents' environment.
+        certificates: in place of the system's while packages are installed; empty to leave those.
+        pip_configuration: a pip.conf, likewise.
+        fresh: use nothing of earlier builds.
+    """
+
+    names: tuple[str, ...] = ()
+    agents_dir: str = ""
+    base_image: str = ""
+    heavy: bool = False
+    certificates: str = ""
+    pip_configuration: str = ""
+    fresh: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class NoArguments:
-    """Arguments of `dataset.refresh`."""
+    """Arguments of `dataset.refresh` and `image.stop`."""
 
 
 # Those of `sweep.launch` are an `engine.options.sweep.Launch`.
@@ -135,6 +158,8 @@ _ARGUMENTS: dict[str, type[Any]] = {
     "dataset.verify": SomeDatasets,
     "dataset.prune": PruneDatasets,
     "dataset.refresh": NoArguments,
+    "image.build": BuildImages,
+    "image.stop": NoArguments,
 }
 
 

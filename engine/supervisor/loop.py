@@ -18,6 +18,7 @@ from competitions.grader import Grader
 from engine.control.status import EngineStatus, publish
 from engine.datasets import Capacity, DatasetQueue
 from engine.datasets.requests import DatasetRequests
+from engine.images.builds import ImageBuilds
 from engine.notifications.news import full_disks
 from engine.notifications.notifier import Notifier
 from engine.places import Places
@@ -89,6 +90,8 @@ class Supervisor:
         self._removal = SweepRemoval(database, samples, places, log)
         self._import = SweepImport(database, places, clock)
         handlers = of_datasets.handlers | self._removal.handlers | self._import.handlers
+        self._images = ImageBuilds(places.state_dir)
+        handlers |= self._images.handlers
         self._requests = RequestDispatcher(database, places, clock, log, handlers, settings)
         self._gpus = GpuPool(nvidia_reader(), clock)
         self._starter = Starter(database, places, clock, log, redaction, self._gpus, settings)
@@ -111,6 +114,7 @@ class Supervisor:
             _Step("starting", self._starter.step, 0.25),
             _Step("runner", self._runner.step, 0.25),
             _Step("removing", self._removal.step, 0.25),
+            _Step("image builds", self._images.step, 2.0),
             _Step("heartbeat", self._beat, 2.0),
             _Step("notifying", self._notifier.step, 2.0),
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +18,7 @@ from console.views.composing import Draft, compose
 from console.views.host import host_use
 from engine.control import EngineStatus
 from engine.control.status import publish
+from engine.images import Image
 from engine.options.sweep import read_duration
 from engine.places import Places
 from foundation.problems import UsageProblem
@@ -195,14 +197,17 @@ def test_a_draft_says_what_flags_say(places: Places) -> None:
 async def test_missing_images_are_built_by_key(opened: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     images: set[str] = {"mlebench-env"}
 
-    def build(_client: object, recipe: Any, _settings: object, tell: Any) -> None:
-        tell("step 1 of 2")
-        images.add(recipe.name)
+    def build(_places: Places, names: Sequence[str], on_line: Any, *, agents_dir: str) -> list[Image]:
+        assert agents_dir == ""
+        on_line("step 1 of 2")
+        images.update(names)
+        return [Image(name, "", "", 0, "") for name in names]
 
-    for module in ("engine.sweeps.checks", "console.views.composing"):
-        monkeypatch.setattr(f"{module}.connect", lambda: None)
-        monkeypatch.setattr(f"{module}.find_image", lambda _client, name: name if name in images else None)
-    monkeypatch.setattr("console.views.composing.build", build)
+    monkeypatch.setattr("engine.sweeps.checks.connect", lambda: None)
+    monkeypatch.setattr(
+        "engine.sweeps.checks.find_image", lambda _client, name: name if name in images else None
+    )
+    monkeypatch.setattr("console.screens.launch.build_images", build)
     async with opened(screen="launch") as desk:
         await desk.press(*"dummy")
         desk.app.screen.query_one("#runtime", Input).value = "docker"

@@ -1,0 +1,164 @@
+"""Image builds that the engine starts: one at a time, each a process of its own that outlives the engine.
+
+Below `image-build` in the state directory lie what was asked for, the build's log, how it ended, and the lock
+that a living build holds; whoever asked follows it there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from engine.agents import find_agents
+from engine.images.building import ENV_IMAGE, BuildSettings, Image, build, find_image, recipes_for
+from engine.options.requests import Answer, BuildImages, NoArguments
+from engine.places import own_agents_folder
+from environment.runner.docker.daemon import connect
+from foundation import files, problems
+from foundation.locks import FileLock, is_held
+from foundation.problems import Problem, UsageProblem
+
+_FOLDER = "image-build"
+_ORDER = "order.json"
+_LOG = "build.log"
+_OUTCOME = "outcome.json"
+_LOCK = "lock"
+_POLL_SECONDS = 0.1
+
+
+class ImageBuilds:
+    """Answers `image.build` and `image.stop`."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._folder = state_dir / _FOLDER
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def handlers(self) -> dict[str, Callable[[Any, str], Answer]]:
+        """What is answered here."""
+        return {"image.build": self.build, "image.stop": self.stop}
+
+    def build(self, order: BuildImages, _by: str) -> Answer:
+        """Start a build, unless one is under way."""
+        self._folder.mkdir(exist_ok=True)
+        lock = FileLock(self._folder / _LOCK)
+        if not lock.acquire():
+            raise UsageProblem("images are being built already", "", "Wait until that build has ended.")
+        with lock, (self._folder / _LOG).open("wb") as log:
+            (self._folder / _OUTCOME).unlink(missing_ok=True)
+            files.write_json(self._folder / _ORDER, asdict(order))
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", "engine.images", str(self._folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                # The lock is the child's from now on: the kernel drops it when the child ends, however it ends.
+                pass_fds=(lock.descriptor,),
+            )
+            os.pwrite(lock.descriptor, str(self._child.pid).encode(), 0)
+        return Answer(f"building {', '.join(order.names) or 'all images'}")
+
+    def stop(self, _arguments: NoArguments, _by: str) -> Answer:
+        """End the build that is under way."""
+        if not is_held(self._folder / _LOCK):
+            raise UsageProblem("no image is being built")
+        with suppress(ProcessLookupError):  # it has ended by itself
+            os.kill(int((self._folder / _LOCK).read_text()), signal.SIGTERM)
+        return Answer("the build is being stopped")
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a build that was started here has not been seen to end."""
+        return self._child is not None
+
+    def step(self) -> None:
+        """Take note that the build has ended, which the kernel waits for."""
+        if self._child is not None and self._child.poll() is not None:
+            self._child = None
+
+
+def follow_build(state_dir: Path, on_line: Callable[[str], None]) -> list[Image]:
+    """Wait until the build has ended; `on_line` gets each line of its log as it comes.
+
+    Raises:
+        Problem: the build failed.
+    """
+    folder = state_dir / _FOLDER
+    with (folder / _LOG).open(encoding="utf-8", errors="replace") as log:
+        line, building = "", True
+        while building:
+            building = is_held(folder / _LOCK)  # looked at before the log is read to its end
+            while piece := log.readline():
+                line += piece
+                if line.endswith("\n"):
+                    on_line(line.rstrip("\n"))
+                    line = ""
+            if building:
+                time.sleep(_POLL_SECONDS)
+    return _outcome(folder)
+
+
+def _outcome(folder: Path) -> list[Image]:
+    try:
+        outcome = json.loads((folder / _OUTCOME).read_bytes())
+    except FileNotFoundError:
+        raise problems.EnvironmentProblem("the build was killed", "", f"See {folder / _LOG}.") from None
+    if outcome["problem"] is not None:
+        kind = getattr(problems, outcome["problem"].pop("kind"))
+        raise kind(**outcome["problem"])
+    return [Image(**image) for image in outcome["images"]]
+
+
+def main(folder: Path) -> None:
+    """Build what was ordered, and write down how that ended."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise problems.EnvironmentProblem("the build was stopped")
+
+    signal.signal(signal.SIGTERM, stop)
+    built: list[Image] = []
+    problem = None
+    try:
+        _build_all(BuildImages(**json.loads((folder / _ORDER).read_bytes())), built)
+    except Problem as error:
+        problem = {
+            "kind": type(error).__name__,
+            "what": error.what,
+            "why": error.why,
+            "next_step": error.next_step,
+        }
+    files.write_json(folder / _OUTCOME, {"images": [asdict(image) for image in built], "problem": problem})
+
+
+def _build_all(order: BuildImages, built: list[Image]) -> None:
+    own = [Path(order.agents_dir)] if order.agents_dir else []
+    agents = find_agents([*own, own_agents_folder()]).agents
+    settings = BuildSettings(
+        order.base_image,
+        order.heavy,
+        Path(order.certificates) if order.certificates else None,
+        Path(order.pip_configuration) if order.pip_configuration else None,
+        order.fresh,
+    )
+    recipes = recipes_for(order.names, agents)
+    client = connect()
+    if not all(recipe.on_a_base for recipe in recipes) and find_image(client, ENV_IMAGE) is None:
+        recipes = recipes_for([ENV_IMAGE, *(recipe.name for recipe in recipes)], agents)
+    for recipe in recipes:
+        _say(f"building {recipe.name}")
+        built.append(build(client, recipe, settings, _say))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

@@ -1,0 +1,54 @@
+"""The engine builds images in a process of its own, one build at a time; whoever asked learns how it ended."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.images import ImageBuilds, follow_build
+from engine.options.requests import BuildImages, NoArguments
+from foundation.problems import EnvironmentProblem, UsageProblem
+
+
+@pytest.fixture
+def builds(tmp_path: Path) -> Iterator[ImageBuilds]:
+    made = ImageBuilds(tmp_path)
+    yield made
+    while made.is_working:
+        made.step()
+
+
+def test_an_image_that_nobody_knows_is_refused_as_ever(builds: ImageBuilds, tmp_path: Path) -> None:
+    builds.build(BuildImages(names=("no-such",)), "me")
+    with pytest.raises(UsageProblem, match="there is no image 'no-such'"):
+        follow_build(tmp_path, lambda _line: None)
+
+
+def test_a_daemon_that_is_not_there_fails_the_build(
+    builds: ImageBuilds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
+    builds.build(BuildImages(names=("dummy",)), "me")
+    with pytest.raises(EnvironmentProblem, match=r"nothing answers at unix:///nowhere\.sock"):
+        follow_build(tmp_path, lambda _line: None)
+
+
+def test_there_is_one_build_at_a_time_which_another_engine_can_stop(
+    builds: ImageBuilds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "silent.sock"))
+        silent.listen()
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'silent.sock'}")
+        builds.build(BuildImages(), "me")
+        connection, _ = silent.accept()
+        with connection, pytest.raises(UsageProblem, match="being built already"):
+            builds.build(BuildImages(), "me")
+        ImageBuilds(tmp_path).stop(NoArguments(), "me")
+        with pytest.raises(EnvironmentProblem, match="the build was stopped"):
+            follow_build(tmp_path, lambda _line: None)
+    with pytest.raises(UsageProblem, match="no image is being built"):
+        builds.stop(NoArguments(), "me")
