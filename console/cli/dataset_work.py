@@ -5,14 +5,11 @@ An engine that dies on the way is started again; what it was asked for waits in 
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from console import wording
@@ -67,38 +64,6 @@ class Display(Protocol):
 
     def show(self, seen: Sequence[DatasetProgress]) -> None:
         """Take how far all of them are now."""
-
-
-@contextmanager
-def engine_for(places: Places, data_dir: Path) -> Iterator[Places]:
-    """Let an engine work on a data directory; one that was started for this and has nothing to do is stopped.
-
-    An interrupted command leaves the user's own engine at work.
-    """
-    from engine.control import ensure_running, status, stop
-
-    if data_dir == places.data_dir:
-        was_running = status(places).running
-        ensure_running(places)
-        goes_on = was_running
-        try:
-            yield places
-        except KeyboardInterrupt:
-            goes_on = True
-            raise
-        finally:
-            if not goes_on and _is_idle(places):
-                stop(places)
-        return
-    # One data directory to an engine: the state knows datasets by competition and edition alone.
-    folder = Path(tempfile.mkdtemp(prefix="mlebench-prepare-"))
-    other = replace(places, data_dir=data_dir, state_dir=folder)
-    try:
-        ensure_running(other)
-        yield other
-    finally:
-        stop(other)
-        shutil.rmtree(folder)
 
 
 def prepare_and_watch(
@@ -217,14 +182,6 @@ def _is_alive(places: Places) -> bool:
     from foundation.locks import is_held
 
     return is_held(lock_path(places))
-
-
-def _is_idle(places: Places) -> bool:
-    from state import runs
-
-    with _reading(places) as opened:
-        live = sum(runs.live_counts(opened).values()) + runs.queued_count(opened)
-        return not live and not any(datasets.in_state(opened, state) for state in _BUSY)
 
 
 @contextmanager

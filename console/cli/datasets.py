@@ -168,7 +168,13 @@ def verify(
 ) -> None:
     """Compare prepared datasets with the known checksums and with what they were; nothing is changed."""
     from competitions import registry
-    from console.cli.dataset_work import ProgressRows, Silent, VerifyBars, engine_for, verify_and_watch
+    from console.cli.dataset_work import (
+        ProgressRows,
+        Silent,
+        VerifyBars,
+        verify_and_watch,
+    )
+    from console.cli.engine import engine_for
     from engine.layout import dataset_folder, is_prepared, require_prepared
 
     base = data_dir_of(context, data_dir)
@@ -285,7 +291,8 @@ def prune(
 ) -> None:
     """Remove what need not be kept: lists it, asks, and removes; what sweeps still need stays."""
     from competitions import registry
-    from console.cli.dataset_work import engine_for, prune_and_wait
+    from console.cli.dataset_work import prune_and_wait
+    from console.cli.engine import engine_for
     from engine.datasets import pruning
 
     base = data_dir_of(context, data_dir)

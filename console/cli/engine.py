@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
-from dataclasses import asdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from console import wording
 from console.cli.common import Json, new_group, places_of, say, say_json, say_log
+from console.cli.dataset_work import _BUSY, _reading
+from engine.places import Places
 from foundation.problems import DataProblem
+from state import datasets
 
 if TYPE_CHECKING:
     from engine.control import EngineStatus
@@ -118,3 +126,43 @@ def engine_text(current: EngineStatus) -> str:
     if current.problem:
         parts.append(f"problem {current.problem}")
     return "\n".join(parts)
+
+
+@contextmanager
+def engine_for(places: Places, data_dir: Path) -> Iterator[Places]:
+    """Let an engine work on a data directory; one that was started for this and has nothing to do is stopped.
+
+    An interrupted command leaves the user's own engine at work.
+    """
+    from engine.control import ensure_running, status, stop
+
+    if data_dir == places.data_dir:
+        was_running = status(places).running
+        ensure_running(places)
+        goes_on = was_running
+        try:
+            yield places
+        except KeyboardInterrupt:
+            goes_on = True
+            raise
+        finally:
+            if not goes_on and _is_idle(places):
+                stop(places)
+        return
+    # One data directory to an engine: the state knows datasets by competition and edition alone.
+    folder = Path(tempfile.mkdtemp(prefix="mlebench-prepare-"))
+    other = replace(places, data_dir=data_dir, state_dir=folder)
+    try:
+        ensure_running(other)
+        yield other
+    finally:
+        stop(other)
+        shutil.rmtree(folder)
+
+
+def _is_idle(places: Places) -> bool:
+    from state import runs
+
+    with _reading(places) as opened:
+        live = sum(runs.live_counts(opened).values()) + runs.queued_count(opened)
+        return not live and not any(datasets.in_state(opened, state) for state in _BUSY)

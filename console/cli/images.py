@@ -50,7 +50,7 @@ def build(
 ) -> None:
     """Build images, in order, and tell their digests."""
     from console.actions.images import build_images
-    from console.cli.engine_for import engine_for
+    from console.cli.engine import engine_for
 
     own = places_of(context)
     with engine_for(own, own.data_dir) as places:

@@ -263,9 +263,9 @@ def _with_engine(
         PlainLines,
         ProgressRows,
         Silent,
-        engine_for,
         prepare_and_watch,
     )
+    from console.cli.engine import engine_for
 
     with ExitStack() as stack:
         used = stack.enter_context(engine_for(places, base))
