@@ -81,13 +81,13 @@ def all_checks(places: Places) -> Iterator[Check]:
 
 
 def check_python() -> Check:
-    """Which Python runs us; the package itself refuses to be installed into one that is too old."""
+    """Report which Python runs this; the package can't be installed into one that is too old."""
     version = ".".join(str(part) for part in sys.version_info[:3])
     return Check("python", Health.OK, f"{version} in {sys.prefix}")
 
 
 def check_state(places: Places) -> Check:
-    """Whether the state can live where it is to live: a writable, local file system."""
+    """Check whether the state directory is on a writable, local file system."""
     from state.database import NETWORK_FILE_SYSTEMS, file_system_of
 
     base = existing_ancestor(places.state_dir)
@@ -107,7 +107,7 @@ def check_state(places: Places) -> Check:
 
 
 def check_disk(name: str, path: Path, *, needs: int, wants: int) -> Check:
-    """How much space is left where something is to be kept."""
+    """Check how much space is left on a disk."""
     free = shutil.disk_usage(existing_ancestor(path)).free
     found = f"{wording.size(free)} free for {path}"
     if free < needs:
@@ -118,7 +118,7 @@ def check_disk(name: str, path: Path, *, needs: int, wants: int) -> Check:
 
 
 def check_bubblewrap() -> Check:
-    """Whether agents that run as processes can be isolated."""
+    """Check whether agents that run as processes can be isolated."""
     from environment.runner.process.bubblewrap import why_unavailable
 
     reason = why_unavailable()
@@ -133,7 +133,7 @@ def check_bubblewrap() -> Check:
 
 
 def check_docker(environment: Mapping[str, str]) -> Check:
-    """Whether a Docker engine answers."""
+    """Check whether a Docker engine answers."""
     import docker
     from docker.errors import DockerException
 
@@ -155,7 +155,7 @@ def check_docker(environment: Mapping[str, str]) -> Check:
 
 
 def check_gpu() -> Check:
-    """Which GPUs the driver shows."""
+    """Report the GPUs that the driver shows."""
     import pynvml
 
     try:
@@ -176,7 +176,7 @@ def check_gpu() -> Check:
 
 
 def check_kaggle(environment: Mapping[str, str], home: Path) -> Check:
-    """Whether there are Kaggle credentials; they are looked for, never shown."""
+    """Check whether there are Kaggle credentials, without showing them."""
     from engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
 
     found = find_credentials(environment, home)
@@ -190,7 +190,7 @@ def check_kaggle(environment: Mapping[str, str], home: Path) -> Check:
 
 
 def check_terminal() -> Check:
-    """Whether the console can be drawn here."""
+    """Check whether the console can be drawn in this terminal."""
     if not sys.stdout.isatty():
         return Check("terminal", Health.OK, "none (output is redirected); the console needs one")
     encoding = locale.getencoding()
@@ -204,7 +204,7 @@ def check_terminal() -> Check:
 
 
 def check_engine(places: Places) -> Check:
-    """Whether an engine runs on this state."""
+    """Report whether an engine runs on this state."""
     from engine.control import status
 
     current = status(places)
@@ -214,7 +214,7 @@ def check_engine(places: Places) -> Check:
 
 
 def existing_ancestor(path: Path) -> Path:
-    """The nearest directory above that is there already."""
+    """Return the nearest directory above that exists."""
     path = path.absolute()
     while not path.exists():
         path = path.parent

@@ -149,7 +149,7 @@ class LogCursor:
         )
 
     def is_counting(self) -> bool:
-        """Whether there is something left to count."""
+        """Return whether there is something left to count."""
         return any(count is not None and count.is_behind(self.file) for count in (self._hits, self._lines))
 
     def count_on(self, seconds: float) -> None:
@@ -392,7 +392,7 @@ class LogPager:
         self._commands.put(_Command(action, self._newest, long))
 
     def is_final(self, page: Page) -> bool:
-        """Whether a page is what the last command asked for, with nothing left to count."""
+        """Return whether a page is what the last command asked for, with nothing left to count."""
         done = self._commands.empty() and self._current == self._newest
         return done and page == self._shown and not page.counting
 

@@ -38,7 +38,7 @@ class LogLine:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its line feed is there."""
+        """Return whether its line feed is there."""
         return self.end - self.start > len(self.content)
 
     @property
@@ -70,7 +70,7 @@ class Extent:
     at: int = 0
 
     def is_continued_by(self, other: Extent) -> bool:
-        """Whether another one is what follows in the same file."""
+        """Return whether another one is what follows in the same file."""
         return self.descriptor == other.descriptor and self.at + self.end - self.start == other.at
 
 
@@ -342,7 +342,7 @@ class LineCount:
         self.count = 0
 
     def is_behind(self, file: LogFile) -> bool:
-        """Whether there is more to count."""
+        """Return whether there is more to count."""
         return self.position < file.end
 
     def advance(self, file: LogFile, seconds: float) -> None:

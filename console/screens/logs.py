@@ -23,12 +23,12 @@ class _LogScreen(ConsoleScreen):
     AUTO_FOCUS = "LogView"
 
     def body(self) -> Iterable[Widget]:
-        """The title, the log."""
+        """Put the title over the log."""
         yield Painted(id="header")
         yield LogPane(id="log")
 
     def is_composed(self) -> bool:
-        """The view is made after its pane."""
+        """Return whether the view is there too, which is made after its pane."""
         return super().is_composed() and bool(self.query("LogView"))
 
     def action_back(self) -> None:
@@ -74,7 +74,7 @@ class MergedScreen(_LogScreen):
         self._sources: tuple[Source, ...] = ()
 
     def queries(self) -> Queries:
-        """Where the logs are; a relaunch changes that."""
+        """Ask where the logs are; a relaunch changes that."""
         return {"sources": (lambda database: sources(database, self._run_ids), self._take_sources)}
 
     def redraw(self) -> None:

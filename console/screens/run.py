@@ -83,7 +83,7 @@ class RunScreen(ConsoleScreen):
         self._order: Order | None = None
 
     def body(self) -> Iterable[Widget]:
-        """Header, names of the panes, the log or a list."""
+        """Put the header and the names of the panes over the log or a list."""
         yield Painted(id="header")
         yield Painted(id="panes")
         with Container(id="body"):
@@ -91,11 +91,11 @@ class RunScreen(ConsoleScreen):
             yield LineList(id="list")
 
     def queries(self) -> Queries:
-        """The facts of this run."""
+        """Ask for the facts of this run."""
         return {"facts": (lambda database: run_facts(database, self._run_id), self._take)}
 
     def contexts(self) -> tuple[Context, ...]:
-        """The log has keys that a list has not."""
+        """Return the log's keys, or a list's."""
         return ("run", "log") if self._pane == "log" else ("run", "list")
 
     def on_mount(self) -> None:
@@ -103,11 +103,11 @@ class RunScreen(ConsoleScreen):
         self._show_pane(self._pane)
 
     def is_composed(self) -> bool:
-        """The view is made after its pane."""
+        """Return whether the view is there too, which is made after its pane."""
         return super().is_composed() and bool(self.query("LogView"))
 
     def tick_seconds(self) -> float:
-        """A run of minutes is watched by the second."""
+        """Redraw a run of minutes by the second."""
         return self.tick_seconds_within(self._facts.sweep.spec.time_limit_seconds if self._facts else None)
 
     def tick(self) -> None:
@@ -240,7 +240,7 @@ class RunScreen(ConsoleScreen):
 
 
 def _header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Pieces, ...]:
-    """Which run this is, how it is, and what it would get."""
+    """Draw which run this is, its state, and what it would get."""
     run, dot = facts.run, _dot(signs)
     state = [_state(facts, now, signs, with_bar=width >= 100), _state(facts, now, signs, with_bar=False)]
     name = foreign(run.competition_id, max(12, min(60, width - 10 - width_of(state[1])))).rstrip()
@@ -262,7 +262,7 @@ def _dot(signs: Signs) -> Piece:
 
 
 def _pane_names(current: str, width: int, signs: Signs) -> Pieces:
-    """The names of the panes, the current one standing out."""
+    """Draw the names of the panes, the current one standing out."""
     pieces: list[Piece] = [(" ", "text")]
     for name in PANES:
         pieces += [(name.capitalize(), "accent" if name == current else "dim"), ("   ", "text")]
@@ -332,7 +332,7 @@ def _failure(facts: RunFacts, width: int) -> Pieces:
 
 
 def _timeline(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
-    """Attempts with the evidence of how they ended, then events, newest first."""
+    """List attempts with the evidence of how they ended, then events, newest first."""
     attempts = Table(
         [
             Column[Attempt]("attempt", lambda attempt: str(attempt.number), 7),
@@ -395,7 +395,7 @@ def _waiting(facts: RunFacts) -> str:
 
 
 def _submissions(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
-    """The ruler, then every snapshot of the submission, newest first."""
+    """Draw the ruler, then list every snapshot of the submission, newest first."""
     lines: list[Line] = []
     if facts.competition is not None:
         drawn = ruler(facts.competition.thresholds, facts.run.score, width - 4, signs)
@@ -436,7 +436,7 @@ def _message(each: Submission) -> Pieces:
 
 
 def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Signs) -> list[Line]:
-    """The score of every graded snapshot over the run's time, the better end on top."""
+    """Draw the score of every graded snapshot over the run's time, the better end on top."""
     points = [
         (each.elapsed_seconds, each.score)
         for each in facts.submissions
@@ -465,7 +465,7 @@ def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Si
 
 
 def _length(facts: RunFacts, now: float) -> float:
-    """How long the latest attempt took, or takes already."""
+    """Return how long the latest attempt took, or has taken so far."""
     attempt = facts.attempt
     if attempt is None or attempt.started_at is None:
         return 0.0
@@ -475,7 +475,7 @@ def _length(facts: RunFacts, now: float) -> float:
 def _resources(
     facts: RunFacts, usage: Usage | None, width: int, height: int, now: float, signs: Signs
 ) -> list[Line]:
-    """What the latest attempt has used over its whole time, one chart for each kind that was measured."""
+    """Draw what the latest attempt has used over its whole time, one chart for each kind that was measured."""
     if usage is None:
         return [Line((("  reading samples", "dim"),))]
     if usage.latest is None:
@@ -521,7 +521,7 @@ def _resources(
 
 
 def _files(listing: Listing, width: int, signs: Signs) -> list[Line]:
-    """What lies in the attempt's directory; names are the agent's."""
+    """List the attempt's directory; names are the agent's."""
     table = Table(
         [
             Column[FileEntry]("size", _size_or_kind, 9, right=True, role="dim"),
@@ -541,7 +541,7 @@ def _size_or_kind(entry: FileEntry) -> str:
 
 
 def _config(facts: RunFacts, order: Order | None, width: int, signs: Signs) -> list[Line]:
-    """What was asked for, what the latest attempt got, and where things are."""
+    """List what was asked for, what the latest attempt got, and where things are."""
     spec, attempt = facts.sweep.spec, facts.attempt
     machine = attempt.hardware.in_words() if attempt and attempt.hardware else ""
     isolation = {None: wording.UNKNOWN, True: "isolated", False: "not isolated: trusted agents only"}
@@ -597,7 +597,7 @@ def _given(order: Order) -> list[tuple[str, str]]:
 
 
 def without_secrets(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Arguments with the values of those hidden whose names sound like secrets: `a.key=x`, or `--key x`."""
+    """Return arguments, the values of those hidden whose names sound like secrets: `a.key=x`, or `--key x`."""
     shown: list[str] = []
     hide_next = False
     for argument in arguments:

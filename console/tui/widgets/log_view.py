@@ -66,7 +66,7 @@ class LogPane(Widget):
     app: ConsoleApp
 
     def compose(self) -> ComposeResult:
-        """The view, the status line, the prompts."""
+        """Put the view over the status line and the prompts."""
         yield LogView()
         yield Painted(classes="log-status")
         for what, (sign, hint) in _HINTS.items():
@@ -93,11 +93,11 @@ class LogPane(Widget):
         self.query_one(f"#{message.what}", Prompt).open("")
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Nothing happens before Enter."""
+        """Wait for Enter."""
         message.stop()
 
     def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Nothing was typed."""
+        """Go back to the view."""
         message.stop()
         self.view.focus()
 
@@ -134,7 +134,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         path: Path
 
         def can_replace(self, message: Message) -> bool:
-            """Only the newest page is worth drawing."""
+            """Return whether only the newest page is worth drawing."""
             return isinstance(message, LogView.Paged) and message.path == self.path
 
     @dataclass
