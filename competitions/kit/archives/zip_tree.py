@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from competitions.kit.archives import member_streams, safe_path, zipdirectory
+from competitions.kit.archives import member_streams, safe_path, zip_directory
 from competitions.kit.archives.member_streams import DEFLATED, STORED, Member
 from foundation.problems import DataProblem
 
@@ -42,7 +42,7 @@ class ZipTree:
         self,
         path: Path,
         descriptor: int,
-        found: zipdirectory.Members,
+        found: zip_directory.Members,
         known_bytes: int | None,
     ) -> None:
         self.path = path
@@ -203,7 +203,7 @@ def opened(path: Path, *, known_bytes: int | None = None) -> Iterator[ZipTree]:
         DataProblem: it is no zip, or would write outside its folder, over itself, or beyond all measure.
     """
     try:
-        found = zipdirectory.read(path)
+        found = zip_directory.read(path)
     except (zipfile.BadZipFile, NotImplementedError) as error:
         raise DataProblem(
             f"{path} cannot be read as a zip", str(error), "Remove it; it is downloaded again then."

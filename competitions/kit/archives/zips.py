@@ -16,8 +16,7 @@ from typing import IO
 
 import numpy as np
 
-from competitions.kit.archives import zipdirectory
-from competitions.kit.archives.zipwriter import ZipWriter
+from competitions.kit.archives import zip_copy, zip_directory
 from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Preparation, Progress
 from foundation.problems import DataProblem
@@ -57,7 +56,7 @@ def files_in(path: RawPath) -> list[str]:
 class _Directory:
     """The members of a zip, and the row of each name; the last one where a name stands twice."""
 
-    members: zipdirectory.Members
+    members: zip_directory.Members
     rows: Mapping[str, int]
 
 
@@ -72,7 +71,7 @@ def _directory(path: RawPath) -> _Directory:
 def _read_directory(path: RawPath, *state: int) -> _Directory:
     del state  # it tells one state of a file from another
     with _problems_told(path):
-        members = zipdirectory.read(path)
+        members = zip_directory.read(path)
     return _Directory(members, dict(zip(members.names, range(len(members)), strict=True)))
 
 
@@ -189,11 +188,10 @@ def repack(job: Preparation, path: RawPath, target: Path, names: Mapping[str, st
     renamed = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
     target.parent.mkdir(parents=True, exist_ok=True)
     members, targets = _chosen(path, renamed)
-    with ZipWriter(target) as writer:
-        writer.add_compressed(path, members, targets, job.progress)
+    zip_copy.copy(path, members, targets, target, job.progress)
 
 
-def _chosen(path: RawPath, renamed: Mapping[str, str]) -> tuple[zipdirectory.Members, list[str]]:
+def _chosen(path: RawPath, renamed: Mapping[str, str]) -> tuple[zip_directory.Members, list[str]]:
     """Members by their place in the zip, and their new names."""
     directory = _directory(path)
     missing = next((name for name in renamed if name not in directory.rows), None)
