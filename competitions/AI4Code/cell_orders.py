@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit.checks import names, spellings
-from competitions.kit.checks.names import Names
-from competitions.kit.metrics import matching
 from competitions.task import InvalidSubmission
 
 Positions = npt.NDArray[np.intp]
@@ -24,33 +23,25 @@ def ranks(truth: pd.Series, given: pd.Series, column: str, rows: Positions) -> t
         column: what the messages call the column.
         rows: the submission's row that each given order is from.
     """
-    wanted, told = names.split(truth), names.split(given)
-    unequal = wanted.sizes != told.sizes
-    if unequal.any():
-        row = int(np.argmax(unequal))
-        raise InvalidSubmission(
-            f"Row {rows[row] + 1}: {column} holds {told.sizes[row]} names, expected {wanted.sizes[row]}."
-        )
-    longest = max(wanted.spelt.longest, 1)
-    _refuse(told.spelt.lengths > longest, told, column, rows)
-    columns = [[side.row.astype(np.uint64), *side.spelt.words(longest)] for side in (wanted, told)]
-    orders = [np.argsort(spellings.mixed(side)) for side in columns]
-    if any((one[orders[0]] != two[orders[1]]).any() for one, two in zip(*columns, strict=True)):
-        true_codes, codes = matching.codes(*map(tuple, columns))
-        known = np.bincount(true_codes, minlength=int(codes.max()) + 1)
-        _refuse(known[codes] != np.bincount(codes)[codes], told, column, rows)
-        orders = [np.argsort(true_codes), np.argsort(codes)]
-    found = np.empty(len(told.row), dtype=np.intp)
-    found[orders[1]] = wanted.place[orders[0]]
-    return found, wanted.sizes
+    found: list[int] = []
+    sizes: list[int] = []
+    for row, wanted, told in zip(rows, map(_names, truth.tolist()), map(_names, given.tolist()), strict=True):
+        if len(wanted) != len(told):
+            raise InvalidSubmission(
+                f"Row {row + 1}: {column} holds {len(told)} names, expected {len(wanted)}."
+            )
+        places = {name: place for place, name in enumerate(wanted)}
+        if places.keys() != set(told):
+            raise InvalidSubmission(
+                f"Row {row + 1}: {column} must hold every name of its own exactly once, and no other."
+            )
+        found += map(places.__getitem__, told)
+        sizes.append(len(wanted))
+    return np.array(found, dtype=np.intp), np.array(sizes, dtype=np.intp)
 
 
-def _refuse(strange: npt.NDArray[np.bool_], told: Names, column: str, rows: Positions) -> None:
-    if strange.any():
-        row = rows[told.row[int(np.argmax(strange))]] + 1
-        raise InvalidSubmission(
-            f"Row {row}: {column} must hold every name of its own exactly once, and no other."
-        )
+def _names(cell: Any) -> list[str]:
+    return [] if pd.isna(cell) else str(cell).split()
 
 
 def inversions(ranks: Counts, sizes: Counts) -> int:

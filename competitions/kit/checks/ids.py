@@ -9,12 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit.checks import spellings
-from competitions.kit.checks.spellings import Words
-
 Positions = npt.NDArray[np.intp]
-
-_MAX_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -33,8 +28,7 @@ def pair_up(wanted: pd.Series, given: pd.Series) -> Positions | Mismatch:
     """
     if _equal(wanted, given):
         return np.arange(len(wanted))
-    paired = _pair_unique(wanted, given)
-    return _pair_any(wanted.to_numpy(), given.to_numpy()) if paired is None else paired
+    return _paired(wanted.to_numpy(), given.to_numpy())
 
 
 def _equal(wanted: pd.Series, given: pd.Series) -> bool:
@@ -43,46 +37,7 @@ def _equal(wanted: pd.Series, given: pd.Series) -> bool:
     return bool(given.tolist() == wanted.tolist())
 
 
-def _pair_unique(wanted: pd.Series, given: pd.Series) -> Positions | None:
-    # Sorting whole numbers is several times as fast as hashing a million Python texts that lie all over memory.
-    if wanted.dtype.kind in "iu" and wanted.dtype == given.dtype:
-        return _pair_sorted(wanted.to_numpy(), given.to_numpy())
-    words = _words(wanted, given)
-    if words is None:
-        return None
-    positions = _pair_sorted(*(spellings.mixed(side) for side in words))
-    if positions is None or any((one != other[positions]).any() for one, other in zip(*words, strict=True)):
-        return None
-    return positions
-
-
-def _words(wanted: pd.Series, given: pd.Series) -> list[list[Words]] | None:
-    """The bytes of ids that are texts, eight to a column; None where they are not, or would take too much memory."""
-    if not all(isinstance(ids.dtype, pd.StringDtype) for ids in (wanted, given)):
-        return None
-    texts = [spellings.of_column(ids) for ids in (wanted, given)]
-    longest = max(side.longest for side in texts)
-    if longest * len(wanted) > _MAX_BYTES:
-        return None
-    return [side.words(max(longest, 1)) for side in texts]
-
-
-def _pair_sorted(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> Positions | None:
-    by_wanted, by_given = _in_order(wanted), _in_order(given)
-    ordered = wanted[by_wanted]
-    if (ordered != given[by_given]).any() or (ordered[1:] == ordered[:-1]).any():
-        return None
-    positions = np.empty(len(wanted), dtype=np.intp)
-    positions[by_wanted] = by_given
-    return positions
-
-
-def _in_order(numbers: npt.NDArray[Any]) -> Positions:
-    # answers mostly are in order already
-    return np.arange(len(numbers)) if (numbers[1:] >= numbers[:-1]).all() else np.argsort(numbers)
-
-
-def _pair_any(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> Positions | Mismatch:
+def _paired(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> Positions | Mismatch:
     # Numbered by first appearance in one pass over both, so what only `given` holds comes after the rest.
     mixed = wanted.dtype == object or given.dtype == object
     both = np.concatenate([wanted.astype(object), given.astype(object)] if mixed else [wanted, given])

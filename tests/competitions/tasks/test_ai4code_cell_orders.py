@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit.checks import spellings
 from competitions.registry import get, load_task
 from competitions.task import InvalidSubmission
 
@@ -54,8 +53,3 @@ def test_names_of_another_row_don_t_count() -> None:
 def test_the_number_of_names_is_checked(bad: str) -> None:
     with pytest.raises(InvalidSubmission, match=r"Row 1: order holds \d names, expected 2"):
         ranks(["a b", "c"], [bad, "c"])
-
-
-def test_names_whose_mixed_numbers_are_equal_are_still_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spellings, "mixed", lambda columns: np.zeros(len(columns[0]), dtype=np.uint64))
-    assert ranks(["a b c", "d e"], ["c a b", "e d"])[0] == [2, 0, 1, 1, 0]

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit.checks import ids, spellings
 from competitions.kit.checks.ids import Mismatch, pair_up
 
 KINDS = {
@@ -59,16 +58,3 @@ def test_many_ids_in_another_order_are_paired(make: object) -> None:
     found = pair_up(ids, ids.iloc[order].reset_index(drop=True))
     assert isinstance(found, np.ndarray)
     assert (order[found] == np.arange(len(ids))).all()
-
-
-def test_equal_fingerprints_of_other_ids_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spellings, "mixed", lambda words: np.arange(len(words[0]), dtype=np.uint64))
-    found = pair_up(pd.Series(["a", "b"]), pd.Series(["b", "a"]))
-    assert isinstance(found, np.ndarray) and found.tolist() == [1, 0]
-
-
-def test_one_huge_id_does_not_make_all_of_them_huge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ids, "_MAX_BYTES", 1000)
-    both = pd.Series(["x" * 900, "a"])
-    found = pair_up(both, both.iloc[::-1].reset_index(drop=True))
-    assert isinstance(found, np.ndarray) and found.tolist() == [1, 0]
