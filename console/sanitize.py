@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rich.cells import cell_len, get_character_cell_size
 
@@ -38,8 +39,8 @@ _VARIATION_SELECTORS = frozenset("\ufe0e\ufe0f")
 
 
 @dataclass(frozen=True)
-class Look:
-    """How a stretch of text asks to be drawn; `visible` marks what stands for something unprintable."""
+class TextStyle:
+    """How text asks to be drawn; `visible` marks what stands for something unprintable."""
 
     foreground: str | None = None
     background: str | None = None
@@ -54,13 +55,13 @@ class Look:
 
 @dataclass(frozen=True)
 class Span:
-    """Harmless text in one look."""
+    """Harmless text in one style."""
 
     text: str
-    look: Look
+    style: TextStyle
 
 
-PLAIN = Look()
+PLAIN = TextStyle()
 
 
 def spans(text: str, *, limit: int | None = None) -> tuple[Span, ...]:
@@ -98,29 +99,29 @@ def _last_state(text: str) -> str:
 
 
 def _parsed(text: str) -> Iterator[Span]:
-    look, column, combining = PLAIN, 0, 0
+    style, column, combining = PLAIN, 0, 0
     for token in _TOKEN.finditer(text):
         if (sgr := token["sgr"]) is not None:
-            look = _after_sgr(look, sgr)
+            style = _after_sgr(style, sgr)
             continue
         if (ascii_text := token["text"]) is not None:
             column, combining = column + len(ascii_text), 0
-            yield Span(ascii_text, look)
+            yield Span(ascii_text, style)
             continue
         character = token["other"]
         if character is None:
-            span = Span(f"<{_STRING_NAMES[token['kind'] or token['c1']]}>", replace(look, visible=True))
+            span = Span(f"<{_STRING_NAMES[token['kind'] or token['c1']]}>", replace(style, visible=True))
         elif character == "\t":
-            span = Span(" " * (TAB - column % TAB), look)
+            span = Span(" " * (TAB - column % TAB), style)
         elif character in _VARIATION_SELECTORS:
             continue
         else:
             category = unicodedata.category(character)
             combining = combining + 1 if category in ("Mn", "Me") else 0
             if combining > _MOST_COMBINING or category in ("Cc", "Cf", "Cs", "Zl", "Zp"):
-                span = Span(_made_visible(character), replace(look, visible=True))
+                span = Span(_made_visible(character), replace(style, visible=True))
             else:
-                span = Span(" " if category == "Zs" else character, look)
+                span = Span(" " if category == "Zs" else character, style)
         column += cell_len(span.text)
         yield span
 
@@ -132,7 +133,7 @@ def _made_visible(character: str) -> str:
     return "^?" if code == 0x7F else f"<{code:02X}>" if code < 0x100 else f"<U+{code:04X}>"
 
 
-def _after_sgr(look: Look, parameters: str) -> Look:
+def _after_sgr(style: TextStyle, parameters: str) -> TextStyle:
     codes = (
         [int(code) if code else 0 for code in re.split("[;:]", parameters)] if len(parameters) < 64 else [0]
     )
@@ -142,12 +143,12 @@ def _after_sgr(look: Look, parameters: str) -> Look:
         if code in (38, 48):
             colour, used = _extended_colour(codes[place + 1 :])
             if colour:
-                look = replace(look, foreground=colour) if code == 38 else replace(look, background=colour)
+                style = replace(style, foreground=colour) if code == 38 else replace(style, background=colour)
             place += used
         else:
-            look = _after_code(look, code)
+            style = _after_code(style, code)
         place += 1
-    return look
+    return style
 
 
 def _extended_colour(codes: list[int]) -> tuple[str | None, int]:
@@ -159,46 +160,47 @@ def _extended_colour(codes: list[int]) -> tuple[str | None, int]:
     return None, len(codes)
 
 
-_SWITCHES: dict[int, Callable[[Look], Look]] = {
-    1: lambda look: replace(look, bold=True),
-    2: lambda look: replace(look, dim=True),
-    3: lambda look: replace(look, italic=True),
-    4: lambda look: replace(look, underline=True),
-    7: lambda look: replace(look, reverse=True),
-    9: lambda look: replace(look, strike=True),
-    22: lambda look: replace(look, bold=False, dim=False),
-    23: lambda look: replace(look, italic=False),
-    24: lambda look: replace(look, underline=False),
-    27: lambda look: replace(look, reverse=False),
-    29: lambda look: replace(look, strike=False),
-    39: lambda look: replace(look, foreground=None),
-    49: lambda look: replace(look, background=None),
+# What the simple codes change.
+_CHANGES: dict[int, dict[str, Any]] = {
+    1: {"bold": True},
+    2: {"dim": True},
+    3: {"italic": True},
+    4: {"underline": True},
+    7: {"reverse": True},
+    9: {"strike": True},
+    22: {"bold": False, "dim": False},
+    23: {"italic": False},
+    24: {"underline": False},
+    27: {"reverse": False},
+    29: {"strike": False},
+    39: {"foreground": None},
+    49: {"background": None},
 }
 
 
-def _after_code(look: Look, code: int) -> Look:
+def _after_code(style: TextStyle, code: int) -> TextStyle:
     if code == 0:
         return PLAIN
-    if code in _SWITCHES:
-        return _SWITCHES[code](look)
+    if code in _CHANGES:
+        return replace(style, **_CHANGES[code])
     for base, prefix in ((30, ""), (90, "bright_")):
         if base <= code < base + 8:
-            return replace(look, foreground=prefix + _COLOURS[code - base])
+            return replace(style, foreground=prefix + _COLOURS[code - base])
         if base + 10 <= code < base + 18:
-            return replace(look, background=prefix + _COLOURS[code - base - 10])
-    return look
+            return replace(style, background=prefix + _COLOURS[code - base - 10])
+    return style
 
 
 def _merged(parts: Iterator[Span]) -> Iterator[Span]:
-    text, look = "", PLAIN
+    text, style = "", PLAIN
     for part in parts:
-        if part.look != look:
+        if part.style != style:
             if text:
-                yield Span(text, look)
-            text, look = "", part.look
+                yield Span(text, style)
+            text, style = "", part.style
         text += part.text
     if text:
-        yield Span(text, look)
+        yield Span(text, style)
 
 
 def _capped(made: tuple[Span, ...], limit: int) -> tuple[Span, ...]:
@@ -212,7 +214,7 @@ def _capped(made: tuple[Span, ...], limit: int) -> tuple[Span, ...]:
     kept: list[Span] = []
     for span in made:
         fitting = _fitting(span.text, room)
-        kept.append(Span(fitting, span.look))
+        kept.append(Span(fitting, span.style))
         room -= cell_len(fitting)
         if len(fitting) < len(span.text):
             break

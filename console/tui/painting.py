@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from console.sanitize import PLAIN, Look, Span, plain
+from console.sanitize import PLAIN, Span, TextStyle, plain
 from console.tui.theme import Palette, Role, Signs
 
 Piece = tuple[str, Role]
@@ -155,28 +155,28 @@ def overlaid(drawn: Strip, style: Style) -> Strip:
     )
 
 
-def look_style(look: Look, palette: Palette) -> Style:
-    """How a look that foreign text asked for is drawn."""
-    if look == PLAIN:
+def drawn_style(asked: TextStyle, palette: Palette) -> Style:
+    """Return how a style that foreign text asked for is drawn."""
+    if asked == PLAIN:
         return palette.base
-    if look.visible:
+    if asked.visible:
         return palette.base + palette.style("mark")
     wanted = Style(
-        color=palette.colour_of(look.foreground),
-        bgcolor=palette.colour_of(look.background),
-        bold=look.bold or None,
-        dim=look.dim or None,
-        italic=look.italic or None,
-        underline=look.underline or None,
-        reverse=look.reverse or None,
-        strike=look.strike or None,
+        color=palette.colour_of(asked.foreground),
+        bgcolor=palette.colour_of(asked.background),
+        bold=asked.bold or None,
+        dim=asked.dim or None,
+        italic=asked.italic or None,
+        underline=asked.underline or None,
+        reverse=asked.reverse or None,
+        strike=asked.strike or None,
     )
     return palette.base + wanted
 
 
 def span_segments(spans: Iterable[Span], palette: Palette) -> list[Segment]:
-    """Draw sanitised foreign text in the looks it asked for."""
-    return [Segment(span.text, look_style(span.look, palette)) for span in spans]
+    """Draw sanitised foreign text in the styles it asked for."""
+    return [Segment(span.text, drawn_style(span.style, palette)) for span in spans]
 
 
 def cells_of(text: str, width: int) -> list[str]:

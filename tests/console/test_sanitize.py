@@ -73,8 +73,8 @@ def test_what_is_cut_is_counted() -> None:
 
 def test_colours_are_kept_as_looks() -> None:
     red, rest = spans("\x1b[1;31mred\x1b[0m plain")
-    assert (red.text, red.look.foreground, red.look.bold) == ("red", "red", True)
-    assert (rest.text, rest.look.foreground) == (" plain", None)
+    assert (red.text, red.style.foreground, red.style.bold) == ("red", "red", True)
+    assert (rest.text, rest.style.foreground) == (" plain", None)
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ def test_colours_are_kept_as_looks() -> None:
 )
 def test_every_kind_of_colour_is_understood_or_left(code: str, colour: str | None) -> None:
     (span,) = spans(f"\x1b[{code}mx")
-    assert span.look.foreground == colour
+    assert span.style.foreground == colour
 
 
 def test_markup_is_only_text() -> None:
-    assert spans("[red]x[/red]") == (Span("[red]x[/red]", spans("a")[0].look),)
+    assert spans("[red]x[/red]") == (Span("[red]x[/red]", spans("a")[0].style),)
 
 
 def test_a_progress_bar_shows_its_last_state() -> None:
