@@ -122,7 +122,7 @@ def test_the_baseline_beats_the_sample_submission(datasets: Path, tmp_path: Path
     assert "submitted the mean of 2 rounds" in finished.output
     assert "validation: asked about" in finished.output
     assert (finished.folder / "logs" / "agent.log").read_text() == finished.output
-    assert (finished.folder / "code" / "train.py").is_file()
+    assert (finished.folder / "code" / "selection.py").is_file()
     assert [path.name for path in finished.submission.parent.iterdir()] == ["submission.csv"]
 
 
@@ -193,7 +193,7 @@ def test_a_staged_fault_spares_the_next_attempt(datasets: Path, tmp_path: Path) 
         ({"sample_submission.csv": "id,y\n1,0\n"}, "there is no train.csv"),
         (
             {"sample_submission.csv": "id,y\n1,0\n", "train.csv": "a,b\n1,2\n", "test.csv": "a\n1\n"},
-            "nothing in train.csv tells about y",
+            "train.csv has no column for y",
         ),
         (
             {"sample_submission.csv": "id,y\n1,0\n", "train.csv": "id,y\n1,2\n", "test.csv": "id\n1\n2\n"},
@@ -223,7 +223,7 @@ def test_the_dummy_tells_what_it_finds_and_submits_the_sample(datasets: Path, tm
     assert finished.submission.read_bytes() == (public / "sample_submission.csv").read_bytes()
     for told in ("competition spaceship-titanic, seed 1", "GPUs:", "train.csv", "asked about 871 lines"):
         assert told in finished.output
-    assert (tmp_path / "code" / "train.py").is_file()
+    assert (tmp_path / "code" / "selection.py").is_file()
 
 
 def test_the_dummy_says_when_there_is_nothing_to_submit(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ class Problem:
 
 
 def read_problem(data: Path) -> Problem:
-    """Read the tables and tell the kind of problem.
+    """Read the tables and find out the kind of problem.
 
     Raises:
         CannotSolveError: it is none that this agent knows.
@@ -119,7 +119,7 @@ def _label(train: pd.DataFrame, answers: list[str], targets: tuple[str, ...]) ->
     for column in answers:
         if set(train[column].dropna().map(str)) <= set(targets):
             return str(column)
-    raise CannotSolveError(f"nothing in train.csv tells about {', '.join(targets[:3])}")
+    raise CannotSolveError(f"train.csv has no column for {', '.join(targets[:3])}")
 
 
 def _goal(train: pd.DataFrame, label: str, targets: tuple[str, ...], description: str) -> Goal:
@@ -141,7 +141,7 @@ def _goal(train: pd.DataFrame, label: str, targets: tuple[str, ...], description
 
 
 def _is_key(column: pd.Series) -> bool:
-    """Whether a column only names its row: whole numbers or single words, all different."""
+    """Tell whether a column only names its row: whole numbers or single words, all different."""
     if not column.is_unique or pd.api.types.is_float_dtype(column):
         return False
     return pd.api.types.is_integer_dtype(column) or not column.map(str).str.contains(r"\s|_|/").any()

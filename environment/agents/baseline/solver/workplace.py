@@ -59,20 +59,20 @@ class Workplace:
             log.write(line)
 
     def submit(self, table: pd.DataFrame) -> None:
-        """Put a submission in place; whoever looks sees the old one or the new one."""
+        """Put a submission in place; a reader sees the old one or the new one."""
         partial = self.submission / ".submission.csv.partial"
         table.to_csv(partial, index=False, lineterminator="\n")
         partial.replace(self.submission / "submission.csv")
 
     def validate(self) -> None:
         """Ask whether the submission has the right form, and log the answer."""
-        told = subprocess.run(
+        answer = subprocess.run(
             [self.validate_script, self.submission / "submission.csv"],
             capture_output=True,
             text=True,
             check=False,
         )
-        self.say(f"validation: {(told.stdout + told.stderr).strip()}")
+        self.say(f"validation: {(answer.stdout + answer.stderr).strip()}")
 
     def keep_code(self) -> None:
         """Leave the code that made the submission beside it."""

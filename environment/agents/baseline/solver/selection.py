@@ -1,4 +1,4 @@
-"""Who leads: held-out rows judge each model, and only an improvement becomes the submission."""
+"""Selection of models by their loss on held-out rows; only an improvement becomes the submission."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _TINY = 1e-15
 
 
 @dataclass
-class Race:
-    """One round of models: the rows that judge, the models so far, and what earlier rounds ended with."""
+class ModelSelection:
+    """One round: the truth of the held-out rows, the models so far, and what earlier rounds selected."""
 
     problem: Problem
     place: Workplace
@@ -25,8 +25,8 @@ class Race:
     lowest: float = np.inf
     entries: list[tuple[float, Matrix, Matrix]] = field(default_factory=list)
 
-    def enter(self, name: str, held_out: Matrix, test: Matrix) -> None:
-        """Judge a model by its predictions for the held-out rows; in the first round a leader is submitted."""
+    def add(self, name: str, held_out: Matrix, test: Matrix) -> None:
+        """Score a model by its predictions for the held-out rows; in the first round the best so far is submitted."""
         loss = self._loss(held_out)
         self.entries.append((loss, held_out, test))
         leads = loss < self.lowest
@@ -40,11 +40,11 @@ class Race:
             self.place.submit(filled(self.problem, test))
 
     def finish(self) -> Matrix:
-        """Enter the mean of the three best too, and give the winner's predictions for the test rows."""
+        """Add the mean of the three best too, and return the best one's predictions for the test rows."""
         best = sorted(self.entries, key=lambda entry: entry[0])[:3]
         held_out = np.mean([entry[1] for entry in best], axis=0)
         test = np.mean([entry[2] for entry in best], axis=0)
-        self.enter("mean of the three best", held_out, test)
+        self.add("mean of the three best", held_out, test)
         return min(self.entries, key=lambda entry: entry[0])[2]
 
     @property
@@ -66,7 +66,7 @@ class Race:
 
 
 def filled(problem: Problem, predicted: Matrix) -> pd.DataFrame:
-    """The sample submission with predictions in place of its constants."""
+    """Fill the sample submission with predictions in place of its constants."""
     table = problem.sample.copy()
     if problem.goal == "numbers":
         numbers = np.expm1(predicted) if problem.logarithmic else predicted
@@ -86,5 +86,5 @@ def filled(problem: Problem, predicted: Matrix) -> pd.DataFrame:
 
 
 def class_names(problem: Problem) -> list[str]:
-    """The classes as a submission writes them, in the order of a model's columns; the positive one last."""
+    """List the classes as a submission writes them, in the order of a model's columns; the positive one last."""
     return sorted(problem.train[problem.label].map(str).unique())
