@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from environment.runner.docker.plans import Plan
+from environment.runner import protocol
+from environment.runner.docker.plans import READY, Plan
 from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ USUAL_SOCKETS = (
 )
 _PODMAN = "Podman"
 _CONFLICT = 409
+_READY_SECONDS = 120.0
+_READY_LOOK_SECONDS = 0.05
 _START_IT = "Start Docker, or let DOCKER_HOST name the socket of the daemon (Podman's will do)."
 
 
@@ -175,6 +180,21 @@ def host_config(client: APIClient, plan: Plan) -> dict[str, Any]:
         settings["device_requests"] = [request]
     config: dict[str, Any] = client.create_host_config(**settings)
     return config
+
+
+def wait_for_grader(client: APIClient, container: str, attempt: Path) -> None:
+    """Wait until the validation server of an attempt answers.
+
+    Raises:
+        EnvironmentProblem: it does not.
+        docker.errors.DockerException: the daemon does not answer.
+    """
+    give_up = time.monotonic() + _READY_SECONDS
+    while not (attempt / protocol.GRADER / READY).exists():
+        if not client.inspect_container(container)["State"]["Running"] or time.monotonic() > give_up:
+            log = client.logs(container, tail=3).decode("utf-8", "replace")
+            raise EnvironmentProblem("the validation server did not start", " ".join(log.split()))
+        time.sleep(_READY_LOOK_SECONDS)
 
 
 def ensure_outside_network(client: APIClient, name: str) -> None:

@@ -1,4 +1,4 @@
-"""What an attempt's containers are like, decided from its order alone; nothing is created here."""
+"""What an attempt's containers are like, decided from its order alone, and the folders that they are given."""
 
 from __future__ import annotations
 
@@ -111,6 +111,17 @@ def plans(
     if order.network == "models":
         found.append(_proxy(attempt, order, outside_network))
     return [*found, _agent(attempt, order, name_of[Role.GRADER], launch)]
+
+
+def open_folders(attempt: Path) -> None:
+    """Let an attempt's containers use its folders."""
+    (attempt / protocol.GRADER).mkdir(exist_ok=True)
+    (attempt / protocol.VALIDATIONS).touch()
+    for name in (protocol.SUBMISSION, protocol.LOGS, protocol.CODE):
+        # The agent is another user there; the attempt's own folder keeps everybody else out.
+        (attempt / name).chmod(0o777)
+    attempt.chmod(0o700)
+    (attempt / protocol.OUTPUT).chmod(0o770)
 
 
 def _grader(attempt: Path, order: Order, outside_network: str) -> Plan:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from environment.container.output import Ending
 from environment.runner import protocol, secrets
 from environment.runner.docker import daemon
-from environment.runner.docker.plans import READY, Plan, Role, plans
+from environment.runner.docker.plans import Plan, Role, open_folders, plans
 from environment.runner.protocol import Order
 from environment.runner.sandbox import AgentStatus, Unreachable
 from foundation import files
@@ -33,8 +33,6 @@ START_TRIES = 3
 _LOOK_SECONDS = 0.5
 _STARTED_AT_ONCE = 4
 _STOP_SENT = "stop.told"
-_READY_SECONDS = 120.0
-_READY_LOOK_SECONDS = 0.05
 _KILLED = 137
 _SIGKILL = 9
 
@@ -380,13 +378,7 @@ class DockerSandbox:
 
     def _start_all(self) -> None:
         launch = secrets.path_of(self._attempt) if self._order.secret else None
-        (self._attempt / protocol.GRADER).mkdir(exist_ok=True)
-        (self._attempt / protocol.VALIDATIONS).touch()
-        for name in (protocol.SUBMISSION, protocol.LOGS, protocol.CODE):
-            # The agent is another user here; the attempt's own folder keeps everybody else out.
-            (self._attempt / name).chmod(0o777)
-        self._attempt.chmod(0o700)
-        (self._attempt / protocol.OUTPUT).chmod(0o770)
+        open_folders(self._attempt)
         names = {role: self._host.name_of(self._order.attempt_id, role) for role in Role}
         client = self._host.client()
         for plan in plans(self._attempt, self._order, names, launch, self._host.outside_network):
@@ -394,7 +386,7 @@ class DockerSandbox:
                 container = daemon.create(client, names[plan.role], plan, self._labels(plan))
                 self._start_one(client, container)
             if plan.role is Role.GRADER:
-                self._wait_for_grader(container)
+                daemon.wait_for_grader(client, container, self._attempt)
 
     def _start_one(self, client: APIClient, container: str) -> None:
         from docker.errors import APIError
@@ -423,12 +415,3 @@ class DockerSandbox:
             "mlebench.config": plan.config_hash(),
             **({LABEL_KEPT: "yes"} if order.keep_container and plan.role is Role.AGENT else {}),
         }
-
-    def _wait_for_grader(self, container: str) -> None:
-        give_up = time.monotonic() + _READY_SECONDS
-        while not (self._attempt / protocol.GRADER / READY).exists():
-            state = self._host.client().inspect_container(container)["State"]
-            if not state["Running"] or time.monotonic() > give_up:
-                log = self._host.client().logs(container, tail=3).decode("utf-8", "replace")
-                raise EnvironmentProblem("the validation server did not start", " ".join(log.split()))
-            time.sleep(_READY_LOOK_SECONDS)

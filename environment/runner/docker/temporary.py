@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,15 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from environment.runner import protocol
 from environment.runner.docker import daemon
-from environment.runner.docker.plans import READY, Plan, Role, plans
+from environment.runner.docker.plans import Plan, Role, open_folders, plans
 from environment.runner.protocol import Order
-from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
     from docker import APIClient
-
-_READY_SECONDS = 120.0
-_READY_LOOK_SECONDS = 0.1
 
 
 def order_of_no_run(**facts: Any) -> Order:
@@ -68,20 +63,18 @@ def temporary_containers(
         EnvironmentProblem: the daemon refuses.
     """
     protocol.make_folders(folder)
-    for own in (protocol.SUBMISSION, protocol.LOGS, protocol.CODE):
-        (folder / own).chmod(0o777)
-    (folder / protocol.OUTPUT).chmod(0o770)
-    (folder / protocol.GRADER).mkdir()
-    (folder / protocol.VALIDATIONS).touch()
+    open_folders(folder)
     names = _names(name)
     try:
         with daemon.daemon_problems("the containers can't be started"):
             for plan in plans(folder, order, names, None, _outside_network(name)):
                 if plan.role is Role.AGENT:
-                    _wait_for(folder / protocol.GRADER / READY)
                     daemon.create(client, names[plan.role], change(plan), {})
-                else:
-                    client.start(daemon.create(client, names[plan.role], plan, {}))
+                    continue
+                container = daemon.create(client, names[plan.role], plan, {})
+                client.start(container)
+                if plan.role is Role.GRADER:
+                    daemon.wait_for_grader(client, container, folder)
         yield names[Role.AGENT]
     finally:
         remove_temporary_containers(client, name)
@@ -110,13 +103,3 @@ def _names(name: str) -> dict[Role, str]:
 
 def _outside_network(name: str) -> str:
     return f"{name}-open"
-
-
-def _wait_for(ready: Path) -> None:
-    give_up = time.monotonic() + _READY_SECONDS
-    while not ready.exists():
-        if time.monotonic() > give_up:
-            raise EnvironmentProblem(
-                "the containers can't be started", "the validation server does not answer"
-            )
-        time.sleep(_READY_LOOK_SECONDS)
