@@ -247,7 +247,7 @@ class ProgressRows:
         from console.sanitize import plain
 
         name = plain(progress.name, limit=44)
-        pace = self._rates.see((name, progress.step), progress.done, progress.total, time.monotonic())
+        pace = self._rates.measure((name, progress.step), progress.done, progress.total, time.monotonic())
         note = plain(progress.note, limit=40)
         return (name, progress.step, _bar(progress), _amount(progress), _pace(progress, pace), note)
 

@@ -39,7 +39,7 @@ _OURS = "ours"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PreparationResult:
     """What became of one dataset."""
 
     competition_id: str
@@ -230,7 +230,7 @@ def _prepare(
     edition: EditionName,
     wanted: dict[str, Any],
     json: bool,
-) -> list[Outcome]:
+) -> list[PreparationResult]:
     from competitions import registry
     from engine.layout import dataset_folder, is_prepared
 
@@ -243,7 +243,7 @@ def _prepare(
     for one in chosen:
         state = "was prepared" if one in there else found[one].state.value
         problem = "" if one in there else found[one].problem
-        outcomes.append(Outcome(one, state, problem, folders[one].prepared))
+        outcomes.append(PreparationResult(one, state, problem, folders[one].prepared))
         if one in there and not json:
             say(f"{one}: was prepared in {folders[one].prepared}")
     return outcomes
@@ -280,7 +280,7 @@ def _with_engine(
             raise
 
 
-def _take_checksums(outcomes: Sequence[Outcome], base: Path) -> None:
+def _take_checksums(outcomes: Sequence[PreparationResult], base: Path) -> None:
     from engine.datasets.facts import take_checksums
 
     for outcome in outcomes:

@@ -24,7 +24,7 @@ _MOST_CONCERNS = 10
 
 
 @dataclass(frozen=True)
-class Seen:
+class WatchReport:
     """How everything was at one look; what could not be read is missing, and why is in `problem`."""
 
     now: float
@@ -82,12 +82,12 @@ def _summary(places: Places, *, json: bool) -> None:
     except Problem as told:
         problem = " ".join(str(told).splitlines())
     needed = concerns(found, now) if found is not None else ()
-    (_say_json if json else _say)(Seen(now, engine, found, needed, problem))
+    (_say_json if json else _say)(WatchReport(now, engine, found, needed, problem))
     # A pipe is read as it is written.
     sys.stdout.flush()
 
 
-def _say(seen: Seen) -> None:
+def _say(seen: WatchReport) -> None:
     say(f"{wording.date_and_time(seen.now)}  {_engine(seen.engine)}")
     if seen.problem:
         say(f"  problem: {seen.problem}")
@@ -131,7 +131,7 @@ def _sweep(line: SweepLine) -> str:
     return ", ".join(parts)
 
 
-def _say_json(seen: Seen) -> None:
+def _say_json(seen: WatchReport) -> None:
     import json
     import sys
 

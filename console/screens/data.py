@@ -327,8 +327,8 @@ def _measured(rates: Rates, rows: Iterable[DatasetRow], now: float) -> Paces:
         for row in rows
         if row.step is not None and row.step.state is StepState.WORKING
     }
-    rates.forget_others(set(going))
-    return {key: rates.see(key, step.done, step.total, now) for key, step in going.items()}
+    rates.keep_only(set(going))
+    return {key: rates.measure(key, step.done, step.total, now) for key, step in going.items()}
 
 
 _STATE_ROLES: dict[DatasetState, Role] = {

@@ -18,7 +18,7 @@ from console.tui.keys import bindings, shown_key
 from console.tui.painting import Line, Piece, Pieces, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import Role, Signs
-from console.tui.widgets.inputs import CompetitionNames, Field, FilePaths, Row
+from console.tui.widgets.inputs import CompetitionNames, Field, FilePaths, LabelledField
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.ruler import medal_role, ruler
@@ -67,12 +67,14 @@ class GradeScreen(ConsoleScreen):
     def body(self) -> Iterable[Widget]:
         """The fields, what fits what is typed, the report, and the history."""
         yield Vertical(
-            Row(
+            LabelledField(
                 "competition",
                 Field(suggester=CompetitionNames(), placeholder="some of its letters", id="competition"),
             ),
             Painted(id="choices"),
-            Row("submission", Field(suggester=FilePaths(), placeholder="path of a CSV file", id="path")),
+            LabelledField(
+                "submission", Field(suggester=FilePaths(), placeholder="path of a CSV file", id="path")
+            ),
             id="form",
         )
         yield Painted(id="metric")

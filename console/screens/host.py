@@ -19,11 +19,11 @@ from console.tui.painting import (
 )
 from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Role, Signs
-from console.tui.widgets.chart import Curve, chart
+from console.tui.widgets.chart import Series, chart
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.table import Column, Table
-from console.views.host import HISTORY_SECONDS, HostUse, User, host_use
+from console.views.host import HISTORY_SECONDS, HostUse, LiveRun, host_use
 from engine.control import EngineStatus
 from engine.notifications.news import LOW_DISK_SHARE
 from state.records import UsageSample
@@ -125,10 +125,10 @@ def _disk(name: str, free: int | None, total: int | None, signs: Signs) -> Piece
 
 def _lines(use: HostUse, width: int, height: int, now: float, signs: Signs) -> list[Line]:
     """Who uses what, the disks by kind, and the last hours."""
-    made = [Line(heading("who uses what", width, signs, note=str(len(use.users)) if use.users else ""))]
-    table = Table(_columns(now), use.users, width, signs)
-    made += [table.heading()] if use.users else [Line((("  nothing is running", "dim"),))]
-    made += [table.line(user, key=user.run.id) for user in use.users]
+    made = [Line(heading("who uses what", width, signs, note=str(len(use.live)) if use.live else ""))]
+    table = Table(_columns(now), use.live, width, signs)
+    made += [table.heading()] if use.live else [Line((("  nothing is running", "dim"),))]
+    made += [table.line(each, key=each.run.id) for each in use.live]
     made += [Line(), Line(heading("what fills the disks", width, signs)), *_disk_users(use, signs)]
     room = max(4, min(8, (height - len(made) - 8) // 2))
     for name, points, number in (
@@ -137,28 +137,28 @@ def _lines(use: HostUse, width: int, height: int, now: float, signs: Signs) -> l
     ):
         if len(points) < 2:
             continue
-        curve = Curve(
+        series = Series(
             points=[(at - now + HISTORY_SECONDS, value) for at, value in points],
             span=(0.0, HISTORY_SECONDS),
             role="running",
             number=number,
             floor=0.0,
         )
-        drawn = chart(curve, width - 2, room, signs, ascii_only=signs.bar_parts == " ")
+        drawn = chart(series, width - 2, room, signs, ascii_only=signs.bar_parts == " ")
         title = f"{name}, the last {wording.span(HISTORY_SECONDS)}"
         made += [Line(), Line(heading(title, width, signs)), *(Line(pieces) for pieces in drawn)]
     return made
 
 
-def _columns(now: float) -> list[Column[User]]:
-    def used(of: Callable[[UsageSample], float | None], number: wording.Number) -> Callable[[User], str]:
-        def cell(user: User) -> str:
+def _columns(now: float) -> list[Column[LiveRun]]:
+    def used(of: Callable[[UsageSample], float | None], number: wording.Number) -> Callable[[LiveRun], str]:
+        def cell(user: LiveRun) -> str:
             value = None if user.latest is None else of(user.latest)
             return wording.UNKNOWN if value is None else number(value)
 
         return cell
 
-    def since(user: User) -> str:
+    def since(user: LiveRun) -> str:
         run = user.run
         return wording.span(now - run.started_at) if run.started_at else run.state.value[:6]
 
@@ -176,7 +176,7 @@ def _columns(now: float) -> list[Column[User]]:
 
 
 def _disk_users(use: HostUse, signs: Signs) -> list[Line]:
-    measured = [user.latest.disk_bytes for user in use.users if user.latest and user.latest.disk_bytes]
+    measured = [each.latest.disk_bytes for each in use.live if each.latest and each.latest.disk_bytes]
     return [
         Line(
             ((f"  {name:<14}", "dim"), (f"{wording.size(size):>9}", "text"), (f"  {signs.dot} {what}", "dim"))

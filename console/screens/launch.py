@@ -20,7 +20,7 @@ from console.tui.keys import KeyTable, bindings, shown
 from console.tui.painting import Pieces, fit, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import Signs
-from console.tui.widgets.inputs import Field, Row
+from console.tui.widgets.inputs import Field, LabelledField
 from console.tui.widgets.painted import Painted
 from console.views.composing import Composed, Draft, agents_known, compose
 from engine.options.sweep import FORM_OPTIONS
@@ -58,12 +58,12 @@ class LaunchScreen(ConsoleScreen):
 
     def body(self) -> Iterable[Widget]:
         """The fields in two columns, then what they come to."""
-        columns: tuple[list[Row], list[Row]] = ([], [])
+        columns: tuple[list[LabelledField], list[LabelledField]] = ([], [])
         for option in FORM_OPTIONS:
             assert option.form is not None  # those that have a field
             text = self._draft.texts[option.name]
             field = Field(text, placeholder=option.form.hint, id=option.name, select_on_focus=False)
-            columns[option.form.column].append(Row(option.form.label, field))
+            columns[option.form.column].append(LabelledField(option.form.label, field))
         yield Horizontal(*(Vertical(*rows, classes="column") for rows in columns), id="form")
         yield Painted(id="composed")
 

@@ -29,7 +29,7 @@ from console.tui.painting import (
 )
 from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Signs
-from console.tui.widgets.chart import Curve, Mark, chart
+from console.tui.widgets.chart import Mark, Series, chart
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import LogPane
 from console.tui.widgets.painted import Painted
@@ -47,7 +47,7 @@ from console.views.run import (
     Listing,
     Point,
     RunFacts,
-    Usage,
+    UsageCurves,
     read_listing,
     read_order,
     read_usage,
@@ -79,7 +79,7 @@ class RunScreen(ConsoleScreen):
         self._pane = pane
         self._facts: RunFacts | None = None
         self._listing = Listing()
-        self._usage: Usage | None = None
+        self._usage: UsageCurves | None = None
         self._order: Order | None = None
 
     def body(self) -> Iterable[Widget]:
@@ -230,7 +230,7 @@ class RunScreen(ConsoleScreen):
         self._listing = found
         self.draw()
 
-    def _take_usage(self, found: Usage) -> None:
+    def _take_usage(self, found: UsageCurves) -> None:
         self._usage = found
         self.draw()
 
@@ -446,7 +446,7 @@ def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Si
         return []
     cuts = facts.competition.thresholds
     end = _length(facts, now)
-    curve = Curve(
+    series = Series(
         # the last score holds until the end
         points=[*points, (max(end, points[-1][0]), points[-1][1])],
         span=(0.0, max(end, 1.0)),
@@ -461,7 +461,7 @@ def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Si
         steps=True,
         upside_down=cuts.is_lower_better,
     )
-    return [Line(pieces) for pieces in chart(curve, width, height, signs, ascii_only=signs.bar_parts == " ")]
+    return [Line(pieces) for pieces in chart(series, width, height, signs, ascii_only=signs.bar_parts == " ")]
 
 
 def _length(facts: RunFacts, now: float) -> float:
@@ -473,7 +473,7 @@ def _length(facts: RunFacts, now: float) -> float:
 
 
 def _resources(
-    facts: RunFacts, usage: Usage | None, width: int, height: int, now: float, signs: Signs
+    facts: RunFacts, usage: UsageCurves | None, width: int, height: int, now: float, signs: Signs
 ) -> list[Line]:
     """Draw what the latest attempt has used over its whole time, one chart for each kind that was measured."""
     if usage is None:
@@ -506,14 +506,14 @@ def _resources(
             ),
             (f"{limit}, at most {number(peak)}", "dim"),
         )
-        curve = Curve(
+        series = Series(
             points=[(at - begin, value) for at, value in points],
             span=(0.0, max(_length(facts, now), points[-1][0] - begin, 1.0)),
             role="running" if facts.run.is_live else "dim",
             number=number,
             floor=0.0,
         )
-        drawn = chart(curve, width, min(each, 8), signs, ascii_only=signs.bar_parts == " ")
+        drawn = chart(series, width, min(each, 8), signs, ascii_only=signs.bar_parts == " ")
         lines += [Line(title, key=name, selectable=True), *(Line(pieces) for pieces in drawn), Line()]
     if not spec.gpus:
         lines.append(Line((("  no GPUs were requested", "dim"),)))

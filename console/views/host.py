@@ -1,4 +1,4 @@
-"""The machine that everything runs on: what is used by whom, and what fills the disks."""
+"""The host: which live runs use what of it, and what fills its disks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _BUCKETS = 120
 
 
 @dataclass(frozen=True)
-class User:
-    """A live run and what it uses; None where it was not measured."""
+class LiveRun:
+    """A live run and the latest sample of what it uses; None where none was taken."""
 
     run: Run
     attempt_id: int
@@ -26,9 +26,9 @@ class User:
 
 @dataclass(frozen=True)
 class HostUse:
-    """What is running and what it uses together, over the last hours."""
+    """What is running, and what it uses together over the last hours."""
 
-    users: tuple[User, ...] = ()
+    live: tuple[LiveRun, ...] = ()
     datasets_bytes: int = 0
     datasets_count: int = 0
     cpu_percent: tuple[Point, ...] = ()
@@ -37,18 +37,18 @@ class HostUse:
 
 def host_use(database: Database, now: float) -> HostUse:
     """Read who uses what."""
-    live = [run for run in runs.of_all_sweeps(database) if run.is_live]
-    attempts = {run.id: runs.latest_attempt(database, run.id) for run in live}
+    found = [run for run in runs.of_all_sweeps(database) if run.is_live]
+    attempts = {run.id: runs.latest_attempt(database, run.id) for run in found}
     prepared = [each for each in datasets.all_datasets(database) if each.bytes_on_disk]
     known = [attempt.id for attempt in attempts.values() if attempt is not None]
     samples = read_samples(database.path.parent, known, since=now - HISTORY_SECONDS)
-    users = tuple(
-        User(run, attempt.id, samples[attempt.id][-1] if samples.get(attempt.id) else None)
-        for run in live
+    live = tuple(
+        LiveRun(run, attempt.id, samples[attempt.id][-1] if samples.get(attempt.id) else None)
+        for run in found
         if (attempt := attempts[run.id]) is not None
     )
     return HostUse(
-        users=tuple(sorted(users, key=lambda user: -_cpu_of(user))),
+        live=tuple(sorted(live, key=lambda each: -_cpu_of(each))),
         datasets_bytes=sum(each.bytes_on_disk or 0 for each in prepared),
         datasets_count=len(prepared),
         cpu_percent=_together(samples, now, lambda sample: sample.cpu_percent),
@@ -56,8 +56,8 @@ def host_use(database: Database, now: float) -> HostUse:
     )
 
 
-def _cpu_of(user: User) -> float:
-    return user.latest.cpu_percent or 0.0 if user.latest is not None else 0.0
+def _cpu_of(live: LiveRun) -> float:
+    return live.latest.cpu_percent or 0.0 if live.latest is not None else 0.0
 
 
 def _together(

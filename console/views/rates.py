@@ -1,4 +1,4 @@
-"""How fast something goes and when it will be done, from what was seen of it lately; nothing is guessed."""
+"""How fast something progresses and when it will be done, measured over the last seconds."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _LEAST_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Pace:
-    """What a thing gains a second, and the seconds it needs yet; None where that can't be known."""
+    """Progress a second, and the seconds that are left; None where that is not known."""
 
     rate: float | None = None
     eta: float | None = None
 
 
 class Rates:
-    """Remembers how far things were."""
+    """Measures the pace of things from how far they were lately."""
 
     def __init__(self) -> None:
         self._seen: dict[Hashable, deque[tuple[float, int]]] = {}
 
-    def see(self, key: Hashable, done: int, total: int | None, now: float) -> Pace:
-        """Take how far a thing is, and tell its pace; one that begins anew is measured anew."""
+    def measure(self, key: Hashable, done: int, total: int | None, now: float) -> Pace:
+        """Record how far a thing is and return its pace; one that starts again is measured again."""
         seen = self._seen.setdefault(key, deque())
         if seen and done < seen[-1][1]:
             seen.clear()
@@ -41,7 +41,7 @@ class Rates:
             return Pace(0.0)
         return Pace(rate, None if total is None else max(0, total - done) / rate)
 
-    def forget_others(self, keys: set[Hashable]) -> None:
-        """Forget what is no longer going on."""
+    def keep_only(self, keys: set[Hashable]) -> None:
+        """Forget everything else."""
         for key in set(self._seen) - keys:
             del self._seen[key]

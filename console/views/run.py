@@ -57,7 +57,7 @@ class RunFacts:
 
 
 @dataclass(frozen=True)
-class Usage:
+class UsageCurves:
     """Curves of one attempt, each of (moment, value); one that was never measured is empty."""
 
     cpu_percent: tuple[Point, ...] = ()
@@ -125,12 +125,12 @@ def read_order(facts: RunFacts) -> Order | None:
     )
 
 
-def read_usage(facts: RunFacts) -> Usage:
+def read_usage(facts: RunFacts) -> UsageCurves:
     """Read what the latest attempt has used, thinned to what a plot can show; waits for the disk."""
     if facts.attempt is None:
-        return Usage()
+        return UsageCurves()
     found = read_samples(facts.state_dir, [facts.attempt.id])[facts.attempt.id]
-    return Usage(
+    return UsageCurves(
         cpu_percent=_curve(found, lambda sample: sample.cpu_percent),
         memory_bytes=_curve(found, lambda sample: sample.memory_bytes),
         disk_bytes=_curve(found, lambda sample: sample.disk_bytes),

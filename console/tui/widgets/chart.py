@@ -22,7 +22,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Curve:
+class Series:
     """Points over time, and how they are drawn.
 
     Attributes:
@@ -43,29 +43,29 @@ class Curve:
     floor: float | None = None
 
 
-def chart(curve: Curve, width: int, height: int, signs: Signs, *, ascii_only: bool) -> list[Pieces]:
-    """The curve in exactly `height` lines and a line of time below; no points make no chart."""
-    if not curve.points or width < _SCALE + 10 or height < 2:
+def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: bool) -> list[Pieces]:
+    """A series in exactly `height` lines and a line of time below; no points make no chart."""
+    if not series.points or width < _SCALE + 10 or height < 2:
         return []
-    low, high = _range(curve)
+    low, high = _range(series)
     room = width - _SCALE - 2
     canvas = Canvas(room, height)
-    placed = [(_share(at, *curve.span), _up(value, low, high, curve)) for at, value in curve.points]
-    _draw(canvas, placed, steps=curve.steps)
-    rules = {min(height - 1, int((1 - _up(m.value, low, high, curve)) * height)): m for m in curve.marks}
-    top, bottom = (low, high) if curve.upside_down else (high, low)
+    placed = [(_share(at, *series.span), _up(value, low, high, series)) for at, value in series.points]
+    _draw(canvas, placed, steps=series.steps)
+    rules = {min(height - 1, int((1 - _up(m.value, low, high, series)) * height)): m for m in series.marks}
+    top, bottom = (low, high) if series.upside_down else (high, low)
     lines: list[Pieces] = []
     for place, row in enumerate(canvas.rows(ascii_only=ascii_only)):
         rule = rules.get(place)
-        scale = {0: curve.number(top), height - 1: curve.number(bottom)}.get(place, "")
+        scale = {0: series.number(top), height - 1: series.number(bottom)}.get(place, "")
         if rule is not None:
             scale = rule.name
         head: list[Piece] = [
             (f"{scale[:_SCALE]:>{_SCALE}} ", rule.role if rule is not None else "dim"),
             ("|" if ascii_only else "┤" if scale else "│", "faint"),
         ]
-        lines.append((*head, *_row(row, rule, curve.role, signs)))
-    lines.append(_time_line(curve.span, room))
+        lines.append((*head, *_row(row, rule, series.role, signs)))
+    lines.append(_time_line(series.span, room))
     return lines
 
 
@@ -94,24 +94,24 @@ def _row(row: str, rule: Mark | None, role: Role, signs: Signs) -> Pieces:
     return tuple(pieces)
 
 
-def _range(curve: Curve) -> tuple[float, float]:
+def _range(series: Series) -> tuple[float, float]:
     """What the scale shows: all marks, and the values unless they are far off these."""
-    values = [value for _at, value in curve.points]
-    marked = [mark.value for mark in curve.marks]
+    values = [value for _at, value in series.points]
+    marked = [mark.value for mark in series.marks]
     if marked:
         spread = max(marked) - min(marked) or abs(marked[0]) or 1.0
         near = [v for v in values if min(marked) - 3 * spread <= v <= max(marked) + 3 * spread]
         values = near + marked
-    if curve.floor is not None:
-        values.append(curve.floor)
+    if series.floor is not None:
+        values.append(series.floor)
     low, high = min(values), max(values)
-    # A curve that never changes is drawn in the middle.
+    # A series that never changes is drawn in the middle.
     return (low, high) if high > low else (low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2)
 
 
-def _up(value: float, low: float, high: float, curve: Curve) -> float:
+def _up(value: float, low: float, high: float, series: Series) -> float:
     share = min(1.0, max(0.0, (value - low) / (high - low)))
-    return 1 - share if curve.upside_down else share
+    return 1 - share if series.upside_down else share
 
 
 def _share(at: float, begin: float, end: float) -> float:

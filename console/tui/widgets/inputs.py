@@ -146,13 +146,13 @@ class Field(TypingLine):
             self.screen.focus_next()
 
 
-class Row(Widget):
+class LabelledField(Widget):
     """A field behind its name."""
 
     DEFAULT_CSS = """
-    Row { height: 1; layout: horizontal; margin-left: 1; }
-    Row > .label { width: 14; }
-    Row > Input { width: 1fr; max-width: 100; }
+    LabelledField { height: 1; layout: horizontal; margin-left: 1; }
+    LabelledField > .label { width: 14; }
+    LabelledField > Input { width: 1fr; max-width: 100; }
     """
 
     def __init__(self, label: str, field: Field) -> None:
