@@ -236,26 +236,19 @@ def table_lines(
     return table.heading(), lines
 
 
-def sorted_rows(rows: Sequence[Row], sorting: SortOrder[str]) -> list[Row]:
+def sorted_rows(rows: Sequence[Row], order: SortOrder[str]) -> list[Row]:
     """Rows in an order; own rows without a value stand on top, others without one at the end."""
-    value = _VALUES.get(sorting.by)
-    if value is not None:
-        ordered = sorted(rows, key=value)
+    if order.by in _VALUES:
         # Words go from A to Z, numbers and dates from the largest.
-        ascending = sorting.by in ("name", "models")
-        return ordered if ascending is not sorting.reversed else ordered[::-1]
-    valued = [(row.columns[sorting.by].cell, row) for row in rows]
-    having = sorted(
-        ((cell.mean, row) for cell, row in valued if cell is not None),
-        key=lambda pair: pair[0],
-        reverse=not sorting.reversed,
+        descending = (order.by in ("name", "models")) is order.reversed
+        return sorted(rows, key=_VALUES[order.by], reverse=descending)
+    means = {id(row): cell.mean for row in rows if (cell := row.columns[order.by].cell) is not None}
+    valued = sorted(
+        (row for row in rows if id(row) in means), key=lambda row: means[id(row)], reverse=not order.reversed
     )
-    without = [row for cell, row in valued if cell is None]
-    return (
-        [row for row in without if is_ours(row)]
-        + [row for _mean, row in having]
-        + [row for row in without if not is_ours(row)]
-    )
+    without = [row for row in rows if id(row) not in means]
+    ours = [row for row in without if is_ours(row)]
+    return [*ours, *valued, *(row for row in without if not is_ours(row))]
 
 
 _VALUES: dict[str, Callable[[Row], tuple[float | str, ...]]] = {
@@ -319,22 +312,13 @@ def _seeds(row: Row, footnotes: Sequence[str]) -> Cell:
     if not is_ours(row):
         text = SEEDS.text(row)
         return Forms((((text, "dim"), *marks), ((f"{text[:4]}.", "dim"), *marks)))
-    demo: Pieces = (("demo ", "warn"),) if row.demo else ()
     done = f"{row.seeds_done}" + (f" of {row.seeds_planned}" if row.seeds_planned else "")
+    head: Pieces = (("demo ", "warn"), (done, "dim")) if row.demo else ((done, "dim"),)
     running: Pieces = ((", running", "running"),) if row.running else ()
-
-    def rerolled(text: str) -> Pieces:
-        return ((text, "warn"),) if row.rerolled else ()
-
-    head: Pieces = (*demo, (done, "dim"))
-    return Forms(
-        (
-            (*head, *running, *rerolled(f", {row.rerolled} re-rolled"), *marks),
-            (*head, *running, *rerolled(f" +{row.rerolled}"), *marks),
-            (*head, *rerolled(f" +{row.rerolled}"), *marks),
-            (*head, *marks),
-        )
-    )
+    rerolled: Pieces = ((f", {row.rerolled} re-rolled", "warn"),) if row.rerolled else ()
+    short: Pieces = ((f" +{row.rerolled}", "warn"),) if row.rerolled else ()
+    tails = ((*running, *rerolled), (*running, *short), short, ())
+    return Forms([(*head, *tail, *marks) for tail in tails])
 
 
 def _key(row: Row) -> tuple[Subject, str, str]:

@@ -544,28 +544,25 @@ def trials_frame(evidence: Evidence) -> pd.DataFrame:
     """Make one line for each trial, in the order in which they count; a measure is missing where nothing counts."""
     import pandas as pd
 
-    lines = []
-    for trial in evidence.trials:
-        competition = registry.get(trial.competition_id)
-        lines.append(
-            {
-                "competition_id": trial.competition_id,
-                "split": competition.complexity,
-                "category": competition.category,
-                "seed": trial.seed,
-                "ending": ending_of(trial),
-                "score": trial.score,
-                **{
-                    measure.value: None if trial.earned is None else trial.has(measure) for measure in Measure
-                },
-                "seconds": trial.seconds,
-                "rerolls": trial.rerolls,
-                "text": trial.text,
-            }
-        )
-    columns = ["competition_id", "split", "category", "seed", "ending", "score"]
-    columns += [*(measure.value for measure in Measure), "seconds", "rerolls", "text"]
-    frame = pd.DataFrame(lines, columns=columns)
-    return frame.astype(
-        {measure.value: "boolean" for measure in Measure} | {"score": float, "seconds": float}
+    trials = evidence.trials
+    competitions = [registry.get(trial.competition_id) for trial in trials]
+    return pd.DataFrame(
+        {
+            "competition_id": [trial.competition_id for trial in trials],
+            "split": [competition.complexity for competition in competitions],
+            "category": [competition.category for competition in competitions],
+            "seed": [trial.seed for trial in trials],
+            "ending": [ending_of(trial) for trial in trials],
+            "score": pd.array([trial.score for trial in trials], dtype="float64"),
+            **{
+                measure.value: pd.array(
+                    [None if trial.earned is None else trial.has(measure) for trial in trials],
+                    dtype="boolean",
+                )
+                for measure in Measure
+            },
+            "seconds": pd.array([trial.seconds for trial in trials], dtype="float64"),
+            "rerolls": [trial.rerolls for trial in trials],
+            "text": [trial.text for trial in trials],
+        }
     )

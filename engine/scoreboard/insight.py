@@ -418,19 +418,10 @@ class Insight:
 
     def document(self) -> dict[str, Any]:
         """Everything as a JSON document."""
-        return {
-            "pass_at_k": [asdict(one) for one in self.pass_at_k],
-            "shorter_limits": [asdict(one) for one in self.shorter_limits],
-            "endings": [asdict(one) for one in self.endings],
-            "stability": None if self.stability is None else asdict(self.stability),
-            "effort": asdict(self.effort)
-            | {
-                "run_hours_per_medal": self.effort.run_hours_per_medal,
-                "gpu_hours_per_medal": self.effort.gpu_hours_per_medal,
-            },
-            "cost": None if self.cost is None else asdict(self.cost),
-            "flags": [asdict(one) for one in self.flags],
-        }
+        document = asdict(self)
+        for name in ("run_hours_per_medal", "gpu_hours_per_medal"):
+            document["effort"][name] = getattr(self.effort, name)
+        return document
 
 
 def insight_of(evidence: Evidence, *, curves: Sequence[Curve] = (), prices: Prices | None = None) -> Insight:
