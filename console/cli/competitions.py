@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from console import wording
 from console.cli.common import Json, new_group, say, say_json, say_table
 
 if TYPE_CHECKING:
@@ -57,22 +59,27 @@ def show(
         return
     cut = competition.thresholds
     teams = "unknown" if cut.num_teams is None else f"{cut.num_teams:,}"
-    say(f"{competition.id}: {competition.name}")
-    say(f"split       {competition.complexity}")
-    say(f"category    {competition.category}")
-    say(f"kind        {competition.kaggle_type}, {_prizes(competition)}")
-    say(f"metric      {competition.metric.name}, {competition.metric.direction} is better")
-    say(f"formula     {competition.metric.formula}")
-    say(f"medals      gold {cut.gold:g}  silver {cut.silver:g}  bronze {cut.bronze:g}  median {cut.median:g}")
-    say(f"teams       {teams}; confidence in the cut-offs {cut.confidence}")
-    say(f"size        {_size(competition)}")
-    say(f"answers     {competition.answers}")
-    say(f"sample      {competition.sample_submission}")
-    say(f"numbers     {_parameters(competition)}")
-    say(f"checksums   {_checksums(competition)}")
-    say(f"rules       {competition.rules_url}")
+    facts = {
+        "split": competition.complexity,
+        "category": competition.category,
+        "kind": f"{competition.kaggle_type}, {_prizes(competition)}",
+        "metric": f"{competition.metric.name}, {competition.metric.direction} is better",
+        "formula": competition.metric.formula,
+        "medals": f"gold {cut.gold:g}  silver {cut.silver:g}  bronze {cut.bronze:g}  median {cut.median:g}",
+        "teams": f"{teams}; confidence in the cut-offs {cut.confidence}",
+        "size": _size(competition),
+        "answers": competition.answers,
+        "sample": competition.sample_submission,
+        "numbers": ", ".join(f"{name} = {value}" for name, value in competition.parameters.items())
+        or "no numbers fixed",
+        "checksums": _checksums(competition),
+        "rules": competition.rules_url,
+    }
     if competition.excluded:
-        say(f"corrected   left out of edition corrected: {competition.excluded}")
+        facts["corrected"] = f"left out of edition corrected: {competition.excluded}"
+    say(f"{competition.id}: {competition.name}")
+    for name, text in facts.items():
+        say(f"{name:<11} {text}")
     for defect in competition.defects:
         say(f"defect      {defect.id}: {defect.severity}, {_treatment(defect)}: {defect.text}")
         if defect.remedy:
@@ -88,7 +95,7 @@ def defects(split: Split = "", json: Json = False) -> None:
     if json:
         say_json(
             [
-                {"competition_id": competition.id, "excluded": competition.excluded, **_defect(defect)}
+                {"competition_id": competition.id, "excluded": competition.excluded, **asdict(defect)}
                 for competition, defect in found
             ]
         )
@@ -107,7 +114,7 @@ def _members(split: str) -> list[Competition]:
 
 
 def _size(competition: Competition) -> str:
-    return "-" if competition.size_gb is None else f"{competition.size_gb:,.2f} GB"
+    return wording.size(None if competition.size_gb is None else competition.size_gb * 1e9)
 
 
 def _prizes(competition: Competition) -> str:
@@ -115,12 +122,6 @@ def _prizes(competition: Competition) -> str:
         return "medals on Kaggle" if competition.awards_medals else "no medals on Kaggle"
     places = ", ".join(f"{prize.position} {prize.value:,.0f} $" for prize in competition.prizes)
     return f"prizes {places}"
-
-
-def _parameters(competition: Competition) -> str:
-    return (
-        ", ".join(f"{name} = {value}" for name, value in competition.parameters.items()) or "no numbers fixed"
-    )
 
 
 def _checksums(competition: Competition) -> str:
@@ -164,16 +165,5 @@ def _facts(competition: Competition) -> dict[str, Any]:
         "size_gb": competition.size_gb,
         "rules_url": competition.rules_url,
         "excluded_from_corrected": competition.excluded,
-        "defects": [_defect(defect) for defect in competition.defects],
-    }
-
-
-def _defect(defect: Defect) -> dict[str, Any]:
-    return {
-        "id": defect.id,
-        "severity": defect.severity,
-        "treatment": defect.treatment,
-        "text": defect.text,
-        "remedy": defect.remedy,
-        "known": defect.known,
+        "defects": [asdict(defect) for defect in competition.defects],
     }
