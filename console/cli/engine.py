@@ -1,4 +1,4 @@
-"""`engine`: start, stop and watch the process that does the work."""
+"""`engine`: start, stop and watch the process that does the work; and an engine for commands that need one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ import typer
 
 from console import wording
 from console.cli.common import Json, new_group, places_of, say, say_json, say_log
-from console.cli.dataset_work import _BUSY, _reading
 from engine.places import Places
 from foundation.problems import DataProblem
-from state import datasets
 
 if TYPE_CHECKING:
     from engine.control import EngineStatus
@@ -161,8 +159,13 @@ def engine_for(places: Places, data_dir: Path) -> Iterator[Places]:
 
 
 def _is_idle(places: Places) -> bool:
-    from state import runs
+    from state import database, datasets, runs
+    from state.records import DatasetState
 
-    with _reading(places) as opened:
+    opened = database.open_for_reading(places.state_dir)
+    try:
         live = sum(runs.live_counts(opened).values()) + runs.queued_count(opened)
-        return not live and not any(datasets.in_state(opened, state) for state in _BUSY)
+        busy = (DatasetState.WAITING, DatasetState.WORKING)
+        return not live and not any(datasets.in_state(opened, state) for state in busy)
+    finally:
+        opened.close()

@@ -174,8 +174,8 @@ def _time_text(found: Forecast) -> str:
     at_most = f"at most {wording.duration(found.seconds_at_most)} in all"
     if not found.measured:
         return f"{at_once}; {at_most}; how long this agent works is not known yet"
-    told = "earlier runs" if found.measured == len(found.planned) else f"earlier runs of {found.measured}"
-    return f"{at_once}; about {wording.duration(found.seconds)} in all, by {told}; {at_most}"
+    source = "earlier runs" if found.measured == len(found.planned) else f"earlier runs of {found.measured}"
+    return f"{at_once}; about {wording.duration(found.seconds)} in all, judging by {source}; {at_most}"
 
 
 @app.command("import")

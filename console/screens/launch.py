@@ -22,7 +22,12 @@ from console.tui.screen import ConsoleScreen
 from console.tui.theme import Signs
 from console.tui.widgets.inputs import Field, LabelledField
 from console.tui.widgets.painted import Painted
-from console.views.composing import Composed, Draft, agents_known, compose
+from console.views.launch import (
+    Composed,
+    Draft,
+    agents_known,
+    compose,
+)
 from engine.options.sweep import FORM_OPTIONS
 from engine.sweeps.checks import Check, Mend
 
@@ -247,7 +252,7 @@ def _what(composed: Composed, width: int) -> list[Pieces]:
         return [*lines, ((f"  {runs}, none of which ever starts: too few {forecast.bound_by}", "warn"),)]
     at_most = f"at most {wording.span(forecast.seconds_at_most)}"
     at_once = f"{forecast.at_once} at once"
-    about = f"about {wording.span(forecast.seconds)} by earlier ones, " if forecast.measured else ""
+    about = f"about {wording.span(forecast.seconds)} judging by earlier runs, " if forecast.measured else ""
     told: Pieces = ((f"  {runs}, {about}{at_most} in all", "text"),)
     bound = f", {at_once}, bound by {forecast.bound_by}"
     return [*lines, fitting([(*told, (bound, "dim")), (*told, (f", {at_once}", "dim")), told], width)]

@@ -24,7 +24,7 @@ class NewsWatch:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._seen: news.Seen | None = None
+        self._seen: news.SeenNews | None = None
         self._idle_looked_at = float("-inf")
         self._troubles: tuple[str, ...] = ()
 

@@ -1,4 +1,4 @@
-"""Starting, stopping, watching and asking the engine: all that a command or a console may do with it.
+"""The engine's client: start, stop, watch and ask it; all that a command or a console may do with it.
 
 The engine itself is `engine.supervisor`; nothing here imports it or anything heavy.
 """

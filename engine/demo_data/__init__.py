@@ -1,4 +1,4 @@
-"""Making the raw data of a demo competition, as a folder that appears whole or not at all."""
+"""Synthetic raw data for the six competitions of the demo, each a folder that appears whole or not at all."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class News:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenNews:
     """What has been notified of: events up to one, runs that were idle since a moment, problems of the host."""
 
     event: int = 0
@@ -37,15 +37,15 @@ class Seen:
     troubles: tuple[str, ...] = ()
 
 
-def everything_until_now(database: Database) -> Seen:
+def everything_until_now(database: Database) -> SeenNews:
     """Take everything that has happened so far as seen."""
     from state import events
 
     newest = events.newest(database, limit=1)
-    return Seen(newest[0].id if newest else 0)
+    return SeenNews(newest[0].id if newest else 0)
 
 
-def new_events(database: Database, seen: Seen) -> tuple[list[News], Seen]:
+def new_events(database: Database, seen: SeenNews) -> tuple[list[News], SeenNews]:
     """Find what has happened since; of very much only the newest."""
     from state import events
 
@@ -54,7 +54,7 @@ def new_events(database: Database, seen: Seen) -> tuple[list[News], Seen]:
     return found, replace(seen, event=happened[0].id) if happened else seen
 
 
-def new_idle_runs(database: Database, seen: Seen, now: float) -> tuple[list[News], Seen]:
+def new_idle_runs(database: Database, seen: SeenNews, now: float) -> tuple[list[News], SeenNews]:
     """Find runs that have been idle for too long, each once until it has moved."""
     from state import runs
     from state.lifecycle import RunState
@@ -72,7 +72,7 @@ def new_idle_runs(database: Database, seen: Seen, now: float) -> tuple[list[News
     return found, replace(seen, idle={name: since for name, (since, _run) in idle.items()})
 
 
-def new_full_disks(disks: Sequence[str], seen: Seen) -> tuple[list[News], Seen]:
+def new_full_disks(disks: Sequence[str], seen: SeenNews) -> tuple[list[News], SeenNews]:
     """Find disks that have become full."""
     found = [News(NotificationKind.DISK, text) for text in disks if text not in seen.troubles]
     return found, replace(seen, troubles=tuple(disks))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.notifications import news
-from engine.notifications.news import News, Seen
+from engine.notifications.news import News, SeenNews
 from engine.settings import NotificationSettings, read_table
 from foundation import files
 from foundation.clock import Clock
@@ -103,12 +103,12 @@ class Notifier:
         self._full_disks = full_disks
         self._send = send
         self._note = database.path.parent / NOTE_NAME
-        self._seen: Seen | None = None
+        self._seen: SeenNews | None = None
         self._settings = NotificationSettings()
         self._read_at: int | None = None
         self._idle_looked_at = float("-inf")
         self._sending: threading.Thread | None = None
-        self._pending: tuple[Seen, str, int] | None = None
+        self._pending: tuple[SeenNews, str, int] | None = None
         self._again_at = 0.0
         self._problem: Problem | None = None
 
@@ -137,7 +137,7 @@ class Notifier:
         elif seen != self._seen:
             self._keep(seen)
 
-    def _begin(self, seen: Seen, text: str, tries: int) -> None:
+    def _begin(self, seen: SeenNews, text: str, tries: int) -> None:
         self._pending = (seen, text, tries)
         self._sending = threading.Thread(target=self._try, args=(text,), name="notifying", daemon=True)
         self._sending.start()
@@ -167,7 +167,7 @@ class Notifier:
         if self._problem is not None:
             raise self._problem
 
-    def _look(self, seen: Seen) -> tuple[list[News], Seen]:
+    def _look(self, seen: SeenNews) -> tuple[list[News], SeenNews]:
         found, seen = news.new_events(self._database, seen)
         full, seen = news.new_full_disks(self._full_disks(), seen)
         if self._clock.monotonic() - self._idle_looked_at >= IDLE_EVERY_SECONDS:
@@ -185,14 +185,14 @@ class Notifier:
             self._read_at = changed
             self._settings = read_table(self._config_file, NotificationSettings)
 
-    def _read_note(self) -> Seen:
+    def _read_note(self) -> SeenNews:
         """What was seen before; on a state that has no note yet, everything that has happened so far."""
         try:
             values = json.loads(self._note.read_bytes())
-            return Seen(int(values["event"]), dict(values["idle"]), tuple(values["troubles"]))
+            return SeenNews(int(values["event"]), dict(values["idle"]), tuple(values["troubles"]))
         except (OSError, ValueError, KeyError, TypeError):
             return news.everything_until_now(self._database)
 
-    def _keep(self, seen: Seen) -> None:
+    def _keep(self, seen: SeenNews) -> None:
         files.write_json(self._note, asdict(seen), durable=False)
         self._seen = seen

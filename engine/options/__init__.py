@@ -1,1 +1,1 @@
-"""Options of sweeps and arguments of requests: read, checked and written in one place; the floor of the engine."""
+"""The options of sweeps, each in one place, and the arguments of requests to the engine."""

@@ -1,1 +1,1 @@
-"""The engine's own process: one loop that answers requests, starts runs, takes in reports and grades."""
+"""The engine's process: a loop that answers requests, starts runs, takes in their reports and has them graded."""

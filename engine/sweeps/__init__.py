@@ -1,1 +1,1 @@
-"""Sweeps before and beside their runs: what was asked for, what it will take, and their coming and going."""
+"""Sweeps: checking, forecasting and creating them, importing run groups as sweeps, and removing sweeps."""

@@ -14,8 +14,8 @@ from console.tui import commands
 from console.tui.screen import SCREENS, ConsoleScreen
 from console.tui.theme import PALETTE_NAMES, THEME_NAMES
 from console.tui.widgets.painted import Painted
-from console.views.composing import Draft, compose
 from console.views.host import host_use
+from console.views.launch import Draft, compose
 from engine.control import EngineStatus
 from engine.control.status import publish
 from engine.images import Image

@@ -13,7 +13,7 @@ from competitions import registry
 from console.tui.app import ConsoleApp
 from console.tui.config import Settings
 from console.tui.theme import DARK, MONOCHROME, Palette
-from console.views.composing import Composed
+from console.views.launch import Composed
 from engine.options.sweep import Launch
 from engine.places import Places
 from engine.sweeps.checks import Check, Mend
