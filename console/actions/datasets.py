@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from competitions.model import edition_named
@@ -11,10 +11,9 @@ from console.actions.action import Action, Affected, NotApplicable, Question, Re
 from console.views.datasets import DatasetRow
 from console.views.splits import competition
 from engine.datasets.access import AccessState
-from engine.datasets.pruning import CORRECTED, PARTIAL, PREPARED, RAW, ZIP, parts_of
+from engine.datasets.pruning import PARTIAL, PARTS, RAW, ZIP, Part, parts_of
 from state.records import DatasetState
 
-_LEFTOVERS = (ZIP, RAW, PARTIAL)
 _CANNOT_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
 
 
@@ -53,10 +52,8 @@ def prune(chosen: Sequence[DatasetRow], data_dir: Path, *, everything: bool) -> 
 
     It looks at the disk, so call it from a thread.
     """
-    names = (*_LEFTOVERS, PREPARED, CORRECTED) if everything else _LEFTOVERS
-    idle = {row.competition_id: row for row in chosen if not row.is_busy}
-    found = [known for competition_id in idle if (known := competition(competition_id)) is not None]
-    parts = [part for known in found for part in parts_of(known, data_dir) if part.name in names]
+    idle = [row for row in chosen if not row.is_busy]
+    parts = parts_to_prune((row.competition_id for row in idle), data_dir, everything=everything)
     if not parts:
         raise NotApplicable("there is nothing to remove")
     kept = (
@@ -73,10 +70,18 @@ def prune(chosen: Sequence[DatasetRow], data_dir: Path, *, everything: bool) -> 
         is_warning=everything,
     )
     there = {part.competition_id for part in parts}
-    rows = [row for row in chosen if not row.is_busy and row.competition_id in there]
+    rows = [row for row in idle if row.competition_id in there]
     asked = _ask("dataset.prune", rows, "", parts=list(dict.fromkeys(part.name for part in parts)))
     title = f"Remove {wording.plural(len(parts), 'part')}?"
     return Action(asked.requests, Question(title, "yes, remove", (affected,)))
+
+
+def parts_to_prune(competition_ids: Iterable[str], data_dir: Path, *, everything: bool) -> list[Part]:
+    """Find what lies on the disk of some datasets: leftovers, or with `everything` prepared data too."""
+    names = PARTS if everything else (ZIP, RAW, PARTIAL)
+    known = (competition(competition_id) for competition_id in dict.fromkeys(competition_ids))
+    found = (part for each in known if each is not None for part in parts_of(each, data_dir))
+    return [part for part in found if part.name in names]
 
 
 def rules_urls(chosen: Sequence[DatasetRow]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from console.cli.common import (
     complain,
     data_dir_of,
     new_group,
+    perform,
     places_of,
     reading_state,
     say,
@@ -257,20 +258,21 @@ def stop(
     edition: EditionFlag = EditionName.V1,
 ) -> None:
     """Stop preparing datasets; what is downloaded stays and is gone on with another time."""
-    from engine.control import ask
-    from state.records import DatasetState
+    from console.actions import datasets
+    from console.views.datasets import dataset_board
 
     if bool(competition_id) == all_:
         raise UsageProblem("what to stop is not clear", "", "Give one of -c ID, --all.")
-    busy = (DatasetState.WAITING, DatasetState.WORKING)
-    chosen = competition_id or [
-        name for name, dataset in _known_datasets(context, edition).items() if dataset.state in busy
+    with reading_state(context) as database:
+        rows = dataset_board(database, places_of(context).data_dir).rows
+    wanted = competition_id or [
+        row.competition_id for row in rows if row.is_busy and row.edition == edition.value
     ]
-    if not chosen:
+    chosen = [row for row in rows if row.edition == edition.value and row.competition_id in wanted]
+    if all_ and not chosen:
         say("nothing is being prepared")
-        return
-    wanted = {"competition_ids": chosen, "edition": edition.value}
-    say(ask(places_of(context), "dataset.stop", wanted).text)
+    else:
+        perform(context, datasets.stop(chosen), json=False)
 
 
 @app.command()
@@ -290,21 +292,18 @@ def prune(
     json: Json = False,
 ) -> None:
     """Remove what need not be kept: lists it, asks, and removes; what sweeps still need stays."""
-    from competitions import registry
+    from console.actions.datasets import parts_to_prune
     from console.cli.dataset_work import prune_and_wait
     from console.cli.engine import engine_for
-    from engine.datasets import pruning
+    from engine.datasets.pruning import CORRECTED, PREPARED
 
     base = data_dir_of(context, data_dir)
     chosen = _of_sweep(context, sweep) if sweep else _chosen_ids(competition_id, split)
-    names = pruning.PARTS if everything else (pruning.ZIP, pruning.RAW, pruning.PARTIAL)
     still_needed = _needed(context, chosen) if everything else {}
     parts = [
         part
-        for one in chosen
-        for part in pruning.parts_of(registry.get(one), base)
-        if part.name in names
-        and not (part.name in (pruning.PREPARED, pruning.CORRECTED) and one in still_needed)
+        for part in parts_to_prune(chosen, base, everything=everything)
+        if not (part.name in (PREPARED, CORRECTED) and part.competition_id in still_needed)
         and (older_than is None or time.time() - part.changed > older_than * _DAY)
     ]
     if not json:
