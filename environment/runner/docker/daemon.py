@@ -31,6 +31,7 @@ _PODMAN = "Podman"
 _CONFLICT = 409
 _READY_SECONDS = 120.0
 _READY_LOOK_SECONDS = 0.05
+_REBUILD = "If its image is of an older version, build it again: mlebench-console images build mlebench-grader"
 _START_IT = "Start Docker, or let DOCKER_HOST name the socket of the daemon (Podman's will do)."
 
 
@@ -193,7 +194,7 @@ def wait_for_grader(client: APIClient, container: str, attempt: Path) -> None:
     while not (attempt / protocol.GRADER / READY).exists():
         if not client.inspect_container(container)["State"]["Running"] or time.monotonic() > give_up:
             log = client.logs(container, tail=3).decode("utf-8", "replace")
-            raise EnvironmentProblem("the validation server did not start", " ".join(log.split()))
+            raise EnvironmentProblem("the validation server did not start", " ".join(log.split()), _REBUILD)
         time.sleep(_READY_LOOK_SECONDS)
 
 
