@@ -31,7 +31,9 @@ _PODMAN = "Podman"
 _CONFLICT = 409
 _READY_SECONDS = 120.0
 _READY_LOOK_SECONDS = 0.05
-_REBUILD = "If its image is of an older version, build it again: mlebench-console images build mlebench-grader"
+_REBUILD = (
+    "If its image is of an older version, build it again: mlebench-console images build mlebench-grader"
+)
 _START_IT = "Start Docker, or let DOCKER_HOST name the socket of the daemon (Podman's will do)."
 
 
