@@ -1,4 +1,4 @@
-"""Pausing, resuming, limiting, ranking, assigning, stopping and removing sweeps."""
+"""Launching, pausing, resuming, limiting, ranking, assigning, stopping and removing sweeps."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from console.actions.action import Action, Affected, Question, Request
 from state.lifecycle import SweepState
 
 if TYPE_CHECKING:
+    from engine.options.sweep import Launch
     from engine.sweeps.removal import Loss
     from state.records import Sweep
+
+
+def launch(wanted: Launch) -> Action:
+    """Launch a sweep."""
+    return Action((Request("sweep.launch", wanted.to_arguments()),))
 
 
 def pause(sweep_id: str) -> Action:

@@ -106,7 +106,6 @@ def launch(
     **flags: Any,
 ) -> None:
     """Launch a sweep: an agent on competitions, some seeds each."""
-    from engine.control import ask
     from engine.options.sweep import read_toml, resolve
 
     options = SweepOptions(**dict(_given(flags)))
@@ -114,7 +113,7 @@ def launch(
     if dry_run:
         _dry_run(context, launch, json=json)
     else:
-        say_answer(ask(places_of(context), "sweep.launch", launch.to_arguments()), json=json)
+        perform(context, actions.launch(launch), json=json)
 
 
 def _dry_run(context: typer.Context, launch: Launch, *, json: bool) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from textual.containers import Horizontal, Vertical
 from textual.suggester import SuggestFromList
@@ -14,6 +13,8 @@ from textual.widgets import Input
 
 from competitions import registry
 from console import wording
+from console.actions import sweeps
+from console.actions.action import Action
 from console.actions.images import build_images
 from console.screens.confirm import ConfirmScreen
 from console.tui.keys import KeyTable, bindings, shown
@@ -124,16 +125,16 @@ class LaunchScreen(ConsoleScreen):
         if composed is None or composed.launch is None or not composed.can_launch:
             self.app.say("something is missing yet: see below the form")
             return
-        request = composed.launch.to_arguments()
+        action = sweeps.launch(composed.launch)
         title = f"Launch {wording.plural(composed.launch.run_count, 'run')}?"
         lines = tuple(_what(composed, self.size.width - _QUESTION_MARGIN))
         self.app.confirm(
-            ConfirmScreen(title, lines, "yes, launch"), partial(self._launch, self._draft, request)
+            ConfirmScreen(title, lines, "yes, launch"), partial(self._launch, self._draft, action)
         )
 
-    def _launch(self, draft: Draft, request: dict[str, Any]) -> None:
+    def _launch(self, draft: Draft, action: Action) -> None:
         self._launched = draft
-        self.app.request("sweep.launch", request)
+        self.app.carry_out(action)
 
     def action_dry_run(self) -> None:
         """Show in which order and when runs would start, or what is there and missing."""

@@ -344,8 +344,11 @@ class ConsoleApp(TerminalApp):
             self.confirm(ConfirmScreen(question.title, lines, question.yes), partial(self._file, action))
 
     def _file(self, action: Action) -> None:
+        from engine import control
+
         for request in action.requests:
-            self.request(request.kind, request.arguments)
+            work = partial(control.ask, self.places, request.kind, request.arguments)
+            self.in_background(work, lambda answer: self.say(answer.text))
 
     def confirm(self, question: ConfirmScreen, then: Callable[[], None]) -> None:
         """Ask before doing something; nothing happens unless the answer is yes."""
@@ -356,14 +359,6 @@ class ConsoleApp(TerminalApp):
         if self.readonly:
             self.say("this console is read-only")
         return self.readonly
-
-    def request(self, kind: str, arguments: dict[str, Any]) -> None:
-        """Ask the engine for a change, and show its answer."""
-        from engine import control
-
-        if not self.refuses():
-            work = partial(control.ask, self.places, kind, arguments)
-            self.in_background(work, lambda answer: self.say(answer.text))
 
     def start_engine(self) -> None:
         """Start the engine, and say so."""
