@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from console.cli.common import complain, copy_to_clipboard, new_app, new_group, places_of, reading_state, say
+from console.cli.common import complain, copy_to_clipboard, new_app, new_group, places_of, say
 from console.cli.scoreboard import ExperimentId, Pad, Source, evidence_for
-from engine.scoreboard import Evidence, Row, RowFormat, row_of, row_text
+from engine.scoreboard import Row, RowFormat, disclose, row_of, row_text
 from foundation.problems import UsageProblem, writing
-
-if TYPE_CHECKING:
-    from state.database import Database
 
 export_app = new_group("Export a row, its bundle, MLE-bench run groups, or plots.")
 report_app = new_app()
@@ -64,15 +58,13 @@ def export_row(
 ) -> None:
     """Write a row with the leaderboard's headings, and the conditions behind it."""
     from competitions import registry
-    from engine.scoreboard.own_runs import disclosed
 
     evidence = evidence_for(context, [source], experiment_id).labelled(agent=agent, llms=llms, hours=hours)
     splits = {name: registry.read_split(name) for name in split or []}
     row = _described(
         row_of(evidence, pad_missing=pad, user_splits=splits), date, source_code=source_code, reports=reports
     )
-    with _state_behind(context, evidence) as database:
-        text = row_text(row, disclosed(database, evidence, row), form)
+    text = row_text(row, disclose(evidence, row), form)
     if row.conflict:
         complain(f"{row.name} makes no row: {row.conflict}")
     if to_clipboard:
@@ -104,21 +96,12 @@ def export_bundle(
 ) -> None:
     """Write reports by seed, their mapping, the row and a manifest with checksums into a new folder."""
     from engine.scoreboard.export import write_bundle
-    from engine.scoreboard.own_runs import disclosed, files_of
 
     evidence = evidence_for(context, [source], experiment_id).labelled(agent=agent, llms=llms, hours=hours)
     if with_files and evidence.table != "own":
         raise UsageProblem(f"there are no files of {evidence.name} here", "it was imported as reports")
     row = _described(row_of(evidence, pad_missing=pad), date, source_code=source_code, reports=reports)
-    with _state_behind(context, evidence) as database:
-        manifest = write_bundle(
-            folder,
-            evidence,
-            row,
-            disclosed(database, evidence, row),
-            now=time.time(),
-            find_files=partial(files_of, database) if with_files else None,
-        )
+    manifest = write_bundle(folder, evidence, row, now=time.time(), with_files=with_files)
     say(f"written to {manifest.parent}; its runs folder is what MLE-bench's aggregation reads")
 
 
@@ -132,16 +115,14 @@ def export_runs(
 ) -> None:
     """Write own runs as MLE-bench's run groups: one a seed, with submissions, logs, code and reports."""
     from engine.scoreboard.export import write_runs
-    from engine.scoreboard.own_runs import files_of
 
     evidence = evidence_for(context, [source], experiment_id)
     if evidence.table != "own":
         raise UsageProblem(f"there are no runs of {evidence.name} here", "it was imported as reports")
     if folder.exists() and any(folder.iterdir()):
         raise UsageProblem(f"{folder} is not empty", "", "Name a new folder.")
-    with _state_behind(context, evidence) as database, writing(folder):
-        find_files = partial(files_of, database)
-        runs, groups = write_runs(folder, evidence, pad_missing=pad, now=time.time(), find_files=find_files)
+    with writing(folder):
+        runs, groups = write_runs(folder, evidence, pad_missing=pad, now=time.time(), with_files=True)
     say(f"{runs} runs in {groups} run groups in {folder}")
 
 
@@ -157,14 +138,12 @@ def export_plots(
     pad: Pad = False,
 ) -> None:
     """Draw every plot that there are numbers for into files."""
-    from engine.scoreboard.own_runs import curves_of
     from engine.scoreboard.plots import picture, plots_of
 
     evidence = evidence_for(context, [source], experiment_id)
     if evidence.conflict:
         raise UsageProblem(f"{evidence.name} makes no plots", evidence.conflict)
-    with _state_behind(context, evidence) as database:
-        plots = plots_of(evidence, row_of(evidence, pad_missing=pad), curves=curves_of(database, evidence))
+    plots = plots_of(evidence, row_of(evidence, pad_missing=pad))
     drawn = [(plot.key, picture(plot, form)) for plot in plots]
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -184,34 +163,15 @@ def report(
 ) -> None:
     """Write one self-contained HTML page of an experiment: tables, plots, every run."""
     from engine.scoreboard import published_rows
-    from engine.scoreboard.own_runs import curves_of, disclosed, files_of
     from engine.scoreboard.page import page_of
     from engine.settings import Prices, read_table
 
     evidence = evidence_for(context, [source], experiment_id)
     row = row_of(evidence, pad_missing=pad)
     places = places_of(context)
-    with _state_behind(context, evidence) as database:
-        page = page_of(
-            evidence,
-            row,
-            disclosed(database, evidence, row),
-            curves=curves_of(database, evidence),
-            published=published_rows(places.state_dir),
-            find_files=partial(files_of, database),
-            prices=read_table(places.config_file, Prices),
-        )
+    published, prices = published_rows(places.state_dir), read_table(places.config_file, Prices)
+    page = page_of(evidence, row, published=published, prices=prices)
     _write_file(output, page)
-
-
-@contextmanager
-def _state_behind(context: typer.Context, evidence: Evidence) -> Iterator[Database | None]:
-    """The state that evidence is from; None for imported evidence, which needs none."""
-    if evidence.table != "own":
-        yield None
-        return
-    with reading_state(context) as database:
-        yield database
 
 
 def _described(row: Row, date: str, *, source_code: bool | None, reports: bool | None) -> Row:

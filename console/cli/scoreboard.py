@@ -262,8 +262,7 @@ def insight(
     json: Json = False,
 ) -> None:
     """Show what an experiment says beyond its row: pass@k, shorter limits, endings, noise, effort, flags."""
-    from engine.scoreboard.insight import Curve, insight_of
-    from engine.scoreboard.own_runs import curves_of
+    from engine.scoreboard.insight import insight_of
     from engine.settings import Prices, read_table
 
     evidence = evidence_for(context, sources, experiment_id)
@@ -273,11 +272,7 @@ def insight(
         known.gpu_hour if gpu_hour is None else gpu_hour,
         known.currency,
     )
-    curves: tuple[Curve, ...] = ()
-    if evidence.table == "own":
-        with reading_state(context) as database:
-            curves = curves_of(database, evidence)
-    found = insight_of(evidence, curves=curves, prices=prices)
+    found = insight_of(evidence, prices)
     if json:
         say_json({"name": evidence.name, **found.document()})
         return

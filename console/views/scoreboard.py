@@ -12,7 +12,6 @@ from console.tables import TextColumn
 from engine.scoreboard import (
     Comparison,
     Difference,
-    Disclosure,
     Duel,
     Evidence,
     Measure,
@@ -22,6 +21,7 @@ from engine.scoreboard import (
     Standing,
     Trial,
     compare,
+    disclose,
     find_evidence,
     imported_evidence,
     own_evidence,
@@ -30,7 +30,6 @@ from engine.scoreboard import (
     row_text,
 )
 from engine.scoreboard.insight import Insight, insight_of
-from engine.scoreboard.own_runs import curves_of, disclosed
 from engine.scoreboard.plots import Plot, plots_of
 from engine.scoreboard.reports import read_import
 from engine.settings import Prices, read_table
@@ -178,10 +177,8 @@ def experiment(database: Database, subject: Subject, config_file: Path) -> Exper
     def read() -> Experiment:
         evidence = _evidence_of(database, subject)
         row = row_of(evidence)
-        curves = curves_of(database, evidence) if evidence.table == "own" else ()
-        insight = insight_of(evidence, curves=curves, prices=read_table(config_file, Prices))
-        plots = () if evidence.conflict else plots_of(evidence, row, curves=curves)
-        return Experiment(evidence, row, insight, plots)
+        plots = () if evidence.conflict else plots_of(evidence, row)
+        return Experiment(evidence, row, insight_of(evidence, read_table(config_file, Prices)), plots)
 
     return _or_problem(read)
 
@@ -261,15 +258,14 @@ class ExportRequest:
 
 @dataclass(frozen=True)
 class ExportResult:
-    """A row with its evidence and disclosure, ready to be written."""
+    """A row with its evidence, ready to be written."""
 
     evidence: Evidence
     row: Row
-    disclosure: Disclosure
 
     def text(self, form: RowFormat) -> str:
         """The row as text in a format."""
-        return row_text(self.row, self.disclosure, form)
+        return row_text(self.row, disclose(self.evidence, self.row), form)
 
     def write_row(self, form: RowFormat, path: Path) -> Path:
         """Write the row into a new file.
@@ -294,7 +290,6 @@ def export(state_dir: Path, request: ExportRequest) -> ExportResult:
     database = open_for_reading(state_dir)
     try:
         evidence = _evidence_of(database, request.subject).labelled(agent=request.agent, llms=request.llms)
-        row = row_of(evidence, pad_missing=request.pad_missing)
-        return ExportResult(evidence, row, disclosed(database, evidence, row))
+        return ExportResult(evidence, row_of(evidence, pad_missing=request.pad_missing))
     finally:
         database.close()

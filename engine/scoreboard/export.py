@@ -9,7 +9,7 @@ import json
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +26,7 @@ from engine.scoreboard.model import (
     Cell,
     Evidence,
     Measure,
+    Provenance,
     Row,
     Standing,
     Trial,
@@ -44,9 +45,6 @@ MANIFEST = "manifest.json"
 _FORMAT = "mlebench-console bundle"
 _VERSION = 1
 _UNKNOWN = "not known"
-
-# Finds what a run left: its attempt's directory and the graded snapshot.
-FindFiles = Callable[[Trial], tuple[Path, Path | None] | None]
 
 # The headings of the published leaderboard, with its own wording.
 _HEADINGS = (
@@ -149,16 +147,10 @@ class Disclosure:
         )
 
 
-def disclose(
-    evidence: Evidence,
-    row: Row,
-    *,
-    images: Sequence[str] = (),
-    machines: Sequence[str] = (),
-    isolated: tuple[int, int] | None = None,
-    unavailable: Mapping[str, str] | None = None,
-) -> Disclosure:
+def disclose(evidence: Evidence, row: Row) -> Disclosure:
     """Gather what a reader must know to trust a row; our own agents never learn a score, of others it is unknown."""
+    found = [trial.provenance for trial in evidence.trials if trial.provenance is not None]
+    isolated = [one.isolated for one in found if one.isolated is not None]
     edition: Edition = "corrected" if evidence.conditions.edition == "corrected" else "v1"
     covered = evidence.competitions
     absent = tuple(name for name in registry.splits()["split75"] if name not in set(covered))
@@ -178,7 +170,7 @@ def disclose(
             if trial.ended and trial.earned is None
         ),
         absent=absent,
-        unavailable=tuple((name, reason) for name, reason in (unavailable or {}).items() if name in absent),
+        unavailable=tuple((name, reason) for name, reason in evidence.unavailable.items() if name in absent),
         excluded=tuple(
             (name, reason)
             for name in registry.splits()["split75"]
@@ -188,10 +180,10 @@ def disclose(
         hours=row.hours,
         hardware=evidence.conditions.hardware,
         network=evidence.conditions.network,
-        images=tuple(images),
-        machines=tuple(machines),
+        images=tuple(sorted({one.image for one in found} - {""})),
+        machines=tuple(sorted({one.machine for one in found} - {""})),
         test_feedback=False if evidence.table == "own" else None,
-        isolated=isolated,
+        isolated=(sum(isolated), len(isolated)) if evidence.table == "own" else None,
         demo=row.demo,
     )
 
@@ -380,10 +372,9 @@ def write_bundle(
     folder: Path,
     evidence: Evidence,
     row: Row,
-    disclosure: Disclosure,
     *,
     now: float,
-    find_files: FindFiles | None = None,
+    with_files: bool = False,
 ) -> Path:
     """Write a bundle and return its manifest; all of it appears in one step.
 
@@ -391,9 +382,8 @@ def write_bundle(
         folder: the new folder.
         evidence: what the row was made of; with a padded row, missing results are in the reports too.
         row: the row.
-        disclosure: its conditions.
         now: the moment, in seconds since the epoch.
-        find_files: finds a run's files; None leaves submissions, logs and code out.
+        with_files: also the submissions, logs and code of our own runs.
 
     Raises:
         UsageProblem: the folder exists, or the evidence is in conflict with itself.
@@ -403,9 +393,10 @@ def write_bundle(
         raise UsageProblem(f"{folder} exists", "", "Name a new folder.")
     if evidence.conflict:
         raise UsageProblem(f"{evidence.name} makes no row", evidence.conflict)
+    disclosure = disclose(evidence, row)
     partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.partial")
     try:
-        write_runs(partial / RUNS, evidence, pad_missing=row.padded, now=now, find_files=find_files)
+        write_runs(partial / RUNS, evidence, pad_missing=row.padded, now=now, with_files=with_files)
         for form in RowFormat:
             write_text(partial / f"row{form.suffix}", row_text(row, disclosure, form))
         write_json(
@@ -455,7 +446,7 @@ def write_runs(
     *,
     pad_missing: bool,
     now: float,
-    find_files: FindFiles | None = None,
+    with_files: bool = False,
 ) -> tuple[int, int]:
     """Write a run group with its grading report for each seed, and their mapping; return how many runs and groups.
 
@@ -483,14 +474,21 @@ def write_runs(
         for trial, earned in members:
             run_id = run_id_for(trial.competition_id, evidence.name, seed)
             success = trial.earned is not None and not trial.failure
-            attempt, submission = (find_files(trial) if find_files else None) or (None, None)
-            exported.append(ExportedRun(run_id, success, attempt, submission))
+            left = trial.provenance if with_files else None
+            exported.append(_exported(run_id, success=success, left=left))
             reports.append(report_of(trial, earned, evidence.conditions.edition, run_id))
         folder = write_group(runs_dir, name, exported)
         write_json(folder / f"{name.partition('_')[0]}{REPORT_SUFFIX}", BatchReport(tuple(reports)).to_dict())
         pairs.append((evidence.name, name))
     write_mapping(runs_dir / MAPPING_NAME, pairs)
     return seeds.total(), len(groups)
+
+
+def _exported(run_id: str, *, success: bool, left: Provenance | None) -> ExportedRun:
+    if left is None or not left.folder.is_dir():
+        return ExportedRun(run_id, success)
+    snapshot = left.graded[-1].path if left.graded else None
+    return ExportedRun(run_id, success, left.folder, snapshot if snapshot and snapshot.is_file() else None)
 
 
 def report_of(trial: Trial, earned: frozenset[Measure], edition: str, run_id: str) -> Report:

@@ -83,25 +83,6 @@ def _at(k: int, counts: Sequence[tuple[int, int]]) -> PassAtK:
 
 
 @dataclass(frozen=True)
-class Curve:
-    """One trial over time: when each graded submission appeared, in seconds, and what it counted for."""
-
-    trial: Trial
-    points: tuple[tuple[float, frozenset[Measure]], ...]
-
-    def at(self, seconds: float) -> frozenset[Measure]:
-        """What the trial would have counted for, had the agent been stopped then."""
-        if self.trial.seconds is not None and seconds >= self.trial.seconds:
-            return self.trial.earned or frozenset()
-        earned: frozenset[Measure] = frozenset()
-        for elapsed, counted in self.points:
-            if elapsed > seconds:
-                break
-            earned = counted
-        return earned
-
-
-@dataclass(frozen=True)
 class TimePoint:
     """The row at one limit; `full` is the limit that the runs really had."""
 
@@ -110,23 +91,29 @@ class TimePoint:
     full: bool = False
 
 
-def shorter_limits(curves: Sequence[Curve], limit_hours: float | None) -> tuple[TimePoint, ...]:
-    """Aggregate what trials had counted for at shorter limits, then at the real one.
+def shorter_limits(evidence: Evidence) -> tuple[TimePoint, ...]:
+    """Aggregate what our own trials had counted for at shorter limits, then at the real one.
 
     A submission that was replaced before the next snapshot was never graded, and an agent that knows of
     a shorter limit would work otherwise: it is an estimate from below. Empty where no seed is complete.
     """
-    competitions = sorted({curve.trial.competition_id for curve in curves})
-    final = [Result(curve.trial.competition_id, curve.trial.earned or frozenset()) for curve in curves]
-    if limit_hours is None or not competitions or not complete_seeds(final, competitions):
+    trials = [trial for trial in evidence.trials if trial.earned is not None and trial.run_id is not None]
+    competitions = sorted({trial.competition_id for trial in trials})
+    final = [Result(trial.competition_id, trial.earned or frozenset()) for trial in trials]
+    if (
+        evidence.conflict
+        or evidence.limit_hours is None
+        or not competitions
+        or not complete_seeds(final, competitions)
+    ):
         return ()
-    limits = [hours for hours in _HOURS if hours < limit_hours]
+    limits = [hours for hours in _HOURS if hours < evidence.limit_hours]
     points = []
-    for hours in limits or [fraction * limit_hours for fraction in _FRACTIONS]:
-        results = [Result(curve.trial.competition_id, curve.at(hours * 3600)) for curve in curves]
+    for hours in limits or [fraction * evidence.limit_hours for fraction in _FRACTIONS]:
+        results = [Result(trial.competition_id, trial.earned_by(hours * 3600)) for trial in trials]
         points.append(TimePoint(hours, aggregate(results, competitions)[Measure.ANY_MEDAL]))
     full = aggregate(final, competitions)[Measure.ANY_MEDAL]
-    return (*points, TimePoint(limit_hours, full, full=True))
+    return (*points, TimePoint(evidence.limit_hours, full, full=True))
 
 
 # How runs ended, medals and failures alike
@@ -424,12 +411,12 @@ class Insight:
         return document
 
 
-def insight_of(evidence: Evidence, *, curves: Sequence[Curve] = (), prices: Prices | None = None) -> Insight:
+def insight_of(evidence: Evidence, prices: Prices | None = None) -> Insight:
     """Gather everything that evidence says beyond its row."""
     effort = effort_of(evidence)
     return Insight(
         pass_at_k=pass_at_k(evidence),
-        shorter_limits=() if evidence.conflict else shorter_limits(curves, evidence.limit_hours),
+        shorter_limits=shorter_limits(evidence),
         endings=endings_by_split(evidence),
         stability=stability_of(evidence),
         effort=effort,

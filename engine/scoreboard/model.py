@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Literal
 
 # The columns of the published leaderboard, and the split that each of them covers.
@@ -100,6 +101,34 @@ class Result:
 
 
 @dataclass(frozen=True)
+class GradedSubmission:
+    """A snapshot of a submission: when it appeared, in seconds, what it counts for, and its file."""
+
+    elapsed_seconds: float
+    earned: frozenset[Measure]
+    path: Path
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The latest attempt of one of our own runs.
+
+    Attributes:
+        folder: the attempt's directory.
+        image: the digest of the image that the agent ran in; empty: unknown.
+        machine: what it ran on, in words; empty: unknown.
+        isolated: whether it was kept from answers and network; None: unknown.
+        graded: its graded submissions, in order of time.
+    """
+
+    folder: Path
+    image: str
+    machine: str
+    isolated: bool | None
+    graded: tuple[GradedSubmission, ...]
+
+
+@dataclass(frozen=True)
 class Trial:
     """One seed of one competition, and how it ended.
 
@@ -113,6 +142,7 @@ class Trial:
         text: why there is no score, empty where there is one.
         decided_at: when that was known, in seconds since the epoch.
         run_id: our own run; None for an imported trial.
+        provenance: of our own run, where its experiment was loaded by itself.
     """
 
     competition_id: str
@@ -126,6 +156,7 @@ class Trial:
     rerolls: int = 0
     decided_at: float | None = None
     run_id: int | None = None
+    provenance: Provenance | None = None
 
     def has(self, measure: Measure) -> bool:
         """Whether it counts for a measure."""
@@ -136,6 +167,17 @@ class Trial:
         if self.earned is not None:
             return Result(self.competition_id, self.earned)
         return Result(self.competition_id) if pad_missing and self.ended else None
+
+    def earned_by(self, seconds: float) -> frozenset[Measure]:
+        """What it would count for, had the agent been stopped then."""
+        if self.seconds is not None and seconds >= self.seconds:
+            return self.earned or frozenset()
+        earned: frozenset[Measure] = frozenset()
+        for submission in self.provenance.graded if self.provenance is not None else ():
+            if submission.elapsed_seconds > seconds:
+                break
+            earned = submission.earned
+        return earned
 
 
 @dataclass(frozen=True)
@@ -149,6 +191,7 @@ class Evidence:
         planned_seeds: how many were asked for; None: unknown.
         created_at: of the newest part, in seconds since the epoch.
         gpus: how many GPUs one run had to itself, a fraction where runs share one; None: unknown.
+        unavailable: competitions that are no longer offered, with the reason.
     """
 
     table: Table
@@ -162,6 +205,7 @@ class Evidence:
     note: str = ""
     llms: str = ""
     gpus: float | None = None
+    unavailable: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def competitions(self) -> tuple[str, ...]:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from competitions import registry
-from engine.scoreboard.export import Disclosure, disclose
-from engine.scoreboard.insight import Curve
-from engine.scoreboard.model import Conditions, Evidence, Measure, Row, Trial, differences, limit_text
+from engine.scoreboard.model import (
+    Conditions,
+    Evidence,
+    GradedSubmission,
+    Measure,
+    Provenance,
+    Trial,
+    differences,
+    limit_text,
+)
 from foundation.problems import UsageProblem
 from state import datasets, experiments, runs, submissions, sweeps
 from state.database import Database
 from state.lifecycle import MEDALS, FailureClass, Outcome, RunState
-from state.records import IMPORTED, Attempt, DatasetState, Run, Sweep, SweepSpec
+from state.records import IMPORTED, DatasetState, Run, Sweep, SweepSpec
 
 _GIB = 1 << 30
 
@@ -40,7 +46,7 @@ def own_evidence(database: Database) -> tuple[Evidence, ...]:
 
 
 def find_evidence(database: Database, name: str) -> Evidence:
-    """Gather one experiment, or sweep, by its name or an unambiguous beginning of it.
+    """Gather one experiment, or sweep, by its name or an unambiguous beginning of it, with the provenance of its runs.
 
     Raises:
         UsageProblem: there is none, or there are several.
@@ -48,7 +54,18 @@ def find_evidence(database: Database, name: str) -> Evidence:
     known = _experiments(database, with_members=True)
     found = [one for one in known if one.name == name] or [one for one in known if one.name.startswith(name)]
     if len(found) == 1:
-        return _gather(found[0], [runs.of_sweep(database, sweep.id) for sweep in found[0].sweeps])
+        members = [runs.of_sweep(database, sweep.id) for sweep in found[0].sweeps]
+        provenance = {run.id: _provenance(database, run) for part in members for run in part}
+        evidence = _gather(found[0], members)
+        return replace(
+            evidence,
+            trials=tuple(replace(one, provenance=provenance.get(one.run_id or 0)) for one in evidence.trials),
+            unavailable={
+                dataset.competition_id: "no longer offered by Kaggle, asked "
+                + datetime.fromtimestamp(dataset.updated_at, UTC).date().isoformat()
+                for dataset in datasets.in_state(database, DatasetState.UNAVAILABLE)
+            },
+        )
     if found:
         several = ", ".join(one.name for one in found[:5])
         raise UsageProblem(f"'{name}' could be several experiments", several, "Give more of its name.")
@@ -174,57 +191,23 @@ def _reason(run: Run) -> str:
     return ""
 
 
-def curves_of(database: Database | None, evidence: Evidence) -> tuple[Curve, ...]:
-    """Read the graded submissions of every trial that counts; imported ones, which need no state, have none."""
-    found = []
-    for trial in evidence.trials:
-        if database is None or trial.earned is None or trial.run_id is None:
-            continue
-        attempt = _latest(database, trial)
-        points = tuple(
-            (one.elapsed_seconds, earned_by(trial.competition_id, one.standing, one.score))
-            for one in ([] if attempt is None else submissions.of_attempt(database, attempt.id))
-            if one.standing is not None
-        )
-        found.append(Curve(trial, points))
-    return tuple(found)
-
-
-def disclosed(database: Database | None, evidence: Evidence, row: Row) -> Disclosure:
-    """Disclose the conditions of a row; for our own runs, also the images and machines of their latest attempts."""
-    if database is None or evidence.table != "own":
-        return disclose(evidence, row)
-    found = [_latest(database, trial) for trial in evidence.trials]
-    attempts = [attempt for attempt in found if attempt is not None]
-    isolated = [attempt.isolated for attempt in attempts if attempt.isolated is not None]
-    machines = {attempt.hardware.in_words() for attempt in attempts if attempt.hardware is not None}
-    return disclose(
-        evidence,
-        row,
-        images=sorted({attempt.image for attempt in attempts} - {""}),
-        machines=sorted(machines - {""}),
-        isolated=(sum(isolated), len(isolated)),
-        unavailable={
-            dataset.competition_id: "no longer offered by Kaggle, asked "
-            + datetime.fromtimestamp(dataset.updated_at, UTC).date().isoformat()
-            for dataset in datasets.in_state(database, DatasetState.UNAVAILABLE)
-        },
-    )
-
-
-def files_of(database: Database | None, trial: Trial) -> tuple[Path, Path | None] | None:
-    """The directory of a trial's latest attempt and the snapshot that was graded; None where there is none."""
-    attempt = None if database is None else _latest(database, trial)
-    if database is None or attempt is None:
+def _provenance(database: Database, run: Run) -> Provenance | None:
+    attempt = runs.latest_attempt(database, run.id)
+    if attempt is None:
         return None
     state_dir = database.path.parent
-    folder = state_dir / attempt.directory
-    if not folder.is_dir():
-        return None
-    graded = [taken for taken in submissions.of_attempt(database, attempt.id) if taken.standing is not None]
-    snapshot = state_dir / graded[-1].path if graded else None
-    return folder, snapshot if snapshot is not None and snapshot.is_file() else None
-
-
-def _latest(database: Database, trial: Trial) -> Attempt | None:
-    return None if trial.run_id is None else runs.latest_attempt(database, trial.run_id)
+    return Provenance(
+        folder=state_dir / attempt.directory,
+        image=attempt.image,
+        machine="" if attempt.hardware is None else attempt.hardware.in_words(),
+        isolated=attempt.isolated,
+        graded=tuple(
+            GradedSubmission(
+                one.elapsed_seconds,
+                earned_by(run.competition_id, one.standing, one.score),
+                state_dir / one.path,
+            )
+            for one in submissions.of_attempt(database, attempt.id)
+            if one.standing is not None
+        ),
+    )

@@ -7,8 +7,8 @@ from html import escape
 from importlib.resources import files
 
 from engine.scoreboard.aggregation import by_category, by_competition
-from engine.scoreboard.export import Disclosure, FindFiles
-from engine.scoreboard.insight import Curve, Flag, ending_of, insight_of
+from engine.scoreboard.export import disclose
+from engine.scoreboard.insight import Flag, ending_of, insight_of
 from engine.scoreboard.model import (
     COLUMNS,
     MEASURES_BY_INTEREST,
@@ -35,27 +35,18 @@ _LONGEST = 200
 
 
 def page_of(
-    evidence: Evidence,
-    row: Row,
-    disclosure: Disclosure,
-    *,
-    curves: Sequence[Curve] = (),
-    published: Sequence[Row] = (),
-    find_files: FindFiles | None = None,
-    prices: Prices | None = None,
+    evidence: Evidence, row: Row, *, published: Sequence[Row] = (), prices: Prices | None = None
 ) -> str:
     """Write the page.
 
     Args:
-        evidence: the experiment.
+        evidence: the experiment; logs of its own runs are linked, not copied.
         row: its row.
-        disclosure: its conditions.
-        curves: graded submissions over time, where they are known.
         published: rows to show beside it.
-        find_files: finds a run's files; its log is linked, not copied.
         prices: what an hour costs, where that is known.
     """
-    insight = insight_of(evidence, curves=curves, prices=prices)
+    disclosure = disclose(evidence, row)
+    insight = insight_of(evidence, prices)
     title = escape(visible(row.name))
     style = files("engine.scoreboard").joinpath("page.css").read_text(encoding="utf-8")
     sections = (
@@ -65,10 +56,10 @@ def page_of(
             "How it came about", _table((), [(name, visible(text)) for name, text in disclosure.facts()])
         ),
         _section("By split", _standings(row.columns)),
-        _plots(evidence, curves, row),
+        _plots(evidence, row),
         _section("By category", _standings(by_category(evidence, pad_missing=row.padded))),
         _section("Beyond the row", _table((), [(name, visible(text)) for name, text in insight.facts()])),
-        _section("Every run", _runs(evidence, find_files)),
+        _section("Every run", _runs(evidence)),
         _section("To be read with care", _flags(insight.flags)),
     )
     # Nothing may be loaded or run, whatever an agent got into a text.
@@ -173,14 +164,14 @@ def _interval(measures: Mapping[Measure, Cell]) -> str:
     return f"{low:.1f} to {high:.1f}"
 
 
-def _plots(evidence: Evidence, curves: Sequence[Curve], row: Row) -> str:
+def _plots(evidence: Evidence, row: Row) -> str:
     if evidence.conflict:
         return ""
-    drawn = [svg(plot) for plot in plots_of(evidence, row, curves=curves)]
+    drawn = [svg(plot) for plot in plots_of(evidence, row)]
     return f"<h2>Plots</h2><div class='plots'>{''.join(drawn)}</div>\n" if drawn else ""
 
 
-def _runs(evidence: Evidence, find_files: FindFiles | None) -> str:
+def _runs(evidence: Evidence) -> str:
     lines = by_competition(evidence)
     most = max((len(line.trials) for line in lines), default=0)
     heads = "".join(f"<th>seed {seed}</th>" for seed in range(1, most + 1))
@@ -189,17 +180,16 @@ def _runs(evidence: Evidence, find_files: FindFiles | None) -> str:
         if line.complexity != split:
             split = line.complexity
             rows.append(f"<tr class='head'><td colspan='{most + 1}'>{escape(split)}</td></tr>")
-        cells = "".join(f"<td>{_run(trial, find_files)}</td>" for trial in line.trials)
+        cells = "".join(f"<td>{_run(trial)}</td>" for trial in line.trials)
         rows.append(f"<tr><td>{escape(line.competition_id)}</td>{cells}</tr>")
     return f"<table><tr><th>competition</th>{heads}</tr>{''.join(rows)}</table>" if rows else ""
 
 
-def _run(trial: Trial, find_files: FindFiles | None) -> str:
+def _run(trial: Trial) -> str:
     ending = ending_of(trial)
     kind = ending if ending in ("gold", "silver", "bronze") else "bad" if ending in _BAD else "plain"
     score = "" if trial.score is None else f" {trial.score:g}"
-    found = find_files(trial) if find_files else None
-    log = None if found is None else found[0] / protocol.LOG
+    log = None if trial.provenance is None else trial.provenance.folder / protocol.LOG
     link = f" <a href='{escape(log.absolute().as_uri())}'>log</a>" if log and log.is_file() else ""
     reroll = " <small>re-rolled</small>" if trial.rerolls else ""
     why = f"<br><small>{escape(_short(trial.text))}</small>" if trial.text and trial.text != ending else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Literal
@@ -12,7 +12,6 @@ from typing import Literal
 from engine.scoreboard.aggregation import by_category
 from engine.scoreboard.insight import (
     ENDINGS,
-    Curve,
     endings_by_split,
     pass_at_k,
     shorter_limits,
@@ -53,18 +52,12 @@ class Plot:
     ticks: tuple[str, ...] = ()
 
 
-def plots_of(evidence: Evidence, row: Row, *, curves: Sequence[Curve] = ()) -> tuple[Plot, ...]:
-    """Make every plot that there are numbers for.
-
-    Args:
-        evidence: the experiment.
-        row: its row.
-        curves: the graded submissions of its trials, for the plot over time.
-    """
+def plots_of(evidence: Evidence, row: Row) -> tuple[Plot, ...]:
+    """Make every plot of an experiment that there are numbers for."""
     made = (
         _by_split(row.columns),
         _by_category(by_category(evidence, pad_missing=row.padded)),
-        _over_time(evidence, curves),
+        _over_time(evidence),
         _pass_at_k(evidence),
         _endings(evidence),
         _detectable(evidence),
@@ -94,8 +87,8 @@ def _series(measure: Measure, standings: Mapping[str, Standing]) -> Series:
     return Series(measure.words, points, tuple(cell.sem for cell in cells))
 
 
-def _over_time(evidence: Evidence, curves: Sequence[Curve]) -> Plot:
-    points = shorter_limits(curves, evidence.limit_hours)
+def _over_time(evidence: Evidence) -> Plot:
+    points = shorter_limits(evidence)
     series = Series(
         "any medal",
         tuple((point.hours, point.cell.mean) for point in points),

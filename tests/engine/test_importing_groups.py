@@ -11,7 +11,7 @@ from engine.control import RefusedRequest
 from engine.grading.batch import grade_many
 from engine.rungroups import find_groups, read_submissions, submissions_of, write_submissions
 from engine.scoreboard.export import write_runs
-from engine.scoreboard.own_runs import files_of, find_evidence
+from engine.scoreboard.own_runs import find_evidence
 from engine.sweeps.imports import ARRIVING, agent_of_group, staged
 from foundation.problems import DataProblem
 from state import database
@@ -30,13 +30,7 @@ def exported(harness: Harness, sweep_id: str, folder: Path) -> None:
     state = database.open_for_reading(harness.places.state_dir)
     try:
         evidence = find_evidence(state, sweep_id)
-        write_runs(
-            folder,
-            evidence,
-            pad_missing=False,
-            now=1e9,
-            find_files=lambda trial: files_of(state, trial),
-        )
+        write_runs(folder, evidence, pad_missing=False, now=1e9, with_files=True)
     finally:
         state.close()
 

@@ -28,7 +28,6 @@ from engine.scoreboard.export import (
     verify_bundle,
     write_bundle,
 )
-from engine.scoreboard.own_runs import disclosed, files_of
 from engine.scoreboard.reports import load_evidence
 from foundation.hardware import Hardware
 from foundation.problems import DataProblem, UsageProblem
@@ -47,7 +46,7 @@ SPLITS = {column: list(splits()[split]) for column, split in COLUMNS.items()}
 
 def bundle(evidence: Evidence, folder: Path, *, pad: bool) -> Path:
     row = row_of(evidence, pad_missing=pad)
-    return write_bundle(folder, evidence, row, disclose(evidence, row), now=1e9).parent
+    return write_bundle(folder, evidence, row, now=1e9).parent
 
 
 @pytest.fixture
@@ -140,14 +139,7 @@ def test_files_of_own_runs_come_along_and_an_agents_links_do_not(database: Datab
     (folder / "code" / "linked").symlink_to(tmp_path, target_is_directory=True)
     evidence = find_evidence(database, "mine")
     row = row_of(evidence)
-    write_bundle(
-        tmp_path / "bundle",
-        evidence,
-        row,
-        disclose(evidence, row),
-        now=1e9,
-        find_files=lambda trial: files_of(database, trial),
-    )
+    write_bundle(tmp_path / "bundle", evidence, row, now=1e9, with_files=True)
     (group,) = (tmp_path / "bundle" / RUNS).glob("*_run-group_dummy")
     metadata = json.loads((group / "metadata.json").read_text())
     ((run_id, told),) = metadata["runs"].items()
@@ -163,7 +155,7 @@ def test_images_and_isolation_are_told_as_the_runner_reported_them(database: Dat
     finish(database, told, Outcome.GOLD, score=0.0, image="sha256:abc", hardware=machine)
     finish(database, silent, Outcome.GOLD, score=0.0)
     evidence = find_evidence(database, "mine")
-    found = disclosed(database, evidence, row_of(evidence))
+    found = disclose(evidence, row_of(evidence))
     assert (found.images, found.isolated) == (("sha256:abc",), (2, 2))
     assert found.machines == ("36 x A processor, 440 GiB, 1 x NVIDIA A10, 24 GiB",)
     facts = dict(found.facts())
@@ -179,7 +171,7 @@ def test_what_nobody_can_have_any_more_is_disclosed_and_stays_in_the_denominator
         datasets.set_state(database, name, "v1", DatasetState.UNAVAILABLE, now=0, problem="it answered 404")
     evidence = find_evidence(database, "mine")
     row = row_of(evidence, pad_missing=True)
-    facts = dict(disclosed(database, evidence, row).facts())
+    facts = dict(disclose(evidence, row).facts())
     assert (
         facts["of those no longer available"] == f"1: {gone} (no longer offered by Kaggle, asked 1970-01-01)"
     )

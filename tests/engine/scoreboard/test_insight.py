@@ -24,7 +24,6 @@ from engine.scoreboard.insight import (
     shorter_limits,
     stability_of,
 )
-from engine.scoreboard.own_runs import curves_of
 from engine.settings import Prices, read_table
 from foundation.problems import UsageProblem
 from state import database as state_database
@@ -155,7 +154,7 @@ def test_a_shorter_limit_gives_what_stood_then(database: Database) -> None:
     transitions.collected(database, attempt_id, now=2)
     transitions.finished(database, attempt_id, Outcome.BRONZE, now=2.0 + 5 * 3600)
     found = find_evidence(database, "mine")
-    points = shorter_limits(curves_of(database, found), found.limit_hours)
+    points = shorter_limits(found)
     assert [(point.hours, point.cell.mean, point.full) for point in points] == [
         (1.0, 100.0, False),
         (2.0, 0.0, False),
@@ -168,12 +167,12 @@ def test_limits_below_an_hour_are_asked_about_in_parts(database: Database) -> No
     (run,) = sweep(database, "mine", replace(SPEC, time_limit_seconds=600))
     finish(database, run, Outcome.GOLD, score=0.0)
     found = find_evidence(database, "mine")
-    hours = [point.hours for point in shorter_limits(curves_of(database, found), found.limit_hours)]
+    hours = [point.hours for point in shorter_limits(found)]
     assert hours == pytest.approx([600 / 3600 * part for part in (0.125, 0.25, 0.5, 0.75, 1)])
 
 
 def test_reports_have_no_history() -> None:
-    assert shorter_limits((), 24.0) == ()
+    assert shorter_limits(replace(evidence("e", {LEAF: "+"}), limit_hours=24.0)) == ()
 
 
 def test_saturation_needs_seeds_and_counts_all_experiments_together() -> None:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-from engine.scoreboard import Evidence, disclose, published_rows, row_of
+from engine.scoreboard import Evidence, published_rows, row_of
+from engine.scoreboard.model import Provenance
 from engine.scoreboard.page import page_of
 from engine.scoreboard.reports import load_evidence
 from engine.settings import Prices
@@ -26,15 +27,10 @@ HOSTILE = (
 def page(
     found: Evidence, *, pad: bool = False, attempt: Path | None = None, prices: Prices | None = None
 ) -> str:
-    row = row_of(found, pad_missing=pad)
-    return page_of(
-        found,
-        row,
-        disclose(found, row),
-        published=published_rows(),
-        find_files=None if attempt is None else lambda _trial: (attempt, None),
-        prices=prices,
-    )
+    if attempt is not None:
+        provenance = Provenance(attempt, image="", machine="", isolated=None, graded=())
+        found = replace(found, trials=tuple(replace(one, provenance=provenance) for one in found.trials))
+    return page_of(found, row_of(found, pad_missing=pad), published=published_rows(), prices=prices)
 
 
 class Strict(HTMLParser):
