@@ -91,7 +91,7 @@ def judge(
         return Judgement(
             "limits_exceeded", None, "Grading the submission needs more memory than it may take."
         )
-    except Exception:  # noqa: BLE001 a grader must not end its caller, and its text may tell of answers
+    except Exception:  # noqa: BLE001 a grader must not end its caller, and its text may reveal answers
         return Judgement(
             "grader_error",
             None,

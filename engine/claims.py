@@ -1,4 +1,4 @@
-"""Who works on a dataset, also across hosts and users of a shared file system: a file with owner and heartbeat.
+"""Locks on datasets that hold across hosts and users of a shared file system: files with an owner and a heartbeat.
 
 Kernel locks end at the host, on some network file systems at the process that asked. A claim is a
 file that only one can make; its owner touches it, and one that nobody has touched for long, or whose
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from engine.space import telling_full_disks
+from engine.space import naming_full_disks
 from foundation.problems import StateProblem
 
 BEAT_SECONDS = 15.0
@@ -27,7 +27,7 @@ _TRIES = 5
 
 
 class Claimed(StateProblem):
-    """Somebody else works on it."""
+    """Another process works on it."""
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,13 @@ def claimed(path: Path, what: str) -> Iterator[None]:
 
 @contextmanager
 def claimed_folder(folder: Path, claim: Path, what: str) -> Iterator[None]:
-    """Make a folder and hold its claim while the block works in it; a full disk is told by name from the start on.
+    """Make a folder and hold its claim while the block works in it; a full disk is reported by its folder.
 
     Raises:
         Claimed: another living process holds it.
         DiskFull: something could not be written for want of space, be it the claim itself.
     """
-    with telling_full_disks(folder):
+    with naming_full_disks(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with claimed(claim, what):
             yield
@@ -100,7 +100,7 @@ def _take(path: Path, me: Owner, what: str) -> None:
                 _clear(path, what)
     finally:
         own.unlink(missing_ok=True)
-    raise Claimed(f"{what} is being worked on by others", f"{path} changes hands all the time")
+    raise Claimed(f"{what} is being worked on by other processes", f"{path} keeps changing owners")
 
 
 def _clear(path: Path, what: str) -> None:
@@ -119,7 +119,7 @@ def _clear(path: Path, what: str) -> None:
     try:
         path.rename(aside)
     except FileNotFoundError:
-        return  # somebody else was faster, and the next try meets that one's claim
+        return  # another process was faster, and the next try meets its claim
     if _read(aside) != owner:  # in between the dead one's place was taken: give it back
         with _unless_taken():
             os.link(aside, path)
@@ -157,7 +157,7 @@ def _beat(path: Path, ended: threading.Event) -> None:
         try:
             os.utime(path)
         except OSError:
-            continue  # the file system hangs or the claim was taken from us: the next beat, or the end, tells
+            continue  # the file system hangs or the claim was taken over: the next beat or the release finds out
 
 
 def _read(path: Path) -> Owner | None:

@@ -1,4 +1,4 @@
-"""Where a competition's dataset lies and whether it is complete; the folders are MLE-bench's own."""
+"""The folders of a competition's dataset, which are MLE-bench's own, and whether it is complete."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class DatasetFolder:
 
     @property
     def claim(self) -> Path:
-        """Held while somebody works on the dataset, in whichever edition: they share the raw data."""
+        """Held while a process works on the dataset, in either edition: they share the raw data."""
         return self.root / ".claim"
 
     @property
@@ -61,12 +61,12 @@ class DatasetFolder:
 
     @property
     def consuming(self) -> Path:
-        """Says that the zip is no longer whole, because its space is being given back."""
+        """Exists while the zip is no longer whole, because its space is being freed."""
         return self.root / ".consuming.json"
 
     @property
     def has_extracted_data(self) -> bool:
-        """Whether raw data lie in `raw`, be it not all of them."""
+        """Whether `raw` holds raw data, perhaps not all of them."""
         return _holds_something(self.raw)
 
     @property
@@ -93,7 +93,7 @@ def default_data_dir() -> Path:
 def dataset_folder(
     competition: Competition, data_dir: Path | str | None = None, edition: Edition = "v1"
 ) -> DatasetFolder:
-    """Where the dataset of a competition lies, or would lie."""
+    """Return the folder of a competition's dataset, which need not exist."""
     base = default_data_dir() if data_dir is None else Path(data_dir)
     return DatasetFolder(base.expanduser().absolute() / competition.id, edition)
 
@@ -135,12 +135,12 @@ def _holds_something(folder: Path) -> bool:
 
 
 def descriptions_of(folder: DatasetFolder) -> str:
-    """Whose description lies beside a prepared dataset; `unknown` for one that MLE-bench prepared."""
+    """Return whose description a prepared dataset has; `unknown` for one that MLE-bench prepared."""
     return str((prepared_with(folder) or {}).get("descriptions", "unknown"))
 
 
 def prepared_with(folder: DatasetFolder) -> dict[str, object] | None:
-    """What the marker says of how the dataset was prepared; None for one without a marker."""
+    """Read from the marker how the dataset was prepared; None for one without a marker."""
     try:
         facts = json.loads(folder.marker.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):

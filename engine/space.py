@@ -1,4 +1,4 @@
-"""Disk space: asked for before it is taken, and told calmly when it has run out."""
+"""Disk space: how much is free, whether something fits, and one error for a full disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DiskFull(EnvironmentProblem):
 
 
 def free_bytes(folder: Path) -> int:
-    """How much is free where a folder is or would be made."""
+    """Return how many bytes are free where a folder is or would be made."""
     place = folder
     while not place.exists():
         place = place.parent
@@ -37,14 +37,14 @@ def require_space(folder: Path, needed: int, *, keep_free: int = 0) -> None:
         kept = f", of which {gigabytes(keep_free)} are to stay free" if keep_free else ""
         raise DiskFull(
             "the disk is full",
-            f"{gigabytes(needed)} are needed in {folder} and {gigabytes(free)} are free{kept}",
-            "Make room; it goes on by itself then.",
+            f"{gigabytes(needed)} are needed in {folder}, {gigabytes(free)} are free{kept}",
+            "Free some space; it then continues by itself.",
         )
 
 
 @contextmanager
-def telling_full_disks(folder: Path) -> Iterator[None]:
-    """Tell by name that the disk has run full, or the user's share of it.
+def naming_full_disks(folder: Path) -> Iterator[None]:
+    """Turn the error of a full disk, or a used-up quota, into a problem that names the folder.
 
     Raises:
         DiskFull: something could not be written for want of space.
@@ -55,17 +55,17 @@ def telling_full_disks(folder: Path) -> Iterator[None]:
         if error.errno not in _FULL:
             raise
         raise DiskFull(
-            "the disk is full", f"writing in {folder} failed", "Make room; it goes on by itself then."
+            "the disk is full", f"writing in {folder} failed", "Free some space; it then continues by itself."
         ) from error
 
 
 def gigabytes(count: int) -> str:
-    """Write a size for people."""
+    """Format a size."""
     return f"{count / 1e9:,.1f} GB" if count >= 1e8 else f"{count / 1e6:,.1f} MB"
 
 
 def size_on_disk(folder: Path) -> int:
-    """How much the files of a folder take, each counted once however many names it has."""
+    """Return how many bytes the files of a folder take, each counted once however many names it has."""
     seen: set[tuple[int, int]] = set()
     total = 0
     for base, _, names in os.walk(folder):

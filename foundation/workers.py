@@ -229,10 +229,10 @@ class WorkerPool:
         if code == 0 and "value" in outcome:
             return Ended(number, value=outcome["value"], output=output)
         if code == 0 and "problem" in outcome:
-            told = outcome["problem"]
-            kind: type[Problem] = getattr(problems, told["kind"], DataProblem)
-            problem = kind(told["what"], told["why"], told["next_step"])
-            return Ended(number, problem=problem, kind=told["kind"], output=output)
+            parts = outcome["problem"]
+            kind: type[Problem] = getattr(problems, parts["kind"], DataProblem)
+            problem = kind(parts["what"], parts["why"], parts["next_step"])
+            return Ended(number, problem=problem, kind=parts["kind"], output=output)
         exceeded: Excess | None = None
         if line["overdue"]:
             exceeded = "wall"
@@ -388,8 +388,8 @@ class _Server:
             function = getattr(importlib.import_module(module), name)
             say({"value": function(**job["arguments"], report_progress=report_progress)})
         except Problem as problem:
-            told = {"what": problem.what, "why": problem.why, "next_step": problem.next_step}
-            say({"problem": {"kind": type(problem).__name__, **told}})
+            parts = {"what": problem.what, "why": problem.why, "next_step": problem.next_step}
+            say({"problem": {"kind": type(problem).__name__, **parts}})
         except MemoryError:
             return _EXIT_OUT_OF_MEMORY
         except BaseException as error:  # noqa: BLE001 - a job must not end its process without a word

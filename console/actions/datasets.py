@@ -38,7 +38,7 @@ def check(chosen: Sequence[DatasetRow]) -> Action:
 def stop(chosen: Sequence[DatasetRow]) -> Action:
     """Stop preparing or verifying; what is downloaded stays."""
     found = [row for row in chosen if row.is_busy or row.is_verifying]
-    return _ask("dataset.stop", found, "nothing of that is being prepared or verified")
+    return _ask("dataset.stop", found, "none of them is being prepared or verified")
 
 
 def verify(chosen: Sequence[DatasetRow]) -> Action:

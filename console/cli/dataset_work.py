@@ -263,16 +263,16 @@ class PlainLines:
     """A line whenever a dataset gets to another step, waits for something, or is done with."""
 
     def __init__(self) -> None:
-        self._told: dict[str, str] = {}
+        self._said: dict[str, str] = {}
         self._first_with: dict[str, str] = {}
 
     def show(self, seen: Sequence[DatasetProgress]) -> None:
         """Say what is new."""
         for one in seen:
-            told = self._line(one)
-            if told and self._told.get(one.dataset.competition_id) != told:
-                self._told[one.dataset.competition_id] = told
-                (complain if one.dataset.state in _FAILED else say)(told)
+            line = self._line(one)
+            if line and self._said.get(one.dataset.competition_id) != line:
+                self._said[one.dataset.competition_id] = line
+                (complain if one.dataset.state in _FAILED else say)(line)
         sys.stdout.flush()
 
     def _line(self, one: DatasetProgress) -> str:
@@ -294,7 +294,7 @@ class PlainLines:
         return f"{name}: {step.name}{total}{waiting}"
 
     def _trouble(self, one: DatasetProgress) -> str:
-        """What is wrong; what is wrong with many, such as credentials, is told in full once."""
+        """What is wrong; what is wrong with many, such as credentials, is written in full once."""
         name = one.dataset.competition_id
         trouble = one.dataset.problem.removeprefix(f"{name}: ")
         first = self._first_with.setdefault(trouble, name)
@@ -329,8 +329,10 @@ class Bars:
         step = one.current
         if step is None:
             return (name, "starting")
-        told = Progress(one.dataset.competition_id, step.name, step.done, step.total, step.unit, step.note)
-        return self._rows.row(told)
+        progress = Progress(
+            one.dataset.competition_id, step.name, step.done, step.total, step.unit, step.note
+        )
+        return self._rows.row(progress)
 
 
 class VerifyBars:

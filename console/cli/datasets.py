@@ -53,7 +53,7 @@ def list_datasets(
     edition: EditionFlag = EditionName.V1,
     json: Json = False,
 ) -> None:
-    """List the datasets: what lies in the data directory, and what the engine is doing about the rest."""
+    """List the datasets: what lies in the data directory, and what the engine does about the rest."""
     from competitions import registry
     from engine.datasets.access import AccessState
     from engine.layout import dataset_folder, is_prepared
@@ -257,12 +257,12 @@ def stop(
     all_: Annotated[bool, typer.Option("--all", "-a", help="Everything that is being prepared.")] = False,
     edition: EditionFlag = EditionName.V1,
 ) -> None:
-    """Stop preparing datasets; what is downloaded stays and is gone on with another time."""
+    """Stop preparing datasets; what is downloaded stays and is resumed by the next request."""
     from console.actions import datasets
     from console.views.datasets import dataset_board
 
     if bool(competition_id) == all_:
-        raise UsageProblem("what to stop is not clear", "", "Give one of -c ID, --all.")
+        raise UsageProblem("which datasets to stop is not clear", "", "Give one of -c ID, --all.")
     with reading_state(context) as database:
         rows = dataset_board(database, places_of(context).data_dir).rows
     wanted = competition_id or [
@@ -336,7 +336,7 @@ def _chosen_ids(named: list[str] | None, split: str) -> tuple[str, ...]:
     from competitions import registry
 
     if named and split:
-        raise UsageProblem("which competitions is not clear", "", "Give one of -c ID, --split.")
+        raise UsageProblem("both -c and --split were given", "", "Give one of -c ID, --split.")
     if named:
         return tuple(registry.get(name).id for name in dict.fromkeys(named))
     return registry.read_split(split) if split else registry.all_ids()
@@ -391,11 +391,11 @@ def _say_verified(competition_id: str, found: dict[str, Any]) -> None:
         complain(f"{competition_id}: {difference}")
     else:
         tables = f"{len(found['sums'])} tables, {_known_sums(found)} with known sums"
-        say(f"{competition_id}: as it should be: {tables}")
+        say(f"{competition_id}: as expected: {tables}")
 
 
 def _difference(found: dict[str, Any]) -> str:
-    """What is not as it should be, or why that is not known; empty when all is well."""
+    """What differs from what is expected, or why that is not known; empty when nothing does."""
     return str(found.get("differs", found.get("problem", "not verified: stopped")))
 
 

@@ -44,8 +44,8 @@ def download_leaderboard(
         values = {"gold": cut.gold, "silver": cut.silver, "bronze": cut.bronze, "median": cut.median}
         outcomes.append({"competition_id": one, "state": state, "problem": "", **values})
         if not json:
-            told = "  ".join(f"{name} {value:g}" for name, value in values.items())
-            say(f"{one}: {state}: {told}")
+            text = "  ".join(f"{name} {value:g}" for name, value in values.items())
+            say(f"{one}: {state}: {text}")
     if json:
         say_json(outcomes)
     if any(outcome["state"] == "failed" for outcome in outcomes):

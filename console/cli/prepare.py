@@ -113,9 +113,9 @@ def prepare(
 ) -> None:
     """Prepare datasets: download, verify, extract, split.
 
-    Small ones come first, those that lie there or in --raw are not downloaded.
+    Small ones come first; what is there already or in --raw is not downloaded.
 
-    The engine does the work: an interrupted command leaves it at it, and the next one goes on watching.
+    The engine does the work and continues when the command is interrupted; the same command again shows its progress.
     """
     chosen = _chosen(competition_id or [], all_, lite, list_)
     base = data_dir_of(context, data_dir)
@@ -276,7 +276,7 @@ def _with_engine(
             return prepare_and_watch(used, missing, edition.value, wanted, display)
         except KeyboardInterrupt:
             if used is places:
-                complain("The engine goes on; 'mlebench-console datasets stop --all' stops it.")
+                complain("The engine continues; 'mlebench-console datasets stop --all' stops it.")
             raise
 
 

@@ -33,19 +33,19 @@ _REFUSALS: dict[str, tuple[AccessState, DatasetState]] = {
 
 
 def access_after(problem: Problem) -> AccessState:
-    """What a problem of asking Kaggle tells of the access."""
+    """Return what an error of asking Kaggle says about the access."""
     access, _state = _REFUSALS.get(type(problem).__name__, (AccessState.UNKNOWN, DatasetState.FAILED))
     return access
 
 
 def state_after(kind: str) -> DatasetState:
-    """What a dataset is after a problem of this class, named as it comes out of a worker."""
+    """Return the state of a dataset after an error of this class, given by its name."""
     _access, state = _REFUSALS.get(kind, (AccessState.UNKNOWN, DatasetState.FAILED))
     return state
 
 
 def access_of(state: DatasetState, steps: Iterable[DatasetStep]) -> AccessState:
-    """What is known of a dataset's access without asking again."""
+    """Return what is known of a dataset's access without asking again."""
     for access, refused in _REFUSALS.values():
         if state is refused:
             return access
@@ -65,7 +65,7 @@ class Access:
 
 
 def check(competition: Competition, report: ReportProgress = no_report) -> int | None:
-    """Find out whether Kaggle lets us download a competition's data, and how large they are.
+    """Ask Kaggle whether a competition's data may be downloaded; returns their size where it says so.
 
     Raises:
         Problem: it does not, or it can't be reached.

@@ -53,14 +53,14 @@ class Verification:
 
     @property
     def differs(self) -> str:
-        """What is not as it should be, by name; empty when all is well."""
+        """What differs from what is expected, by name; empty when nothing does."""
         changed = [one.name for one in self.sums if not one.as_sealed]
         unknown = [one.name for one in self.sums if one.as_sealed and not one.as_known]
         parts = []
         if changed:
             parts.append(f"changed since it was prepared: {', '.join(changed)}")
         if unknown:
-            parts.append(f"not as known: {', '.join(unknown)}")
+            parts.append(f"unlike the known checksum: {', '.join(unknown)}")
         return "; ".join(parts)
 
 
@@ -81,8 +81,8 @@ def verify(competition: Competition, folder: DatasetFolder, report: ReportStep |
     ):
         # The known sums are those of edition v1, made of the real data.
         real = expected if folder.edition == "v1" else {}
-        noted = marker.get(side)
-        sealed: Mapping[str, str] = noted if isinstance(noted, dict) else {}
+        recorded = marker.get(side)
+        sealed: Mapping[str, str] = recorded if isinstance(recorded, dict) else {}
         compared += [
             Sum(f"{side}/{name}", real.get(name), sealed.get(name), actual.get(name))
             for name in sorted({*actual, *real, *sealed})
@@ -147,7 +147,7 @@ def forget_zip(path: Path) -> None:
 
 
 def checksums_of(prepared: Path, report: ReportStep | None = None) -> Checksums:
-    """MD5 of the tables that lie directly in `public/` and `private/`, those for which sums are known."""
+    """MD5 of the tables that lie directly in `public/` and `private/`, the files for which checksums are known."""
     sides = {side: _tables(prepared / side) for side in ("public", "private")}
     total = sum(path.stat().st_size for paths in sides.values() for path in paths)
     done = 0
@@ -157,11 +157,11 @@ def checksums_of(prepared: Path, report: ReportStep | None = None) -> Checksums:
         for path in paths:
             before = done
 
-            def told(name: str, more: int, _of: int, before: int = before) -> None:
+            def report_total(name: str, more: int, _of: int, before: int = before) -> None:
                 if report is not None:
                     report(name, before + more, total)
 
-            found[side][path.name] = checksummed.md5_of(path) or md5_of(path, told)
+            found[side][path.name] = checksummed.md5_of(path) or md5_of(path, report_total)
             done += path.stat().st_size
     return Checksums(None, found["public"], found["private"])
 
@@ -195,7 +195,7 @@ def _expect(competition: Competition, name: str, expected: str, found: str, path
     if found != expected:
         again = f" or remove {path} to download it again" if path is not None else ""
         raise DataProblem(
-            f"{competition.id}: {name} is not as known",
+            f"{competition.id}: {name} does not match the known checksum",
             f"expected MD5 {expected}, found {found}",
             "Kaggle's data may have changed or the copy is damaged: prepare without verification to use it all"
             f" the same{again}.",

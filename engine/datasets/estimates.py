@@ -19,7 +19,7 @@ from state.records import DatasetStep, StepState
 # What a zip inflates to, where it is not there to be looked into: images and sounds hardly grow, tables do.
 _USUAL_GROWTH = 1.6
 _LEAST_SECONDS = 0.001
-# Sums are taken again whenever somebody wants a dataset verified.
+# Checksums are computed again whenever a dataset is verified.
 _NOT_PREPARING = (CHECK, DOWNLOAD, CHECKSUM)
 
 _Interval = tuple[float, float]
@@ -74,12 +74,12 @@ def estimate(
 
 
 def peak_bytes(estimates: Sequence[Estimate]) -> int:
-    """How much the disk must hold: all that stays, and what is needed in between."""
+    """Return how much the disk must hold: all that stays, and what is needed in between."""
     return sum(one.peak or 0 for one in estimates)
 
 
 def usual_peak(zip_bytes: int) -> int:
-    """How much a dataset takes on the disk while it is prepared, told from its zip's size alone."""
+    """Estimate how much a dataset takes on the disk while it is prepared, from its zip's size alone."""
     return int(zip_bytes * (1 + _USUAL_GROWTH))
 
 
@@ -128,7 +128,7 @@ class Throughput:
     prepare: float | None = None
 
     def seconds(self, to_download: int, to_prepare: int) -> float | None:
-        """How long it takes to get through so much; both go on side by side. None: that can't be told."""
+        """Estimate how long so much takes, both side by side; None without measured rates."""
         needed = [(to_download, self.download), (to_prepare, self.prepare)]
         if any(count and not rate for count, rate in needed):
             return None
@@ -136,7 +136,7 @@ class Throughput:
 
 
 def measured(datasets: Iterable[Sequence[DatasetStep]]) -> Throughput:
-    """Measure by what is done, each dataset's steps given in order."""
+    """Measure rates by the steps that are done, each dataset's given in order."""
     downloads: list[tuple[int, _Interval]] = []
     preparations: list[tuple[int, _Interval]] = []
     for steps in datasets:

@@ -34,10 +34,10 @@ class Options:
     """What was asked for; kept with the dataset, so that a restart goes on in the same way.
 
     Attributes:
-        source: `demo`, an extracted Kaggle folder, or empty for what lies in the data directory or on Kaggle.
+        source: `demo`, an extracted Kaggle folder, or empty for what the data directory or Kaggle has.
         verify: compare with the known checksums; None: where they hold, which is for Kaggle's own zip.
         keep_raw: leave what was extracted in `raw/`.
-        discard_zip: the zip is not needed any more: its space is given back while it is extracted, or at the end.
+        discard_zip: the zip is not needed any more: its space is freed while it is extracted, or at the end.
         descriptions: whose text the agent finds beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
     """
 
@@ -48,12 +48,12 @@ class Options:
     descriptions: str = OURS
 
     def to_text(self) -> str:
-        """Write them for keeping."""
+        """Format them for the state."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
     def from_text(cls, text: str) -> Options:
-        """Read back what `to_text` wrote; any other text is a source, as it was kept formerly."""
+        """Read back what `to_text` wrote; any other text is a source, as older versions stored it."""
         return cls(**json.loads(text)) if text.startswith("{") else cls(source=text)
 
 
@@ -85,18 +85,18 @@ def plan(
     demo: bool = False,
     options: Options | None = None,
 ) -> Plan:
-    """Find out where a dataset's raw data come from.
+    """Plan how a dataset is prepared, by where its raw data come from.
 
     Args:
         competition_id: which competition.
         edition: which edition to prepare.
-        data_dir: where datasets lie.
+        data_dir: the data directory.
         raw_dir: an extracted Kaggle folder, or a folder that holds one for each competition by its id.
         demo: make synthetic raw data.
         options: what else was asked for.
 
     Raises:
-        Problem: the competition is not known, or its raw data are nowhere.
+        Problem: the competition is not known, or it has no raw data.
     """
     competition = registry.get(competition_id)
     registry.load_task(competition)
@@ -128,7 +128,7 @@ def is_ready(competition_id: str, edition: Edition, data_dir: Path) -> bool:
 
 
 def record_prepared(database: Database, competition_id: str, edition: Edition, *, now: float) -> None:
-    """Take into the state that a dataset was found prepared on disk."""
+    """Record in the state that a dataset was found prepared on disk."""
     known = datasets.find(database, competition_id, edition)
     if known is None or known.state is not DatasetState.PREPARED:
         datasets.found(database, competition_id, edition, steps=STEPS, now=now)
@@ -154,16 +154,16 @@ def request(database: Database, wanted: Plan, *, now: float) -> None:
 
 
 def by_priority(database: Database, waiting: Sequence[Dataset]) -> list[Dataset]:
-    """Put first what runs wait for, then what is small: most of the benchmark is there long before the rest."""
+    """Sort what runs wait for first, then by size: most of the benchmark is ready long before the rest."""
     wanted = datasets.awaited(database) if len(waiting) > 1 else frozenset()
-    told = {
+    sizes = {
         (step.competition_id, step.edition): step.total
         for step in datasets.all_steps(database)
         if step.name == DOWNLOAD and step.unit == "bytes"
     }
 
     def place(dataset: Dataset) -> tuple[bool, float, float]:
-        size = told.get((dataset.competition_id, dataset.edition))
+        size = sizes.get((dataset.competition_id, dataset.edition))
         known = registry.get(dataset.competition_id).size_gb
         by_facts = float("inf") if known is None else known * 1e9
         return dataset.competition_id not in wanted, size or by_facts, dataset.requested_at or 0.0
@@ -180,7 +180,7 @@ class Stage(Enum):
 
 
 def next_stage(database: Database, dataset: Dataset, data_dir: Path) -> Stage:
-    """What is to be done next for a dataset that waits."""
+    """Return the next stage of a dataset that waits."""
     if Options.from_text(dataset.source).source:
         return Stage.PREPARE
     if dataset_folder(registry.get(dataset.competition_id), data_dir).has_raw_data:

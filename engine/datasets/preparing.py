@@ -43,13 +43,13 @@ def prepare(
 
     Args:
         competition_id: which competition.
-        data_dir: where datasets lie.
+        data_dir: the data directory.
         raw: an already extracted Kaggle folder.
         edition: which edition's task.
         parameters: replaces numbers that the competition fixes.
         verify: compare with the known checksums.
         keep_raw: leave what was extracted in `raw/`.
-        discard_zip: the zip is not needed any more: its space is given back while it is extracted, or at the end.
+        discard_zip: the zip is not needed any more: its space is freed while it is extracted, or at the end.
         descriptions: whose text the agent finds beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
         keep_free: bytes that are to stay free on the disk.
         report: called with how far each step is; what it raises cancels the preparation.
@@ -110,11 +110,11 @@ def _run(job: Preparation) -> None:
     try:
         task.prepare(job)
     except (ValueError, TypeError, LookupError, ArithmeticError, IsADirectoryError) as error:
-        # a task names the file where it can; what it did not think of is told too, the cause in the log
+        # a task names the file where it can; other errors of its code are reported too, the cause in the log
         raise DataProblem(
             f"{job.competition.id} cannot be prepared from {job.raw}",
             f"{type(error).__name__}: {error}",
-            "Download the competition's data again; if it says so still, report it.",
+            "Download the competition's data again; if that does not help, report it.",
         ) from error
 
 
@@ -126,7 +126,7 @@ def _seal(job: Preparation, prepared: Path, verify: bool, descriptions: str, tex
         checksums.check_known(competition, found)
     if text is not None:
         (job.public / "description.md").write_text(text, encoding="utf-8")
-    _give_one_time(job.public)
+    _set_one_time(job.public)
     write_json(
         prepared / MARKER,
         {
@@ -142,8 +142,8 @@ def _seal(job: Preparation, prepared: Path, verify: bool, descriptions: str, tex
     )
 
 
-def _give_one_time(folder: Path) -> None:
-    """Give all that agents see the same time: in which order it came, or since when, may tell of which class it is."""
+def _set_one_time(folder: Path) -> None:
+    """Give all that agents see the same time stamp: when or in which order files were made may reveal their class."""
     now = time.time_ns()
     for _, _, names, here in os.fwalk(folder, topdown=False):
         for name in sorted(names):

@@ -89,11 +89,11 @@ class DatasetQueue:
 
     @property
     def working(self) -> int:
-        """How many datasets are being worked on."""
+        """Count the datasets that are being worked on."""
         return len(self._working) + self._verifications.working
 
     def recover(self) -> None:
-        """After a start: what an earlier engine was working on waits again."""
+        """Queue again what an earlier engine was working on."""
         for dataset in datasets.in_state(self._database, DatasetState.WORKING):
             self._records.put_back(dataset)
         self.refresh()
@@ -135,7 +135,7 @@ class DatasetQueue:
         self._capacity = replace(self._capacity, downloads=count, preparations=count)
 
     def forget(self, competition_id: str, edition: str) -> None:
-        """Somebody asks for a dataset anew: nothing that happened before keeps it waiting."""
+        """Forget why a dataset waited, because it was requested again."""
         self._blocked.pop((competition_id, edition), None)
         self._restarts.pop((competition_id, edition), None)
 
@@ -169,7 +169,7 @@ class DatasetQueue:
         self._records.not_pruned(competition_id, problem)
 
     def refresh(self) -> None:
-        """Take into the state what lies prepared on the disk, by whomever, and what does no longer."""
+        """Record which datasets are prepared on the disk, by whatever program, and which are gone."""
         known = {(one.competition_id, one.edition): one for one in datasets.all_datasets(self._database)}
         for dataset in known.values():
             prepared = dataset.state is DatasetState.PREPARED
@@ -186,7 +186,7 @@ class DatasetQueue:
                     record_prepared(self._database, competition_id, edition, now=self._clock.now())
 
     def take_news(self, news: Progressed | Ended) -> bool:
-        """Take news of a job; False when the job belongs to somebody else."""
+        """Take news of a job; False when it is not one of these."""
         if news.number in self._pruning:
             if isinstance(news, Ended):
                 competition_id = self._pruning.pop(news.number)
@@ -212,7 +212,7 @@ class DatasetQueue:
         return sum(work.stage is stage for work in self._working.values())
 
     def _is_busy(self, competition_id: str) -> bool:
-        """Whether another edition of it is in hand: they share the raw data."""
+        """Whether another edition of it is being worked on: they share the raw data."""
         return any(work.dataset.competition_id == competition_id for work in self._working.values())
 
     def _others_did_it(self, dataset: Dataset) -> bool:
@@ -272,7 +272,7 @@ class DatasetQueue:
             self._records.prepared(dataset, int(news.value["bytes_on_disk"]))
 
     def _wait(self, work: _Work, news: Ended) -> None:
-        """Keep a dataset in the queue until what stopped it may be over."""
+        """Keep a dataset in the queue until what stopped it may have passed."""
         dataset = work.dataset
         assert news.problem is not None
         self._records.put_back(dataset, news.problem.in_one_line())
@@ -280,7 +280,7 @@ class DatasetQueue:
             not_before = self._clock.monotonic() + _CLAIMED_SECONDS
             self._blocked[_key(dataset)] = lambda: self._clock.monotonic() < not_before
             return
-        # What a preparation wrote is gone again, what was downloaded stays and is gone on with.
+        # What a preparation wrote is gone again; a download stays and is resumed.
         before = free_bytes(self._data_dir) if work.stage is Stage.DOWNLOAD else work.free_before
         shared_disk = work.shared_disk
 
@@ -293,7 +293,7 @@ class DatasetQueue:
 
 
 class Verifications:
-    """Those that wait to be verified, in the order in which they were asked for, and those in hand."""
+    """Datasets that wait to be verified, in the order of the requests, and those being verified."""
 
     def __init__(
         self, database: Database, pool: WorkerPool, records: DatasetRecords, clock: Clock, *, data_dir: Path
@@ -310,11 +310,11 @@ class Verifications:
 
     @property
     def working(self) -> int:
-        """How many are in hand."""
+        """Count the datasets that are being verified."""
         return len(self._working)
 
     def recover(self) -> None:
-        """After a start: what an earlier engine was to verify, or did just then, waits again."""
+        """Queue again what an earlier engine was asked to verify."""
         open_ = {
             (step.competition_id, step.edition)
             for step in datasets.all_steps(self._database)
@@ -355,7 +355,7 @@ class Verifications:
                 self._pool.cancel(number)
 
     def take_news(self, news: Progressed | Ended) -> bool:
-        """Take news of a job; False when the job belongs to somebody else."""
+        """Take news of a job; False when it is not one of these."""
         dataset = self._working.get(news.number)
         if dataset is None:
             return False

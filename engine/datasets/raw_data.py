@@ -1,8 +1,8 @@
-"""The raw data of a dataset: a given folder, what lies there extracted, a zip, or a download from Kaggle.
+"""The raw data of a dataset: a given folder, an extracted or zipped copy, or a download from Kaggle.
 
-A zip is read as it lies, or extracted, several members at a time, so that a killed extraction goes on. With
-`consume` it gives back the space of what has been extracted while it is being extracted, so that both together
-never need much more than the larger of the two.
+A zip is read without extracting it, or extracted, several members at a time, so that a killed extraction resumes.
+With `consume` the space of each extracted member is freed at once, so that zip and folder together never need
+much more than the larger of the two.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from competitions.raw import RawPath
 from engine.datasets import checksums
 from engine.datasets.steps import DOWNLOAD, EXTRACT, VERIFY, ReportStep, reporting_wait, within
 from engine.layout import DatasetFolder
-from engine.space import require_space, telling_full_disks
+from engine.space import naming_full_disks, require_space
 from foundation.files import sync_directory, sync_file_system, write_json
 from foundation.problems import DataProblem
 from foundation.workers import ReportProgress
@@ -43,8 +43,8 @@ class Raw:
     """Raw data, ready to be read.
 
     Attributes:
-        files: the folder that Kaggle's files lie in, or the zip as if it were one.
-        extracted: the folder if it is nobody else's, so that outputs may share its blocks and it is removed
+        files: the folder with Kaggle's files, or the zip as if it were one.
+        extracted: the folder if it was made for this preparation: outputs may share its blocks, and it is removed
             or kept at the end.
         spent: the zip if it is to go when the data have been read.
     """
@@ -55,7 +55,7 @@ class Raw:
 
 
 def given_folder(path: Path) -> Raw:
-    """Raw data that somebody extracted.
+    """Use raw data that the operator extracted.
 
     Raises:
         DataProblem: there is no such folder.
@@ -80,7 +80,7 @@ def fetch(
 
     place = (DOWNLOAD, 0, 0)
 
-    def told(done: int, total: int) -> None:
+    def report_bytes(done: int, total: int) -> None:
         nonlocal place
         place = (DOWNLOAD, done, total)
         report(DOWNLOAD, "", done, total)
@@ -88,7 +88,7 @@ def fetch(
     report(DOWNLOAD, "", 0, 0)
     target = folder.zip(competition)
     with Kaggle(wait=reporting_wait(report, lambda: place)) as kaggle:
-        found = download(kaggle, competition.id, target, keep_free=keep_free, report=told)
+        found = download(kaggle, competition.id, target, keep_free=keep_free, report=report_bytes)
         checksums.record_zip(target, found.md5)
         if found.md5 != competition.checksums.zip:
             # what is not known may not inflate beyond what Kaggle lists
@@ -108,16 +108,16 @@ def open_raw_data(
     keep_free: int,
     report: ReportProgress,
 ) -> Raw:
-    """Have the raw data ready to be read, wherever they are; a zip is read as it is unless it is to be discarded.
+    """Make the raw data readable, wherever they are; a zip is read without extracting it unless it is to be discarded.
 
     Args:
         competition: whose.
-        folder: where they lie.
+        folder: the dataset's folder.
         work: a folder for what is only needed for a while.
         stack: closes what stays open until the data have been read.
         verify: compare the zip with its known checksum.
-        keep_raw: what is in the zip is to lie in a folder at the end.
-        discard_zip: the zip is not needed any more, so that its space can be given back.
+        keep_raw: what is in the zip stays as a folder at the end.
+        discard_zip: the zip is not needed any more, so its space can be freed.
         keep_free: bytes that are to stay free on the disk.
         report: called with how far it is.
 
@@ -176,7 +176,7 @@ def unpack(
     consume: bool = False,
     report: ReportStep,
 ) -> None:
-    """Extract a zip into a folder; what lies there already from a killed try is not extracted again.
+    """Extract a zip into a folder; what an earlier, killed try extracted is kept.
 
     Raises:
         DataProblem: it is damaged or not harmless.
@@ -191,7 +191,7 @@ def unpack(
         if not consume:  # what is consumed makes room for what comes; whether that is enough shows on the way
             require_space(target.parent, needed, keep_free=keep_free)
         extraction = _Extraction(tree, target, contents.bytes, contents.bytes - needed, report)
-        with telling_full_disks(target.parent):
+        with naming_full_disks(target.parent):
             for folder in tree.folders:
                 (target / folder).mkdir(parents=True, exist_ok=True)
             batches = list(_batches(missing))
@@ -262,9 +262,9 @@ def read_contents(path: Path) -> Contents:
 
 
 def is_best_consumed(path: Path) -> bool:
-    """Whether a zip that is not needed any more is better extracted, giving its space back, than read as it lies.
+    """Whether a zip that is not needed any more takes less space extracted and freed on the way than read in place.
 
-    It is where most of it is only linked to afterwards, and not where tables would lie beside what is made of them.
+    So it is where most files are only linked to afterwards, not where tables would stay beside what is made of them.
     """
     tables = sum(
         size
@@ -275,7 +275,7 @@ def is_best_consumed(path: Path) -> bool:
 
 
 def is_unpacked(contents: Contents, target: Path) -> bool:
-    """Whether everything of a zip lies in a folder."""
+    """Whether a folder holds everything that a zip does."""
     return all(_is_there(target / place, size) for place, size in contents.sizes.items())
 
 
@@ -306,7 +306,7 @@ def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
 
 
 def _punch(path: Path, members: Sequence[Member]) -> None:
-    """Give the space of extracted members back to the file system; the zip keeps its directory and length."""
+    """Free the space of extracted members; the zip keeps its directory and length."""
     libc = ctypes.CDLL(None, use_errno=True)
     with path.open("r+b") as stream:
         for member in members:

@@ -89,7 +89,7 @@ class DatasetRecords:
             self._set_state(dataset, DatasetState.WAITING, why)
 
     def stopped(self, dataset: Dataset) -> None:
-        """Nobody works on it any more, because somebody said so."""
+        """It was stopped on request."""
         with self._database.transaction():
             self.put_back(dataset)
             self._set_state(dataset, DatasetState.ABSENT)
@@ -123,7 +123,7 @@ class DatasetRecords:
             self._set_step(dataset, CHECKSUM, progress)
 
     def not_verified(self, dataset: Dataset) -> None:
-        """It was to be compared, and somebody stopped that."""
+        """Its verification was stopped on request."""
         with self._database.transaction():
             self._set_step(dataset, CHECKSUM, Progress(StepState.DONE, note="not verified: stopped"))
 
@@ -131,17 +131,17 @@ class DatasetRecords:
         """It was compared with what is known of it."""
         if news.value is None:
             assert news.problem is not None
-            differs = told = news.problem.in_one_line()
+            differs = summary = news.problem.in_one_line()
             detail: dict[str, Any] = {"problem": str(news.problem)}
         else:
             differs = str(news.value["differs"])
-            told = differs or f"{len(news.value['sums'])} tables are as they should be"
+            summary = differs or f"{len(news.value['sums'])} tables are as expected"
             detail = news.value
         now = self._clock.now()
         with self._database.transaction():
             datasets.set_problem(self._database, dataset.competition_id, dataset.edition, differs, now=now)
-            self._set_step(dataset, CHECKSUM, Progress(StepState.DONE, note=told))
-            text = f"edition {dataset.edition}: {told}"
+            self._set_step(dataset, CHECKSUM, Progress(StepState.DONE, note=summary))
+            text = f"edition {dataset.edition}: {summary}"
             detail = {"edition": dataset.edition, **detail}
             self._append("dataset.verified", dataset.competition_id, text, detail)
 

@@ -79,21 +79,21 @@ class DatasetRequests:
             self._queue.forget(competition_id, edition)
             asked += 1
         there = len(chosen) - asked - failed
-        told = [f"{_datasets(asked)} requested"] if asked else []
-        told += [f"{_datasets(there)} prepared already"] if there else []
-        told += [f"{_datasets(failed)} nowhere to be had from"] if failed else []
-        return Answer(", ".join(told))
+        parts = [f"{_datasets(asked)} requested"] if asked else []
+        parts += [f"{_datasets(there)} already prepared"] if there else []
+        parts += [f"{_datasets(failed)} without raw data"] if failed else []
+        return Answer(", ".join(parts))
 
     def stop(self, arguments: requests.SomeDatasets, _by: str) -> Answer:
-        """Stop preparing or verifying; what is downloaded stays and is gone on with another time."""
+        """Stop preparing or verifying; what is downloaded stays and is resumed by the next request."""
         chosen, edition = self._chosen(arguments)
         known = self._known(chosen, edition)
         busy = [found for found in known if found.state in _BUSY or self._queue.is_verifying(found)]
         if not busy:
-            raise UsageProblem("nothing of that is being prepared or verified")
+            raise UsageProblem("none of them is being prepared or verified")
         for dataset in busy:
             self._queue.stop(dataset)
-        return Answer(f"{_datasets(len(busy))} told to stop")
+        return Answer(f"{_datasets(len(busy))} being stopped")
 
     def verify(self, arguments: requests.SomeDatasets, _by: str) -> Answer:
         """Compare prepared datasets with what is known of them."""
@@ -137,12 +137,12 @@ class DatasetRequests:
         return None
 
     def refresh(self, _arguments: requests.NoArguments, _by: str) -> Answer:
-        """Look again what of the datasets lies on the disk."""
+        """Look again which datasets are prepared on the disk."""
         self._queue.refresh()
-        return Answer("the datasets are as the disk says")
+        return Answer("the datasets on the disk were read again")
 
     def _fail(self, competition_id: str, edition: Edition, problem: Problem) -> None:
-        """One that can't even be begun keeps none of the others from it."""
+        """Record one that can't be prepared, so that the others go on."""
         datasets.set_state(
             self._database,
             competition_id,

@@ -35,7 +35,7 @@ def fetch_zip(
     """Download a competition's zip; `keep_free` bytes are to stay free on the disk."""
     competition = registry.get(competition_id)
     folder = dataset_folder(competition, data_dir)
-    _let_the_group_in(data_dir)
+    _share_with_group(data_dir)
     with claimed_folder(folder.root, folder.claim, competition.id):
         raw_data.fetch(competition, folder, keep_free=keep_free, report=throttled(report_progress))
     return {}
@@ -52,7 +52,7 @@ def prepare_dataset(
 ) -> dict[str, Any]:
     """Prepare a dataset with options in their own text form: `bytes_on_disk` is what it takes."""
     chosen = Options.from_text(options)
-    _let_the_group_in(data_dir)
+    _share_with_group(data_dir)
     raw: Path | None = Path(chosen.source) if chosen.source else None
     if chosen.source == DEMO:
         raw = _generate(competition_id, data_dir, report_progress)
@@ -89,8 +89,8 @@ def prune_dataset(
     return {"bytes": prune(registry.get(competition_id), Path(data_dir), parts)}
 
 
-def _let_the_group_in(data_dir: str) -> None:
-    """Let those who share the data directory read what is made, and go on with it if they may write there."""
+def _share_with_group(data_dir: str) -> None:
+    """Let the group of the data directory read what is made, and write it if it may write to the directory."""
     folder = Path(data_dir)
     folder.mkdir(parents=True, exist_ok=True)
     shared = folder.stat().st_mode & (stat.S_ISGID | stat.S_IWGRP)
@@ -99,7 +99,7 @@ def _let_the_group_in(data_dir: str) -> None:
 
 
 def _generate(competition_id: str, data_dir: str, report_progress: ReportProgress) -> Path:
-    """Make the demo's raw data where downloaded ones would lie; the demo has a data directory of its own."""
+    """Make the demo's raw data in the place of downloaded ones; the demo has a data directory of its own."""
     from engine.demo_data import generate
 
     report_progress(DOWNLOAD, "making synthetic data", 0, 0)

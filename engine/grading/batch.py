@@ -41,7 +41,7 @@ class BatchReport:
             "total_silver_medals": sum(report.silver_medal for report in reports),
             "total_bronze_medals": sum(report.bronze_medal for report in reports),
             "total_above_median": sum(report.above_median for report in reports),
-            "competition_reports": [report.to_told_dict() for report in reports],
+            "competition_reports": [report.to_public_dict() for report in reports],
         }
 
 
@@ -85,7 +85,7 @@ def grade_many(
 
     Args:
         lines: what to grade; what can't be graded stops none of the others.
-        data_dir: where datasets lie.
+        data_dir: the data directory.
         edition: which graders and which prepared data.
         at_once: how many are graded at once; as many as processors, if not given.
         on_graded: called with each as it is done.

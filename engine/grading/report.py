@@ -14,8 +14,8 @@ SCORE_DECIMALS = 5
 # What became of a submission; `not_prepared` says that its dataset is missing here, and nothing about it.
 ReportOutcome = Literal[Outcome, "not_prepared"]
 
-# This project's own fields that may stand in a report file; `detail` may tell of answers and never does.
-_TOLD_FIELDS = ("edition", "outcome", "message", "defects", "descriptions")
+# This project's own fields that may stand in a report file; `detail` may reveal answers and is left out.
+_PUBLIC_FIELDS = ("edition", "outcome", "message", "defects", "descriptions")
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Report:
     `to_dict()` unless asked for.
 
     Attributes:
-        outcome: tells apart no file, no CSV, a refused one, a failing grader and broken limits.
+        outcome: distinguishes no file, no CSV, a refused one, a failing grader and broken limits.
         message: why there is no score, in words meant for the submission's author.
         detail: a traceback for the engine's log when the grader failed; never shown to an agent.
         defects: the known defects of this competition that this edition does not mend.
@@ -73,10 +73,10 @@ class Report:
         values = {name: getattr(self, name) for name in names}
         return values | {"defects": list(self.defects)} if extended else values
 
-    def to_told_dict(self) -> dict[str, Any]:
-        """The report for a file: MLE-bench's fields, then those of ours that tell why there is no score."""
+    def to_public_dict(self) -> dict[str, Any]:
+        """The report for a file: MLE-bench's fields, then those of ours that say why there is no score."""
         values = self.to_dict(extended=True)
-        return self.to_dict() | {name: values[name] for name in _TOLD_FIELDS}
+        return self.to_dict() | {name: values[name] for name in _PUBLIC_FIELDS}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Report:

@@ -1,6 +1,6 @@
 """Kaggle's own client, driven for what this project needs: retries, timeouts, and errors that say what to do.
 
-Which of a competition's files lie on the disk already is `download`'s business.
+Downloading a competition's zip to the disk is in `download`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_SAID = 200
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 Wait = Callable[[float, str], None]
-"""Called with how long to wait and why; it may tell somebody, and raise to give up."""
+"""Called with how long to wait and why; it may report that, and raise to give up."""
 
 Result = TypeVar("Result")
 
@@ -95,7 +95,7 @@ class Team:
 
 
 def sleep(seconds: float, why: str) -> None:
-    """Wait without telling anybody."""
+    """Wait without reporting it."""
     del why
     time.sleep(seconds)
 
@@ -193,12 +193,12 @@ class Kaggle:
 
     @contextmanager
     def data(self, competition_id: str) -> Iterator[DataResponse]:
-        """Have a competition's whole data delivered, once; `download` is what tries again.
+        """Request a competition's whole data once; `download` retries.
 
         Raises:
             TemporaryFailure: it may work later.
             BadCredentials: Kaggle does not know who asks.
-            RulesNotAccepted: somebody must accept the rules first.
+            RulesNotAccepted: a person must accept the rules first.
             NotAvailable: the competition is gone.
         """
         from kagglesdk.competitions.types.competition_api_service import ApiDownloadDataFilesRequest
@@ -236,9 +236,9 @@ class Kaggle:
         return answer.team_count or None
 
     def data_size(self, competition_id: str) -> int | None:
-        """Find out whether a competition's data may be downloaded and how large they are.
+        """Return the size of a competition's data, if they may be downloaded.
 
-        The download itself is asked for and let go of: only it tells whether the rules are accepted.
+        A download is begun and cancelled: only that shows whether the rules are accepted.
         """
 
         def look() -> int | None:
@@ -297,7 +297,7 @@ class DataResponse:
 
     @property
     def md5(self) -> str | None:
-        """The file's MD5 as the storage tells it."""
+        """The file's MD5 as the storage names it."""
         for part in self._response.headers.get("x-goog-hash", "").split(","):
             name, _, value = part.strip().partition("=")
             if name == "md5":
@@ -345,7 +345,7 @@ class DataResponse:
         return response
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._response.close()
 
 
@@ -371,7 +371,7 @@ def retry(
 
 
 def _translate_errors(call: Callable[[], Result], competition_id: str) -> Result:
-    """Do what asks Kaggle.
+    """Make a call to Kaggle and turn its errors into problems.
 
     Raises:
         TemporaryFailure: it may work later.
@@ -387,7 +387,7 @@ def _translate_errors(call: Callable[[], Result], competition_id: str) -> Result
 
 
 def _translated(error: requests.RequestException, competition_id: str) -> Problem | TemporaryFailure:
-    """What an error of a request means."""
+    """Turn an error of a request into a problem, or into a failure worth retrying."""
     response = error.response
     if response is None:
         return TemporaryFailure(_reason(error))

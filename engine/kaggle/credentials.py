@@ -1,4 +1,4 @@
-"""Finding what to sign in to Kaggle with, in the places and in the order of Kaggle's own client; asks nobody."""
+"""Kaggle credentials, from the places and in the order of Kaggle's own client; nothing is sent anywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Downloading a competition's zip: goes on after cuts and kills, and becomes a zip only when it is whole."""
+"""Downloading a competition's zip: resumes after cuts and kills, and gets its name only when it is whole."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from io import FileIO
 from pathlib import Path
 
 from engine.kaggle.client import DataResponse, Kaggle, KaggleFailure, TemporaryFailure, retry
-from engine.space import require_space, telling_full_disks
+from engine.space import naming_full_disks, require_space
 from foundation.files import PARTIAL_SUFFIX, sync_directory, write_json
 
 _BLOCK = 1 << 20
@@ -26,7 +26,7 @@ class Downloaded:
     """A whole file.
 
     Attributes:
-        vouched: whether the storage told the same MD5.
+        vouched: whether the storage named the same MD5.
     """
 
     bytes: int
@@ -47,7 +47,7 @@ class _Partial:
 
     def __init__(self, target: Path) -> None:
         self.path = target.with_name(target.name + PARTIAL_SUFFIX)
-        self._note = target.with_name(target.name + PARTIAL_SUFFIX + ".json")
+        self._origin_file = target.with_name(target.name + PARTIAL_SUFFIX + ".json")
         self._md5 = hashlib.md5(usedforsecurity=False)
         self._hashed = 0
 
@@ -59,19 +59,19 @@ class _Partial:
         if response.identity is None or response.size is None:
             return False
         try:
-            noted = json.loads(self._note.read_bytes())
+            recorded = json.loads(self._origin_file.read_bytes())
         except (FileNotFoundError, ValueError):
             return False
-        return bool(noted == asdict(_Origin(response.identity, response.size)))
+        return bool(recorded == asdict(_Origin(response.identity, response.size)))
 
     def begin(self, response: DataResponse) -> None:
         self.remove()
         if response.identity is not None and response.size is not None:
-            write_json(self._note, asdict(_Origin(response.identity, response.size)), durable=False)
+            write_json(self._origin_file, asdict(_Origin(response.identity, response.size)), durable=False)
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
-        self._note.unlink(missing_ok=True)
+        self._origin_file.unlink(missing_ok=True)
         self.forget()
 
     def add(self, chunk: bytes, stream: FileIO) -> None:
@@ -98,7 +98,7 @@ class _Partial:
 
     def finish(self, target: Path) -> None:
         self.path.replace(target)
-        self._note.unlink(missing_ok=True)
+        self._origin_file.unlink(missing_ok=True)
         sync_directory(target.parent)
 
     def forget(self) -> None:
@@ -109,7 +109,7 @@ class _Partial:
 def download(
     kaggle: Kaggle, competition_id: str, target: Path, *, keep_free: int = 0, report: ReportBytes
 ) -> Downloaded:
-    """Bring a competition's data to `target`.
+    """Download a competition's data to `target`.
 
     Raises:
         Problem: Kaggle refuses, can't be reached, or sends damaged data again and again; or the disk is full.
@@ -127,11 +127,11 @@ def download(
             _receive(response, partial, keep_free, report)
             return response.md5
 
-    with telling_full_disks(target.parent):
+    with naming_full_disks(target.parent):
         while True:
-            told = retry(fetch, kaggle.retries, wait=kaggle.wait, progressed=progressed)
+            expected = retry(fetch, kaggle.retries, wait=kaggle.wait, progressed=progressed)
             found = partial.digest()
-            if told is None or told == found:
+            if expected is None or expected == found:
                 break
             damaged += 1
             partial.remove()
@@ -139,12 +139,12 @@ def download(
             if damaged == _TIMES_DAMAGED:
                 raise KaggleFailure(
                     f"{competition_id}: the download arrives damaged",
-                    f"its MD5 should be {told} and is {found}, {damaged} times in a row",
+                    f"its MD5 should be {expected} and is {found}, {damaged} times in a row",
                     "Look for what changes data on the way, such as a proxy.",
                 )
         size = partial.size
         partial.finish(target)
-    return Downloaded(size, found, told is not None)
+    return Downloaded(size, found, expected is not None)
 
 
 def _receive(response: DataResponse, partial: _Partial, keep_free: int, report: ReportBytes) -> None:

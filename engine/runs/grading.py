@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
-from competitions.grader import Grader, GradeRequest
+from competitions.grader import Grader, GradeRequest, GradeResult
 from competitions.model import edition_named
 from engine.datasets.descriptions import OBFUSCATED
 from engine.grading.grader import report_on, request_for
@@ -45,6 +46,7 @@ class LiveGrading:
         self._working: dict[int, _Work] = {}
         self._tries: dict[int, int] = {}
         self._graded_at: dict[int, float] = {}
+        self._results: deque[GradeResult] = deque()
 
     @property
     def working(self) -> int:
@@ -62,7 +64,9 @@ class LiveGrading:
 
     def take_results(self) -> None:
         """Keep what has been graded."""
-        for result in self._grader.poll():
+        self._results.extend(self._grader.poll())
+        while self._results:  # one that can't be kept must not keep the others from being taken
+            result = self._results.popleft()
             work = self._working.pop(result.number)
             if result.judgement is None or result.killed:
                 why = "" if result.judgement is None else result.judgement.message

@@ -38,7 +38,7 @@ def boundary_of(content_type: str) -> bytes:
 
 
 def copy_file_field(body: Readable, length: int, boundary: bytes, field: str, sink: IO[bytes]) -> int:
-    """Copy the first part of that field name to `sink` and tell its size.
+    """Copy the first part of that field name to `sink` and return its size.
 
     Raises:
         BadUpload: there is no such part, or the upload breaks off.

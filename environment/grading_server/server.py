@@ -73,7 +73,7 @@ class RateLimit:
         self._lock = threading.Lock()
 
     def wait_seconds(self, now: float) -> float:
-        """Take a call and tell 0, or tell how long to wait for one."""
+        """Count a call and return 0, or return how long to wait for one."""
         with self._lock:
             if self._at is not None:
                 self._left = min(self._burst, self._left + (now - self._at) * self._per_second)
@@ -159,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
     service: Service
 
     def handle(self) -> None:
-        """Answer; a client that goes away or stays silent concerns nobody else."""
+        """Answer; a client that goes away or stays silent disturbs no other."""
         try:
             super().handle()
         except (ConnectionError, TimeoutError):
@@ -232,7 +232,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(HTTPStatus.NOT_FOUND, "There are POST /validate and GET /health.")
         text = self.headers.get("Content-Length", "")
         if not (text.isascii() and text.isdigit()):
-            raise _Refused(HTTPStatus.LENGTH_REQUIRED, "The upload must tell its Content-Length.")
+            raise _Refused(HTTPStatus.LENGTH_REQUIRED, "The upload must state its Content-Length.")
         if len(text) > 18 or int(text) > self.service.max_bytes:
             raise _Refused(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"Uploads have at most {self.service.max_bytes:,} bytes."

@@ -229,7 +229,7 @@ def test_a_class_is_corrected_by_hand_with_a_note(desk: Desk) -> None:
 
 def test_a_dataset_that_is_there_needs_no_work(desk: Desk) -> None:
     answer = desk.ask("dataset.prepare", competition_ids=[COMPETITION])
-    assert answer.text == "1 dataset is prepared already"
+    assert answer.text == "1 dataset is already prepared"
     with pytest.raises(RefusedRequest, match="leaf-classification: there are no raw data"):
         desk.ask("dataset.prepare", competition_ids=["leaf-classification"])
 

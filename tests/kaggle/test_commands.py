@@ -137,10 +137,10 @@ def test_a_terminal_shows_bars_and_an_interrupt_leaves_the_engine_at_it(
             shown += b""
     os.close(ours)
     assert process.returncode == 130
-    assert b"The engine goes on; 'mlebench-console datasets stop --all' stops it." in shown
+    assert b"The engine continues; 'mlebench-console datasets stop --all' stops it." in shown
     assert shown.rindex(b"\x1b[?25h") > shown.rindex(b"\x1b[?25l")  # the cursor is back
     partial = places.data_dir / OPEN / f"{OPEN}.zip.partial"
-    assert "1 dataset is told to stop" in cli("datasets", "stop", "--all").out
+    assert "1 dataset is being stopped" in cli("datasets", "stop", "--all").out
     eventually(lambda: cli("datasets", "stop", "--all").out == "nothing is being prepared\n")
     assert partial.exists()
     done = cli("prepare", "-c", OPEN, "--skip-verification")
@@ -157,7 +157,7 @@ def test_a_dataset_is_shown_verified_and_pruned(three: Loopback, cli: Cli, place
     assert "step        checksum: done" in told and "not verified" in told
 
     differing = cli("datasets", "verify", "-c", OPEN)
-    assert differing.code == 3 and "not as known" in differing.err
+    assert differing.code == 3 and "unlike the known checksum" in differing.err
     (one,) = json.loads(cli("datasets", "verify", "-c", OPEN, "--json").out)
     assert all(found["found"] == found["sealed"] for found in one["sums"])
     missing = cli("datasets", "verify", "-c", RULES)
@@ -187,8 +187,8 @@ def test_a_dataset_is_shown_verified_and_pruned(three: Loopback, cli: Cli, place
         (["prepare", "-c", OPEN, "--edition", "v2"], "v2"),
         (["prepare", "--list", "/nowhere/ids.txt"], "/nowhere/ids.txt"),
         (["datasets", "show", "leaf"], "leaf"),
-        (["datasets", "rules", "-c", OPEN, "--split", "low"], "not clear"),
-        (["datasets", "stop"], "what to stop is not clear"),
+        (["datasets", "rules", "-c", OPEN, "--split", "low"], "both -c and --split"),
+        (["datasets", "stop"], "which datasets to stop is not clear"),
         (["datasets", "prune", "--older-than", "soon"], "--older-than"),
         (["dev", "download-leaderboard"], "which leaderboards is not clear"),
     ],

@@ -125,7 +125,7 @@ def test_the_known_checksums_decide_about_zip_and_tables(
     loopback: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf = loopback.add(ID)
-    with pytest.raises(DataProblem, match=rf"{ID}\.zip is not as known: expected MD5 [0-9a-f]+, found"):
+    with pytest.raises(DataProblem, match=rf"{ID}\.zip does not match the known checksum: expected MD5 [0-9a-f]+, found"):
         prepare(ID, data_dir=tmp_path)
     assert not (tmp_path / ID / "prepared").exists()
     folder = dataset_folder(registry.get(ID), tmp_path)
@@ -141,7 +141,7 @@ def test_the_known_checksums_decide_about_zip_and_tables(
     (prepared / "private" / "test.csv").write_text("id\n")
     assert verify(competition, folder).differs == "changed since it was prepared: private/test.csv"
     folder.marker.unlink()
-    assert verify(competition, folder).differs == "not as known: private/test.csv"
+    assert verify(competition, folder).differs == "unlike the known checksum: private/test.csv"
 
 
 def test_a_zip_that_is_not_known_may_not_inflate_beyond_what_kaggle_lists(

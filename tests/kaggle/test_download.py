@@ -190,7 +190,7 @@ def test_what_does_not_fit_is_not_begun(
 ) -> None:
     loopback.add(ID, archive=BODY)
     monkeypatch.setattr("engine.space.free_bytes", lambda folder: 4_000_000)
-    with pytest.raises(DiskFull, match=r"5\.0 MB are needed .* and 4\.0 MB are free"):
+    with pytest.raises(DiskFull, match=r"5\.0 MB are needed .*, 4\.0 MB are free"):
         fetch(target, waits)
 
 

@@ -156,6 +156,6 @@ def test_verifying_draws_a_bar_in_a_terminal_and_leaves_only_the_verdicts(
     screen = pyte.Screen(300, 30)
     pyte.ByteStream(screen).feed(sent)
     (left,) = (line.rstrip() for line in screen.display if line.strip())
-    assert left.startswith(f"{prepared.id}: not as known: public/")
+    assert left.startswith(f"{prepared.id}: unlike the known checksum: public/")
     piped = cli("datasets", "verify")
     assert (piped.out, piped.err) == ("", f"{left}\n")

@@ -131,7 +131,7 @@ def test_a_dataset_is_pruned_on_request_but_not_under_runs_that_need_it(own: Har
 
 def test_what_waits_is_stopped_on_request_and_nothing_else(own: Harness, tmp_path: Path) -> None:
     prepared(own, tmp_path)
-    with pytest.raises(UsageProblem, match="nothing of that is being prepared"):
+    with pytest.raises(UsageProblem, match="none of them is being prepared"):
         own.ask("dataset.stop", competition_ids=[COMPETITION])
     held = own.places.data_dir / OTHER / ".claim"
     held.parent.mkdir()

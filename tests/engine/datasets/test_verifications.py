@@ -92,7 +92,7 @@ def test_no_more_are_read_at_once_than_there_is_room_for(database: Database, poo
         "train.csv",
     )
     assert verifications.take_news(well(1))
-    assert step(database, ONE).note == "3 tables are as they should be"
+    assert step(database, ONE).note == "3 tables are as expected"
     verifications.step(2)
     assert pool.started == [ONE, TWO, THREE]
     assert not verifications.take_news(well(7))
