@@ -125,7 +125,7 @@ def test_the_known_checksums_decide_about_zip_and_tables(
     loopback: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf = loopback.add(ID)
-    with pytest.raises(DataProblem, match=rf"{ID}\.zip does not match the known checksum: expected MD5 [0-9a-f]+, found"):
+    with pytest.raises(DataProblem, match=rf"{ID}\.zip does not match .*: expected MD5 [0-9a-f]+, found"):
         prepare(ID, data_dir=tmp_path)
     assert not (tmp_path / ID / "prepared").exists()
     folder = dataset_folder(registry.get(ID), tmp_path)
