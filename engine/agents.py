@@ -1,4 +1,4 @@
-"""Reading agents folders: `<folder>/<agent>/config.yaml`, each holding one or more agent ids."""
+"""Agents to evaluate: folders with a `config.yaml` as MLE-bench reads them, and what starting one takes."""
 
 from __future__ import annotations
 
@@ -129,18 +129,18 @@ def get_agent(agent_id: str, folders: Iterable[Path]) -> Agent:
 
 
 def required_secrets(agent: Agent) -> tuple[str, ...]:
-    """Names of the operator's environment variables that the agent needs, in order of appearance."""
+    """Return the names of the operator's environment variables that the agent needs, in order of appearance."""
     texts = [value for _, value in (*agent.kwargs, *agent.env_vars)]
     return tuple(dict.fromkeys(name for text in texts for name in _SECRET.findall(text)))
 
 
 def wants_obfuscated(agent: Agent) -> bool:
-    """Whether the agent is to be told its task without the competition's name, as MLE-bench's agents ask for it."""
+    """Whether the agent asks for texts without the competition's name, as MLE-bench's agents do."""
     return dict(agent.env_vars).get(_OBFUSCATE, "").lower() == "true"
 
 
 def start_variables(agent: Agent) -> tuple[tuple[str, str], ...]:
-    """The variables that its config.yaml sets, with secrets still by name.
+    """Return the variables that its config.yaml sets, with secrets still by name.
 
     Without the wish for obfuscated texts: a start script that finds it wants to write into the data, which
     can't be written, to put in place what lies there already.
@@ -151,7 +151,7 @@ def start_variables(agent: Agent) -> tuple[tuple[str, str], ...]:
 
 
 def start_arguments(agent: Agent) -> tuple[str, ...]:
-    """The start script's arguments, with secrets still by name."""
+    """Return the start script's arguments, with secrets still by name."""
     if agent.kwargs_type is KwargsType.OMEGACONF:
         return tuple(f"{name}={value}" for name, value in agent.kwargs)
     return tuple(piece for name, value in agent.kwargs for piece in (f"--{name}", value))

@@ -19,13 +19,13 @@ _SWEEPS = ((DUMMY, "dummy", 2, 0.5), (BASELINE, "baseline/demo", 2, 1.0))
 
 
 def demo_places(places: Places) -> Places:
-    """Where the demo lives: apart from the user's own state and data."""
+    """Return the demo's own places, apart from the user's state and data."""
     state_dir = places.state_dir / "demo"
     return Places(config_file=places.config_file, data_dir=state_dir / "data", state_dir=state_dir)
 
 
 def ensure_demo(places: Places) -> None:
-    """Let the demo's engine run and its sweeps exist; a demo that is there already goes on.
+    """Start the demo's engine and launch its sweeps; a demo that is there already goes on.
 
     Args:
         places: the user's own places, beside which the demo lives.

@@ -1,4 +1,4 @@
-"""Where things are: configuration, data and state, by flag, environment, config.toml or default.
+"""Paths of configuration, data and state, by flag, environment, config.toml or default.
 
 Asking creates nothing; whoever writes first makes the directory.
 """
@@ -77,7 +77,7 @@ def _path(text: str | None) -> Path | None:
 
 
 def own_agents_folder() -> Path:
-    """The agents that come with this project."""
+    """Return the folder of the agents that come with this project."""
     import environment
 
     return Path(environment.__path__[0]) / "agents"

@@ -111,7 +111,7 @@ def _tell(current: EngineStatus, *, json: bool) -> None:
 
 
 def engine_text(current: EngineStatus) -> str:
-    """Tell a person how the engine is."""
+    """Describe the engine's status in lines of text."""
     if not current.running:
         return "engine  not running; start it: mlebench-console engine start"
     up = None if current.started_at is None else time.time() - current.started_at
@@ -128,7 +128,7 @@ def engine_text(current: EngineStatus) -> str:
 
 @contextmanager
 def engine_for(places: Places, data_dir: Path) -> Iterator[Places]:
-    """Let an engine work on a data directory; one that was started for this and has nothing to do is stopped.
+    """Provide an engine for a data directory; one that was started for this and is idle is stopped in the end.
 
     An interrupted command leaves the user's own engine at work.
     """

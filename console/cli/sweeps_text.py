@@ -1,4 +1,4 @@
-"""How sweeps are told on the command line, as a table or as JSON."""
+"""Sweeps as a table, as a line and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def sweep_facts(sweep: Sweep, counts: SweepCounts | None) -> dict[str, Any]:
-    """A sweep's facts: the fields of its record, and its counts."""
+    """Return the fields of a sweep's record, and its counts."""
     return asdict(sweep) | {"counts": None if counts is None else asdict(counts)}
 
 
@@ -43,7 +43,7 @@ def say_sweeps(sweeps: Sequence[Sweep], counts: Mapping[str, SweepCounts]) -> No
 
 
 def spec_text(sweep: Sweep) -> str:
-    """What was asked for, in one line; of runs that were made elsewhere only what is known."""
+    """Return what was asked for, in one line; of imported runs only what is known."""
     spec = sweep.spec
     what = f"{len(spec.competitions)} competitions x {spec.seeds} seeds"
     limit = f", {wording.duration(spec.time_limit_seconds)} each" if spec.time_limit_seconds else ""

@@ -1,4 +1,4 @@
-"""The launch screen: compose a sweep, see what it comes to and what is missing, mend that, launch it."""
+"""The launch screen: a form for a sweep, its forecast and its checks, keys that provide what is missing, and launch."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _TIME_WIDTH = 14
 
 
 class LaunchScreen(ConsoleScreen):
-    """A form on top, below what it comes to."""
+    """A form on top, its forecast and checks below."""
 
     CONTEXTS = ("launch",)
     MODE = "launch"
@@ -63,7 +63,7 @@ class LaunchScreen(ConsoleScreen):
         self._launched = Draft()
 
     def body(self) -> Iterable[Widget]:
-        """The fields in two columns, then what they come to."""
+        """Make the fields in two columns, then their forecast."""
         columns: tuple[list[LabelledField], list[LabelledField]] = ([], [])
         for option in FORM_OPTIONS:
             assert option.form is not None  # those that have a field
@@ -88,7 +88,7 @@ class LaunchScreen(ConsoleScreen):
         self._work_out()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Work out what the draft comes to now."""
+        """Check the draft as it is now."""
         event.stop()
         if event.input.id is not None:
             self._draft = self._draft.changed(event.input.id, event.value)
@@ -103,7 +103,7 @@ class LaunchScreen(ConsoleScreen):
             self.focus_next()
 
     def redraw(self) -> None:
-        """Draw what the draft comes to."""
+        """Draw the draft's forecast and checks."""
         width, signs, composed = self.size.width, self.app.signs, self._composed
         place = self.query_one("#composed", Painted)
         room = self.size.height - place.region.y - 1
@@ -184,7 +184,7 @@ class LaunchScreen(ConsoleScreen):
         self.draw()
 
     def on_descendant_focus(self) -> None:
-        """A form that is gone on with needs no hint."""
+        """Draw without the hint for a form that was left."""
         self.draw()
 
     def _is_left(self) -> bool:
@@ -212,7 +212,7 @@ class LaunchScreen(ConsoleScreen):
 def _summary(
     composed: Composed | None, width: int, room: int, signs: Signs, keys: KeyTable, *, building: str
 ) -> list[Pieces]:
-    """What it comes to, and everything that was looked at, what is missing first, as much as fits."""
+    """Draw the forecast and all checks, failed ones first, as many as fit."""
     lines: list[Pieces] = [(), heading("what it comes to", width, signs)]
     if composed is None:
         return lines
@@ -226,7 +226,7 @@ def _summary(
 
 
 def _left(width: int, keys: KeyTable, *, can_launch: bool) -> Pieces:
-    """What to do about a form that was left before it was launched."""
+    """Draw what to do about a form that was left before it was launched."""
     launch = shown(keys.named("launch.launch").keys[0])
     state = (
         f"not launched yet: {launch} launches it" if can_launch else "not launched: something is missing yet"
@@ -241,7 +241,7 @@ def _left(width: int, keys: KeyTable, *, can_launch: bool) -> Pieces:
 
 
 def _what(composed: Composed, width: int) -> list[Pieces]:
-    """How many runs of what, how many at once, and how long."""
+    """Draw how many runs of what, how many at once, and how long."""
     launch, forecast = composed.launch, composed.forecast
     if launch is None or forecast is None:
         return []
@@ -260,7 +260,7 @@ def _what(composed: Composed, width: int) -> list[Pieces]:
 
 
 def _order(composed: Composed | None, width: int, room: int, signs: Signs) -> list[Pieces]:
-    """In which order and when runs would start, as many as there is room for."""
+    """Draw in which order and when runs would start, as many as fit."""
     if composed is None or composed.forecast is None:
         return []
     lines: list[Pieces] = [(), heading("dry run: in this order", width, signs)]

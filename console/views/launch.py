@@ -1,4 +1,4 @@
-"""The draft of a sweep on the launch screen: what it comes to, and what is still missing for it."""
+"""The draft of a sweep on the launch screen, its forecast, and what is missing for it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Composed:
-    """What a draft comes to.
+    """A draft with its checks, and its launch and forecast where it can be read.
 
     Attributes:
         launch: what the engine would be asked for; None while something can't be read.
@@ -59,7 +59,7 @@ class Composed:
         return self.launch is not None and all(check.good for check in self.checks)
 
     def missing(self, mend: Mend) -> tuple[str, ...]:
-        """What is missing that can be mended in some way."""
+        """Return what is missing that the console can provide in one way."""
         return tuple(
             subject
             for check in self.checks
@@ -69,13 +69,13 @@ class Composed:
 
 
 def agents_known(agents_dir: str) -> tuple[Agent, ...]:
-    """The agents that could be launched: the operator's folder and our own; waits for the disk."""
+    """Read the agents that could be launched, of the operator's folder and our own; waits for the disk."""
     own = [Path(agents_dir.strip()).expanduser()] if agents_dir.strip() else []
     return find_agents([*own, own_agents_folder()]).agents
 
 
 def compose(draft: Draft, places: Places, engine: EngineStatus | None) -> Composed:
-    """Work out what a draft comes to; waits for the disk, and for Docker where that is asked for."""
+    """Read and check a draft; waits for the disk, and for Docker where that is asked for."""
     given: dict[str, Any] = {}
     chosen: tuple[str, ...] = ()
     wrong: list[Check] = []

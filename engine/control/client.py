@@ -1,4 +1,4 @@
-"""Asking the engine to do something: a request is filed in the state, the answer is waited for there."""
+"""Start and stop the engine, and file requests in the state and wait for their answers there."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def stop_all_runs(places: Places) -> None:
 
 
 def unit_text(places: Places) -> str:
-    """Write the unit; the operator puts it below ~/.config/systemd/user and enables it."""
+    """Write a systemd user unit for the engine; the operator puts it below ~/.config/systemd/user and enables it."""
     command = " ".join(_quoted(part) for part in engine_command(places))
     return f"""\
 [Unit]
@@ -206,7 +206,7 @@ WantedBy=default.target
 
 
 def engine_command(places: Places) -> list[str]:
-    """The command that is the engine, in the foreground."""
+    """Return the command that runs the engine in the foreground."""
     return [
         sys.executable,
         "-m",
@@ -218,7 +218,7 @@ def engine_command(places: Places) -> list[str]:
 
 
 def author() -> str:
-    """Who asks, as requests and events name them."""
+    """Return the user and host that requests and events name."""
     try:
         return f"{getpass.getuser()}@{socket.gethostname()}"
     except (KeyError, OSError):  # a user id without a name, as in many containers

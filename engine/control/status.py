@@ -1,4 +1,4 @@
-"""What the engine says of itself: one small file, replaced every other second, and its kernel lock."""
+"""The engine's status: one small file, replaced every other second, and its kernel lock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATUS_NAME = "engine.status.json"
 
 @dataclass(frozen=True)
 class EngineStatus:
-    """How the engine and its host are; what is not known is None.
+    """The state of the engine and its host; what is not known is None.
 
     With `running` false the other facts are the last ones that an engine wrote.
     """
@@ -52,17 +52,17 @@ _NAMES = frozenset(field.name for field in fields(EngineStatus))
 
 
 def lock_path(places: Places) -> Path:
-    """The file that a living engine holds locked."""
+    """Return the file that a living engine holds locked."""
     return places.state_dir / protocol.ENGINE_LOCK
 
 
 def status_path(places: Places) -> Path:
-    """The file in which the engine keeps its status."""
+    """Return the file in which the engine keeps its status."""
     return places.state_dir / STATUS_NAME
 
 
 def status(places: Places) -> EngineStatus:
-    """Read how the engine is; costs one file read and one look at a lock."""
+    """Read the engine's status; costs one file read and one test of a lock."""
     running = locks.is_held(lock_path(places))
     try:
         values = json.loads(status_path(places).read_bytes())

@@ -1,4 +1,4 @@
-"""How raw files of the demo are written: tables and zips that are the same bytes each time."""
+"""Write tables and zips of the demo, the same bytes each time."""
 
 from __future__ import annotations
 

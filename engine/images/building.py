@@ -1,4 +1,4 @@
-"""Building an image with the operator's own builder, because only that takes secrets (the SDK can't)."""
+"""Find and build images; the operator's own builder builds, because the SDK can't pass secrets."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Recipe:
 
     @contextmanager
     def context(self) -> Iterator[Path]:
-        """The folder that the build sees, put together where it has to be."""
+        """Provide the folder that the build sees, put together of several where it has to be."""
         if len(self.folders) == 1:
             yield self.folders[0]
             return
@@ -113,7 +113,7 @@ class BuildSettings:
 
 
 def usual_settings(operator: Mapping[str, str]) -> BuildSettings:
-    """What the operator's environment says of the network that packages come through."""
+    """Read certificates and pip configuration from the operator's environment."""
     certificates = next((operator[name] for name in _CERTIFICATES if operator.get(name)), None)
     configuration = operator.get(_PIP_CONFIGURATION)
     return BuildSettings(
@@ -142,7 +142,7 @@ def build(client: APIClient, recipe: Recipe, settings: BuildSettings, tell: Call
 
 
 def recipes_for(names: Iterable[str], agents: Iterable[Agent]) -> list[Recipe]:
-    """Recipes by image name, in the order in which they must be built; all of them if none is named.
+    """Return the recipes of images in the order in which they must be built; all of them if none is named.
 
     Raises:
         UsageProblem: there is no such image, or nothing to build it from.
@@ -192,7 +192,7 @@ def require_image(client: APIClient, name: str) -> Image:
 
 
 def list_images(client: APIClient) -> list[Image]:
-    """All images that were built here, by name.
+    """List all images that were built here, by name.
 
     Raises:
         EnvironmentProblem: the daemon refuses.
@@ -206,7 +206,7 @@ def list_images(client: APIClient) -> list[Image]:
 
 
 def find_builder(operator: Mapping[str, str], *, podman: bool) -> list[str]:
-    """The daemon's own builder on the PATH: another one's images would lie where the daemon does not look.
+    """Find the daemon's own builder on the PATH; another builder's images would lie where the daemon does not look.
 
     Raises:
         EnvironmentProblem: there is none, or it can't build with secrets.
@@ -296,7 +296,7 @@ def _grader_recipe() -> Recipe:
 
 
 def _package(name: str) -> Path:
-    """Where one of our packages lies, installed or in a working tree."""
+    """Return where one of our packages lies, installed or in a working tree."""
     from importlib.util import find_spec
 
     spec = find_spec(name)

@@ -44,7 +44,7 @@ class ImageBuilds:
 
     @property
     def handlers(self) -> dict[str, Callable[[Any, str], Answer]]:
-        """What is answered here."""
+        """The requests that are answered here."""
         return {"image.build": self.build, "image.stop": self.stop}
 
     def build(self, order: BuildImages, _by: str) -> Answer:

@@ -1,4 +1,4 @@
-"""Whether an image can hold a run: a short run in it, made exactly as a real one, that looks around."""
+"""Check that an image can hold a run, by a short run that is made exactly as a real one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class CheckResult:
 def check(
     client: APIClient, image: str, *, start: str = "", gpu_uuids: tuple[str, ...] = ()
 ) -> list[CheckResult]:
-    """Look around inside of an agent's image.
+    """Check an agent's image from the inside.
 
     Args:
         client: of the daemon.
@@ -107,7 +107,7 @@ def check(
 
 
 def _looking_around(plan: Plan, start: str, gpu_uuids: tuple[str, ...]) -> Plan:
-    """The same container, with our script in the place of the agent's."""
+    """Return the same plan with the script of checks in the place of the agent's."""
     options = plan.command[: plan.command.index("--")]
     known = f"START={shlex.quote(start)} GPUS={shlex.quote(' '.join(gpu_uuids))}"
     return replace(plan, command=(*options, "--", "bash", "-c", f"{known}\n{_SCRIPT}"))

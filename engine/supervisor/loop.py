@@ -120,7 +120,7 @@ class Supervisor:
         ]
 
     def recover(self) -> None:
-        """Bring together what the state says and what is there, after whatever happened before."""
+        """Make the state agree with files and processes after a start, however the last engine ended."""
         self._import.recover()
         self._datasets.recover()
         self._starter.recover()

@@ -1,4 +1,4 @@
-"""Executing requests: each kind has one method, done in one transaction together with its answer."""
+"""Execute requests: one method for each kind, in one transaction together with its answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Handler = Callable[[Any, str], Answer]
 
 
 class RequestDispatcher:
-    """Answers what consoles and commands have filed."""
+    """Answers the requests that consoles and commands have filed."""
 
     def __init__(
         self,

@@ -53,7 +53,7 @@ class Starter:
         self.slots_used = 0.0
 
     def recover(self) -> None:
-        """After a start: what was recorded but never handed over is handed over now."""
+        """After a start: give the runner what was recorded but never reached it."""
         launching.clear_inbox(self._places.state_dir)
         waiting: list[tuple[Sweep, Run, Attempt]] = []
         for attempt in runs.live_attempts(self._database):
@@ -160,7 +160,7 @@ class Starter:
 
 
 class StartRamp:
-    """Remembers when each sweep last started a run; after a restart the state tells it."""
+    """Remembers when each sweep last started a run; after a restart it is read from the state."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -168,7 +168,7 @@ class StartRamp:
         self._started_at: dict[str, float] = {}
 
     def may_start(self, sweep: Sweep, at_most: int) -> int:
-        """How many runs of a sweep may start now, of so many that could."""
+        """Return how many runs of a sweep may start now, of so many that could."""
         if not sweep.spec.start_ramp_seconds:
             return at_most
         last = self._started_at.get(sweep.id)
@@ -177,7 +177,7 @@ class StartRamp:
         return min(at_most, int(self._clock.monotonic() - last >= sweep.spec.start_ramp_seconds))
 
     def note_start(self, sweep_id: str) -> None:
-        """A run of a sweep has been started."""
+        """Take note that a run of a sweep has been started."""
         self._started_at[sweep_id] = self._clock.monotonic()
 
     def _last_start(self, sweep_id: str) -> float:
@@ -188,7 +188,7 @@ class StartRamp:
 
 
 class Retrier:
-    """Looks for runs to retry in the sweeps that allow it."""
+    """Queues failed runs again in the sweeps that allow it."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -223,5 +223,5 @@ class Retrier:
 
 
 def wait_seconds(failures: int) -> float:
-    """How long to wait after so many failures: twice as long each time, up to a limit."""
+    """Return how long to wait after so many failures: twice as long each time, up to a limit."""
     return min(_FIRST_WAIT_SECONDS * 2.0 ** (failures - 1), _LONGEST_WAIT_SECONDS)

@@ -1,4 +1,4 @@
-"""What must be right before a sweep can run: each thing looked at on its own, nothing is created."""
+"""Checks before a sweep is launched: engine, agent, images, data, size, disk; nothing is created."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Mend(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
         good: whether it is right.
@@ -61,7 +61,7 @@ class Check:
 
 @dataclass(frozen=True)
 class HostCapacity:
-    """What an engine gives to runs; None where there is no saying."""
+    """What an engine gives to runs; None where it is not known."""
 
     cpus: float
     memory_bytes: int | None
@@ -72,7 +72,7 @@ class HostCapacity:
 def check_all(
     launch: Launch, places: Places, engine: EngineStatus, capacity: HostCapacity, disk_needed: int | None
 ) -> Iterator[Check]:
-    """Look at everything that a launch needs; waits for the disk, and for Docker where it is asked for."""
+    """Check everything that a launch needs; waits for the disk, and for Docker where it is asked for."""
     yield _engine(engine)
     for problem in impossible(launch):
         yield failed(problem)
@@ -85,13 +85,13 @@ def check_all(
 
 
 def failed(problem: Problem) -> Check:
-    """A check that did not pass, in the problem's words."""
+    """Make a failed check of a problem."""
     text = f"{problem.what}: {problem.why}" if problem.why else problem.what
     return Check(False, text, problem.next_step)
 
 
 def require_containers(spec: SweepSpec, agent: Agent) -> None:
-    """Require all that containers for this sweep need.
+    """Check that containers can be made for a sweep.
 
     Raises:
         EnvironmentProblem: the daemon, an image or a container runtime is missing.
@@ -105,7 +105,7 @@ def require_containers(spec: SweepSpec, agent: Agent) -> None:
 
 
 def refuse_container_options(spec: SweepSpec, agent: Agent) -> None:
-    """Refuse what processes can't be given.
+    """Refuse options that only containers can be given.
 
     Raises:
         UsageProblem: the sweep asks for some of it.
@@ -146,7 +146,7 @@ def _agent(spec: SweepSpec, engine: EngineStatus) -> Iterator[Check]:
 
 
 def _environment_of(engine: EngineStatus) -> Mapping[str, str]:
-    """What the engine will have: its own environment, or ours if it would be started from here."""
+    """Return the engine's environment; ours if the engine would be started from here."""
     if engine.running and engine.pid is not None:
         try:
             pairs = Path(f"/proc/{engine.pid}/environ").read_bytes().split(b"\0")
@@ -187,7 +187,7 @@ def _images_of(agent: Agent) -> tuple[str, ...]:
 
 
 def _check_policy(spec: SweepSpec, agent: Agent) -> None:
-    """See that what is asked for makes sense.
+    """Refuse a network policy or an agent that containers can't have.
 
     Raises:
         UsageProblem: it does not.
@@ -206,7 +206,7 @@ def _check_policy(spec: SweepSpec, agent: Agent) -> None:
 
 
 def _check_container_runtime(client: APIClient, spec: SweepSpec) -> None:
-    """See that the daemon knows the runtime that is asked for.
+    """Check that the daemon knows the container runtime.
 
     Raises:
         EnvironmentProblem: it does not.

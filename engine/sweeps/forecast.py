@@ -1,4 +1,4 @@
-"""The dry run of a launch: what would start in which order, what is missing, how long it will take."""
+"""The dry run of a launch: what would start in which order, what is missing, and how long it will take."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ATTEMPTS_MEASURED = 20
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run of a sweep to be.
+    """One run of a sweep that is not launched yet.
 
     Attributes:
         starts_after: seconds after the launch, if every run before it takes as long as expected.
@@ -40,7 +40,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class PastRuns:
-    """What an agent's earlier runs tell: how long it worked, by competition, and what a run held on disk."""
+    """Durations of an agent's earlier runs, by competition, and what a run held on disk."""
 
     seconds: Mapping[str, float] = field(default_factory=dict)
     usual_seconds: float | None = None
@@ -49,7 +49,7 @@ class PastRuns:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a launch comes to.
+    """The result of a dry run.
 
     Attributes:
         at_once: how many runs are live at once, by concurrency and by what this host has.
@@ -74,7 +74,7 @@ class Forecast:
 
 
 def forecast(launch: Launch, places: Places, engine: EngineStatus | None = None) -> Forecast:
-    """Work out what a launch comes to, and look whether everything is there; waits for the disk.
+    """Simulate a launch and check that everything it needs is there; waits for the disk.
 
     Raises:
         Problem: the state or config.toml can't be read.
@@ -99,7 +99,7 @@ def forecast(launch: Launch, places: Places, engine: EngineStatus | None = None)
 
 
 def capacity_of(places: Places, engine: EngineStatus) -> HostCapacity:
-    """What the engine gives to runs, or would give if it was started."""
+    """Return what the engine gives to runs, or would give if it was started."""
     settings = read_table(places.config_file, EngineSettings)
     running = engine.running and engine.slots is not None
     return HostCapacity(
@@ -111,7 +111,7 @@ def capacity_of(places: Places, engine: EngineStatus) -> HostCapacity:
 
 
 def past_runs(places: Places, agent_id: str) -> PastRuns:
-    """Read what an agent's earlier runs tell."""
+    """Read the durations and disk use of an agent's earlier runs."""
     if not database.exists(places.state_dir):
         return PastRuns()
     state = database.open_for_reading(places.state_dir)
@@ -131,7 +131,7 @@ def past_runs(places: Places, agent_id: str) -> PastRuns:
 
 
 def runs_at_once(launch: Launch, capacity: HostCapacity) -> tuple[int, str]:
-    """How many runs fit at once, and what bounds them."""
+    """Return how many runs fit at once, and what limits them."""
     spec = launch.spec
     bounds: list[tuple[float, str]] = [(max(0, launch.concurrency), "concurrency")]
     if spec.cpus > 0:
@@ -146,7 +146,7 @@ def runs_at_once(launch: Launch, capacity: HostCapacity) -> tuple[int, str]:
 
 
 def schedule(launch: Launch, known: PastRuns, at_once: int) -> tuple[PlannedRun, ...]:
-    """When each run would start, in the order in which they are queued; none where none fits."""
+    """Return when each run would start, in the order in which they are queued; nothing where none fits."""
     spec = launch.spec
     slots = [0.0] * min(at_once, launch.run_count)
     planned = []
@@ -162,7 +162,7 @@ def schedule(launch: Launch, known: PastRuns, at_once: int) -> tuple[PlannedRun,
 
 
 def _usual_disk(places: Places, attempts: Sequence[int]) -> int | None:
-    """What a run holds on disk on average; None where none was measured."""
+    """Return what a run holds on disk on average; None where none was measured."""
     if not attempts or not (places.state_dir / DATABASE_NAME).is_file():
         return None
     samples = Samples(places.state_dir, writable=False)

@@ -1,4 +1,4 @@
-"""Making a sweep of run groups that were copied here: its runs wait for nothing but their grade."""
+"""Import run groups of MLE-bench as a sweep: a command copies them, the engine makes a sweep and grades it."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ def staged(places: Places, folder: Path) -> Iterator[tuple[str, tuple[ImportedRu
 
 
 def agent_of_group(folder: Path) -> str:
-    """The agent's name in a group's name; empty where that is not as MLE-bench makes it."""
+    """Return the agent's name in a group's name; empty where the name is not as MLE-bench makes it."""
     groups = (read_group(folder),) if (folder / METADATA).is_file() else find_groups(folder)
     return groups[0].name.partition("_run-group_")[2]
 
 
 class SweepImport:
-    """Answers `sweep.import`: makes a sweep of what was copied, whose runs wait for nothing but their grade."""
+    """Answers `sweep.import`: makes a sweep of what was copied, whose runs only have to be graded."""
 
     def __init__(self, database: Database, places: Places, clock: Clock) -> None:
         self._database = database
@@ -99,18 +99,18 @@ class SweepImport:
 
     @property
     def handlers(self) -> dict[str, Callable[[requests.ImportSweep, str], Answer]]:
-        """What is answered here."""
+        """The requests that are answered here."""
         return {"sweep.import": self.import_}
 
     def recover(self) -> None:
-        """Remove what was being copied when its program was killed, and settle what was decided."""
+        """After a start: remove what an interrupted command was copying, and finish imports that were decided."""
         self.settle()
         for place in self._arriving.glob("*"):
             if is_abandoned(place):
                 shutil.rmtree(place)
 
     def settle(self) -> None:
-        """Put what was taken where its sweep looks for it; not earlier, since a sweep may not come to be."""
+        """Move copied runs to their sweep's folder, once the sweep is in the state."""
         for place in self._arriving.glob(f"{_TAKEN}*"):
             sweep_id = place.name.removeprefix(_TAKEN)
             folder = self._places.runs_dir / sweep_id
@@ -186,7 +186,7 @@ class SweepImport:
 
 
 def _copy_all(groups: Sequence[RunGroup], target: Path) -> Iterator[ImportedRun]:
-    """The k-th run of a competition, in the order of the groups, is seed k."""
+    """Copy all runs; the k-th run of a competition, in the order of the groups, is seed k."""
     seeds: Counter[str] = Counter()
     for group in groups:
         for run in group.runs:
@@ -220,17 +220,17 @@ def _copy_run(source: Path, target: Path, run: ImportedRun) -> ImportedRun:
 
 
 def below_sweep(run: ImportedRun) -> str:
-    """Where a run's attempt lies below its sweep's folder."""
+    """Return where a run's attempt lies below its sweep's folder."""
     return protocol.attempt_folder("", run.competition_id, run.seed, 1).partition("//")[2]
 
 
 def is_abandoned(place: Path) -> bool:
-    """Whether whoever copied to a place is dead."""
+    """Whether the command that was copying to a place has died."""
     return not is_held(place / _LOCK)
 
 
 def read_staged(place: Path) -> list[ImportedRun]:
-    """What was copied, in the order in which its runs are queued: one seed of every competition first."""
+    """Read what was copied, in the order in which its runs are queued: one seed of every competition first."""
     try:
         found = [ImportedRun(**values) for values in json.loads((place / _LISTED).read_bytes())]
     except (OSError, ValueError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Making a sweep of a launch request: everything is checked before anything is created."""
+"""Create the sweep of a launch request; everything is checked before anything is created."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9._-]+")
 def create(
     database: Database, launch: Launch, agent: Agent, places: Places, settings: EngineSettings, *, now: float
 ) -> Sweep:
-    """Check a launch and create its sweep, its runs, and the requests for datasets that it lacks.
+    """Check a launch, then create its sweep, its runs, and the preparations of datasets that it lacks.
 
     Raises:
         Problem: it can't be done, for the first reason found; nothing has been created then.
@@ -90,7 +90,7 @@ def _missing_datasets(spec: SweepSpec, places: Places) -> dict[str, preparation.
 
 
 def _check_size(spec: SweepSpec, settings: EngineSettings) -> None:
-    """Refuse what would wait for ever."""
+    """Refuse a run that is larger than what the engine has for all runs: it would never start."""
     if spec.cpus > settings.cpus:
         raise UsageProblem(
             f"a run that takes {spec.cpus:g} CPUs never starts here",
@@ -106,7 +106,7 @@ def _check_size(spec: SweepSpec, settings: EngineSettings) -> None:
 
 
 def _identifier(database: Database, launch: Launch) -> str:
-    """The given name, or the agent's with the next free number."""
+    """Return the given name, or the agent's with the next free number."""
     if launch.name:
         return check_name(launch.name)
     slug = _NOT_IN_A_SLUG.sub("-", launch.spec.agent_id).strip("-.") or "sweep"
@@ -117,7 +117,7 @@ def _identifier(database: Database, launch: Launch) -> str:
 
 
 def launch_of(sweep: Sweep, experiments: Sequence[str]) -> Launch:
-    """What would have to be asked for to have this sweep again, as it is scheduled now."""
+    """Return the launch that would create this sweep again, as it is scheduled now."""
     return Launch(
         sweep.spec,
         name=sweep.id,
@@ -129,7 +129,7 @@ def launch_of(sweep: Sweep, experiments: Sequence[str]) -> Launch:
 
 
 def refuse_another(launch: Launch, agent_version: str, there: Sweep) -> None:
-    """Let pass a launch that asks for exactly the sweep that is there: it is that one, not a second.
+    """Refuse a launch whose name is taken, unless it asks for exactly the sweep of that name.
 
     Raises:
         UsageProblem: the sweep of that name is another.

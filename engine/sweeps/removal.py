@@ -1,4 +1,4 @@
-"""Removing a sweep: refused while it lives or holds results; its files go bit by bit, whatever is killed meanwhile."""
+"""Remove a sweep: refused while runs are live or results would be lost; its files are removed in small steps."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Loss:
     experiments: tuple[str, ...]
 
     def in_words(self) -> str:
-        """Everything that is lost, in one sentence."""
+        """Return everything that is lost, in one sentence."""
         medals = f", {self.medals} with medals" if self.medals else ""
         parts = [f"{self.runs} runs with {self.attempts} attempts, their logs, code and submissions"]
         if self.results:
@@ -89,11 +89,11 @@ class SweepRemoval:
 
     @property
     def handlers(self) -> dict[str, Callable[[requests.RemoveSweep, str], Answer]]:
-        """What is answered here."""
+        """The requests that are answered here."""
         return {"sweep.remove": self.remove}
 
     def remove(self, arguments: requests.RemoveSweep, by: str) -> Answer:
-        """Take a sweep out of the state and out of the way; within the transaction of the answer."""
+        """Remove a sweep from the state and move its files aside; within the transaction of the answer."""
         sweep = sweeps.get(self._database, arguments.sweep_id)
         loss = loss_of(self._database, sweep.id)
         refuse_removal(loss, with_results=arguments.with_results)
@@ -139,7 +139,7 @@ class SweepRemoval:
 
 
 def refuse_removal(loss: Loss, *, with_results: bool) -> None:
-    """Let pass what may be removed.
+    """Refuse to remove a sweep with live runs, or with results unless `with_results` is given.
 
     Raises:
         UsageProblem: it lives, or holds results and nobody said that they may go.
@@ -159,7 +159,7 @@ def refuse_removal(loss: Loss, *, with_results: bool) -> None:
 
 
 def _remove_bit_by_bit(folder: Path) -> Iterator[None]:
-    """Remove a folder, giving back control after each entry; agents may have closed folders to themselves."""
+    """Remove a folder, yielding after each entry; agents may have taken away their own rights to folders."""
     todo = [folder]
     while todo:
         here = todo[-1]
