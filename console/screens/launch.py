@@ -288,7 +288,7 @@ def _check(check: Check, mends: dict[str, str], width: int, signs: Signs) -> lis
     good = check.good
     sign: Pieces = ((f"  {signs.done if good else signs.failed} ", "good" if good else "warn"),)
     key = mends.get(_KEYS[check.mend]) if check.mend is not None else None
-    mend = f"   {key} mends it" if key is not None and not good else ""
+    mend = f"   {key} fixes it" if key is not None and not good else ""
     text = foreign(check.text, width - 5 - len(mend), ellipsis=signs.ellipsis).rstrip()
     line: Pieces = (*sign, (text, "text" if good else "warn"), (mend, "accent"))
     if good or mend or not check.next_step:

@@ -122,7 +122,7 @@ async def test_a_launch_form_that_is_left_says_how_to_go_on(opened: OpenDesk, as
 async def test_nothing_is_launched_while_something_is_missing(opened: OpenDesk, asked: list[Any]) -> None:
     async with opened(screen="launch") as desk:
         await desk.press(*"dummy")
-        await desk.sees("22 of 22 datasets are not prepared", "^r mends it")
+        await desk.sees("22 of 22 datasets are not prepared", "^r fixes it")
         await desk.press("ctrl+l")
         await desk.sees("something is missing yet")
         await desk.press("ctrl+r")
@@ -211,7 +211,7 @@ async def test_missing_images_are_built_by_key(opened: OpenDesk, monkeypatch: py
     async with opened(screen="launch") as desk:
         await desk.press(*"dummy")
         desk.app.screen.query_one("#runtime", Input).value = "docker"
-        await desk.sees("not built: images dummy, mlebench-grader", "^b mends it")
+        await desk.sees("not built: images dummy, mlebench-grader", "^b fixes it")
         await desk.press("ctrl+b")
         await desk.sees("the images dummy and mlebench-grader are there")
     assert images == {"mlebench-env", "dummy", "mlebench-grader"}
