@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from environment.container.output import Ending
@@ -20,22 +21,18 @@ _LOG_BYTES = 64 << 10
 _LOG_LINES = 200
 
 
-@dataclass(frozen=True)
-class Graded:
-    """There is a final submission: its grade is the run's outcome."""
+class Conclusion(Enum):
+    """What the end of an attempt means for its run where it did not fail.
 
+    Attributes:
+        GRADED: there is a final submission, whose grade is the run's outcome.
+        NO_SUBMISSION: the agent ended well and left nothing.
+        STOPPED: an operator ended it.
+    """
 
-@dataclass(frozen=True)
-class NoSubmission:
-    """The agent ended well and left nothing."""
-
-
-@dataclass(frozen=True)
-class Stopped:
-    """An operator ended it."""
-
-
-Verdict = Graded | NoSubmission | Stopped | Failure
+    GRADED = "graded"
+    NO_SUBMISSION = "no submission"
+    STOPPED = "stopped"
 
 
 @dataclass(frozen=True)
@@ -108,14 +105,14 @@ def last_lines(log: Path) -> str:
     return "\n".join(text.split("\n")[-_LOG_LINES:])
 
 
-def classify(ended: Ending, last_lines: str) -> Verdict:
+def classify(ended: Ending, last_lines: str) -> Conclusion | Failure:
     """Decide what an attempt's end means, from its facts and the last lines of its log alone.
 
     Infrastructure is recognised by its signs only where the agent did not end well: one that met a full
     disk and coped is judged by its submission. A submission is graded however its agent ended.
     """
     if ended.reason == "stopped":
-        return Stopped()
+        return Conclusion.STOPPED
     if ended.reason == "lost":
         return Failure(FailureClass.INFRASTRUCTURE, f"sandbox lost: {ended.problem}", _tail(last_lines))
     if ended.reason == "exited" and not _ended_well(ended):
@@ -123,11 +120,11 @@ def classify(ended: Ending, last_lines: str) -> Verdict:
         if sign is not None:
             return Failure(FailureClass.INFRASTRUCTURE, *sign)
     if ended.submission_sequence is not None:
-        return Graded()
+        return Conclusion.GRADED
     return _without_submission(ended, last_lines)
 
 
-def _without_submission(ended: Ending, last_lines: str) -> Verdict:
+def _without_submission(ended: Ending, last_lines: str) -> Conclusion | Failure:
     if ended.reason == "deadline":
         return Failure(
             FailureClass.TIMEOUT,
@@ -139,7 +136,7 @@ def _without_submission(ended: Ending, last_lines: str) -> Verdict:
     if ended.reason == "disk":
         return Failure(FailureClass.DISK, f"ended for its disk use: {ended.problem}", _tail(last_lines))
     if _ended_well(ended):
-        return NoSubmission()
+        return Conclusion.NO_SUBMISSION
     how = _how(ended)
     sign = _find(_MEMORY, last_lines)
     if sign is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from engine.runs import launching
-from engine.runs.failures import Graded, NoSubmission, Stopped, classify, last_lines
+from engine.runs.failures import Conclusion, classify, last_lines
 from environment.container.output import Ending
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol
@@ -170,14 +170,14 @@ class Intake:
             if ending.submission_sequence is not None:
                 submissions.set_final(self._database, attempt.id, ending.submission_sequence)
             match classify(ending, tail):
-                case Stopped():
+                case Conclusion.STOPPED:
                     stop = protocol.read_if_there(folder / protocol.STOP, Stop)
                     by = stop.by if stop else "the host"
                     transitions.stopped(self._database, run.id, by=by, now=now)
-                case NoSubmission():
+                case Conclusion.NO_SUBMISSION:
                     transitions.collected(self._database, attempt.id, now=now)
                     transitions.finished(self._database, attempt.id, Outcome.NO_SUBMISSION, now=now)
-                case Graded():
+                case Conclusion.GRADED:
                     transitions.collected(self._database, attempt.id, now=now)
                 case Failure() as failure:
                     transitions.failed(self._database, attempt.id, failure, now=now)

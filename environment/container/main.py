@@ -94,10 +94,10 @@ def run(options: argparse.Namespace) -> int:
     _as_user(become, lambda: _tidy(secrets))
     kills = output.oom_kills(_OOM_COUNTERS) - kills_before
     output.write(folder / output.ENDING, replace(ending, oom_kills=kills))
-    return _exit_code(ending)
+    return shell_code(ending)
 
 
-def _exit_code(ending: Ending) -> int:
+def shell_code(ending: Ending) -> int:
     """Return the code by which a shell would report an ending."""
     if ending.reason == "deadline":
         return _EXIT_DEADLINE

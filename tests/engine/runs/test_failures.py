@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.runs.failures import Graded, NoSubmission, Stopped, Verdict, classify
+from engine.runs.failures import Conclusion, classify
 from environment.container.output import Ending
 from state.lifecycle import FailureClass
 from state.transitions import Failure
@@ -17,16 +17,16 @@ def ended(reason: str = "exited", code: int | None = 0, **more: object) -> Endin
 @pytest.mark.parametrize(
     ("end", "log", "wanted"),
     [
-        (ended(), "", NoSubmission()),
-        (ended(submission_sequence=2), "", Graded()),
-        (ended(code=1, submission_sequence=2), "ValueError: no", Graded()),
-        (ended("deadline", None, submission_sequence=1), "", Graded()),
-        (ended("stopped", None, submission_sequence=1), "", Stopped()),
-        (ended(), "No space left on device", NoSubmission()),
-        (ended(submission_sequence=1), "NVML: Unknown Error", Graded()),
+        (ended(), "", Conclusion.NO_SUBMISSION),
+        (ended(submission_sequence=2), "", Conclusion.GRADED),
+        (ended(code=1, submission_sequence=2), "ValueError: no", Conclusion.GRADED),
+        (ended("deadline", None, submission_sequence=1), "", Conclusion.GRADED),
+        (ended("stopped", None, submission_sequence=1), "", Conclusion.STOPPED),
+        (ended(), "No space left on device", Conclusion.NO_SUBMISSION),
+        (ended(submission_sequence=1), "NVML: Unknown Error", Conclusion.GRADED),
     ],
 )
-def test_an_end_that_is_no_failure(end: Ending, log: str, wanted: Verdict) -> None:
+def test_an_end_that_is_no_failure(end: Ending, log: str, wanted: Conclusion | Failure) -> None:
     assert classify(end, log) == wanted
 
 
@@ -96,4 +96,4 @@ def test_the_end_by_a_limit_is_the_agents_own_and_a_submission_still_counts(
     assert verdict.kind is kind
     assert "figures" in verdict.text
     graded = classify(Ending(reason, None, None, 1.0, 2.0, submission_sequence=1), "")
-    assert isinstance(graded, Graded)
+    assert graded is Conclusion.GRADED
