@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 _MEANS = {
     FailureClass.INFRASTRUCTURE: "not the agent's fault; relaunching is free",
     FailureClass.TIMEOUT: "the time ran out before a valid submission",
-    FailureClass.MEMORY: "the agent used more memory than it may",
-    FailureClass.DISK: "the agent held more on disk than it may",
+    FailureClass.MEMORY: "the agent used more memory than its limit",
+    FailureClass.DISK: "the agent held more on disk than its limit",
     FailureClass.CRASH: "the agent's own program failed",
-    FailureClass.UNKNOWN: "nobody knows yet",
+    FailureClass.UNKNOWN: "not known yet",
 }
 
 
@@ -60,7 +60,7 @@ class ClassifyScreen(ModalScreen[None]):
         """One box."""
         with Vertical(id="box") as box:
             box.border_title = self._question.title
-            box.border_subtitle = "up and down choose, Enter takes, Esc leaves it"
+            box.border_subtitle = "up and down choose, Enter confirms, Esc cancels"
             yield Painted(id="question")
             yield TypingLine(placeholder="why (kept with the attempt)", id="note")
 
@@ -90,7 +90,7 @@ class ClassifyScreen(ModalScreen[None]):
             (
                 (f"{sign if place == self._chosen else ' '} ", "accent"),
                 (
-                    f"{wording.FAILURE_LETTERS[kind]} {wording.FAILURE_WORDS[kind]:<16}",
+                    f"{wording.FAILURE_LETTERS[kind]} {wording.FAILURE_WORDS[kind]:<18}",
                     "strong" if place == self._chosen else "text",
                 ),
                 (_MEANS[kind], "dim"),

@@ -435,22 +435,19 @@ def _columns(paces: Paces, signs: Signs) -> list[Column[DatasetRow]]:
         word = "-" if row.access is AccessState.UNKNOWN else row.access.value
         return ((word, _ACCESS_ROLES[row.access]),)
 
-    def in_place_of_steps(row: DatasetRow) -> Rest | None:
+    def step(row: DatasetRow) -> Cell:
         if row.problem and not row.is_verifying:
             calm = row.state in (DatasetState.WAITING, DatasetState.PREPARED)
-            problem = row.problem.removeprefix(
-                f"{row.competition_id}: "
-            )  # its name stands in the line already
+            # Its name stands in the line already.
+            problem = row.problem.removeprefix(f"{row.competition_id}: ")
             return Rest(((problem, "warn" if calm else _STATE_ROLES[row.state]),))
-        return Rest((("to be verified", "dim"),)) if row.is_verifying and _going(row) is None else None
-
-    def count(row: DatasetRow) -> Cell:
-        counted = f"{row.steps_done + 1}/{len(row.steps)}" if _going(row) is not None else ""
-        return in_place_of_steps(row) or counted
-
-    def step(row: DatasetRow) -> Cell:
         going = _going(row)
-        return in_place_of_steps(row) or ("" if going is None else going.name)
+        if going is not None:
+            return going.name
+        return Rest((("to be verified", "dim"),)) if row.is_verifying else ""
+
+    def count(row: DatasetRow) -> str:
+        return f"{row.steps_done + 1}/{len(row.steps)}" if _going(row) is not None else ""
 
     def done(row: DatasetRow) -> Cell:
         going = _going(row)
@@ -476,8 +473,8 @@ def _columns(paces: Paces, signs: Signs) -> list[Column[DatasetRow]]:
         Column("state", state, 13, gap=1),
         Column("size", _size_text, 8, right=True, gap=1, role="dim"),
         Column("access", access, 6, drop=1),
-        Column("", count, 3, drop=2),
-        Column("step", step, 9, grows=9, gap=1),
+        Column("step", step, 9, grows=9),
+        Column("", count, 3, drop=2, gap=1),
         Column("", done, 14, gap=1),
         Column("rate", lambda row: pace(row)[0], 9, drop=3, right=True, gap=1, role="dim"),
         Column("left", lambda row: pace(row)[1], 5, right=True, gap=1),

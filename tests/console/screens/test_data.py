@@ -33,7 +33,7 @@ async def test_states_steps_amounts_and_totals_are_told(opened: OpenDesk) -> Non
             "1 refused", "1 unavailable", "9.7 GB to download", "1.7 TB free", "missing would fit"
         )
         await only(desk, DOWNLOADING)
-        await desk.sees("7.4 GB of 17.1 GB", "43%", "2/6 download", "open")
+        await desk.sees("7.4 GB of 17.1 GB", "43%", "download", "2/6", "open")
 
 
 async def test_rate_and_time_left_are_measured(opened: OpenDesk) -> None:
@@ -166,7 +166,7 @@ async def test_verifying_is_seen_and_can_be_stopped(opened: OpenDesk, asked: lis
         return world
 
     async with opened(verifying, screen="data", size=(160, 40)) as desk:
-        await desk.sees("6/6 checksum", "50%", "to be verified")
+        await desk.sees("checksum", "6/6", "50%", "to be verified")
         await only(desk, PREPARED)
         await desk.press("s")
         await desk.until(lambda: asked == [("dataset.stop", about(PREPARED))])
@@ -187,4 +187,4 @@ async def test_a_dataset_is_asked_for_by_key(opened: OpenDesk, asked: list[Any])
 async def test_a_dataset_on_its_way_shows_how_far_it_is(opened: OpenDesk) -> None:
     async with opened(screen="data") as desk:
         await desk.press("slash", *"working", "enter")
-        await desk.sees("1/4 download", "43%")
+        await desk.sees("download", "1/4", "43%")
