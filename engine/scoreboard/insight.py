@@ -110,7 +110,7 @@ def shorter_limits(evidence: Evidence) -> tuple[TimePoint, ...]:
     limits = [hours for hours in _HOURS if hours < evidence.limit_hours]
     points = []
     for hours in limits or [fraction * evidence.limit_hours for fraction in _FRACTIONS]:
-        results = [Result(trial.competition_id, trial.earned_by(hours * 3600)) for trial in trials]
+        results = [Result(trial.competition_id, trial.earned_at(hours * 3600)) for trial in trials]
         points.append(TimePoint(hours, aggregate(results, competitions)[Measure.ANY_MEDAL]))
     full = aggregate(final, competitions)[Measure.ANY_MEDAL]
     return (*points, TimePoint(evidence.limit_hours, full, full=True))

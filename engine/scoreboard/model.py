@@ -168,7 +168,7 @@ class Trial:
             return Result(self.competition_id, self.earned)
         return Result(self.competition_id) if pad_missing and self.ended else None
 
-    def earned_by(self, seconds: float) -> frozenset[Measure]:
+    def earned_at(self, seconds: float) -> frozenset[Measure]:
         """What it would count for, had the agent been stopped then."""
         if self.seconds is not None and seconds >= self.seconds:
             return self.earned or frozenset()
