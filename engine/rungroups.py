@@ -36,26 +36,17 @@ _FOLDER_LIMIT_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
-class GroupRun:
-    """One run of a group; `success` says only that its launcher did not fail, None that nothing is known."""
-
-    run_id: str
-    success: bool | None
-
-    @property
-    def competition_id(self) -> str:
-        """What precedes the first underscore."""
-        return self.run_id.partition("_")[0]
-
-
-@dataclass(frozen=True)
 class RunGroup:
-    """A run group: its name, its folder and its runs in the order of its metadata."""
+    """A run group: its name, its folder and the ids of its runs in the order of its metadata."""
 
     name: str
     folder: Path
-    created_at: str
-    runs: tuple[GroupRun, ...]
+    run_ids: tuple[str, ...]
+
+
+def competition_of(run_id: str) -> str:
+    """The competition of a run: what precedes the first underscore of its id."""
+    return run_id.partition("_")[0]
 
 
 def find_groups(runs_dir: Path) -> tuple[RunGroup, ...]:
@@ -90,17 +81,7 @@ def read_group(metadata: Path) -> RunGroup:
     for run_id in runs:
         if Path(run_id).name != run_id:
             raise DataProblem(f"{path} names a run that is not a folder's name", repr(run_id))
-    return RunGroup(
-        name=str(values.get("run_group") or folder.name),
-        folder=folder,
-        created_at=str(values.get("created_at") or ""),
-        runs=tuple(GroupRun(run_id, _success(facts)) for run_id, facts in runs.items()),
-    )
-
-
-def _success(facts: object) -> bool | None:
-    success = facts.get("success") if isinstance(facts, dict) else None
-    return success if isinstance(success, bool) else None
+    return RunGroup(str(values.get("run_group") or folder.name), folder, tuple(runs))
 
 
 # Writing run groups
@@ -270,12 +251,12 @@ def submissions_of(group: RunGroup, *, log: str = LOG, code: str = CODE) -> tupl
             raise DataProblem(f"{relative} leads out of the run's folder")
     return tuple(
         SubmissionLine(
-            run.competition_id,
-            _regular_file(group.folder / run.run_id, SUBMISSION),
-            _regular_file(group.folder / run.run_id, log),
-            _regular_file(group.folder / run.run_id, code),
+            competition_of(run_id),
+            _regular_file(group.folder / run_id, SUBMISSION),
+            _regular_file(group.folder / run_id, log),
+            _regular_file(group.folder / run_id, code),
         )
-        for run in group.runs
+        for run_id in group.run_ids
     )
 
 

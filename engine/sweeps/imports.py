@@ -19,7 +19,7 @@ from engine.options import requests
 from engine.options.requests import Answer
 from engine.options.sweep import check_name
 from engine.places import Places
-from engine.rungroups import METADATA, RunGroup, copy_file, copy_tree, find_groups, read_group
+from engine.rungroups import METADATA, RunGroup, competition_of, copy_file, copy_tree, find_groups, read_group
 from environment.runner import protocol
 from foundation import files
 from foundation.clock import Clock
@@ -189,11 +189,11 @@ def _copy_all(groups: Sequence[RunGroup], target: Path) -> Iterator[ImportedRun]
     """Copy all runs; the k-th run of a competition, in the order of the groups, is seed k."""
     seeds: Counter[str] = Counter()
     for group in groups:
-        for run in group.runs:
-            competition = registry.get(run.competition_id)
+        for run_id in group.run_ids:
+            competition = registry.get(competition_of(run_id))
             seeds[competition.id] += 1
             seed = seeds[competition.id]
-            source = group.folder / run.run_id
+            source = group.folder / run_id
             if source.is_symlink() or not source.is_dir():
                 yield ImportedRun(competition.id, seed)
             else:

@@ -10,6 +10,7 @@ import pytest
 from engine.rungroups import (
     MAPPING_NAME,
     SubmissionLine,
+    competition_of,
     find_groups,
     read_group,
     read_mapping,
@@ -34,11 +35,8 @@ def make_group(runs_dir: Path, name: str, runs: dict[str, object]) -> Path:
 def test_a_group_names_its_runs_and_their_competitions(tmp_path: Path) -> None:
     folder = make_group(tmp_path, "g", {RUN: {"success": True}, "a-b_1": {"success": False}, "c": {}})
     group = read_group(folder)
-    assert [(run.competition_id, run.success) for run in group.runs] == [
-        ("leaf-classification", True),
-        ("a-b", False),
-        ("c", None),
-    ]
+    assert group.run_ids == (RUN, "a-b_1", "c")
+    assert [competition_of(run_id) for run_id in group.run_ids] == ["leaf-classification", "a-b", "c"]
     assert read_group(folder / "metadata.json") == group
 
 
