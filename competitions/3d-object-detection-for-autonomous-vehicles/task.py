@@ -39,7 +39,7 @@ def prepare(job: Preparation) -> None:
         raise DataProblem(f"{job.raw}: log.json, sample.json and train.csv do not belong together")
     for name in COPIED:  # handed on as they are, if they can be read
         json_files.read_records(job.source(f"train_data/{name}"))
-    split = splits.shuffled(len(logs), job.number("test_size"), job.integer("seed"))
+    split = splits.by_row(job, len(logs))
     sides = {"train": [logs[i] for i in split.train], "test": [logs[i] for i in split.test]}
     for side, tokens in sides.items():
         samples = _of(raw["sample"], "scene_token", tokens)

@@ -1,6 +1,6 @@
 """Aerial Cactus Identification: a row split with images from zip to zip, scored by ROC AUC."""
 
-from competitions.kit import archives, tables
+from competitions.kit import archives
 from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
@@ -10,9 +10,7 @@ def prepare(job: Preparation) -> None:
     """Split the labelled thumbnails and move each image to the archive of its part."""
     table = labelled_table.read(job, "train.csv", needs=["id", "has_cactus"])
     train, test = labelled_table.divided(job, table)
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test, job.private / "test.csv")
-    tables.write_csv(test.assign(has_cactus=0.5), job.public / "sample_submission.csv")
+    labelled_table.write_labels(job, train, test, sample=test.assign(has_cactus=0.5))
     images = job.source("train.zip")
     members = {name.rpartition("/")[2]: name for name in archives.files_in(images)}
     for part, name in ((train, "train.zip"), (test, "test.zip")):

@@ -17,7 +17,7 @@ def prepare(job: Preparation) -> None:
     """Number the train photos anew in all four folders; of each test photo one version is shown."""
     covers = sorted(job.source(COVER).glob("*.jpg"))
     _check_covers(job, {cover.name for cover in covers})
-    split = splits.shuffled(len(covers), job.number("test_size"), job.integer("seed"))
+    split = splits.by_row(job, len(covers))
     pairs = [
         (job.raw / folder / covers[position].name, job.public / folder / f"{number:05d}.jpg")
         for number, position in enumerate(split.train, start=1)

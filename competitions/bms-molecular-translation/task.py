@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from competitions.kit import checks, placing, tables
+from competitions.kit import checks, placing
 from competitions.kit.metrics.edits import edit_distances
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
@@ -17,9 +17,9 @@ def prepare(job: Preparation) -> None:
         job, "train_labels.csv", needs=["image_id", "InChI"], text=["image_id", "InChI"]
     )
     train, test = labelled_table.divided(job, table)
-    tables.write_csv(train, job.public / "train_labels.csv")
-    tables.write_csv(test, job.private / "test.csv")
-    tables.write_csv(test[["image_id"]].assign(InChI=WATER), job.public / "sample_submission.csv")
+    labelled_table.write_labels(
+        job, train, test, sample=test[["image_id"]].assign(InChI=WATER), train_name="train_labels.csv"
+    )
     placing.copy_file(job, job.source(EXTRA), job.public / EXTRA)
     raw = job.source("train")
     for part, folder in ((train, "train"), (test, "test")):

@@ -1,6 +1,6 @@
 """Cassava Leaf Disease: a split of TFRecord files that the photos follow, scored by accuracy."""
 
-from competitions.kit import placing, splits, tables
+from competitions.kit import placing, splits
 from competitions.kit.formats import tfrecords
 from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
@@ -16,7 +16,7 @@ def prepare(job: Preparation) -> None:
     folder = job.source("train_tfrecords")
     files = sorted(path for path in folder.iterdir() if path.suffix == ".tfrec")
     _check_numbers(job, [path.name for path in files])
-    split = splits.shuffled(len(files), job.number("test_size"), job.integer("seed"))
+    split = splits.by_row(job, len(files))
     test_images: set[str] = set()
     for part, positions in (("train", split.train), ("test", split.test)):
         for number, position in enumerate(positions):
@@ -32,9 +32,7 @@ def prepare(job: Preparation) -> None:
     table = labelled_table.read(job, "train.csv", needs=["image_id", "label"], text=["image_id"])
     in_test = table["image_id"].isin(test_images)
     train, test = table[~in_test], table[in_test]
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test, job.private / "test.csv")
-    tables.write_csv(test.assign(label=4), job.public / "sample_submission.csv")
+    labelled_table.write_labels(job, train, test, sample=test.assign(label=4))
     placing.copy_file(job, job.source(DISEASES), job.public / DISEASES)
     for rows, name in ((train, "train_images"), (test, "test_images")):
         placing.place_named(job, rows["image_id"], job.source("train_images"), job.public / name)

@@ -21,7 +21,7 @@ def prepare(job: Preparation) -> None:
     products = pd.DataFrame(found.values, columns=["_id", "category_id"])
     if products["_id"].duplicated().any():
         raise DataProblem(f"{path} was not taken", "an _id stands there twice")
-    split = splits.shuffled(len(products), job.number("test_size"), job.integer("seed"))
+    split = splits.by_row(job, len(products))
     in_test = np.zeros(len(products), dtype=bool)
     in_test[split.test] = True
     examples = ~in_test & (np.cumsum(~in_test) <= EXAMPLES)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from competitions.kit import checks, tables
+from competitions.kit import checks
 from competitions.kit.metrics.words import word_jaccard
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
@@ -17,10 +17,14 @@ def prepare(job: Preparation) -> None:
     questions = labelled_table.read(job, "train.csv", needs=[*TEXT, "answer_start"], text=text)
     train, test = labelled_table.divided(job, questions)
     answers = test[["id", "answer_text"]].rename(columns={"answer_text": TARGET})
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test.drop(columns=["answer_start", "answer_text"]), job.public / "test.csv")
-    tables.write_csv(answers, job.private / "test.csv")
-    tables.write_csv(answers.assign(**{TARGET: "dummy text"}), job.public / "sample_submission.csv")
+    labelled_table.write_parts(
+        job,
+        train,
+        test,
+        hidden=["answer_start", "answer_text"],
+        sample=answers.assign(**{TARGET: "dummy text"}),
+        answers=answers,
+    )
 
 
 def grade(case: Grading) -> float:

@@ -21,12 +21,9 @@ FLOOR = 1e-9
 def prepare(job: Preparation) -> None:
     """Split the molecules; edition corrected publishes the test molecules' structures too."""
     pairs = labelled_table.read(job, "train.csv", needs=["id", MOLECULE, "type", TARGET])
-    split = splits.listed_groups(pairs[MOLECULE], job.number("test_size"), job.integer("seed"))
+    split = splits.by_listed_group(job, pairs[MOLECULE])
     train, test = split.of(pairs)
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test.drop(columns=TARGET), job.public / "test.csv")
-    tables.write_csv(test, job.private / "answers.csv")
-    tables.write_csv(test[["id"]].assign(**{TARGET: 0}), job.public / "sample_submission.csv")
+    labelled_table.write_parts(job, train, test, hidden=[TARGET], sample=test[["id"]].assign(**{TARGET: 0}))
     known = train[MOLECULE].drop_duplicates()
     shown = pairs[MOLECULE].drop_duplicates() if job.corrected else known
     for name in TRAIN_ONLY:

@@ -18,7 +18,7 @@ def prepare(job: Preparation) -> None:
     """Split the pages; the clean version of test pages becomes the answers, pixel by pixel."""
     pages = job.source(f"{DIRTY}.zip")
     names = sorted(name for name in archives.files_in(pages) if name.endswith(".png"))
-    split = splits.shuffled(len(names), job.number("test_size"), job.integer("seed"))
+    split = splits.by_row(job, len(names))
     held_out = sorted(PurePosixPath(names[place]).name for place in split.test)
     targets = {f"{DIRTY}/{name}": job.public / "test" / name for name in held_out}
     cleaned = job.source(f"{CLEAN}.zip")

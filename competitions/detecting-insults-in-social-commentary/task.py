@@ -40,10 +40,13 @@ def _prepare_verification_set(job: Preparation) -> None:
     labelled = [labelled_table.read(job, name, needs=COLUMNS, text=())[COLUMNS] for name in sources]
     test = labelled_table.read(job, "impermium_verification_labels.csv", needs=COLUMNS, text=())
     _expect_columns(test, ["id", *COLUMNS, "Usage"], "impermium_verification_labels.csv")
-    tables.write_csv(pd.concat(labelled), job.public / "train.csv")
-    tables.write_csv(test[["id", "Date", "Comment"]], job.public / "test.csv")
-    tables.write_csv(test[["id"]].assign(Insult=0), job.public / SAMPLE)
-    tables.write_csv(test, job.private / "test.csv")
+    labelled_table.write_parts(
+        job,
+        pd.concat(labelled),
+        test[["id", "Date", "Comment"]],
+        sample=test[["id"]].assign(Insult=0),
+        answers=test,
+    )
     tables.write_csv(test[["id", "Insult"]], job.private / "gold_submission.csv")
 
 

@@ -11,11 +11,9 @@ def prepare(job: Preparation) -> None:
     table = labelled_table.read(job, "labels.csv", needs=["id", "breed"], text=["id", "breed"])
     train, test = labelled_table.divided(job, table)
     breeds = job.competition.classes
-    tables.write_csv(train, job.public / "labels.csv")
     answers = test[["id"]].join(tables.one_hot(test["breed"], breeds))
-    tables.write_csv(answers, job.private / "test.csv")
     sample = tables.filled(answers, dict.fromkeys(breeds, 1 / len(breeds)))
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_labels(job, train, answers, sample=sample, train_name="labels.csv")
     for part, folder in ((train, "train"), (test, "test")):
         placing.place_named(job, part["id"] + ".jpg", job.source("train"), job.public / folder)
 

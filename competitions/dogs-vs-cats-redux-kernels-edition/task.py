@@ -16,7 +16,7 @@ def prepare(job: Preparation) -> None:
     """
     source = job.source("train.zip")
     photos = sorted(name for name in archives.files_in(source) if name.endswith(".jpg"))
-    split = splits.shuffled(len(photos), job.number("test_size"), job.integer("seed"))
+    split = splits.by_row(job, len(photos))
     train: dict[str, str] = {}
     numbers: Counter[str] = Counter()
     for name in (photos[position] for position in split.train):

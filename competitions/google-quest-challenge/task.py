@@ -24,12 +24,9 @@ def prepare(job: Preparation) -> None:
     if (test[targets].nunique() <= 1).any():
         raise DataProblem("train.csv was not taken", "a rating is the same in all of the test rows")
     answers = test[["qa_id", *targets]]
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test.drop(columns=targets), job.public / "test.csv")
-    tables.write_csv(answers, job.private / "test.csv")
     sample = tables.filled(answers[["qa_id"]], dict.fromkeys(targets, 0.0))
     sample[targets] = np.linspace(0, 1, len(test))[:, None].repeat(len(targets), axis=1)
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_parts(job, train, test, hidden=targets, sample=sample, answers=answers)
 
 
 def _split(job: Preparation, table: pd.DataFrame) -> splits.Split:

@@ -1,6 +1,6 @@
 """Histopathologic Cancer Detection: a row split of tissue patches, scored by ROC AUC."""
 
-from competitions.kit import placing, splits, tables
+from competitions.kit import placing, splits
 from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
@@ -14,9 +14,7 @@ def prepare(job: Preparation) -> None:
     split = splits.shuffled(len(table), share, job.integer("seed"))
     ids = table["id"]  # which decide alone, so that a repeated one may be in both parts
     train, test = (table[ids.isin(ids.iloc[part])] for part in (split.train, split.test))
-    tables.write_csv(train, job.public / "train_labels.csv")
-    tables.write_csv(test, job.private / "answers.csv")
-    tables.write_csv(test.assign(label=0), job.public / "sample_submission.csv")
+    labelled_table.write_labels(job, train, test, sample=test.assign(label=0), train_name="train_labels.csv")
     for part, folder in ((train, "train"), (test, "test")):
         placing.place_named(job, part["id"] + ".tif", job.source("train"), job.public / folder)
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing, tables
+from competitions.kit import checks, metrics, placing
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 
@@ -17,9 +17,7 @@ def prepare(job: Preparation) -> None:
     table = labelled_table.read(job, "train.csv", needs=needs, text=["image"])
     table = table[table["image"] != TWICE_THERE]
     train, test = labelled_table.divided(job, table)
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test, job.private / "test.csv")
-    tables.write_csv(test[["image"]].assign(hotel_id=SAMPLE), job.public / "sample_submission.csv")
+    labelled_table.write_labels(job, train, test, sample=test[["image"]].assign(hotel_id=SAMPLE))
     photos, public = job.source("train_images"), job.public
     placing.place_named(job, _paths(train), photos, public / "train_images")
     shown = dict(zip(_paths(test), test["image"], strict=True))

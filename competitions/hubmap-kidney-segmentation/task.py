@@ -17,7 +17,7 @@ def prepare(job: Preparation) -> None:
     table = labelled_table.read(job, "train.csv", needs=["id", "encoding"])
     if len(table) != job.integer("images"):
         raise DataProblem(f"train.csv has {len(table)} rows, expected {job.integer('images')}")
-    train, test = splits.shuffled(len(table), job.number("test_size"), job.integer("seed")).of(table)
+    train, test = splits.by_row(job, len(table)).of(table)
     information = labelled_table.read(job, INFORMATION, needs=["image_file", "width_pixels", "height_pixels"])
     information["id"] = information["image_file"].astype(str).str.removesuffix(IMAGE)
     information = information[information["id"].isin(table["id"])]

@@ -17,7 +17,7 @@ def prepare(job: Preparation) -> None:
     """Split the batches; events and pulses follow their batch."""
     events = job.source("train_meta.parquet")
     batches = parquet.distinct(events, BATCH)
-    split = splits.shuffled(len(batches), job.number("test_size"), job.integer("seed"))
+    split = splits.by_row(job, len(batches))
     train, test = batches[split.train], batches[split.test]
     parts = [
         parquet.Part(job.public / "train_meta.parquet", train, [*TOLD, *ANGLES]),

@@ -1,6 +1,6 @@
 """iMet Collection 2020: a row split of artworks with several attributes each, scored by pooled F1."""
 
-from competitions.kit import checks, metrics, placing, tables
+from competitions.kit import checks, metrics, placing
 from competitions.kit.checks import labels
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
@@ -11,9 +11,7 @@ def prepare(job: Preparation) -> None:
     columns = ["id", "attribute_ids"]
     table = labelled_table.read(job, "train.csv", needs=columns, text=columns)
     train, test = labelled_table.divided(job, table)
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test, job.private / "answers.csv")
-    tables.write_csv(test.assign(attribute_ids="0 1 2"), job.public / "sample_submission.csv")
+    labelled_table.write_labels(job, train, test, sample=test.assign(attribute_ids="0 1 2"))
     placing.copy_file(job, job.source("labels.csv"), job.public / "labels.csv")
     for part, folder in ((train, "train"), (test, "test")):
         placing.place_named(job, part["id"] + ".png", job.source("train"), job.public / folder)

@@ -11,7 +11,7 @@ def prepare(job: Preparation) -> None:
     table = labelled_table.read(
         job, "train.csv", needs=["category_id", "file_name", "id", "location", "seq_id"]
     )
-    split = splits.shuffled_groups(table["location"], job.number("test_size"), job.integer("seed"))
+    split = splits.by_group(job, table["location"])
     train, test = split.of(table)
     answers = test[["id", "category_id"]].set_axis(["Id", "Category"], axis=1)
     tables.write_csv(test, job.private / "test.csv")

@@ -31,11 +31,8 @@ def prepare(job: Preparation) -> None:
             raise DataProblem(f"{name}.csv was not taken", "its ids are not those of test.csv")
     if set(map(str, raw["train"]["id"])) & set(wanted):
         raise DataProblem("train.csv was not taken", "an id of it is in test.csv too")
-    tables.write_csv(raw["train"], job.public / "train.csv")
-    tables.write_csv(raw["test"], job.public / "test.csv")
-    tables.write_csv(raw["test_labels"], job.private / "test.csv")
     sample = tables.filled(raw["sample_submission"], dict.fromkeys(LABELS, 0.5))
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_parts(job, raw["train"], raw["test"], sample=sample, answers=raw["test_labels"])
 
 
 def grade(case: Grading) -> float:

@@ -11,12 +11,9 @@ def prepare(job: Preparation) -> None:
     table = labelled_table.read(job, "train.csv.zip", member="train.csv", needs=["id", "species"])
     train, test = labelled_table.divided(job, table)
     classes = job.competition.classes
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test.drop(columns="species"), job.public / "test.csv")
     answers = test[["id"]].join(tables.one_hot(test["species"], classes))
-    tables.write_csv(answers, job.private / "test.csv")
     sample = tables.filled(answers, dict.fromkeys(classes, 1 / len(classes)))
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_parts(job, train, test, hidden=["species"], sample=sample, answers=answers)
     images = {f"images/{id_}.jpg": job.public / "images" / f"{id_}.jpg" for id_ in table["id"]}
     archives.extract_as(job, job.source("images.zip"), images)
     if not job.corrected:

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from competitions.kit import archives, checks, placing, tables
+from competitions.kit import archives, checks, placing
 from competitions.kit.archives import tarballs
 from competitions.kit.metrics.edits import sequence_distances
 from competitions.kit.tables import labelled_table
@@ -42,10 +42,14 @@ def prepare(job: Preparation) -> None:
             f"recording {unknown[0]} is not in it" if unknown else "the archive holds no recordings",
         )
     held_out = table[ID].isin(ids)
-    tables.write_csv(table[~held_out], job.public / "training.csv")
-    tables.write_csv(table[held_out], job.private / "test.csv")
-    tables.write_csv(pd.DataFrame({ID: ids}), job.public / "test.csv")
-    tables.write_csv(_guesses(ids), job.public / "randomPredictions.csv")
+    labelled_table.write_parts(
+        job,
+        table[~held_out],
+        pd.DataFrame({ID: ids}),
+        sample=_guesses(ids),
+        answers=table[held_out],
+        train_name="training.csv",
+    )
     if job.corrected:
         _write_without_labels(job, source, job.public / "test.tar.gz")
     else:

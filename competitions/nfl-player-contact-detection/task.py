@@ -15,10 +15,8 @@ def prepare(job: Preparation) -> None:
     """Split the plays; every table and video follows its play."""
     labels = labelled_table.read(job, "train_labels.csv", needs=["contact_id", PLAY, TARGET])
     train, test = labelled_table.divided(job, labels, labels[PLAY])
-    tables.write_csv(train, job.public / "train_labels.csv")
-    tables.write_csv(test, job.private / "test.csv")
     sample = test[["contact_id"]].assign(**{TARGET: 0})
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_labels(job, train, test, sample=sample, train_name="train_labels.csv")
     plays = {"train": train[PLAY].drop_duplicates(), "test": test[PLAY].drop_duplicates()}
     for table in ("baseline_helmets", "player_tracking", "video_metadata"):
         _divide_rows(job, f"{table}.csv", plays)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from competitions.kit import archives, checks, metrics, splits, tables
+from competitions.kit import archives, checks, metrics, splits
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
@@ -12,18 +12,15 @@ TARGETS = ["formation_energy_ev_natom", "bandgap_energy_ev"]
 def prepare(job: Preparation) -> None:
     """Split the materials and number each part from 1; the geometry folders follow the new ids."""
     table = labelled_table.read(job, "train.csv.zip", member="train.csv", needs=["id", *TARGETS])
-    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    split = splits.by_row(job, len(table))
     geometry = {}
     parts = {}
     for name, rows in zip(("train", "test"), split.of(table), strict=True):
         parts[name] = rows.assign(id=np.arange(1, len(rows) + 1))
         for old, new in zip(rows["id"], parts[name]["id"], strict=True):
             geometry[f"train/{old}/geometry.xyz"] = job.public / name / str(new) / "geometry.xyz"
-    tables.write_csv(parts["train"], job.public / "train.csv")
-    tables.write_csv(parts["test"], job.private / "test.csv")
-    tables.write_csv(parts["test"].drop(columns=TARGETS), job.public / "test.csv")
     sample = parts["test"][["id"]].assign(formation_energy_ev_natom=0.1779, bandgap_energy_ev=1.8892)
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_parts(job, parts["train"], parts["test"], hidden=TARGETS, sample=sample)
     archives.extract_as(job, job.source("train.zip"), geometry)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, placing, splits, tables
+from competitions.kit import checks, placing, splits
 from competitions.kit.metrics.regression import laplace_log_likelihood
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
@@ -22,7 +22,7 @@ Positions = npt.NDArray[np.intp]
 def prepare(job: Preparation) -> None:
     """Split the patients; a test patient's first visit is told, and all weeks of a range are asked for."""
     visits = labelled_table.read(job, "train.csv", needs=COLUMNS, numbers=["Weeks"])
-    split = splits.listed_groups(visits["Patient"], job.number("test_size"), job.integer("seed"))
+    split = splits.by_listed_group(job, visits["Patient"])
     train, test = split.of(visits)
     if job.corrected:
         test = test.drop_duplicates(VISIT)
@@ -32,11 +32,8 @@ def prepare(job: Preparation) -> None:
         low, high = min(low, FIRST_WEEK), max(high, LAST_WEEK)
     answers = _every_week(job, test, low, high)
     first = test.sort_values("Weeks", kind="stable").groupby("Patient", sort=True).first().reset_index()
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(first[COLUMNS], job.public / "test.csv")
-    tables.write_csv(answers, job.private / "test.csv")
     sample = answers[[ID]].assign(FVC=2000, Confidence=100)
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_parts(job, train, first[COLUMNS], sample=sample, answers=answers)
     for part, name in ((train, "train"), (test, "test")):
         scans = [
             (job.source("train") / id_, job.public / name / id_) for id_ in part["Patient"].drop_duplicates()

@@ -1,6 +1,6 @@
 """Paddy Doctor: a row split of rice leaf photos in class folders, scored by accuracy of class names."""
 
-from competitions.kit import placing, tables
+from competitions.kit import placing
 from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
@@ -16,9 +16,7 @@ def prepare(job: Preparation) -> None:
     train, test = labelled_table.divided(job, table)
     if job.corrected:
         test = test.sort_values("image_id", kind="stable")
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test, job.private / "test.csv")
-    tables.write_csv(test[["image_id"]].assign(label=""), job.public / "sample_submission.csv")
+    labelled_table.write_labels(job, train, test, sample=test[["image_id"]].assign(label=""))
     photos = job.source("train_images")
     paths = train["label"] + "/" + train["image_id"]
     placing.place_named(job, paths, photos, job.public / "train_images")

@@ -1,6 +1,6 @@
 """Plant Pathology 2021: a row split of leaf photos with several diseases each, scored by F1."""
 
-from competitions.kit import checks, metrics, placing, tables
+from competitions.kit import checks, metrics, placing
 from competitions.kit.checks import labels
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
@@ -10,9 +10,7 @@ def prepare(job: Preparation) -> None:
     """Split the labelled photos."""
     table = labelled_table.read(job, "train.csv", needs=["image", "labels"], words=["image", "labels"])
     train, test = labelled_table.divided(job, table)
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test, job.private / "answers.csv")
-    tables.write_csv(test.assign(labels="healthy"), job.public / "sample_submission.csv")
+    labelled_table.write_labels(job, train, test, sample=test.assign(labels="healthy"))
     for part, folder in ((train, "train_images"), (test, "test_images")):
         placing.place_named(job, part["image"], job.source("train_images"), job.public / folder)
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from competitions.kit import checks, metrics, placing, tables
+from competitions.kit import checks, metrics, placing
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 
@@ -15,9 +15,7 @@ def prepare(job: Preparation) -> None:
     """Split the labelled segments and their series."""
     table = labelled_table.read(job, "train.csv", needs=[ID, TARGET])
     train, test = labelled_table.divided(job, table)
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test, job.private / "test.csv")
-    tables.write_csv(test[[ID]].assign(**{TARGET: 0}), job.public / "sample_submission.csv")
+    labelled_table.write_labels(job, train, test, sample=test[[ID]].assign(**{TARGET: 0}))
     for part, name in ((train, "train"), (test, "test")):
         placing.place_named(job, part[ID].map(str) + ".csv", job.source("train"), job.public / name)
 

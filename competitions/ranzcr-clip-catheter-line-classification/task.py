@@ -19,11 +19,9 @@ def prepare(job: Preparation) -> None:
     table = labelled_table.read(job, "train.csv", needs=needs, text=["StudyInstanceUID"])
     patients = table["PatientID"] if job.corrected else None
     train, test = labelled_table.divided(job, table, patients)
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test, job.private / "test.csv")
     asked = dict.fromkeys(_asked(job.corrected), 0)
     sample = tables.filled(test[["StudyInstanceUID"]], asked)
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_labels(job, train, test, sample=sample)
     traced = labelled_table.read(job, "train_annotations.csv", needs=["StudyInstanceUID", "label", "data"])
     traced = traced[traced["StudyInstanceUID"].isin(train["StudyInstanceUID"])]
     tables.write_csv(traced, job.public / "train_annotations.csv")

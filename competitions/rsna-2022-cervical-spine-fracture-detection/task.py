@@ -89,7 +89,7 @@ def _choose_train(job: Preparation, uids: list[str], boxed: list[str], segmented
 
 def _choose_test(job: Preparation, uids: list[str], boxed: list[str], segmented: list[str]) -> Studies:
     """A plain draw of test studies; whatever is known of the others is told."""
-    split = splits.shuffled(len(uids), job.number("test_size"), job.integer("seed"))
+    split = splits.by_row(job, len(uids))
     train = {uids[position] for position in split.train}
     return Studies(train, train & set(boxed), train & set(segmented))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from competitions.kit import checks, metrics, placing, tables
+from competitions.kit import checks, metrics, placing
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 
@@ -14,12 +14,9 @@ def prepare(job: Preparation) -> None:
     table = labelled_table.read(job, "train.csv", needs=[*TOLD, "cancer"], numbers=["cancer"])
     train, test = labelled_table.divided(job, table, table["patient_id"])
     test = test.assign(prediction_id=test["patient_id"].map(str) + "_" + test["laterality"])
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test[[*TOLD, "prediction_id"]], job.public / "test.csv")
     answers = test.groupby("prediction_id", sort=True)["cancer"].first().reset_index()
-    tables.write_csv(answers, job.private / "answers.csv")
     sample = answers.assign(cancer=train["cancer"].mean())
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_parts(job, train, test[[*TOLD, "prediction_id"]], sample=sample, answers=answers)
     for part, folder in ((train, "train_images"), (test, "test_images")):
         paths = part["patient_id"].map(str) + "/" + part["image_id"].map(str) + ".dcm"
         placing.place_named(job, paths, job.source("train_images"), job.public / folder)

@@ -1,6 +1,6 @@
 """RSNA-MICCAI Brain Tumor: a row split of patients with a folder of scans each, scored by ROC AUC."""
 
-from competitions.kit import placing, tables
+from competitions.kit import placing
 from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
@@ -11,9 +11,9 @@ def prepare(job: Preparation) -> None:
     needs = ["BraTS21ID", "MGMT_value"]
     table = labelled_table.read(job, "train_labels.csv", needs=needs, text=["BraTS21ID"])
     train, test = labelled_table.divided(job, table)
-    tables.write_csv(train, job.public / "train_labels.csv")
-    tables.write_csv(test, job.private / "test.csv")
-    tables.write_csv(test.assign(MGMT_value=0.5), job.public / "sample_submission.csv")
+    labelled_table.write_labels(
+        job, train, test, sample=test.assign(MGMT_value=0.5), train_name="train_labels.csv"
+    )
     scans = job.source("train")
     for part, folder in ((train, job.public / "train"), (test, job.public / "test")):
         placing.place_trees(job, [(scans / id_, folder / id_) for id_ in part["BraTS21ID"]], folder.name)

@@ -1,6 +1,6 @@
 """SETI Breakthrough Listen: a row split of spectrograms in folders by first character, scored by ROC AUC."""
 
-from competitions.kit import placing, tables
+from competitions.kit import placing
 from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
@@ -10,9 +10,9 @@ def prepare(job: Preparation) -> None:
     """Split the samples; edition corrected leaves the leaky data of the withdrawn version out."""
     table = labelled_table.read(job, "train_labels.csv", needs=["id", "target"], text=["id"])
     train, test = labelled_table.divided(job, table)
-    tables.write_csv(train, job.public / "train_labels.csv")
-    tables.write_csv(test, job.private / "test.csv")
-    tables.write_csv(test.assign(target=0.5), job.public / "sample_submission.csv")
+    labelled_table.write_labels(
+        job, train, test, sample=test.assign(target=0.5), train_name="train_labels.csv"
+    )
     for part, folder in ((train, "train"), (test, "test")):
         paths = part["id"].str[0] + "/" + part["id"] + ".npy"
         placing.place_named(job, paths, job.source("train"), job.public / folder)

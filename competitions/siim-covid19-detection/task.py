@@ -28,7 +28,7 @@ def prepare(job: Preparation) -> None:
         job, "train_image_level.csv", needs=["id", "label", "StudyInstanceUID"]
     ).sort_values("id", kind="stable")
     labelled_table.expect_width(job, studies, 1 + len(STUDY_LABELS), "train_study_level.csv")
-    split = splits.shuffled(len(studies), job.number("test_size"), job.integer("seed"))
+    split = splits.by_row(job, len(studies))
     train, test = (part.sort_values("id", kind="stable") for part in split.of(studies))
     owner = images["StudyInstanceUID"] + STUDY
     test_images = images[owner.isin(test["id"])]

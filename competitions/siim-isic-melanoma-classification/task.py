@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from competitions.kit import placing, tables
+from competitions.kit import placing
 from competitions.kit.formats import tfrecords
 from competitions.kit.splits import duplicates
 from competitions.kit.tables import former_floats, labelled_table
@@ -20,10 +20,13 @@ def prepare(job: Preparation) -> None:
     labelled_table.expect_width(job, table, len(COLUMNS), "train.csv")
     table = former_floats.restored(table, job.source("train.csv"))
     train, test = _by_patient(job, table) if job.corrected else _by_records(job, table)
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test[TOLD], job.public / "test.csv")
-    tables.write_csv(test[["image_name", "target"]], job.private / "test.csv")
-    tables.write_csv(test[["image_name"]].assign(target=0), job.public / "sample_submission.csv")
+    labelled_table.write_parts(
+        job,
+        train,
+        test[TOLD],
+        sample=test[["image_name"]].assign(target=0),
+        answers=test[["image_name", "target"]],
+    )
     for part, name in ((train, "train"), (test, "test")):
         for source, target, suffix in (("train", name, ".dcm"), ("jpeg/train", f"jpeg/{name}", ".jpg")):
             names = part["image_name"] + suffix

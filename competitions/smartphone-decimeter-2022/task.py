@@ -23,7 +23,7 @@ def prepare(job: Preparation) -> None:
     source = job.source("train")
     drives = sorted(path.name for path in source.iterdir() if path.is_dir())
     dates, days = pd.factorize(np.array([_date(drive) for drive in drives], dtype=object), sort=True)
-    chosen = splits.shuffled(len(days), job.number("test_size"), job.integer("seed")).test
+    chosen = splits.by_row(job, len(days)).test
     test = [drive for drive, date in zip(drives, dates, strict=True) if date in chosen]
     train = [drive for drive in drives if drive not in test]
     hidden = {TRUTH, *(_track_logs(source, test) if job.corrected else ())}

@@ -12,13 +12,12 @@ AUTHORS = list(PRIORS)
 def prepare(job: Preparation) -> None:
     """Split the labelled passages."""
     table = labelled_table.read(job, "train.zip", member="train.csv", needs=["id", "text", "author"])
-    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    split = splits.by_row(job, len(table))
     train, test = split.of(table)
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test.drop(columns="author"), job.public / "test.csv")
     answers = test[["id"]].join(tables.one_hot(test["author"], AUTHORS))
-    tables.write_csv(answers, job.private / "test.csv")
-    tables.write_csv(tables.filled(answers, PRIORS), job.public / "sample_submission.csv")
+    labelled_table.write_parts(
+        job, train, test, hidden=["author"], sample=tables.filled(answers, PRIORS), answers=answers
+    )
 
 
 def grade(case: Grading) -> float:

@@ -26,7 +26,7 @@ def prepare(job: Preparation) -> None:
     if job.corrected:
         split = _by_angle(job, [each["inc_angle"] for each in patches])
     else:
-        split = splits.shuffled(len(patches), job.number("test_size"), job.integer("seed"))
+        split = splits.by_row(job, len(patches))
     train, test = ([patches[place] for place in part] for part in (split.train, split.test))
     answers = pd.DataFrame({name: [each[name] for each in test] for name in ("id", "is_iceberg")})
     sample = answers.assign(is_iceberg=0.5)
@@ -47,7 +47,7 @@ def _by_angle(job: Preparation, angles: list[Any]) -> Split:
     """Patches of equal angles often show the same object, and those of unknown angle were no test on Kaggle."""
     known = np.flatnonzero([angle != UNKNOWN for angle in angles])
     groups = [str(angles[place]) for place in known]
-    split = splits.shuffled_groups(groups, job.number("test_size"), job.integer("seed"))
+    split = splits.by_group(job, groups)
     test = known[split.test]
     return Split(np.setdiff1d(np.arange(len(angles)), test), test)
 

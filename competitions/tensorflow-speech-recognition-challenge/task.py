@@ -54,7 +54,7 @@ def _name(number: int) -> str:
 
 
 def _plain(job: Preparation, count: int) -> Split:
-    return splits.shuffled(count, job.number("test_size"), job.integer("seed"))
+    return splits.by_row(job, count)
 
 
 def _by_speaker(job: Preparation, clips: Clips) -> Split:
@@ -62,7 +62,7 @@ def _by_speaker(job: Preparation, clips: Clips) -> Split:
     is_noise = np.array([clip.parent.name == NOISE for clip in clips])
     words, noise = np.flatnonzero(~is_noise), np.flatnonzero(is_noise)
     speakers = [clips[place].name.partition("_")[0] for place in words]
-    test = words[splits.shuffled_groups(speakers, job.number("test_size"), job.integer("seed")).test]
+    test = words[splits.by_group(job, speakers).test]
     if len(noise) > 1:
         test = np.append(test, noise[_plain(job, len(noise)).test])
     return Split(np.setdiff1d(np.arange(len(clips)), test), test)

@@ -31,7 +31,7 @@ def prepare(job: Preparation) -> None:
         (job.private / "test.jsonl").open("xb") as answers_file,
     ):
         for done, block in enumerate(_blocks(source), start=1):
-            split = splits.shuffled(len(block), job.number("test_size"), job.integer("seed"))
+            split = splits.by_row(job, len(block))
             train, test = split.of(block)
             for part, target in ((train, train_file), (test[KEYS], test_file), (test, answers_file)):
                 target.write(json_files.lines_of(part))

@@ -17,12 +17,10 @@ def prepare(job: Preparation) -> None:
     table = labelled_table.read(
         job, archive.name, member="train.csv", needs=["id", "rle_mask"], words=["rle_mask"]
     ).fillna({"rle_mask": ""})
-    split = splits.shuffled(len(table), job.number("test_size"), job.integer("seed"))
+    split = splits.by_row(job, len(table))
     train, test = (part.sort_values("id", kind="stable") for part in split.of(table))
     depths = labelled_table.read(job, "depths.csv", needs=["id", "z"]).sort_values("id", kind="stable")
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test, job.private / "test.csv")
-    tables.write_csv(test[["id"]].assign(rle_mask="1 1"), job.public / "sample_submission.csv")
+    labelled_table.write_labels(job, train, test, sample=test[["id"]].assign(rle_mask="1 1"))
     tables.write_csv(depths[depths["id"].isin(train["id"])], job.public / "depths.csv")
     wanted = [f"train/{kind}/{id_}.png" for kind in ("images", "masks") for id_ in train["id"]]
     targets = {f"competition_data/{path}": job.public / path for path in wanted}

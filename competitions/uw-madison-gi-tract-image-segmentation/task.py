@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, placing, splits, tables
+from competitions.kit import checks, placing, splits
 from competitions.kit.formats import run_lengths
 from competitions.kit.metrics import matching
 from competitions.kit.tables import labelled_table
@@ -32,7 +32,7 @@ def prepare(job: Preparation) -> None:
     parts = table["id"].str.split("_", expand=True)
     case, day = parts[0], parts[0] + "_" + parts[1]
     cases = case.unique()
-    split = splits.shuffled(len(cases), job.number("test_size"), job.integer("seed"))
+    split = splits.by_row(job, len(cases))
     test_cases = set(cases[split.test])
     number = pd.to_numeric(parts[1].str.removeprefix("day"), errors="coerce")
     if number.isna().any():
@@ -46,10 +46,13 @@ def prepare(job: Preparation) -> None:
     train, test = table[~in_test], table[in_test]
     width, height = _sizes(job, test["id"])
     answers = test.rename(columns={"segmentation": "predicted"})[[*KEYS, "predicted"]]
-    tables.write_csv(train[[*KEYS, "segmentation"]], job.public / "train.csv")
-    tables.write_csv(test[KEYS], job.public / "test.csv")
-    tables.write_csv(test[KEYS].assign(predicted="1 1 5 2"), job.public / "sample_submission.csv")
-    tables.write_csv(answers.assign(image_width=width, image_height=height), job.private / "test.csv")
+    labelled_table.write_parts(
+        job,
+        train[[*KEYS, "segmentation"]],
+        test[KEYS],
+        sample=test[KEYS].assign(predicted="1 1 5 2"),
+        answers=answers.assign(image_width=width, image_height=height),
+    )
     _place_scans(job, {name: "test" if name in test_cases else "train" for name in cases}, moved)
 
 

@@ -12,7 +12,7 @@ COLUMNS = ["id", "breath_id", "R", "C", "time_step", "u_in", "u_out", "pressure"
 def prepare(job: Preparation) -> None:
     """Split the breaths and number the time steps of each part from 1; floats keep ten digits."""
     steps = labelled_table.read(job, "train.csv", needs=COLUMNS)
-    split = splits.listed_groups(steps["breath_id"], job.number("test_size"), job.integer("seed"))
+    split = splits.by_listed_group(job, steps["breath_id"])
     train, test = (part.assign(id=np.arange(1, len(part) + 1)) for part in split.of(steps))
     for table, path in (
         (train, job.public / "train.csv"),

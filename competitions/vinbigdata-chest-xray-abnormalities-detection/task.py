@@ -30,7 +30,7 @@ def prepare(job: Preparation) -> None:
     """Split the images; the radiologists' boxes of a held-out one are made one truth."""
     table = labelled_table.read(job, "train.csv", needs=COLUMNS, numbers=["class_id", *COORDINATES])
     images = table["image_id"].unique()
-    split = splits.shuffled(len(images), job.number("test_size"), job.integer("seed"))
+    split = splits.by_row(job, len(images))
     train_images, test_images = images[split.train], images[split.test]
     rows = table[table["image_id"].isin(test_images)]
     if job.corrected:

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing, splits, tables
+from competitions.kit import checks, metrics, placing, splits
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
@@ -20,9 +20,7 @@ def prepare(job: Preparation) -> None:
     in_test = _in_test(job, table["Id"])
     train, test = table[~in_test], table[in_test]
     test = test.assign(Id=test["Id"].where(test["Id"].isin(train["Id"]), NEW))
-    tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test, job.private / "test.csv")
-    tables.write_csv(test[["Image"]].assign(Id=SAMPLE), job.public / "sample_submission.csv")
+    labelled_table.write_labels(job, train, test, sample=test[["Image"]].assign(Id=SAMPLE))
     for part, folder in ((train, "train"), (test, "test")):
         placing.place_named(job, part["Image"], job.source("train"), job.public / folder)
 
@@ -40,7 +38,7 @@ def _in_test(job: Preparation, whales: pd.Series) -> npt.NDArray[np.bool_]:
     pairs = [drawn[size] for size in sizes[several].tolist()]
     chosen = order[firsts[several][:, None] + np.array(pairs, dtype=np.intp).reshape(-1, 2)]
     rest = np.setdiff1d(np.arange(len(codes)), np.concatenate([single, chosen.ravel()]))
-    late = rest[splits.shuffled(len(rest), job.number("test_size"), seed).test]
+    late = rest[splits.by_row(job, len(rest)).test]
     in_test = np.zeros(len(codes), dtype=bool)
     in_test[single] = np.random.default_rng(seed).random(len(single)) >= TRAIN_SHARE
     in_test[chosen[:, 1]] = True

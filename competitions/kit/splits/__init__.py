@@ -1,8 +1,11 @@
 """Dividing rows into train and test; what must stay on one side is found by `duplicates`."""
 
-from competitions.kit.splits.by_position import (
+from competitions.kit.splits.positions import (
     Positions,
     Split,
+    by_group,
+    by_listed_group,
+    by_row,
     held_out,
     listed_groups,
     shuffled,
@@ -13,6 +16,9 @@ from competitions.kit.splits.by_position import (
 __all__ = [
     "Positions",
     "Split",
+    "by_group",
+    "by_listed_group",
+    "by_row",
     "held_out",
     "listed_groups",
     "shuffled",

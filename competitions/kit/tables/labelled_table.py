@@ -149,10 +149,7 @@ def divided_rows(
 def _split(
     job: Preparation, count: int, groups: Sequence[Any] | pd.Series | npt.NDArray[Any] | None
 ) -> splits.Split:
-    size, seed = job.number("test_size"), job.integer("seed")
-    if groups is None:
-        return splits.shuffled(count, size, seed)
-    return splits.shuffled_groups(groups, size, seed)
+    return splits.by_row(job, count) if groups is None else splits.by_group(job, groups)
 
 
 def groups_of(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
@@ -165,17 +162,45 @@ def write_parts(
     train: pd.DataFrame,
     test: pd.DataFrame,
     *,
-    hidden: Sequence[str],
+    hidden: Sequence[str] = (),
+    sample: pd.DataFrame,
+    answers: pd.DataFrame | None = None,
+    train_name: str = "train.csv",
+) -> None:
+    """Write the usual four files: train, test without its `hidden` columns, answers, sample submission.
+
+    The answers are the whole test rows unless others are given.
+    """
+    tables.write_csv(train, job.public / train_name)
+    write_test(job, test, hidden=hidden, sample=sample, answers=answers)
+
+
+def write_test(
+    job: Preparation,
+    test: pd.DataFrame,
+    *,
+    hidden: Sequence[str] = (),
+    sample: pd.DataFrame,
+    answers: pd.DataFrame | None = None,
+) -> None:
+    """As `write_parts`, where the train rows are written already."""
+    tables.write_csv(test.drop(columns=list(hidden)), job.public / "test.csv")
+    _write_private(job, test if answers is None else answers, sample)
+
+
+def write_labels(
+    job: Preparation,
+    train: pd.DataFrame,
+    answers: pd.DataFrame,
+    *,
     sample: pd.DataFrame,
     train_name: str = "train.csv",
 ) -> None:
-    """Write the usual four files: train, test without its `hidden` columns, answers, sample submission."""
+    """Write the usual three files where the test rows are pictures or the like: train, answers, sample submission."""
     tables.write_csv(train, job.public / train_name)
-    write_test(job, test, hidden=hidden, sample=sample)
+    _write_private(job, answers, sample)
 
 
-def write_test(job: Preparation, test: pd.DataFrame, *, hidden: Sequence[str], sample: pd.DataFrame) -> None:
-    """As `write_parts`, where the train rows are written already."""
-    tables.write_csv(test.drop(columns=list(hidden)), job.public / "test.csv")
-    tables.write_csv(test, job.private / Path(job.competition.answers).name)
+def _write_private(job: Preparation, answers: pd.DataFrame, sample: pd.DataFrame) -> None:
+    tables.write_csv(answers, job.private / Path(job.competition.answers).name)
     tables.write_csv(sample, job.public / Path(job.competition.sample_submission).name)

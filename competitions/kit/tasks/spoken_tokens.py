@@ -36,7 +36,7 @@ def prepare(job: Preparation, language: str) -> None:
     )
     sentences = pd.concat([block["sentence_id"] for block in tokens.blocks(["sentence_id"])])
     groups = _equal_sentences(tokens, sentences) if job.corrected else sentences
-    split = splits.shuffled_groups(groups, job.number("test_size"), job.integer("seed"))
+    split = splits.by_group(job, groups)
     numbers = np.empty(len(sentences), dtype=np.intp)
     for rows in (split.train, split.test):
         numbers[rows] = pd.factorize(sentences.iloc[rows])[0]

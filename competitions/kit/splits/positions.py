@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from competitions.task import Preparation
 from foundation.problems import DataProblem
 
 Positions = npt.NDArray[np.intp]
@@ -37,6 +38,21 @@ def held_out(n: int, test_size: float) -> int:
             f"{n} rows cannot be split", f"{count} of them would be test rows", "Is the raw data complete?"
         )
     return count
+
+
+def by_row(job: Preparation, n: int) -> Split:
+    """Split `n` rows by the job's `test_size` and `seed`, as `shuffled` does."""
+    return shuffled(n, job.number("test_size"), job.integer("seed"))
+
+
+def by_group(job: Preparation, groups: Sequence[Any] | pd.Series | npt.NDArray[Any]) -> Split:
+    """Split whole groups by the job's `test_size` and `seed`, as `shuffled_groups` does."""
+    return shuffled_groups(groups, job.number("test_size"), job.integer("seed"))
+
+
+def by_listed_group(job: Preparation, groups: Sequence[Any] | pd.Series) -> Split:
+    """Split whole groups by the job's `test_size` and `seed`, as `listed_groups` does."""
+    return listed_groups(groups, job.number("test_size"), job.integer("seed"))
 
 
 def shuffled(n: int, test_size: float, seed: int = 0) -> Split:
