@@ -1,12 +1,13 @@
-"""What raw data are to those who read them: files and folders by name, wherever they lie; it opens nothing itself."""
+"""What raw data are to those who read them: files and folders by name, wherever they lie."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from io import BufferedReader
 from os import PathLike
-from pathlib import PurePath
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from pathlib import Path, PurePath
+from typing import Any, Literal, Protocol, Self, TypeVar, cast, runtime_checkable
 
 from foundation.problems import DataProblem
 
@@ -92,3 +93,24 @@ class RawPath(Protocol):
 
     def read_text(self, encoding: str) -> str:
         """All of a file as text."""
+
+
+AnyPath = TypeVar("AnyPath", bound=RawPath)
+
+
+def is_regular(path: RawPath) -> bool:
+    """Whether it is a file itself, and no link to one."""
+    return path.is_file() and not (isinstance(path, Path) and path.is_symlink())
+
+
+def walk(folder: AnyPath) -> Iterator[tuple[AnyPath, list[str]]]:
+    """A folder and all those below it, each with the names of what it holds besides folders."""
+    if isinstance(folder, Path):  # it tells files from folders without a look at each
+        for base, _, names in os.walk(folder):
+            yield cast(AnyPath, Path(base)), names
+        return
+    inside = list(folder.iterdir())
+    yield folder, [path.name for path in inside if not path.is_dir()]
+    for path in inside:
+        if path.is_dir():
+            yield from walk(path)

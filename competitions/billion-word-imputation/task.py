@@ -9,7 +9,7 @@ from typing import IO
 import numpy as np
 
 from competitions.kit import archives, checks
-from competitions.kit.metrics.edits import edit_distances
+from competitions.kit.metrics.texts import edit_distances
 from competitions.raw import RawDataProblem
 from competitions.task import Grading, InvalidSubmission, Preparation
 

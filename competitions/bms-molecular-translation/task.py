@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from competitions.kit import checks, placing
-from competitions.kit.metrics.edits import edit_distances
+from competitions.kit.metrics.texts import edit_distances
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import checks, splits, tables
-from competitions.kit.metrics.correlation import spearman
+from competitions.kit.metrics.regression import spearman
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem

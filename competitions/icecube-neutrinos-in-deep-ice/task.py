@@ -1,12 +1,15 @@
 """IceCube Neutrinos: a split of batches of events in parquet files, scored by the mean angle between directions."""
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import checks, placing, splits, tables
-from competitions.kit.metrics.directions import angles_between
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 from . import parquet
+
+Numbers = npt.NDArray[np.float64]
 
 BATCH, ID = "batch_id", "event_id"
 ANGLES = ["azimuth", "zenith"]
@@ -46,3 +49,11 @@ def grade(case: Grading) -> float:
     rows = checks.matched_rows(case.submission, case.answers, ID)
     azimuth, zenith = ((case.answers[name].to_numpy(), given[rows, k]) for k, name in enumerate(ANGLES))
     return float(angles_between(azimuth, zenith).mean())
+
+
+def angles_between(azimuth: tuple[Numbers, Numbers], zenith: tuple[Numbers, Numbers]) -> Numbers:
+    """Per row the angle between two directions, all in radians."""
+    flat = np.cos(azimuth[0]) * np.cos(azimuth[1]) + np.sin(azimuth[0]) * np.sin(azimuth[1])
+    products = np.sin(zenith[0]) * np.sin(zenith[1]) * flat + np.cos(zenith[0]) * np.cos(zenith[1])
+    angles: Numbers = np.arccos(np.clip(products, -1, 1))
+    return angles

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from competitions.kit import checks, metrics, placing, tables
-from competitions.kit.archives import tarballs
-from competitions.kit.archives.tarballs import Destination
-from competitions.kit.checks import class_numbers
+from competitions.kit.archives import tars
+from competitions.kit.archives.tars import Destination
 from competitions.kit.formats import json_files
 from competitions.kit.tasks import annotated_images
 from competitions.kit.tasks.annotated_images import Labelled, Record
@@ -63,14 +62,14 @@ def _place_photos(
     for each, image in zip(old_test, test, strict=True):
         wanted[each.image["file_name"]] = Destination(hidden, image["file_name"].rpartition("/")[2])
     if (job.raw / PHOTOS).is_dir():  # unpacked already
-        tarballs.pack(job, job.raw, wanted)
+        tars.pack(job, job.raw, wanted)
     else:
-        tarballs.distribute(job, job.source(f"{PHOTOS}.tar.gz"), wanted, by_name=[hidden])
+        tars.distribute(job, job.source(f"{PHOTOS}.tar.gz"), wanted, by_name=[hidden])
 
 
 def grade(case: Grading) -> float:
     """The share of photos whose first guess is wrong."""
     checks.columns_present(case.submission, ["id", "predicted"])
     rows = checks.matched_rows(case.submission, case.answers, "id")
-    guessed = class_numbers.first_guesses(case.submission, "predicted")[rows]
+    guessed = checks.first_class_numbers(case.submission, "predicted")[rows]
     return 1.0 - metrics.accuracy(case.answers["predicted"].to_numpy(), guessed)

@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from competitions.kit import archives, checks, placing
-from competitions.kit.archives import tarballs
-from competitions.kit.metrics.edits import sequence_distances
+from competitions.kit.archives import tars
+from competitions.kit.metrics.texts import sequence_distances
 from competitions.kit.tables import labelled_table
 from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Grading, InvalidSubmission, Preparation
@@ -32,7 +32,7 @@ def prepare(job: Preparation) -> None:
     """Hold out the last archive; edition corrected takes the labels out of its recordings."""
     source = job.source(HELD_OUT)
     published = [(job.source(name), job.public / name) for name in PUBLISHED]  # found missing at once
-    names = [member.name for member, _ in tarballs.files(source)]
+    names = [member.name for member, _ in tars.files(source)]
     ids = sorted(PurePosixPath(name).stem[-ID_LETTERS:] for name in names if _is_recording(name))
     table = labelled_table.read(job, "training.csv", needs=[ID, TARGET], text=())
     unknown = sorted(set(ids) - set(table[ID]))
@@ -74,7 +74,7 @@ def _write_without_labels(job: Preparation, source: RawPath, target: Path) -> No
         gzip.GzipFile(target, "xb", compresslevel=1, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w") as writer,
     ):
-        for member, content in tarballs.files(source):
+        for member, content in tars.files(source):
             if _is_recording(member.name):
                 name = PurePosixPath(member.name).name
                 recording, emptied = job.scratch / name, job.scratch / f"emptied-{name}"

@@ -4,7 +4,7 @@ import pandas as pd
 
 from competitions.kit import checks, placing, tables
 from competitions.kit.metrics.classification import matthews_correlation
-from competitions.kit.tables import former_floats, labelled_table
+from competitions.kit.tables import labelled_table, pandas2
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 PLAY, TARGET = "game_play", "contact"
@@ -27,7 +27,7 @@ def prepare(job: Preparation) -> None:
 
 def _divide_rows(job: Preparation, name: str, plays: dict[str, pd.Series]) -> None:
     rows = labelled_table.read(job, f"train_{name}", needs=[PLAY])
-    rows = former_floats.restored(rows, job.source(f"train_{name}"))
+    rows = pandas2.with_former_floats(rows, job.source(f"train_{name}"))
     for part, chosen in plays.items():
         tables.write_csv(rows[rows[PLAY].isin(chosen)], job.public / f"{part}_{name}")
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from competitions.kit import metrics, placing, splits, tables
 from competitions.kit.checks import detections
-from competitions.kit.metrics import matching, voc
+from competitions.kit.metrics import detection, matching
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 
@@ -67,11 +67,11 @@ def grade(case: Grading) -> float:
     order = order[np.argsort(-confidence[order], kind="stable")]
     row, label, confidence = predicted.row[order], label[order], confidence[order]
     group, true_group = matching.codes((row, label), (truth.row, true_label))
-    found = voc.Boxes(group, label, predicted.numbers[order, 1:])
-    wanted = voc.Boxes(true_group, true_label, truth.numbers[:, 1:])
-    hits = voc.hits(found, wanted, above=MIN_IOU)
+    found = detection.Boxes(group, label, predicted.numbers[order, 1:])
+    wanted = detection.Boxes(true_group, true_label, truth.numbers[:, 1:])
+    hits = detection.hits(found, wanted, above=MIN_IOU)
     if case.corrected:
-        return voc.mean_precision(hits, found, wanted)
+        return detection.mean_precision(hits, found, wanted)
     scores = []
     for code, count in enumerate(np.bincount(true_label)):
         mine = label == code

@@ -5,7 +5,7 @@ import pandas as pd
 from competitions.kit import placing
 from competitions.kit.formats import tfrecords
 from competitions.kit.splits import duplicates
-from competitions.kit.tables import former_floats, labelled_table
+from competitions.kit.tables import labelled_table, pandas2
 from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
@@ -18,7 +18,7 @@ def prepare(job: Preparation) -> None:
     """Hold out what two record files hold; edition corrected holds out whole patients instead."""
     table = labelled_table.read(job, "train.csv", needs=COLUMNS, text=["image_name"])
     labelled_table.expect_width(job, table, len(COLUMNS), "train.csv")
-    table = former_floats.restored(table, job.source("train.csv"))
+    table = pandas2.with_former_floats(table, job.source("train.csv"))
     train, test = _by_patient(job, table) if job.corrected else _by_records(job, table)
     labelled_table.write_parts(
         job,

@@ -1,14 +1,15 @@
 """Smartphone Decimeter Challenge 2022: a split of driving days, scored by distances from the true track."""
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import checks, placing, splits, tables
-from competitions.kit.metrics.directions import great_circle
-from competitions.kit.placing.raw_files import walk
-from competitions.kit.tables import former_floats, labelled_table
-from competitions.raw import RawDataProblem, RawPath
+from competitions.kit.tables import labelled_table, pandas2
+from competitions.raw import RawDataProblem, RawPath, walk
 from competitions.task import Grading, Preparation
+
+Numbers = npt.NDArray[np.float64]
 
 TIME = "UnixTimeMillis"
 PLACE = ["LatitudeDegrees", "LongitudeDegrees"]
@@ -56,7 +57,7 @@ def _date(drive: str) -> str:
 def _track(job: Preparation, path: RawPath) -> pd.DataFrame:
     drive, phone = path.parent.parent.name, path.parent.name
     table = labelled_table.read(job, f"train/{drive}/{phone}/{TRUTH}", needs=[TIME, *PLACE])
-    return former_floats.restored(table, path).assign(tripId=f"{drive}-{phone}")[COLUMNS]
+    return pandas2.with_former_floats(table, path).assign(tripId=f"{drive}-{phone}")[COLUMNS]
 
 
 def grade(case: Grading) -> float:
@@ -86,3 +87,19 @@ def grade(case: Grading) -> float:
 def _keyed(table: pd.DataFrame) -> pd.DataFrame:
     times = pd.Series(checks.whole_numbers(table, TIME), index=table.index)
     return pd.DataFrame({"point": table["tripId"].map(str) + " at " + times.map("{:.0f}".format)})
+
+
+def great_circle(
+    latitude: tuple[Numbers, Numbers], longitude: tuple[Numbers, Numbers], *, radius: float
+) -> Numbers:
+    """Per row the distance of two places by the haversine formula, degrees in, the radius's unit out.
+
+    NaN where a coordinate is missing, infinite, or so far out of range that the formula has no value.
+    """
+    lat_a, lat_b = (np.radians(side) for side in latitude)
+    lon_a, lon_b = (np.radians(side) for side in longitude)
+    with np.errstate(invalid="ignore"):
+        half = np.sin((lat_b - lat_a) / 2) ** 2
+        half = half + np.cos(lat_a) * np.cos(lat_b) * np.sin((lon_b - lon_a) / 2) ** 2
+        distances: Numbers = 2 * radius * np.arcsin(np.sqrt(half))
+    return distances

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from competitions.kit import checks
-from competitions.kit.metrics.words import word_jaccard
+from competitions.kit.metrics.texts import word_jaccard
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 

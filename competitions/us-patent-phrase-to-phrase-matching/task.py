@@ -3,7 +3,7 @@
 import numpy as np
 
 from competitions.kit import checks
-from competitions.kit.metrics.correlation import pearson
+from competitions.kit.metrics.regression import pearson
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 

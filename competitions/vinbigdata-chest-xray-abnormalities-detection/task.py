@@ -8,7 +8,7 @@ import pandas as pd
 
 from competitions.kit import checks, metrics, placing, splits, tables
 from competitions.kit.checks import detections
-from competitions.kit.metrics import geometry, matching, voc
+from competitions.kit.metrics import detection, geometry, matching
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 
@@ -96,12 +96,12 @@ def grade(case: Grading) -> float:
     true_boxes = case.answers[COORDINATES].to_numpy(dtype=np.float64)
     truth = CocoBoxes(true_group, true_label, true_boxes, np.arange(len(wanted)))
     if case.corrected:
-        return voc.mean_precision(voc.hits(found, truth, above=MIN_IOU), found, truth)
+        return detection.mean_precision(detection.hits(found, truth, above=MIN_IOU), found, truth)
     return _coco_score(found, truth)
 
 
 @dataclass(frozen=True)
-class CocoBoxes(voc.Boxes):
+class CocoBoxes(detection.Boxes):
     """Boxes with their ids, which COCO's evaluation goes by."""
 
     id: Positions

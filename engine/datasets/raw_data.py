@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from competitions.kit.archives import zip_tree
-from competitions.kit.archives.member_streams import Member
-from competitions.kit.archives.zip_path import ZipPath
-from competitions.kit.archives.zip_tree import ZipTree
+from competitions.kit.archives.zip_members import Member
+from competitions.kit.archives.zip_tree import ZipPath, ZipTree
 from competitions.model import Competition
 from competitions.raw import RawPath
 from engine.datasets import checksums

@@ -5,20 +5,23 @@ The whole is found harmless before anything is taken from it.
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from io import BufferedReader
-from pathlib import Path
-from typing import IO, Any
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Literal
 
 import numpy as np
 
-from competitions.kit.archives import member_streams, safe_path, zip_directory
-from competitions.kit.archives.member_streams import DEFLATED, STORED, Member
+from competitions.kit.archives import safe_path, zip_directory, zip_members
+from competitions.kit.archives.zip_members import DEFLATED, STORED, Member
 from foundation.problems import DataProblem
 
 _MOST_INFLATED = 200  # times the zip: the real ones stay below 30, and nobody's data need more
@@ -163,13 +166,13 @@ class ZipTree:
 
     def open(self, place: str) -> BufferedReader:
         """Open the file at a path."""
-        return member_streams.opened(self._descriptor, self.member(place), self._damaged)
+        return zip_members.opened(self._descriptor, self.member(place), self._damaged)
 
     def read(self, place: str) -> bytes:
         """All of the file at a path."""
         member = self.member(place)
         if max(member.size, member.packed) <= _AT_ONCE:
-            return member_streams.read(self._descriptor, member, self._damaged)
+            return zip_members.read(self._descriptor, member, self._damaged)
         with self.open(place) as stream:
             return stream.read()
 
@@ -210,3 +213,112 @@ def opened(path: Path, *, known_bytes: int | None = None) -> Iterator[ZipTree]:
         ) from error
     with path.open("rb") as stream:
         yield ZipTree(path, stream.fileno(), found, known_bytes)
+
+
+@dataclass(frozen=True)
+class _Size:
+    st_size: int
+
+
+@dataclass(frozen=True, eq=False)
+class ZipPath:
+    """A file or folder of a zip, used as a `pathlib.Path` is; see `competitions.raw`."""
+
+    _tree: ZipTree
+    _place: str = "."
+
+    def __str__(self) -> str:
+        return str(self._tree.path / self._place)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ZipPath) and (self._tree, self._place) == (other._tree, other._place)
+
+    def __hash__(self) -> int:
+        return hash(self._place)
+
+    def __lt__(self, other: ZipPath) -> bool:
+        return self._place.split("/") < other._place.split("/")
+
+    def __truediv__(self, key: str | os.PathLike[str]) -> ZipPath:
+        name = os.fspath(key)
+        if self._place == "." or UNUSUAL.search(name):
+            return ZipPath(self._tree, str(PurePosixPath(self._place, name)))
+        return ZipPath(self._tree, f"{self._place}/{name}")
+
+    @property
+    def name(self) -> str:
+        """The last part."""
+        return self._place.rpartition("/")[2]
+
+    @property
+    def stem(self) -> str:
+        """The last part without its suffix."""
+        return PurePosixPath(self._place).stem
+
+    @property
+    def suffix(self) -> str:
+        """The suffix with its dot."""
+        return PurePosixPath(self._place).suffix
+
+    @property
+    def parent(self) -> ZipPath:
+        """The folder it lies in."""
+        return ZipPath(self._tree, self._place.rpartition("/")[0] or ".")
+
+    def relative_to(self, other: ZipPath) -> PurePosixPath:
+        """The way to it from a folder that it lies below."""
+        return PurePosixPath(self._place).relative_to(other._place)
+
+    def exists(self) -> bool:
+        """Whether there is such a file or folder."""
+        return self.is_file() or self.is_dir()
+
+    def is_file(self) -> bool:
+        """Whether it is a file."""
+        return self._tree.is_file(self._place)
+
+    def is_dir(self) -> bool:
+        """Whether it is a folder."""
+        return self._tree.is_folder(self._place)
+
+    def iterdir(self) -> Iterator[ZipPath]:
+        """What lies directly in a folder."""
+        return (self / name for name in self._tree.names_in(self._place))
+
+    def glob(self, pattern: str) -> Iterator[ZipPath]:
+        """What lies below and matches a pattern, part by part."""
+        first, _, rest = pattern.partition("/")
+        for path in self.iterdir() if self.is_dir() else ():
+            if fnmatchcase(path.name, first):
+                if not rest:
+                    yield path
+                else:
+                    yield from path.glob(rest)
+
+    def rglob(self, pattern: str) -> Iterator[ZipPath]:
+        """What lies anywhere below and has a name that matches a pattern."""
+        for path in self.iterdir() if self.is_dir() else ():
+            if fnmatchcase(path.name, pattern):
+                yield path
+            yield from path.rglob(pattern)
+
+    def stat(self) -> _Size:
+        """How large a file is."""
+        return _Size(self._tree.member(self._place).size)
+
+    def open(self, mode: Literal["rb"]) -> BufferedReader:
+        """Open a file."""
+        del mode  # there is no other one
+        return self._tree.open(self._place)
+
+    def read_bytes(self) -> bytes:
+        """All of a file."""
+        return self._tree.read(self._place)
+
+    def read_text(self, encoding: str) -> str:
+        """All of a file as text."""
+        return self.read_bytes().decode(encoding)
+
+    def copy_to(self, target: IO[bytes]) -> None:
+        """Write it to an open file."""
+        self._tree.copy(self._place, target)

@@ -5,6 +5,7 @@ from competitions.kit.checks.columns import (
     Spelling,
     columns_exactly,
     columns_present,
+    first_class_numbers,
     matched_rows,
     numbers,
     reading_answers,
@@ -15,6 +16,7 @@ from competitions.kit.checks.columns import (
     shown,
     sorted_rows,
     texts,
+    truncated_class_numbers,
     whole_numbers,
 )
 
@@ -23,6 +25,7 @@ __all__ = [
     "Spelling",
     "columns_exactly",
     "columns_present",
+    "first_class_numbers",
     "matched_rows",
     "numbers",
     "reading_answers",
@@ -33,5 +36,6 @@ __all__ = [
     "shown",
     "sorted_rows",
     "texts",
+    "truncated_class_numbers",
     "whole_numbers",
 ]

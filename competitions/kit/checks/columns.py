@@ -5,7 +5,7 @@ Rows are counted as in a spreadsheet: the header is line 1, the first row of dat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -293,3 +293,55 @@ def rescaled_rows(values: Numbers) -> Numbers:
     if empty.any():
         raise InvalidSubmission(f"Row {int(np.argmax(empty)) + 1}: no class has a probability above zero.")
     return values / sums
+
+
+ClassNumbers = npt.NDArray[Any]
+
+_LONGEST = np.iinfo(np.int64)
+
+
+def truncated_class_numbers(table: pd.DataFrame, column: str) -> ClassNumbers:
+    """A column of class numbers with fractions cut off; text counts where `int` can read it."""
+    columns_present(table, [column])
+    cells: pd.Series[Any] = table[column]
+    if cells.dtype.kind in "iub":
+        return np.asarray(cells.to_numpy())
+    if pd.api.types.is_numeric_dtype(cells):
+        return np.trunc(numbers(table, column))
+    return _read_numbers(cells, int, "a class number")
+
+
+def first_class_numbers(table: pd.DataFrame, column: str) -> ClassNumbers:
+    """The first class number of each cell, which holds one number or several separated by blanks."""
+    columns_present(table, [column])
+    cells: pd.Series[Any] = table[column]
+    if cells.dtype.kind in "iub":
+        return np.asarray(cells.to_numpy())
+    return _read_numbers(cells, _first_number, "class numbers separated by blanks")
+
+
+def _first_number(cell: Any) -> int:
+    if isinstance(cell, str):
+        return int(cell.split()[0])
+    if isinstance(cell, int):  # a column that pandas read piece by piece may mix both
+        return cell
+    raise ValueError
+
+
+def _read_numbers(cells: pd.Series[Any], reader: Callable[[Any], int], expected: str) -> ClassNumbers:
+    """Every different cell is read once."""
+    if cells.isna().any():
+        row = int(np.argmax(cells.isna().to_numpy())) + 1
+        raise InvalidSubmission(f"Row {row}: {cells.name} is missing; expected {expected}.")
+    codes, names = pd.factorize(cells.to_numpy(dtype=object), use_na_sentinel=False)
+    values: list[int] = []
+    for code, name in enumerate(names):
+        try:
+            values.append(reader(name))
+        except (ValueError, TypeError, IndexError, OverflowError):
+            row = int(np.argmax(codes == code)) + 1
+            raise InvalidSubmission(
+                f"Row {row}: {cells.name} {shown(name)} cannot be read; expected {expected}."
+            ) from None
+    huge = any(not _LONGEST.min <= value <= _LONGEST.max for value in values)
+    return np.array(values, dtype=object if huge else np.int64)[codes]

@@ -11,9 +11,8 @@ from competitions.kit.metrics.detection import (
 )
 from competitions.kit.metrics.label_sets import LabelSets, mean_row_f1, pooled_f1
 from competitions.kit.metrics.probability import log_loss, log_losses, probabilistic_f1
-from competitions.kit.metrics.ranking import banded_auc, mean_column_auc, roc_auc
+from competitions.kit.metrics.ranking import banded_auc, map_at_k, mean_column_auc, roc_auc
 from competitions.kit.metrics.regression import mean_absolute_error, rmse, rmsle
-from competitions.kit.metrics.retrieval import map_at_k
 
 __all__ = [
     "LabelSets",

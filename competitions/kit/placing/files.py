@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import cast
 
 from competitions.kit.archives import create_empty
-from competitions.kit.archives.zip_path import ZipPath
-from competitions.kit.placing.raw_files import is_regular, walk
-from competitions.raw import RawDataProblem, RawPath
+from competitions.kit.archives.zip_tree import ZipPath
+from competitions.raw import RawDataProblem, RawPath, is_regular, walk
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 

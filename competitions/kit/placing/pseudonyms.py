@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from competitions.kit.placing.raw_files import is_regular, walk
-from competitions.raw import RawDataProblem, RawPath
+from competitions.raw import RawDataProblem, RawPath, is_regular, walk
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 

@@ -18,7 +18,7 @@ from typing import IO, Any
 import pandas as pd
 
 from competitions.kit.placing import checksummed
-from competitions.kit.tables import csv_text, former_types
+from competitions.kit.tables import csv_text, pandas2
 from competitions.raw import RawPath
 
 # What pandas takes for a missing cell, spelt out because it has no public name for it.
@@ -68,7 +68,7 @@ def read_csv(
         return parsed(large)
 
     table = parsed()
-    return former_types.restored(table, NA_WORDS, again) if text is None or text else table
+    return pandas2.with_former_types(table, NA_WORDS, again) if text is None or text else table
 
 
 def read_blocks(

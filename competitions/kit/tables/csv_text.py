@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit.tables import number_planes
-from competitions.kit.tables.number_planes import Planes
+from competitions.kit.tables import number_text
+from competitions.kit.tables.number_text import Planes
 
 _BLOCK = 4 << 20  # bytes of text made at a time: less gets lost in calls, more leaves threads idle at the end
 _MOST_ROWS = 1 << 15
@@ -104,16 +104,16 @@ def _renderer(column: pd.Series[Any], form: Form) -> Callable[[slice], _Cells] |
     if kind == np.float64:
         return lambda rows: _of_decimals(values[rows], form)
     if kind == np.bool_:
-        return lambda rows: number_planes.of_bools(values[rows])
+        return lambda rows: number_text.of_bools(values[rows])
     if isinstance(kind, np.dtype) and kind.kind in "iu":
-        return lambda rows: number_planes.of_whole(values[rows])
+        return lambda rows: number_text.of_whole(values[rows])
     return None
 
 
 def _of_decimals(values: npt.NDArray[np.float64], form: Form) -> Planes:
     if form.quoted and np.isnan(values).any():  # a missing number is quoted, unlike the others
         raise _Unusual
-    return number_planes.of_decimals(values, significant=form.significant)
+    return number_text.of_decimals(values, significant=form.significant)
 
 
 def _of_texts(cells: npt.NDArray[Any], form: Form) -> _Cells:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from competitions.kit import checks, metrics
-from competitions.kit.checks import class_numbers, labels
+from competitions.kit.checks import labels
 from competitions.task import Grading
 
 KAGGLE_CLIP = 1e-15
@@ -35,7 +35,7 @@ def macro_f1(case: Grading, *, id_column: str, target: str) -> float:
     """
     checks.columns_present(case.submission, [id_column, target])
     rows = checks.matched_rows(case.submission, case.answers, id_column)
-    read = checks.whole_numbers if case.corrected else class_numbers.truncated
+    read = checks.whole_numbers if case.corrected else checks.truncated_class_numbers
     predicted = read(case.submission, target)[rows]
     return metrics.f1_scores(case.answers[target].to_numpy(), predicted).macro
 

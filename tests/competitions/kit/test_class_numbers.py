@@ -7,8 +7,7 @@ import io
 import pandas as pd
 import pytest
 
-from competitions.kit import tables
-from competitions.kit.checks import class_numbers
+from competitions.kit import checks, tables
 from competitions.task import InvalidSubmission
 
 
@@ -27,20 +26,20 @@ def column(text: str) -> pd.DataFrame:
     ],
 )
 def test_fractions_are_cut_off(cells: str, expected: list[int]) -> None:
-    assert class_numbers.truncated(column(cells), "c").tolist() == expected
+    assert checks.truncated_class_numbers(column(cells), "c").tolist() == expected
 
 
 @pytest.mark.parametrize("bad", ["NA", "inf", "oak", "1e999", "3.5 ", "0x10"])
 def test_what_is_no_number_is_told_by_row(bad: str) -> None:
     with pytest.raises(InvalidSubmission, match="Row 2"):
-        class_numbers.truncated(
+        checks.truncated_class_numbers(
             column(f"1\n{bad}\nx" if bad in ("oak", "3.5 ", "0x10") else f"1\n{bad}\n2"), "c"
         )
 
 
 def test_the_first_of_several_guesses_counts() -> None:
-    assert class_numbers.first_guesses(column("302 11 954\n 8\t77\n5"), "c").tolist() == [302, 8, 5]
-    assert class_numbers.first_guesses(column("302\n8\n5"), "c").tolist() == [302, 8, 5]
+    assert checks.first_class_numbers(column("302 11 954\n 8\t77\n5"), "c").tolist() == [302, 8, 5]
+    assert checks.first_class_numbers(column("302\n8\n5"), "c").tolist() == [302, 8, 5]
 
 
 @pytest.mark.parametrize(
@@ -48,9 +47,9 @@ def test_the_first_of_several_guesses_counts() -> None:
 )
 def test_guesses_that_are_no_numbers_are_told_by_row(cells: str) -> None:
     with pytest.raises(InvalidSubmission, match="Row 2"):
-        class_numbers.first_guesses(column(cells), "c")
+        checks.first_class_numbers(column(cells), "c")
 
 
 def test_a_column_of_fractions_holds_no_guess() -> None:
     with pytest.raises(InvalidSubmission, match="Row 1"):
-        class_numbers.first_guesses(column("1.0\n2.0\n3.0"), "c")
+        checks.first_class_numbers(column("1.0\n2.0\n3.0"), "c")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from competitions.kit import tables
-from competitions.kit.tables import csv_text, number_planes
+from competitions.kit.tables import csv_text, number_text
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 DECIMALS = st.one_of(
@@ -131,7 +131,7 @@ def test_decimals_are_the_shortest_that_give_the_same_double(kind: str) -> None:
 
 
 def test_decimals_are_right_without_a_type_wider_than_double(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(number_planes, "_WIDE", False)
+    monkeypatch.setattr(number_text, "_WIDE", False)
     table = pd.DataFrame({"a": [0.1, 1 / 3, 2e-7, 0.30000000000000004], "b": 1})
     assert by_us(table) == b"a,b\n0.1,1\n0.3333333333333333,1\n2e-07,1\n0.30000000000000004,1\n"
     assert by_us(table, "%.3g") == by_pandas(table, "%.3g")

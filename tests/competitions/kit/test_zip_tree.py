@@ -13,10 +13,9 @@ import pytest
 
 from competitions.kit import archives, placing, tables
 from competitions.kit.archives import zip_tree
-from competitions.kit.archives.zip_path import ZipPath
+from competitions.kit.archives.zip_tree import ZipPath
 from competitions.kit.formats import npy
-from competitions.kit.placing import raw_files
-from competitions.raw import RawPath
+from competitions.raw import RawPath, walk
 from foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 
@@ -75,9 +74,7 @@ def test_it_is_looked_through_as_a_folder_is(raw: RawPath) -> None:
         "train/deep",
         "train/deep/c.txt",
     ]
-    walked = {
-        folder.relative_to(raw).as_posix(): sorted(found) for folder, found in raw_files.walk(raw / "train")
-    }
+    walked = {folder.relative_to(raw).as_posix(): sorted(found) for folder, found in walk(raw / "train")}
     assert walked == {"train": ["a.png", "b.png"], "train/deep": ["c.txt"]}
     assert (raw / "empty").is_dir() and not list((raw / "empty").iterdir())
     assert not (raw / "train.cs").exists() and not (raw / "train").is_file()

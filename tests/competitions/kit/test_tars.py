@@ -9,8 +9,8 @@ from typing import Literal
 
 import pytest
 
-from competitions.kit.archives import tarballs
-from competitions.kit.archives.tarballs import Destination
+from competitions.kit.archives import tars
+from competitions.kit.archives.tars import Destination
 from foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 
@@ -45,7 +45,7 @@ def test_files_get_to_their_archives_under_their_new_names(
 ) -> None:
     one, two = tmp_path / "made" / "one.tar", tmp_path / "made" / "two.tar"
     wanted = {"all/c.jpg": Destination(one, "x/c.jpg"), "all/a.jpg": Destination(two, "a.jpg")}
-    tarballs.distribute(make_job(), archive(tmp_path / "raw.tar.gz", mode), wanted)
+    tars.distribute(make_job(), archive(tmp_path / "raw.tar.gz", mode), wanted)
     assert held(one) == {"x/c.jpg": CONTENT["all/c.jpg"]}
     assert held(two) == {"a.jpg": CONTENT["all/a.jpg"]}
 
@@ -56,7 +56,7 @@ def test_members_may_be_put_in_the_order_of_their_new_names(make_job: MakeJob, t
     names = dict(zip(CONTENT, "zxy", strict=True))
     for target in (hidden, plain):
         wanted = {old: Destination(target, new) for old, new in names.items()}
-        tarballs.distribute(job, raw, wanted, by_name=[hidden])
+        tars.distribute(job, raw, wanted, by_name=[hidden])
     assert list(held(plain)) == list(names.values())
     assert list(held(hidden)) == sorted(names.values())
     assert held(hidden) == held(plain) == {new: CONTENT[old] for old, new in names.items()}
@@ -68,17 +68,17 @@ def test_files_of_a_folder_are_packed_likewise(make_job: MakeJob, tmp_path: Path
     for name, content in CONTENT.items():
         (tmp_path / name).write_bytes(content)
     target = tmp_path / "one.tar"
-    tarballs.pack(make_job(), tmp_path, {"all/b.jpg": Destination(target, "b.jpg")})
+    tars.pack(make_job(), tmp_path, {"all/b.jpg": Destination(target, "b.jpg")})
     assert held(target) == {"b.jpg": CONTENT["all/b.jpg"]}
     with pytest.raises(DataProblem, match=r"gone\.jpg is missing"):
-        tarballs.pack(make_job(), tmp_path, {"all/gone.jpg": Destination(tmp_path / "two.tar", "x")})
+        tars.pack(make_job(), tmp_path, {"all/gone.jpg": Destination(tmp_path / "two.tar", "x")})
 
 
 @pytest.mark.parametrize("name", ["all/gone.jpg", "all/link.jpg"])
 def test_what_is_no_file_of_the_archive_is_named(name: str, make_job: MakeJob, tmp_path: Path) -> None:
     raw = archive(tmp_path / "raw.tar", "w")
     with pytest.raises(DataProblem, match=f"holds no {name}"):
-        tarballs.distribute(make_job(), raw, {name: Destination(tmp_path / "one.tar", "x")})
+        tars.distribute(make_job(), raw, {name: Destination(tmp_path / "one.tar", "x")})
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
@@ -93,7 +93,7 @@ def test_a_damaged_archive_is_named(
     )
     wanted = {name: Destination(tmp_path / "one.tar", name) for name in CONTENT}
     with pytest.raises(DataProblem, match=r"raw\.tar\.gz"):
-        tarballs.distribute(make_job(), raw, wanted)
+        tars.distribute(make_job(), raw, wanted)
 
 
 def test_the_checksum_at_the_end_of_a_gzip_is_looked_at(make_job: MakeJob, tmp_path: Path) -> None:
@@ -102,4 +102,4 @@ def test_the_checksum_at_the_end_of_a_gzip_is_looked_at(make_job: MakeJob, tmp_p
     whole[-8] ^= 1
     raw.write_bytes(whole)
     with pytest.raises(DataProblem, match="cannot be read as a tar"):
-        tarballs.distribute(make_job(), raw, {"all/a.jpg": Destination(tmp_path / "one.tar", "a")})
+        tars.distribute(make_job(), raw, {"all/a.jpg": Destination(tmp_path / "one.tar", "a")})

@@ -1,4 +1,4 @@
-"""Levenshtein distances of many pairs at once, exact; a library does the counting, in several threads."""
+"""Metrics over texts: words in common, Levenshtein distances."""
 
 from __future__ import annotations
 
@@ -7,6 +7,22 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+
+
+def word_jaccard(truth: Sequence[str], predicted: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Per row the words that both texts hold, as a share of those that either holds; NaN if neither has any.
+
+    Words stand between any white space and are compared in lower case; repeats count once.
+    """
+    return np.array([_overlap(*pair) for pair in zip(truth, predicted, strict=True)], dtype=np.float64)
+
+
+def _overlap(truth: str, predicted: str) -> float:
+    left, right = set(truth.lower().split()), set(predicted.lower().split())
+    common = len(left & right)
+    either = len(left) + len(right) - common
+    return common / either if either else float("nan")
+
 
 Counts = npt.NDArray[np.int64]
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from competitions.kit import tables
-from competitions.kit.tables import former_floats
+from competitions.kit.tables import pandas2
 
 
 def former(text: str) -> float:
@@ -32,7 +32,7 @@ def former(text: str) -> float:
 def restored(folder: Path, *texts: str) -> list[float]:
     path = folder / "x.csv"
     path.write_text("\n".join(["a", *texts, ""]))
-    return former_floats.restored(tables.read_csv(path), path)["a"].tolist()
+    return pandas2.with_former_floats(tables.read_csv(path), path)["a"].tolist()
 
 
 def test_known_numbers_differ_in_their_last_bit(tmp_path: Path) -> None:
@@ -79,4 +79,4 @@ def test_columns_of_other_kinds_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("n,t,f\n12345678901234567,a,0.5\n2,b,\n")
     table = tables.read_csv(path)
-    pd.testing.assert_frame_equal(former_floats.restored(table, path), table)
+    pd.testing.assert_frame_equal(pandas2.with_former_floats(table, path), table)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from competitions.kit.metrics.directions import angles_between, great_circle
+from competitions.registry import get, load_task
+
+angles_between = load_task(get("icecube-neutrinos-in-deep-ice")).angles_between
+great_circle = load_task(get("smartphone-decimeter-2022")).great_circle
 
 
 def test_angles_do_not_depend_on_how_often_an_azimuth_turns() -> None:

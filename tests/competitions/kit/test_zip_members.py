@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from competitions.kit.archives import member_streams
-from competitions.kit.archives.member_streams import Member
+from competitions.kit.archives import zip_members
+from competitions.kit.archives.zip_members import Member
 from foundation.problems import DataProblem
 
 TEXT = b"".join(b"%d,%d\n" % (number, number * number) for number in range(1_300_000))  # 24 MB
@@ -44,8 +44,8 @@ def descriptor(tmp_path: Path) -> Iterator[int]:
 @METHODS
 def test_all_of_it_and_any_part_of_it_can_be_read(tmp_path: Path, descriptor: int, method: int) -> None:
     member = in_zip(tmp_path / "x.zip", TEXT, method)
-    assert member_streams.read(descriptor, member, damaged) == TEXT
-    with member_streams.opened(descriptor, member, damaged) as stream:
+    assert zip_members.read(descriptor, member, damaged) == TEXT
+    with zip_members.opened(descriptor, member, damaged) as stream:
         assert stream.read() == TEXT
         assert stream.read(1) == b""
         draw = random.Random(0)
@@ -66,10 +66,10 @@ def test_all_of_it_and_any_part_of_it_can_be_read(tmp_path: Path, descriptor: in
 def test_a_compressed_member_is_not_inflated_from_its_start_for_every_place(
     tmp_path: Path, descriptor: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(member_streams, "_SPACING", 1 << 20)
-    monkeypatch.setattr(member_streams, "_MOST_MARKS", 8)
+    monkeypatch.setattr(zip_members, "_SPACING", 1 << 20)
+    monkeypatch.setattr(zip_members, "_MOST_MARKS", 8)
     member = in_zip(tmp_path / "x.zip", TEXT, zipfile.ZIP_DEFLATED)
-    with member_streams.opened(descriptor, member, damaged) as stream:
+    with zip_members.opened(descriptor, member, damaged) as stream:
         assert stream.read() == TEXT
         pread, packed = os.pread, [0]
 
@@ -93,7 +93,7 @@ def test_threads_can_share_a_zip(tmp_path: Path, descriptor: int, method: int) -
     member = in_zip(tmp_path / "x.zip", TEXT, method)
 
     def crc(number: int) -> int:
-        with member_streams.opened(descriptor, member, damaged) as stream:
+        with zip_members.opened(descriptor, member, damaged) as stream:
             found = 0
             while block := stream.read(100_000 + number):
                 found = zlib.crc32(block, found)
@@ -106,8 +106,8 @@ def test_threads_can_share_a_zip(tmp_path: Path, descriptor: int, method: int) -
 @METHODS
 def test_a_member_without_bytes_is_empty(tmp_path: Path, descriptor: int, method: int) -> None:
     member = in_zip(tmp_path / "x.zip", b"", method)
-    assert member_streams.read(descriptor, member, damaged) == b""
-    with member_streams.opened(descriptor, member, damaged) as stream:
+    assert zip_members.read(descriptor, member, damaged) == b""
+    with zip_members.opened(descriptor, member, damaged) as stream:
         assert stream.read() == b""
 
 
@@ -128,9 +128,9 @@ def test_damage_is_told(tmp_path: Path, descriptor: int, method: int, kind: str)
         member = Member("a.csv", method, 0, member.packed, member.size + more, member.crc)
     path.write_bytes(content)
     with pytest.raises(DataProblem, match=r"a\.csv is damaged"):
-        member_streams.read(descriptor, member, damaged)
+        zip_members.read(descriptor, member, damaged)
     with (
         pytest.raises(DataProblem, match=r"a\.csv is damaged"),
-        member_streams.opened(descriptor, member, damaged) as stream,
+        zip_members.opened(descriptor, member, damaged) as stream,
     ):
         stream.read()

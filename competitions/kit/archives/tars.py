@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from competitions.kit.placing.raw_files import is_regular
-from competitions.raw import RawDataProblem, RawPath
+from competitions.raw import RawDataProblem, RawPath, is_regular
 from competitions.task import Preparation
 
 _BLOCK = 1 << 14  # what tarfile holds ready it copies at each read, so that larger blocks are slower
