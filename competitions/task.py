@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from competitions.model import Competition, Edition, Parameter
 from competitions.raw import RawDataProblem, RawPath
@@ -109,7 +109,7 @@ class Grading(_Job):
 
     Attributes:
         submission: the submitted table, read as MLE-bench reads it (default types, NA words missing).
-        answers_path: the answers file, `.csv` or `.jsonl`.
+        answers_path: the answers file.
         private: the folder of the answers, for competitions that need further files.
         source: the submission's file, to read columns verbatim.
     """
@@ -143,12 +143,6 @@ class Grading(_Job):
         if self.corrected:
             return self.source.read(text=text), self.read_answers(text=text, columns=columns)
         return self.submission, self.read_answers(columns=columns)
-
-    def answer_records(self) -> Iterator[dict[str, Any]]:
-        """The answers one JSON object at a time, for `.jsonl` answers."""
-        from competitions.kit.formats import json_files
-
-        return json_files.read_jsonl(self.answers_path)
 
 
 def merge_parameters(

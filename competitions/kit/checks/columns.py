@@ -165,6 +165,7 @@ def _number_column(
 ) -> Numbers:
     columns_present(table, [name])
     column: pd.Series[Any] = table[name]
+    label = name if name.isascii() and name.isprintable() else shown(name)  # an agent may have made it up
     if not pd.api.types.is_numeric_dtype(column):
         converted = _converted(column, spelt)
         refused = (converted.isna() & column.notna()).to_numpy()
@@ -172,22 +173,22 @@ def _number_column(
             refused = refused & ~ignored
         if refused.any():
             row = int(np.argmax(refused))
-            raise InvalidSubmission(f"Row {row + 1}: {name} {shown(column.iloc[row])} is not a number.")
+            raise InvalidSubmission(f"Row {row + 1}: {label} {shown(column.iloc[row])} is not a number.")
         if spelt == "refused":
             raise _number_beyond_measure(column, converted)
         column = converted
     if pd.api.types.is_complex_dtype(column):
-        raise InvalidSubmission(f"{name} holds complex numbers.")
+        raise InvalidSubmission(f"{label} holds complex numbers.")
     values: Numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
     if ignored is not None:
         values = np.where(ignored, 0.0, values)
     if not missing_ok and np.isnan(values).any():
         row = int(np.argmax(np.isnan(values)))
-        raise InvalidSubmission(f"Row {row + 1}: {name} is missing; expected a number.")
+        raise InvalidSubmission(f"Row {row + 1}: {label} is missing; expected a number.")
     if not infinite_ok:
-        _refuse(np.isinf(values), values, name, "is not finite; expected a number")
+        _refuse(np.isinf(values), values, label, "is not finite; expected a number")
     bounds = f"from {low:g} to {high:g}" if np.isfinite(high) else f"of at least {low:g}"
-    _refuse((values < low) | (values > high), values, name, f"is out of range; expected a number {bounds}")
+    _refuse((values < low) | (values > high), values, label, f"is out of range; expected a number {bounds}")
     return values
 
 

@@ -3,10 +3,7 @@
 from competitions.kit.tables.csv_files import (
     NA_WORDS,
     filled,
-    mixed_types_allowed,
     one_hot,
-    read_block,
-    read_blocks,
     read_csv,
     write_csv,
 )
@@ -14,10 +11,7 @@ from competitions.kit.tables.csv_files import (
 __all__ = [
     "NA_WORDS",
     "filled",
-    "mixed_types_allowed",
     "one_hot",
-    "read_block",
-    "read_blocks",
     "read_csv",
     "write_csv",
 ]

@@ -57,7 +57,7 @@ def read_csv(
         as_words = [*large, *(words if text is None else ())]
         try:
             options = _columns(source, text, as_words, columns, separator)
-            with mixed_types_allowed():
+            with _mixed_types_allowed():
                 table: pd.DataFrame = pd.read_csv(_by_name(source), **options)
         except pd.errors.EmptyDataError:
             return pd.DataFrame()
@@ -95,27 +95,11 @@ def read_blocks(
     options = _columns(source, text, words if text is None else (), columns, ",", types)
     with pd.read_csv(source, chunksize=rows, **options) as blocks:
         while True:
-            with mixed_types_allowed():
+            with _mixed_types_allowed():
                 block = next(blocks, None)
             if block is None:
                 return
             yield block
-
-
-def read_block(
-    content: bytes,
-    *,
-    text: Sequence[str] | None = None,
-    words: Sequence[str] = (),
-    columns: Sequence[str] | None = None,
-    types: Mapping[str, str] | None = None,
-) -> pd.DataFrame:
-    """Read one such block, a header and some rows; several threads may do so within `mixed_types_allowed`."""
-    source = io.BytesIO(content)
-    block: pd.DataFrame = pd.read_csv(
-        source, **_columns(source, text, words if text is None else (), columns, ",", types)
-    )
-    return block
 
 
 def _columns(
@@ -142,7 +126,7 @@ def _columns(
 
 
 @contextmanager
-def mixed_types_allowed() -> Iterator[None]:
+def _mixed_types_allowed() -> Iterator[None]:
     """Types are found piece by piece, as MLE-bench did it, and a mixed column is not worth a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pd.errors.DtypeWarning)
