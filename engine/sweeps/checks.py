@@ -15,7 +15,7 @@ from competitions.task import refuse_excluded
 from engine.agents import Agent, start_command
 from engine.control import EngineStatus
 from engine.datasets import is_ready
-from engine.images import GRADER_IMAGE, connect, find_image, require_image
+from engine.images import GRADER_IMAGE, connect, find_image
 from engine.options.sweep import Launch, impossible
 from engine.places import Places
 from engine.runs import launching
@@ -65,8 +65,8 @@ class HostCapacity:
 
     cpus: float
     memory_bytes: int | None
-    gpus: int | None
-    free_disk: int | None
+    gpus: int | None = None
+    free_disk: int | None = None
 
 
 def check_all(
@@ -74,14 +74,21 @@ def check_all(
 ) -> Iterator[Check]:
     """Check everything that a launch needs; waits for the disk, and for Docker where it is asked for."""
     yield _engine(engine)
+    yield from check_launch(launch, places, _environment_of(engine), capacity)
+    yield _disk(launch, capacity.free_disk, disk_needed)
+
+
+def check_launch(
+    launch: Launch, places: Places, environment: Mapping[str, str], capacity: HostCapacity
+) -> Iterator[Check]:
+    """Check what the engine requires of a launch; the secrets of its agent are in `environment`."""
     for problem in impossible(launch):
         yield failed(problem)
     if launch.spec.agent_id:
-        yield from _agent(launch.spec, engine)
+        yield from _agent(launch.spec, environment)
     if launch.spec.competitions:
         yield from _data(launch.spec, places)
     yield from _size(launch.spec, capacity)
-    yield _disk(launch, capacity.free_disk, disk_needed)
 
 
 def failed(problem: Problem) -> Check:
@@ -90,54 +97,16 @@ def failed(problem: Problem) -> Check:
     return Check(False, text, problem.next_step)
 
 
-def require_containers(spec: SweepSpec, agent: Agent) -> None:
-    """Check that containers can be made for a sweep.
-
-    Raises:
-        EnvironmentProblem: the daemon, an image or a container runtime is missing.
-        UsageProblem: the network policy makes no sense.
-    """
-    _check_policy(spec, agent)
-    client = connect()
-    for image in _images_of(agent):
-        require_image(client, image)
-    _check_container_runtime(client, spec)
-
-
-def refuse_container_options(spec: SweepSpec, agent: Agent) -> None:
-    """Refuse options that only containers can be given.
-
-    Raises:
-        UsageProblem: the sweep asks for some of it.
-    """
-    if agent.privileged:
-        raise UsageProblem(
-            f"agent '{agent.id}' asks for a privileged container", "processes can't be given one"
-        )
-    asked = (
-        ("gpus", spec.gpus != 0),
-        ("shm_bytes", spec.shm_bytes is not None),
-        ("container_runtime", spec.container_runtime != ""),
-        ("keep_containers", spec.keep_containers),
-        ("the network 'models'", spec.network == _MODELS),
-    )
-    for name, wanted in asked:
-        if wanted:
-            raise UsageProblem(
-                f"processes can't be given {name}", "", f"Launch with the runtime '{protocol.DOCKER}'."
-            )
-
-
 def _engine(engine: EngineStatus) -> Check:
     if engine.running:
         return Check(True, f"the engine runs with {engine.slots or 0:g} slots")
     return Check(False, "the engine is not running", "mlebench-console engine start", Mend.ENGINE)
 
 
-def _agent(spec: SweepSpec, engine: EngineStatus) -> Iterator[Check]:
+def _agent(spec: SweepSpec, environment: Mapping[str, str]) -> Iterator[Check]:
     try:
         agent = launching.agent_of(spec)
-        start_command(agent, _environment_of(engine))
+        start_command(agent, environment)
     except Problem as problem:
         yield failed(problem)
         return
@@ -162,13 +131,13 @@ def _runtime(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
     try:
         kind = runtimes.resolve(spec.runtime)
         if kind != protocol.DOCKER:
-            refuse_container_options(spec, agent)
+            _refuse_container_options(spec, agent)
             isolated = "isolated by bubblewrap" if kind == protocol.BUBBLEWRAP else "not isolated"
             yield Check(True, f"runs are processes of this host, {isolated}")
             return
         _check_policy(spec, agent)
         client = connect()
-        yield _images(client, _images_of(agent))
+        yield _images(client, (agent.image_name, GRADER_IMAGE))
         _check_container_runtime(client, spec)
     except Problem as problem:
         yield failed(problem)
@@ -182,8 +151,28 @@ def _images(client: APIClient, wanted: tuple[str, ...]) -> Check:
     return Check(False, f"not built: {_named(missing, 'image')}", build, Mend.BUILD, missing)
 
 
-def _images_of(agent: Agent) -> tuple[str, ...]:
-    return (agent.image_name, GRADER_IMAGE)
+def _refuse_container_options(spec: SweepSpec, agent: Agent) -> None:
+    """Refuse options that only containers can be given.
+
+    Raises:
+        UsageProblem: the sweep asks for some of it.
+    """
+    if agent.privileged:
+        raise UsageProblem(
+            f"agent '{agent.id}' asks for a privileged container", "processes can't be given one"
+        )
+    asked = (
+        ("gpus", spec.gpus != 0),
+        ("shm_bytes", spec.shm_bytes is not None),
+        ("container_runtime", spec.container_runtime != ""),
+        ("keep_containers", spec.keep_containers),
+        ("the network 'models'", spec.network == _MODELS),
+    )
+    for name, wanted in asked:
+        if wanted:
+            raise UsageProblem(
+                f"processes can't be given {name}", "", f"Launch with the runtime '{protocol.DOCKER}'."
+            )
 
 
 def _check_policy(spec: SweepSpec, agent: Agent) -> None:

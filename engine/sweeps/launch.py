@@ -7,18 +7,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from competitions import registry
 from competitions.model import edition_named
-from competitions.task import refuse_excluded
 from engine import datasets as preparation
-from engine.agents import Agent, start_command
-from engine.options.sweep import Launch, check_name, impossible
+from engine.agents import Agent
+from engine.options.sweep import Launch, check_name
 from engine.places import Places
 from engine.settings import EngineSettings
-from engine.space import gigabytes
-from engine.sweeps.checks import refuse_container_options, require_containers
-from environment.runner import protocol, runtimes
-from foundation.problems import DataProblem, UsageProblem
+from engine.sweeps.checks import HostCapacity, check_launch
+from foundation.problems import UsageProblem
 from state import experiments, sweeps
 from state.database import Database
 from state.records import Sweep, SweepSpec
@@ -34,16 +30,16 @@ def create(
     Raises:
         Problem: it can't be done, for the first reason found; nothing has been created then.
     """
-    for problem in impossible(launch):
-        raise problem
-    spec = launch.spec
-    _check_size(spec, settings)
-    start_command(agent, os.environ)
-    if runtimes.resolve(spec.runtime) == protocol.DOCKER:
-        require_containers(spec, agent)
-    else:
-        refuse_container_options(spec, agent)
-    missing = _missing_datasets(spec, places)
+    capacity = HostCapacity(settings.cpus, settings.memory_bytes)
+    for check in check_launch(launch, places, os.environ, capacity):
+        if not check.good:
+            raise UsageProblem(check.text, "", check.next_step)
+    spec, edition = launch.spec, edition_named(launch.spec.edition)
+    missing = {
+        name: preparation.plan(name, edition, places.data_dir, raw_dir=spec.raw_dir, demo=spec.demo)
+        for name in spec.competitions
+        if not preparation.is_ready(name, edition, places.data_dir)
+    }
     with database.transaction():
         sweep = sweeps.create(
             database,
@@ -57,7 +53,6 @@ def create(
             note=launch.note,
             now=now,
         )
-        edition = edition_named(spec.edition)
         for competition_id in spec.competitions:
             if competition_id in missing:
                 preparation.request(database, missing[competition_id], now=now)
@@ -66,43 +61,6 @@ def create(
         if launch.experiment:
             experiments.assign(database, launch.experiment, sweep.id, now=now)
     return sweep
-
-
-def _missing_datasets(spec: SweepSpec, places: Places) -> dict[str, preparation.Plan]:
-    edition = edition_named(spec.edition)
-    missing: dict[str, preparation.Plan] = {}
-    for competition_id in spec.competitions:
-        competition = registry.get(competition_id)
-        registry.load_task(competition)
-        refuse_excluded(competition, edition)
-        if preparation.is_ready(competition_id, edition, places.data_dir):
-            continue
-        if not (spec.prepare_missing or spec.demo or spec.raw_dir):
-            raise DataProblem(
-                f"the dataset of {competition_id} is not prepared",
-                "",
-                f"Prepare it first ('mlebench-console prepare -c {competition_id}'), or launch with --prepare.",
-            )
-        missing[competition_id] = preparation.plan(
-            competition_id, edition, places.data_dir, raw_dir=spec.raw_dir, demo=spec.demo
-        )
-    return missing
-
-
-def _check_size(spec: SweepSpec, settings: EngineSettings) -> None:
-    """Refuse a run that is larger than what the engine has for all runs: it would never start."""
-    if spec.cpus > settings.cpus:
-        raise UsageProblem(
-            f"a run that takes {spec.cpus:g} CPUs never starts here",
-            f"this engine has {settings.cpus:g} slots",
-            "Ask for fewer, or set cpus in the [engine] table of config.toml.",
-        )
-    if (spec.memory_bytes or 0) > settings.memory_bytes:
-        raise UsageProblem(
-            f"a run that may take {gigabytes(spec.memory_bytes or 0)} of memory never starts here",
-            f"this engine has {gigabytes(settings.memory_bytes)} for all runs",
-            "Ask for less, or set memory_gb in the [engine] table of config.toml.",
-        )
 
 
 def _identifier(database: Database, launch: Launch) -> str:
