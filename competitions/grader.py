@@ -227,12 +227,14 @@ class _Shared:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self._grader: Grader | None = None
-        self._environment: dict[str, str] = {}
+        self._made_for: tuple[int, dict[str, str]] | None = None
 
     def grader(self) -> Grader:
-        if self._grader is None or self._environment != _environment():
+        # A forked process has one of its own, and so has each set of variables that graders see.
+        wanted = (os.getpid(), _environment())
+        if self._grader is None or self._made_for != wanted:
             self.close()
-            self._environment = _environment()
+            self._made_for = wanted
             self._grader = Grader()
         return self._grader
 

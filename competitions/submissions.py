@@ -34,7 +34,7 @@ class NotCsv(Exception):
 
 
 @dataclass(frozen=True)
-class Limits:
+class SizeLimits:
     """How large a submission may be."""
 
     bytes: int
@@ -42,11 +42,11 @@ class Limits:
     columns: int
 
 
-def limits_for(answers: Path, sample: Path) -> Limits:
+def limits_for(answers: Path, sample: Path) -> SizeLimits:
     """Limits far above what a right submission needs, from the files that it must resemble."""
     size = max((path.stat().st_size for path in (answers, sample) if path.is_file()), default=0)
     header = _first_line(sample).count(b",") + 1
-    return Limits(
+    return SizeLimits(
         bytes=_MARGIN * size + _SPARE_BYTES,
         lines=_MARGIN * _lines(sample, answers) + _SPARE_LINES,
         columns=_MARGIN * header + _SPARE_COLUMNS,
@@ -76,7 +76,7 @@ class SubmissionFile:
     """
 
     path: Path | None
-    limits: Limits
+    limits: SizeLimits
     follow_links: bool = False
 
     def read(self, *, text: tuple[str, ...] | None = None) -> pd.DataFrame:

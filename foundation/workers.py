@@ -371,7 +371,8 @@ class _Server:
             os.dup2(output, 1)
             os.dup2(output, 2)
         # If memory runs out, this job shall go and not the engine or an agent.
-        Path("/proc/self/oom_score_adj").write_text("1000")
+        with suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("1000")
 
         def say(line: dict[str, Any]) -> None:
             left = memoryview(json.dumps(line).encode() + b"\n")

@@ -194,7 +194,7 @@ def _reading(places: Places) -> Iterator[Database]:
 
 
 @dataclass(frozen=True)
-class Progress:
+class StepProgress:
     """How far one step of one thing is.
 
     Attributes:
@@ -242,7 +242,7 @@ class ProgressRows:
             table.add_row(*row)
         self._live.update(table)
 
-    def row(self, progress: Progress) -> tuple[str, ...]:
+    def row(self, progress: StepProgress) -> tuple[str, ...]:
         """What a step's row says, and how fast it goes since it was looked at last."""
         from console.sanitize import plain
 
@@ -329,7 +329,7 @@ class Bars:
         step = one.current
         if step is None:
             return (name, "starting")
-        progress = Progress(
+        progress = StepProgress(
             one.dataset.competition_id, step.name, step.done, step.total, step.unit, step.note
         )
         return self._rows.row(progress)
@@ -348,22 +348,22 @@ class VerifyBars:
         for one in seen:
             name, step = one.dataset.competition_id, one.current
             if one.is_verifying and step is not None:
-                rows.append(Progress(name, "verify", step.done, step.total, note=step.note))
+                rows.append(StepProgress(name, "verify", step.done, step.total, note=step.note))
             elif not one.is_verifying and name not in self._verified:
                 self._verified.add(name)
-                rows.append(Progress(name, "verify", 1, 1, unit="dataset"))
+                rows.append(StepProgress(name, "verify", 1, 1, unit="dataset"))
         counts = f"{len(self._verified)} of {len(seen)} verified"
         self._rows.draw([*map(self._rows.row, rows[:_MOST_ROWS]), (counts,)])
 
 
-def _bar(progress: Progress) -> str:
+def _bar(progress: StepProgress) -> str:
     if not progress.total:
         return " " * _BAR_CELLS
     full = min(_BAR_CELLS, progress.done * _BAR_CELLS // progress.total)
     return "█" * full + "·" * (_BAR_CELLS - full)
 
 
-def _amount(progress: Progress) -> str:
+def _amount(progress: StepProgress) -> str:
     if not progress.total:
         return ""
     if progress.unit == "bytes":
@@ -371,7 +371,7 @@ def _amount(progress: Progress) -> str:
     return f"{progress.done:,} of {progress.total:,}"
 
 
-def _pace(progress: Progress, pace: Pace) -> str:
+def _pace(progress: StepProgress, pace: Pace) -> str:
     if not pace.rate:
         return ""
     rate = f"{wording.size(int(pace.rate))}/s" if progress.unit == "bytes" else f"{pace.rate:,.0f}/s"

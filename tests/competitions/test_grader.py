@@ -195,3 +195,17 @@ def test_what_is_killed_from_outside_is_graded_again(gold: Path) -> None:
         eventually(graded)
     assert [(result.number, result.killed) for result in found] == [(number, False)]
     assert found[0].judgement is not None and found[0].judgement.score == 1.0
+
+
+def test_a_forked_process_grades_with_a_grader_of_its_own(gold: Path) -> None:
+    assert grade(request(gold)).score == 1.0
+    pid = os.fork()
+    if pid == 0:
+        same = False
+        try:
+            same = grade(request(gold)).score == 1.0
+            grader._shared.close()
+        finally:
+            os._exit(0 if same else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert grade(request(gold)).score == 1.0

@@ -11,7 +11,7 @@ import pytest
 
 from competitions import judging, registry
 from competitions.judging import judge
-from competitions.submissions import Limits, SubmissionFile
+from competitions.submissions import SizeLimits, SubmissionFile
 from competitions.task import Grading, InvalidSubmission
 from foundation.problems import UsageProblem
 from tests.competitions.prepared import prepared
@@ -85,7 +85,7 @@ def test_a_parameter_that_must_be_a_number_is_told() -> None:
         submission=pd.DataFrame(),
         answers_path=Path(),
         private=Path(),
-        source=SubmissionFile(None, Limits(bytes=0, lines=0, columns=0)),
+        source=SubmissionFile(None, SizeLimits(bytes=0, lines=0, columns=0)),
     )
     with pytest.raises(UsageProblem, match="must be a number"):
         case.number("test_size")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from competitions.submissions import Limits, NoSubmission, NotCsv, SubmissionFile, limits_for
+from competitions.submissions import NoSubmission, NotCsv, SizeLimits, SubmissionFile, limits_for
 
-ROOMY = Limits(bytes=10_000_000, lines=10_000, columns=100)
+ROOMY = SizeLimits(bytes=10_000_000, lines=10_000, columns=100)
 
 
 def written(folder: Path, content: bytes, name: str = "submission.csv") -> Path:

@@ -25,6 +25,7 @@ def read(competition: Competition) -> dict[str, object]:
 
 def test_a_whole_leaderboard_gives_the_cut_offs(loopback: Loopback, competition: Competition) -> None:
     before = read(competition)
+    text = (competition.folder / "competition.toml").read_text()
     loopback.add(ID, leaderboard=tuple(f"{0.1 + number / 1000:.5f}" for number in range(1244)))
     found = refresh_leaderboard(ID)
     assert found.changed
@@ -32,6 +33,10 @@ def test_a_whole_leaderboard_gives_the_cut_offs(loopback: Loopback, competition:
     assert {name: value for name, value in after.items() if name != "thresholds"} == {
         name: value for name, value in before.items() if name != "thresholds"
     }
+    lines, now = text.splitlines(), (competition.folder / "competition.toml").read_text().splitlines()
+    begin, end = now.index("[thresholds]"), len(now) - now[::-1].index('confidence = "high"')
+    assert now[:begin] == lines[: lines.index("[thresholds]")], "all lines beside the table stay as they are"
+    assert now[end:] == lines[len(lines) - len(now[end:]) :]
     # 1244 teams: gold 10 + int(2.488) = 12th, silver int(62.2) = 62nd, bronze int(124.4) = 124th
     assert after["thresholds"] == {
         "gold": 0.111,

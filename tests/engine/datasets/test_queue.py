@@ -118,12 +118,15 @@ def test_a_dataset_is_pruned_on_request_but_not_under_runs_that_need_it(own: Har
     own.all_in("running")
     with pytest.raises(UsageProblem, match="has runs of it that have not ended"):
         own.ask("dataset.prune", competition_ids=[COMPETITION], parts=["prepared"])
+    own.ask("dataset.prune", competition_ids=[COMPETITION], parts=["prepared"], keep_going=True)
+    eventually(lambda: told(own, "dataset.pruned"))
+    assert "has runs of it that have not ended" in told(own, "dataset.pruned")[0]
+    own.ask("dataset.prune", competition_ids=[COMPETITION], parts=["zip", "raw"])  # runs need none of them
     assert (folder / "prepared").is_dir()
     for run in own.until_started():
         own.go(run)
     own.ended()
     own.ask("dataset.prune", competition_ids=[COMPETITION], parts=["prepared"])
-    eventually(lambda: told(own, "dataset.pruned"))
     eventually(lambda: known(own)[COMPETITION].state is DatasetState.ABSENT)
     assert list(folder.iterdir()) == []
     assert told(own, "dataset.pruned")[0].startswith("pruned, ")
