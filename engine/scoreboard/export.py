@@ -259,7 +259,8 @@ def _extra(row: Row) -> tuple[tuple[str, str], ...]:
     return tuple(made)
 
 
-def _notes(row: Row) -> tuple[str, ...]:
+def row_notes(row: Row) -> tuple[str, ...]:
+    """What a reader must know before the numbers of a row, one sentence each."""
     notes = []
     if row.padded:
         notes.append(_PADDED_FOOTNOTE)
@@ -277,7 +278,7 @@ def _markdown(row: Row, disclosure: Disclosure) -> str:
     headings = (*_HEADINGS, *(name for name, _ in extra))
     cells = (*_row_cells(row), *(value for _, value in extra))
     lines = [_table_line(headings), _table_line(["---"] * len(headings)), _table_line(cells), ""]
-    lines += [f"*{note}*" for note in _notes(row)]
+    lines += [f"*{note}*" for note in row_notes(row)]
     lines += ["", "<details><summary>How this row came about</summary>", ""]
     lines += [f"- {name}: {_markdown_safe(text)}" for name, text in disclosure.facts()]
     return "\n".join([*lines, "", "</details>", ""])
@@ -361,7 +362,7 @@ def _latex(row: Row, disclosure: Disclosure) -> str:
     facts = [f"% {name}: {visible(text)}" for name, text in disclosure.facts()]
     headings = " & ".join(heading.replace("%", r"\%") for heading in _HEADINGS[:8])
     cells = " & ".join(visible(cell).translate(_LATEX_SPECIAL) for cell in _row_cells(row)[:8])
-    notes = [f"% {note}" for note in _notes(row)]
+    notes = [f"% {note}" for note in row_notes(row)]
     return "\n".join([*facts, *notes, f"% {headings}", rf"{cells} \\", ""])
 
 

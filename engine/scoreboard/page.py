@@ -7,8 +7,8 @@ from html import escape
 from importlib.resources import files
 
 from engine.scoreboard.aggregation import by_category, by_competition
-from engine.scoreboard.export import disclose
-from engine.scoreboard.insight import Flag, ending_of, insight_of
+from engine.scoreboard.export import disclose, row_notes
+from engine.scoreboard.insight import ending_of, insight_of
 from engine.scoreboard.model import (
     COLUMNS,
     MEASURES_BY_INTEREST,
@@ -60,7 +60,13 @@ def page_of(
         _section("By category", _standings(by_category(evidence, pad_missing=row.padded))),
         _section("Beyond the row", _table((), [(name, visible(text)) for name, text in insight.facts()])),
         _section("Every run", _runs(evidence)),
-        _section("To be read with care", _flags(insight.flags)),
+        _section(
+            "To be read with care",
+            _table(
+                ("competition", "", ""),
+                [(flag.competition_id, flag.kind, flag.text) for flag in insight.flags],
+            ),
+        ),
     )
     # Nothing may be loaded or run, whatever an agent got into a text.
     policy = "default-src 'none'; style-src 'unsafe-inline'"
@@ -84,13 +90,7 @@ def _heading(row: Row) -> str:
     parts = [
         f"<h1>{escape(visible(row.name))}</h1><p class='about'>{escape(' · '.join(filter(None, about)))}</p>"
     ]
-    warnings = {
-        "Synthetic data: a demo, not a result.": row.demo,
-        f"No numbers: {row.conflict}.": bool(row.conflict),
-        "Still running: only complete seeds are in the numbers.": row.running,
-        "Missing results are counted as no medal.": row.padded,
-    }
-    parts += [f"<p class='warning'>{escape(text)}</p>" for text, holds in warnings.items() if holds]
+    parts += [f"<p class='warning'>{escape(visible(note))}</p>" for note in row_notes(row)]
     return "".join(parts)
 
 
@@ -99,15 +99,15 @@ def _section(title: str, content: str) -> str:
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: int = 0) -> str:
-    """A table of plain text; its last `numbers` columns are flush right."""
-    lines = []
+    """A table of plain text, nothing without rows; its last `numbers` columns are flush right."""
+    lines: list[str] = []
     if headings:
         cells = (_cell("th", text, place, len(headings), numbers) for place, text in enumerate(headings))
         lines.append(f"<tr>{''.join(cells)}</tr>")
     for row in rows:
         cells = (_cell("td", text, place, len(row), numbers) for place, text in enumerate(row))
         lines.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<table>{''.join(lines)}</table>"
+    return f"<table>{''.join(lines)}</table>" if len(lines) > bool(headings) else ""
 
 
 def _cell(tag: str, text: str, place: int, width: int, numbers: int) -> str:
@@ -154,7 +154,7 @@ def _standings(standings: Mapping[str, Standing]) -> str:
         if standing.covered
     ]
     headings = ("", "competitions", "95 % interval", *names)
-    return _table(headings, lines, numbers=len(names) + 1) if lines else ""
+    return _table(headings, lines, numbers=len(names) + 1)
 
 
 def _interval(measures: Mapping[Measure, Cell]) -> str:
@@ -194,11 +194,3 @@ def _run(trial: Trial) -> str:
     reroll = " <small>re-rolled</small>" if trial.rerolls else ""
     why = f"<br><small>{escape(_short(trial.text))}</small>" if trial.text and trial.text != ending else ""
     return f"<b class='{kind}'>{escape(ending)}</b>{score}{reroll}{link}{why}"
-
-
-def _flags(flags: Sequence[Flag]) -> str:
-    return (
-        _table(("competition", "", ""), [(flag.competition_id, flag.kind, flag.text) for flag in flags])
-        if flags
-        else ""
-    )
