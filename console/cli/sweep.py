@@ -27,7 +27,7 @@ from console.cli.common import (
     say_table,
 )
 from console.cli.runs import Yes, retry_runs, run_facts, say_runs
-from console.cli.sweeps_text import say_sweeps, spec_text, sweep_facts
+from console.cli.status import say_sweeps, spec_text, sweep_facts
 from engine.options.sweep import OPTIONS, Option, SweepOptions
 from foundation.problems import EnvironmentProblem, UsageProblem
 from state.lifecycle import FailureClass
