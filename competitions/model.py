@@ -87,7 +87,7 @@ class Defect:
         id: its name within the competition; the tests that show it mended give it.
         treatment: `mended` in edition corrected, only `told` (cosmetic), or still `open`.
         remedy: how it is mended, or what would be right.
-        known: where MLE-bench itself tells it, if it does.
+        known: where MLE-bench itself mentions it.
     """
 
     id: str

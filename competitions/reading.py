@@ -1,4 +1,4 @@
-"""Reading a `competition.toml` into a `Competition`; the format is told in docs/adding-a-competition.md."""
+"""Reading a `competition.toml` into a `Competition`; the format is described in docs/adding-a-competition.md."""
 
 from __future__ import annotations
 

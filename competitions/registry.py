@@ -22,10 +22,10 @@ OWN_VARIABLE = "MLEBENCH_COMPETITIONS"
 _HOME = Path(__file__).parent
 _ALIASES = {"lite": "low", "all": "split75"}
 _UNION = ("low", "medium", "high")
-# How alike a name must be to be told, how much less than the likeliest, and how many of them.
+# How alike a name must be to be suggested, how much less than the likeliest, and how many of them.
 _LIKE = 0.7
 _AS_LIKE = 0.1
-_MOST_TOLD = 3
+_MOST_SUGGESTED = 3
 _SHORTEST_PART = 3
 
 
@@ -68,7 +68,7 @@ def resembling(text: str, known: Iterable[str]) -> tuple[str, ...]:
     close = [name for name, found in likeness.items() if found >= _LIKE]
     best = max((likeness[name] for name in close), default=0.0)
     close = [name for name in close if likeness[name] > best - _AS_LIKE]
-    return tuple(sorted(close, key=lambda name: (-likeness[name], name))[:_MOST_TOLD])
+    return tuple(sorted(close, key=lambda name: (-likeness[name], name))[:_MOST_SUGGESTED])
 
 
 def _likeness(wanted: str, name: str) -> float:
@@ -123,7 +123,7 @@ def load_task(competition: Competition) -> ModuleType:
         raise UsageProblem(
             f"{competition.id} cannot be prepared or graded here",
             "its task.py is not written",
-            "docs/adding-a-competition.md tells how to write one.",
+            "docs/adding-a-competition.md describes how to write one.",
         )
     name = f"competitions.tasks.{competition.folder.name}"
     if name not in sys.modules:

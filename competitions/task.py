@@ -20,10 +20,10 @@ Progress = Callable[[str, int, int], None]
 
 
 class InvalidSubmission(Exception):
-    """A submission cannot be scored; the message tells its author what to mend.
+    """A submission cannot be scored; the message says what its author has to change.
 
     The message speaks of the submission's form only (which column, which row, what was expected):
-    it reaches the agent, so it must not tell anything about the answers' values.
+    it reaches the agent, so it must not say anything about the answers' values.
     """
 
 
@@ -65,7 +65,7 @@ class Preparation(_Job):
         private: the empty folder for the answers.
         scratch: a folder for intermediate files, on the same file system, removed afterwards.
         may_link: whether outputs may share their blocks with raw files by hard links.
-        progress: hook to tell how far we are; calling it may raise to cancel.
+        progress: hook that reports progress; it may raise to cancel.
     """
 
     raw: RawPath

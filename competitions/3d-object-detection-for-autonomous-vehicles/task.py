@@ -93,7 +93,7 @@ def _used(raw: dict[str, Records], name: str, data: Records, *, once: bool) -> R
 
 
 def _without_counts(samples: Records) -> Records:
-    """Samples without the lists of their annotations, which tell how many objects there are."""
+    """Samples without the lists of their annotations, which show how many objects there are."""
     return [{key: value for key, value in sample.items() if key != "anns"} for sample in samples]
 
 
@@ -123,7 +123,7 @@ def _with_confidence(rows: pd.DataFrame) -> pd.DataFrame:
 
 def grade(case: Grading) -> float:
     """The mean over samples and IoU thresholds of the classes' mean average precision."""
-    predicted, truth = detections.told_and_true(case, "Id", COLUMN, FORM)
+    predicted, truth = detections.predicted_and_true_masks(case, "Id", COLUMN, FORM)
     confidence, boxes, true_boxes = predicted.numbers[:, 0], predicted.numbers[:, 1:], truth.numbers[:, 1:]
     group, true_group = matching.codes((predicted.row, predicted.names), (truth.row, truth.names))
     judged = np.isin(group, true_group)

@@ -25,17 +25,19 @@ def ranks(truth: pd.Series, given: pd.Series, column: str, rows: Positions) -> t
     """
     found: list[int] = []
     sizes: list[int] = []
-    for row, wanted, told in zip(rows, map(_names, truth.tolist()), map(_names, given.tolist()), strict=True):
-        if len(wanted) != len(told):
+    for row, wanted, names in zip(
+        rows, map(_names, truth.tolist()), map(_names, given.tolist()), strict=True
+    ):
+        if len(wanted) != len(names):
             raise InvalidSubmission(
-                f"Row {row + 1}: {column} holds {len(told)} names, expected {len(wanted)}."
+                f"Row {row + 1}: {column} holds {len(names)} names, expected {len(wanted)}."
             )
         places = {name: place for place, name in enumerate(wanted)}
-        if places.keys() != set(told):
+        if places.keys() != set(names):
             raise InvalidSubmission(
                 f"Row {row + 1}: {column} must hold every name of its own exactly once, and no other."
             )
-        found += map(places.__getitem__, told)
+        found += map(places.__getitem__, names)
         sizes.append(len(wanted))
     return np.array(found, dtype=np.intp), np.array(sizes, dtype=np.intp)
 

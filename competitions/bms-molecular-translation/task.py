@@ -33,5 +33,5 @@ def grade(case: Grading) -> float:
     rows = checks.matched_rows(case.submission, case.answers, "image_id")
     table = case.source.read(text=("InChI",)) if case.corrected else case.submission
     cells = table["InChI"].tolist()
-    told = [str(cells[row]) for row in rows]
-    return float(edit_distances([str(cell) for cell in case.answers["InChI"].tolist()], told).mean())
+    predicted = [str(cells[row]) for row in rows]
+    return float(edit_distances([str(cell) for cell in case.answers["InChI"].tolist()], predicted).mean())

@@ -8,7 +8,7 @@ from competitions.raw import RawDataProblem
 from competitions.task import Grading, Preparation
 
 DISEASES = "label_num_to_disease_map.json"
-TOLD = ("image", "image_name")
+SHOWN = ("image", "image_name")
 
 
 def prepare(job: Preparation) -> None:
@@ -26,7 +26,7 @@ def prepare(job: Preparation) -> None:
             if part == "test":
                 test_images.update(tfrecords.texts(source, "image_name"))
             if part == "test" and job.corrected:
-                tfrecords.write_thinned(source, target, TOLD)
+                tfrecords.write_thinned(source, target, SHOWN)
             else:
                 placing.copy_file(job, source, target)
     table = labelled_table.read(job, "train.csv", needs=["image_id", "label"], text=["image_id"])

@@ -93,7 +93,7 @@ def index(job: Preparation, path: RawPath, fields: Sequence[str]) -> Index:
                     job.progress(path.name, edges[-1], total)
         except (ValueError, OverflowError, struct.error, KeyError) as error:
             raise RawDataProblem(
-                f"{path} is damaged", f"document {len(edges)}, at byte {edges[-1]}: {_told(error)}"
+                f"{path} is damaged", f"document {len(edges)}, at byte {edges[-1]}: {_message(error)}"
             ) from error
     table = np.array(found, dtype=np.int64).reshape(len(edges) - 1, len(fields), 3)
     return Index(np.array(edges, dtype=np.int64), table[..., 0], table[..., 1], table[..., 2])
@@ -204,5 +204,5 @@ def _value_end(content: bytes, kind: int, start: int) -> int:
     return end
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return f"it has no whole number {error}" if isinstance(error, KeyError) else str(error)

@@ -39,5 +39,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The share of products whose category is told right."""
+    """The share of products whose category is predicted right."""
     return graders.accuracy(case, id_column="_id", target="category_id")

@@ -55,8 +55,8 @@ def grade(case: Grading) -> float:
     checks.columns_present(case.submission, ["record_id", "encoded_pixels"])
     sizes = case.answers["height"] * case.answers["width"]
     column = "encoded_pixels"
-    predicted, truth = run_lengths.told_and_true(
-        case, "record_id", told=column, true=column, sizes=sizes, empty=EMPTY
+    predicted, truth = run_lengths.predicted_and_true_masks(
+        case, "record_id", predicted=column, true=column, sizes=sizes, empty=EMPTY
     )
     total = int(truth.areas().sum() + predicted.areas().sum())
     return 2 * int(run_lengths.overlaps(truth, predicted).sum()) / total if total else float("nan")

@@ -11,7 +11,7 @@ from competitions.raw import RawDataProblem
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 VOTES = [f"{name}_vote" for name in ("seizure", "lpd", "gpd", "lrda", "grda", "other")]
-TOLD = ["spectrogram_id", "eeg_id", "patient_id"]
+SHOWN = ["spectrogram_id", "eeg_id", "patient_id"]
 WINDOW = ["label_id", "eeg_label_offset_seconds", "spectrogram_label_offset_seconds"]
 EEG, LABEL = "eeg_id", "label_id"
 CLIP = 1e-15
@@ -19,18 +19,18 @@ TOLERANCE = 1e-5 + 1e-8
 
 
 def prepare(job: Preparation) -> None:
-    """Split the spectrograms; edition corrected names each window, so that predictions can be told apart."""
-    windows = labelled_table.read(job, "train.csv", needs=[*TOLD, *WINDOW, *VOTES])
+    """Split the spectrograms; edition corrected names each window, so that predictions can be matched."""
+    windows = labelled_table.read(job, "train.csv", needs=[*SHOWN, *WINDOW, *VOTES])
     train, test = labelled_table.divided(job, windows, windows["spectrogram_id"])
     if train[EEG].isin(test[EEG]).any():
         raise RawDataProblem(
             f"{job.competition.id}: {job.source('train.csv')} is not as known",
             "windows of one recording belong to several spectrograms",
         )
-    shown = TOLD
+    shown = SHOWN
     key = EEG
     if job.corrected:
-        shown, key = [*WINDOW[:1], *TOLD, *WINDOW[1:]], LABEL
+        shown, key = [*WINDOW[:1], *SHOWN, *WINDOW[1:]], LABEL
     shares = test[VOTES].div(test[VOTES].sum(axis=1), axis=0)
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test[shown], job.public / "test.csv")

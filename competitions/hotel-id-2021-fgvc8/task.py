@@ -12,7 +12,7 @@ GUESSES = 5
 
 
 def prepare(job: Preparation) -> None:
-    """Split the photos; the chain, which names the train folders, is not told for test photos."""
+    """Split the photos; the chain, which names the train folders, is not given for test photos."""
     needs = ["image", "chain", "hotel_id", "timestamp"]
     table = labelled_table.read(job, "train.csv", needs=needs, text=["image"])
     table = table[table["image"] != TWICE_THERE]
@@ -47,7 +47,7 @@ def _hotels(cells: list[str]) -> list[list[str]]:
         ids = cell.split()
         if not ids or not all(id_.isascii() and id_.isdigit() for id_ in ids[:GUESSES]):
             raise InvalidSubmission(
-                f"Row {number}: hotel_id {checks.shown(cell)} is not as expected; "
+                f"Row {number}: hotel_id {checks.quoted(cell)} is not as expected; "
                 f"expected one to {GUESSES} whole numbers separated by blanks."
             )
         rows.append([id_.lstrip("0") or "0" for id_ in ids[:GUESSES]])

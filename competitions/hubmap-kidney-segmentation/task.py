@@ -44,7 +44,7 @@ def grade(case: Grading) -> float:
     """The mean Dice of the images; two empty masks agree."""
     checks.columns_present(case.submission, ["id", "predicted"])
     sizes = case.answers["width_pixels"] * case.answers["height_pixels"]
-    predicted, truth = run_lengths.told_and_true(
-        case, "id", told="predicted", true="encoding", sizes=sizes, missing_ok=True
+    predicted, truth = run_lengths.predicted_and_true_masks(
+        case, "id", predicted="predicted", true="encoding", sizes=sizes, missing_ok=True
     )
     return float(np.nan_to_num(run_lengths.dice(truth, predicted), nan=1.0).mean())

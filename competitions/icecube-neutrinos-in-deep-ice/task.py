@@ -13,7 +13,7 @@ Numbers = npt.NDArray[np.float64]
 
 BATCH, ID = "batch_id", "event_id"
 ANGLES = ["azimuth", "zenith"]
-TOLD = [BATCH, ID, "first_pulse_index", "last_pulse_index"]
+SHOWN = [BATCH, ID, "first_pulse_index", "last_pulse_index"]
 
 
 def prepare(job: Preparation) -> None:
@@ -23,8 +23,8 @@ def prepare(job: Preparation) -> None:
     split = splits.by_row(job, len(batches))
     train, test = batches[split.train], batches[split.test]
     parts = [
-        parquet.Part(job.public / "train_meta.parquet", train, [*TOLD, *ANGLES]),
-        parquet.Part(job.public / "test_meta.parquet", test, TOLD),
+        parquet.Part(job.public / "train_meta.parquet", train, [*SHOWN, *ANGLES]),
+        parquet.Part(job.public / "test_meta.parquet", test, SHOWN),
     ]
     parquet.divide(job, events, BATCH, parts)
     answers = parquet.rows_with(events, BATCH, test, [ID, *ANGLES])

@@ -43,7 +43,7 @@ def _moved(image: Record) -> Record:
 
 
 def _by_hidden_order(test: Sequence[Labelled]) -> list[Labelled]:
-    # file names are hashes that the agent doesn't see, so this order cannot be told from what it sees
+    # file names are hashes that the agent doesn't see, so this order does not follow from what it sees
     return sorted(test, key=lambda each: hashlib.blake2b(each.image["file_name"].encode()).digest())
 
 

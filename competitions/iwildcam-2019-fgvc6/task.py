@@ -7,7 +7,7 @@ from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
-    """Hold out whole cameras; the sample submission of edition v1 tells each row's place in the raw table."""
+    """Hold out whole cameras; the sample submission of edition v1 holds each row's place in the raw table."""
     table = labelled_table.read(
         job, "train.csv", needs=["category_id", "file_name", "id", "location", "seq_id"]
     )

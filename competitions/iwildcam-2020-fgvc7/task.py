@@ -97,7 +97,7 @@ def _held_out(job: Preparation, cameras: pd.Series) -> npt.NDArray[np.bool_]:
 
 
 def grade(case: Grading) -> float:
-    """The share of photos whose animal is told right; edition corrected also takes Predicted for Category."""
+    """The share of photos whose animal is predicted right; edition corrected also takes Predicted for Category."""
     table = case.submission
     if case.corrected and "Category" not in table.columns:
         case = replace(case, submission=table.rename(columns={"Predicted": "Category"}))

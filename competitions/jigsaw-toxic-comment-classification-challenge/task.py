@@ -63,7 +63,7 @@ def _grade_by_rank(
     if (rows < 0).any():
         row = int(np.argmax(rows < 0))
         raise InvalidSubmission(
-            f"Row {row + 1}: id {checks.shown(ids.iloc[row])} is not among the ids asked for."
+            f"Row {row + 1}: id {checks.quoted(ids.iloc[row])} is not among the ids asked for."
         )
     if scored[rows].sum() != scored.sum():
         raise InvalidSubmission("Some id stands there more than once; each id of test.csv must stand once.")

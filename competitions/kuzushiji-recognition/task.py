@@ -41,7 +41,7 @@ def _points(page: str, labels: str) -> str:
 
 def grade(case: Grading) -> float:
     """F1 of all pages together: a true box takes the first free point of its character strictly inside it."""
-    points, boxes = detections.told_and_true(case, "image_id", "labels", POINTS, true_form=BOXES)
+    points, boxes = detections.predicted_and_true_masks(case, "image_id", "labels", POINTS, true_form=BOXES)
     point_x, point_y = points.numbers.T
     left, top, width, height = boxes.numbers.T
     right, bottom = left + width, top + height

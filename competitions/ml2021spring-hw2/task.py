@@ -56,5 +56,5 @@ def _utterances(windows: NpyFile) -> npt.NDArray[np.intp]:
 
 
 def grade(case: Grading) -> float:
-    """The share of windows whose phoneme is told right."""
+    """The share of windows whose phoneme is predicted right."""
     return graders.accuracy(case, id_column="Id", target="ClassId")

@@ -23,5 +23,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The share of phrases whose sentiment is told right."""
+    """The share of phrases whose sentiment is predicted right."""
     return graders.accuracy(case, id_column="PhraseId", target="Sentiment")

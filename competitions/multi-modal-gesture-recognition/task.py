@@ -89,7 +89,7 @@ def _write_without_labels(job: Preparation, source: RawPath, target: Path) -> No
 
 
 def _empty_labels(job: Preparation, recording: Path, emptied: Path) -> None:
-    """Write a recording again without labels; whatever else might tell them is left out.
+    """Write a recording again without labels; whatever else might reveal them is left out.
 
     Those are data files of another format than known, and files of a kind that recordings do not have.
     """
@@ -113,14 +113,14 @@ def _empty_labels(job: Preparation, recording: Path, emptied: Path) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Edits between told and true gestures, as a share of all true ones; v1 takes no list without any."""
+    """Edits between predicted and true gestures, as a share of all true ones; v1 takes no list without any."""
     checks.row_count(case.submission, len(case.answers))
     checks.columns_present(case.submission, [ID, TARGET])
     rows = checks.matched_rows(case.submission, case.answers, ID)
     table = case.source.read(text=(TARGET,)) if case.corrected else case.submission
-    told = [_gestures(str(cell), row) for row, cell in enumerate(table[TARGET].tolist(), start=1)]
+    predicted = [_gestures(str(cell), row) for row, cell in enumerate(table[TARGET].tolist(), start=1)]
     true = [_gestures(str(cell), row) for row, cell in enumerate(case.answers[TARGET].tolist(), start=1)]
-    edits = sequence_distances(true, [told[row] for row in rows])
+    edits = sequence_distances(true, [predicted[row] for row in rows])
     return float(edits.sum() / sum(map(len, true)))
 
 
@@ -129,5 +129,5 @@ def _gestures(cell: str, row: int) -> list[int]:
         return [int(token) for token in cell.split()]
     except ValueError:
         raise InvalidSubmission(
-            f"Row {row}: {TARGET} {checks.shown(cell)} is not a list of whole numbers separated by blanks."
+            f"Row {row}: {TARGET} {checks.quoted(cell)} is not a list of whole numbers separated by blanks."
         ) from None

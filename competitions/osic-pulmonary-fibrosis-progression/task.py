@@ -20,7 +20,7 @@ Positions = npt.NDArray[np.intp]
 
 
 def prepare(job: Preparation) -> None:
-    """Split the patients; a test patient's first visit is told, and all weeks of a range are asked for."""
+    """Split the patients; a test patient's first visit is given, and all weeks of a range are asked for."""
     visits = labelled_table.read(job, "train.csv", needs=COLUMNS, numbers=["Weeks"])
     split = splits.by_listed_group(job, visits["Patient"])
     train, test = split.of(visits)

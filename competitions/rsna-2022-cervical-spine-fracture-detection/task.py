@@ -18,7 +18,7 @@ CLIP = 1e-15
 
 @dataclass(frozen=True)
 class Studies:
-    """The studies to train on, and those of them whose boxes and segmentations are told."""
+    """The studies to train on, and those of them whose boxes and segmentations are published."""
 
     train: set[str]
     boxed: set[str]
@@ -43,8 +43,8 @@ def prepare(job: Preparation) -> None:
     else:
         _place_scans(job, test, "test_images")
     tables.write_csv(train, job.public / "train.csv")
-    told = boxes[boxes["StudyInstanceUID"].isin(chosen.boxed)]
-    tables.write_csv(told, job.public / "train_bounding_boxes.csv")
+    shown = boxes[boxes["StudyInstanceUID"].isin(chosen.boxed)]
+    tables.write_csv(shown, job.public / "train_bounding_boxes.csv")
     answers = test.melt("StudyInstanceUID", TARGETS, "prediction_type", "fractured")
     answers["row_id"] = answers["StudyInstanceUID"] + "_" + answers["prediction_type"]
     tables.write_csv(answers, job.private / "answers.csv")
@@ -88,7 +88,7 @@ def _choose_train(job: Preparation, uids: list[str], boxed: list[str], segmented
 
 
 def _choose_test(job: Preparation, uids: list[str], boxed: list[str], segmented: list[str]) -> Studies:
-    """A plain draw of test studies; whatever is known of the others is told."""
+    """A plain draw of test studies; whatever is known of the others is published."""
     split = splits.by_row(job, len(uids))
     train = {uids[position] for position in split.train}
     return Studies(train, train & set(boxed), train & set(segmented))

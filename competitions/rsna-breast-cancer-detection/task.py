@@ -6,17 +6,17 @@ from competitions.kit import checks, metrics, placing
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 
-TOLD = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id"]
+SHOWN = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id"]
 
 
 def prepare(job: Preparation) -> None:
     """Split the patients; a breast has cancer as its first labelled image says."""
-    table = labelled_table.read(job, "train.csv", needs=[*TOLD, "cancer"], numbers=["cancer"])
+    table = labelled_table.read(job, "train.csv", needs=[*SHOWN, "cancer"], numbers=["cancer"])
     train, test = labelled_table.divided(job, table, table["patient_id"])
     test = test.assign(prediction_id=test["patient_id"].map(str) + "_" + test["laterality"])
     answers = test.groupby("prediction_id", sort=True)["cancer"].first().reset_index()
     sample = answers.assign(cancer=train["cancer"].mean())
-    labelled_table.write_parts(job, train, test[[*TOLD, "prediction_id"]], sample=sample, answers=answers)
+    labelled_table.write_parts(job, train, test[[*SHOWN, "prediction_id"]], sample=sample, answers=answers)
     for part, folder in ((train, "train_images"), (test, "test_images")):
         paths = part["patient_id"].map(str) + "/" + part["image_id"].map(str) + ".dcm"
         placing.place_named(job, paths, job.source("train_images"), job.public / folder)

@@ -52,7 +52,7 @@ def prepare(job: Preparation) -> None:
 
 def grade(case: Grading) -> float:
     """The mean over labels of the average precision, in edition corrected PASCAL VOC's."""
-    predicted, truth = detections.told_and_true(case, "id", COLUMN, FORM)
+    predicted, truth = detections.predicted_and_true_masks(case, "id", COLUMN, FORM)
     labels, true_label = np.unique(truth.names.astype(str), return_inverse=True)
     label = pd.Index(labels.astype(object)).get_indexer(pd.Index(predicted.names))
     confidence = predicted.numbers[:, 0]

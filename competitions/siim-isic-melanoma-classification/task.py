@@ -9,8 +9,8 @@ from competitions.kit.tables import labelled_table, pandas2
 from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 
-TOLD = ["image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge"]
-COLUMNS = [*TOLD, "diagnosis", "benign_malignant", "target"]
+SHOWN = ["image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge"]
+COLUMNS = [*SHOWN, "diagnosis", "benign_malignant", "target"]
 HELD_OUT = ["train00-2071.tfrec", "train06-2071.tfrec"]
 
 
@@ -23,7 +23,7 @@ def prepare(job: Preparation) -> None:
     labelled_table.write_parts(
         job,
         train,
-        test[TOLD],
+        test[SHOWN],
         sample=test[["image_name"]].assign(target=0),
         answers=test[["image_name", "target"]],
     )
@@ -48,11 +48,11 @@ def _by_records(job: Preparation, table: pd.DataFrame) -> tuple[pd.DataFrame, pd
 
 
 def _by_patient(job: Preparation, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    # the record files stay out: each mixes patients, and its records tell their labels
+    # the record files stay out: each mixes patients, and its records hold their labels
     photos = job.source("jpeg/train")
     same = duplicates.same_content(job, [photos / f"{name}.jpg" for name in table["image_name"]])
     patient = pd.factorize(table["patient_id"], use_na_sentinel=False)[0]
-    groups = duplicates.joined(patient, same)
+    groups = duplicates.linked(patient, same)
     return labelled_table.divided(job, table, groups)
 
 

@@ -13,7 +13,7 @@ from . import similarity
 
 ID = "id_seqpos"
 TARGETS = ["reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C"]
-TOLD = ["id", "sequence", "seq_length", "seq_scored"]
+SHOWN = ["id", "sequence", "seq_length", "seq_scored"]
 SCORED = ["reactivity", "deg_Mg_pH10", "deg_Mg_50C"]
 LETTERS = 6  # two molecules are alike when they share half of their stretches of so many bases
 ALIKE = 0.5
@@ -21,7 +21,7 @@ ALIKE = 0.5
 
 def prepare(job: Preparation) -> None:
     """Hold out molecules of good quality; edition corrected keeps similar ones together."""
-    molecules = _read(job, "train.json", [*TOLD, "SN_filter", *TARGETS])
+    molecules = _read(job, "train.json", [*SHOWN, "SN_filter", *TARGETS])
     count = int(job.number("test_size") * len(molecules))
     clean = (molecules["SN_filter"] > 0).to_numpy()
     if not 0 < count <= clean.sum():
@@ -41,14 +41,14 @@ def prepare(job: Preparation) -> None:
     tables.write_csv(answers, job.private / "test.csv", float_format="%.10f")
     sample = tables.filled(answers[[ID, *TARGETS]], dict.fromkeys(TARGETS, 0.0))
     tables.write_csv(sample, job.public / "sample_submission.csv", float_format="%.10f")
-    told = list(_read(job, "test.json", TOLD).columns)
-    unknown = [name for name in told if name not in molecules]
+    columns = list(_read(job, "test.json", SHOWN).columns)
+    unknown = [name for name in columns if name not in molecules]
     if unknown:
         raise RawDataProblem(
             f"{job.source('test.json')} does not go with train.json",
             f"its molecules have {unknown[0]!r}, those of train.json have not",
         )
-    for part, name in ((train, "train.json"), (test[told], "test.json")):
+    for part, name in ((train, "train.json"), (test[columns], "test.json")):
         numbered = part.assign(index=np.arange(len(part)))
         (job.public / name).write_bytes(json_files.lines_of(numbered))
 
@@ -57,7 +57,7 @@ def _read(job: Preparation, name: str, needs: list[str]) -> pd.DataFrame:
     path = job.source(name)
     try:
         table = json_files.table_of(path.read_bytes())
-        table[needs]  # a key that no line has is told
+        table[needs]  # a key that no line has raises KeyError
     except (ValueError, KeyError) as error:
         raise RawDataProblem(f"{path} cannot be read as JSON lines of molecules", str(error)) from error
     return table

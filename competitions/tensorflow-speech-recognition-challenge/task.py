@@ -69,7 +69,7 @@ def _by_speaker(job: Preparation, clips: Clips) -> Split:
 
 
 def _place_with_answers(job: Preparation, held_out: dict[PurePosixPath, Path]) -> list[str]:
-    """Place the test clips, noise cut into seconds, in an order that tells nothing, and return their labels."""
+    """Place the test clips, noise cut into seconds, in an order that reveals nothing, and return their labels."""
     found: list[tuple[Path, str]] = []
     for clip, path in held_out.items():
         word = clip.parent.name
@@ -84,8 +84,8 @@ def _place_with_answers(job: Preparation, held_out: dict[PurePosixPath, Path]) -
 
 
 def grade(case: Grading) -> float:
-    """The share of clips whose word is told exactly."""
+    """The share of clips whose word is predicted exactly."""
     checks.columns_present(case.submission, ["fname", "label"])
     rows = checks.matched_rows(case.submission, case.answers, "fname")
-    told = np.array(checks.texts(case.submission, "label"), dtype=object)[rows]
-    return metrics.accuracy(case.answers["label"].to_numpy(dtype=object), told)
+    predicted = np.array(checks.texts(case.submission, "label"), dtype=object)[rows]
+    return metrics.accuracy(case.answers["label"].to_numpy(dtype=object), predicted)

@@ -47,7 +47,7 @@ def _blocks(source: RawPath) -> Iterator[pd.DataFrame]:
         while lines := b"".join(islice(stream, BLOCK)):
             try:
                 block = json_files.table_of(lines)
-                block[[*KEYS, "annotations"]]  # a key that no line has is told
+                block[[*KEYS, "annotations"]]  # a key that no line has raises KeyError
             except (ValueError, KeyError) as error:
                 raise _damaged(source, str(error)) from error
             yield block.assign(**{ID: block[ID].map(str)})
@@ -129,5 +129,5 @@ def _parsed(row: int, cell: Any) -> Answer | None:
     except ValueError:
         pass
     raise InvalidSubmission(
-        f"Row {row}: {TARGET} {checks.shown(text)} is no answer; expected start:end, YES, NO or nothing."
+        f"Row {row}: {TARGET} {checks.quoted(text)} is no answer; expected start:end, YES, NO or nothing."
     )

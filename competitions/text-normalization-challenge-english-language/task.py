@@ -1,4 +1,4 @@
-"""Text Normalization Challenge, English: written tokens to be told as they are spoken, scored by accuracy."""
+"""Text Normalization Challenge, English: written tokens to be written as they are spoken, scored by accuracy."""
 
 from competitions.kit.tasks import spoken_tokens
 from competitions.task import Grading, Preparation
@@ -10,5 +10,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The share of tokens whose spoken form is told exactly."""
+    """The share of tokens whose spoken form is predicted exactly."""
     return spoken_tokens.grade(case)

@@ -32,8 +32,8 @@ def prepare(job: Preparation) -> None:
 def grade(case: Grading) -> float:
     """The mean over images of the share of IoU thresholds that a mask passes."""
     checks.columns_exactly(case.submission, ["id", "rle_mask"])
-    predicted, truth = run_lengths.told_and_true(
-        case, "id", told="rle_mask", true="rle_mask", sizes=PIXELS, missing_ok=True
+    predicted, truth = run_lengths.predicted_and_true_masks(
+        case, "id", predicted="rle_mask", true="rle_mask", sizes=PIXELS, missing_ok=True
     )
     common, salt, claimed = run_lengths.overlaps(truth, predicted), truth.areas(), predicted.areas()
     if not case.corrected:

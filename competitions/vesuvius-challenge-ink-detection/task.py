@@ -59,7 +59,7 @@ def grade(case: Grading) -> float:
     if differing.any():
         row = int(np.argmax(differing))
         raise InvalidSubmission(
-            f"Row {row + 1}: Id {checks.shown(case.submission['Id'].iloc[row])} is not the one asked for there."
+            f"Row {row + 1}: Id {checks.quoted(case.submission['Id'].iloc[row])} is not the one asked for there."
         )
     sizes = case.answers["width"] * case.answers["height"]
     with checks.reading_answers():

@@ -99,7 +99,7 @@ def pack(
 
     Files are removed as soon as they are in it. Pictures are better stored than compressed again; other
     things are compressed lightly: the usual strength takes minutes for what agents unpack once. Members are
-    put in the order of their names, and files get one time: how they came may tell of which class they are.
+    put in the order of their names, and files get one time: how they came may show their classes.
     """
     import py7zr
 

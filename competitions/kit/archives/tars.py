@@ -38,18 +38,18 @@ def distribute(
     """Bring the named files of a tar to new ones, which are not compressed, reading it once from front to back.
 
     Args:
-        job: whose progress to tell.
+        job: whose progress hook to call.
         source: the tar.
         wanted: where each file goes.
         by_name: new archives whose members are put in the order of their names, because the order of the
-            source tells of which class they are; they lie in the scratch folder until all are read.
+            source shows their classes; they lie in the scratch folder until all are read.
 
     Raises:
         DataProblem: the archive is damaged, or lacks a file.
     """
     missing = dict.fromkeys(wanted)
     waiting: list[tuple[Destination, Path]] = []
-    with ExitStack() as stack, _damage_told(source):
+    with ExitStack() as stack, _as_data_problems(source):
         writers = _writers(stack, wanted)
         for member, content in files(source):
             if member.name not in missing:
@@ -62,7 +62,7 @@ def distribute(
                     shutil.copyfileobj(content, kept)
             else:
                 _add(writers[to.archive], to.name, member.size, content)
-            _tell(job, source, len(wanted) - len(missing), len(wanted))
+            _report(job, source, len(wanted) - len(missing), len(wanted))
         for to, path in sorted(waiting, key=lambda pair: pair[0].name):
             with path.open("rb") as content:
                 _add(writers[to.archive], to.name, path.stat().st_size, content)
@@ -86,7 +86,7 @@ def pack(job: Preparation, folder: RawPath, wanted: Mapping[str, Destination]) -
                 raise job.missing(path.name, path.parent)
             with path.open("rb") as content:
                 _add(writers[to.archive], to.name, path.stat().st_size, content)
-            _tell(job, folder, done, len(wanted))
+            _report(job, folder, done, len(wanted))
 
 
 def _writers(stack: ExitStack, wanted: Mapping[str, Destination]) -> dict[Path, tarfile.TarFile]:
@@ -94,7 +94,7 @@ def _writers(stack: ExitStack, wanted: Mapping[str, Destination]) -> dict[Path, 
     return {path: stack.enter_context(_new(path)) for path in archives}
 
 
-def _tell(job: Preparation, source: RawPath, done: int, total: int) -> None:
+def _report(job: Preparation, source: RawPath, done: int, total: int) -> None:
     if done % _STEP == 0 or done == total:
         job.progress(source.name, done, total)
 
@@ -112,7 +112,7 @@ def _add(archive: tarfile.TarFile, name: str, size: int, content: IO[bytes]) -> 
 
 def files(path: RawPath) -> Iterator[tuple[tarfile.TarInfo, IO[bytes]]]:
     """The regular files of an archive; each can be read until the next one is asked for."""
-    with _damage_told(path), _inflated(path) as stream:
+    with _as_data_problems(path), _inflated(path) as stream:
         with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK) as archive:
             for member in archive:
                 content = archive.extractfile(member) if member.isfile() else None
@@ -123,7 +123,7 @@ def files(path: RawPath) -> Iterator[tuple[tarfile.TarInfo, IO[bytes]]]:
 
 
 @contextmanager
-def _damage_told(path: RawPath) -> Iterator[None]:
+def _as_data_problems(path: RawPath) -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:

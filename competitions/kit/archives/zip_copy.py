@@ -38,7 +38,7 @@ def copy(source: RawPath, members: Members, names: Sequence[str], target: Path, 
     """Make a zip of members of another one under new names.
 
     They are put in the order of their new names and all get the same time: where a member lay in the
-    source, and since when, may tell of which class it is.
+    source, and since when, may show its class.
 
     Args:
         source: the zip that the members are of.

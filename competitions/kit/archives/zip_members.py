@@ -35,7 +35,7 @@ class Member:
     """Where a member lies, and what it must come to.
 
     Attributes:
-        name: for those who are told of damage.
+        name: for messages about damage.
         offset: where its local header begins.
         packed: how many bytes it takes in the zip.
         size: how many it has.
@@ -56,7 +56,7 @@ def read(descriptor: int, member: Member, damaged: Damaged) -> bytes:
     """All of a member, checked.
 
     Raises:
-        DataProblem: it is damaged, as `damaged` tells it.
+        DataProblem: it is damaged, as made by `damaged`.
     """
     found = os.pread(descriptor, _LOCAL.size + _NAMES + member.packed, member.offset)
     start = _header_size(found, member, damaged)

@@ -35,12 +35,12 @@ def opened(path: RawPath) -> Iterator[zipfile.ZipFile]:
     Raises:
         DataProblem: it is no zip, or is damaged.
     """
-    with _problems_told(path), path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
+    with _as_data_problems(path), path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
         yield archive
 
 
 @contextmanager
-def _problems_told(path: RawPath) -> Iterator[None]:
+def _as_data_problems(path: RawPath) -> Iterator[None]:
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
@@ -69,14 +69,14 @@ def _directory(path: RawPath) -> _Directory:
 
 @lru_cache(maxsize=1)  # a task asks several times for the archive it works on
 def _read_directory(path: RawPath, *state: int) -> _Directory:
-    del state  # it tells one state of a file from another
-    with _problems_told(path):
+    del state  # a changed file is read anew
+    with _as_data_problems(path):
         members = zip_directory.read(path)
     return _Directory(members, dict(zip(members.names, range(len(members)), strict=True)))
 
 
 def ordered_by_checksum(path: RawPath, names: Iterable[str]) -> list[str]:
-    """Names of members in an order that follows from checksums of their bytes, so that it tells nothing of the names.
+    """Names of members in an order that follows from checksums of their bytes, which reveals nothing about the names.
 
     Raises:
         DataProblem: a member is missing.
@@ -113,7 +113,7 @@ def read_members(path: RawPath, names: Iterable[str]) -> Iterator[bytes]:
 
 
 def member_size(path: RawPath, name: str) -> int:
-    """How many bytes one file of a zip has, as the zip's directory tells; it may lie in a folder of the zip.
+    """How many bytes one file of a zip has, by the zip's directory; it may lie in a folder of the zip.
 
     Raises:
         DataProblem: it is not there.
@@ -125,7 +125,7 @@ def member_size(path: RawPath, name: str) -> int:
 
 
 def _full_name(path: RawPath, name: str) -> str:
-    # a name that no member has is told by whoever opens it
+    # whoever opens a name that no member has gets the error
     return next((found for found in files_in(path) if PurePosixPath(found).name == name), name)
 
 
@@ -171,7 +171,7 @@ def _extract_batch(path: RawPath, wanted: list[tuple[str, Path]]) -> int:
 
 
 def create_empty(files: Iterable[Path]) -> None:
-    """Make files in this order: that in which an archive fills them may tell of which class they are."""
+    """Make files in this order: that in which an archive fills them may show their classes."""
     for file in files:
         file.open("xb").close()
 
@@ -180,7 +180,7 @@ def repack(job: Preparation, path: RawPath, target: Path, names: Mapping[str, st
     """Make a zip of some members of another one, copying their compressed bytes as they lie.
 
     Args:
-        job: whose progress to tell.
+        job: whose progress hook to call.
         path: the source zip.
         target: the zip to make.
         names: member names, or a mapping from the name in the source to the name in the target.

@@ -27,7 +27,7 @@ _BEYOND_WHOLE = 2.0**63
 _BOOLEANS = [True, False, "True", "False", "TRUE", "FALSE", "true", "false"]  # as pandas spells them
 
 
-def shown(value: object) -> str:
+def quoted(value: object) -> str:
     """A cell as it may stand in a message: quoted, control characters escaped, cut."""
     text = ascii(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
@@ -35,7 +35,7 @@ def shown(value: object) -> str:
 
 @contextmanager
 def reading_answers() -> Iterator[None]:
-    """What is refused inside is wrong with the answers; no submission is to blame for it, nor told of it.
+    """What is refused inside is wrong with the answers; no submission is to blame, and no message mentions it.
 
     Raises:
         DataProblem: instead of `InvalidSubmission`.
@@ -62,7 +62,7 @@ def columns_exactly(table: pd.DataFrame, columns: Sequence[str]) -> None:
     extra = [name for name in table.columns if name not in set(columns)]
     if extra:
         raise InvalidSubmission(
-            f"Column {shown(str(extra[0]))} is not expected; only {len(columns)} columns are."
+            f"Column {quoted(str(extra[0]))} is not expected; only {len(columns)} columns are."
         )
 
 
@@ -91,7 +91,7 @@ def matched_rows(
     paired = pair_up(wanted, given)
     if isinstance(paired, Mismatch):
         why = "is not among the ids asked for" if paired.is_foreign else "stands there more than once"
-        raise InvalidSubmission(f"Row {paired.row + 1}: {column} {shown(given.iloc[paired.row])} {why}.")
+        raise InvalidSubmission(f"Row {paired.row + 1}: {column} {quoted(given.iloc[paired.row])} {why}.")
     return paired
 
 
@@ -107,7 +107,7 @@ def rows_asked_for(
     if (rows < 0).any():
         row = int(np.argmax(rows < 0))
         raise InvalidSubmission(
-            f"Row {row + 1}: {column} {shown(submission[column].iloc[row])} is not among the ids asked for."
+            f"Row {row + 1}: {column} {quoted(submission[column].iloc[row])} is not among the ids asked for."
         )
     found = np.zeros(len(answers), dtype=np.bool_)
     found[rows] = True
@@ -165,7 +165,7 @@ def _number_column(
 ) -> Numbers:
     columns_present(table, [name])
     column: pd.Series[Any] = table[name]
-    label = name if name.isascii() and name.isprintable() else shown(name)  # an agent may have made it up
+    label = name if name.isascii() and name.isprintable() else quoted(name)  # an agent may have made it up
     if not pd.api.types.is_numeric_dtype(column):
         converted = _converted(column, spelt)
         refused = (converted.isna() & column.notna()).to_numpy()
@@ -173,7 +173,7 @@ def _number_column(
             refused = refused & ~ignored
         if refused.any():
             row = int(np.argmax(refused))
-            raise InvalidSubmission(f"Row {row + 1}: {label} {shown(column.iloc[row])} is not a number.")
+            raise InvalidSubmission(f"Row {row + 1}: {label} {quoted(column.iloc[row])} is not a number.")
         if spelt == "refused":
             raise _number_beyond_measure(column, converted)
         column = converted
@@ -207,7 +207,7 @@ def _converted(column: pd.Series[Any], spelt: Spelling) -> pd.Series[Any]:
 def _number_beyond_measure(column: pd.Series[Any], converted: pd.Series[Any]) -> InvalidSubmission:
     row = int(np.argmax(converted.abs().to_numpy(na_value=-1.0)))
     return InvalidSubmission(
-        f"Row {row + 1}: {column.name} {shown(column.iloc[row])} is beyond what a column of numbers can hold."
+        f"Row {row + 1}: {column.name} {quoted(column.iloc[row])} is beyond what a column of numbers can hold."
     )
 
 
@@ -238,7 +238,7 @@ def texts(table: pd.DataFrame, column: str, *, missing: str | None = None) -> li
         if isinstance(cell, str):
             continue
         if not pd.isna(cell):
-            raise InvalidSubmission(f"Row {row + 1}: {column} {shown(cell)} is not text.")
+            raise InvalidSubmission(f"Row {row + 1}: {column} {quoted(cell)} is not text.")
         if missing is None:
             raise InvalidSubmission(f"Row {row + 1}: {column} is empty; expected text.")
         cells[row] = missing
@@ -253,7 +253,7 @@ def whole_numbers(table: pd.DataFrame, column: str) -> Numbers:
             raise InvalidSubmission(f"{column} holds none; expected labels as numbers or True/False.")
         row = _least_like_a_label(table[column])
         raise InvalidSubmission(
-            f"Row {row + 1}: {column} {shown(table[column].iloc[row])} is not a label; "
+            f"Row {row + 1}: {column} {quoted(table[column].iloc[row])} is not a label; "
             "expected numbers or True/False."
         )
     values = numbers(table, column)
@@ -342,7 +342,7 @@ def _read_numbers(cells: pd.Series[Any], reader: Callable[[Any], int], expected:
         except (ValueError, TypeError, IndexError, OverflowError):
             row = int(np.argmax(codes == code)) + 1
             raise InvalidSubmission(
-                f"Row {row}: {cells.name} {shown(name)} cannot be read; expected {expected}."
+                f"Row {row}: {cells.name} {quoted(name)} cannot be read; expected {expected}."
             ) from None
     huge = any(not _LONGEST.min <= value <= _LONGEST.max for value in values)
     return np.array(values, dtype=object if huge else np.int64)[codes]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit.checks import columns_present, matched_rows, reading_answers, row_count, shown
+from competitions.kit.checks import columns_present, matched_rows, quoted, reading_answers, row_count
 from competitions.task import Grading, InvalidSubmission
 
 Numbers = npt.NDArray[np.float64]
@@ -39,7 +39,7 @@ class Detections:
     row_numbers: Positions
 
     def refused(self, place: int | np.intp, why: str) -> InvalidSubmission:
-        """An error that names the row of an object and tells what is wrong with it."""
+        """An error that names the row of an object and says what is wrong with it."""
         return InvalidSubmission(f"Row {self.row_numbers[self.row[place]] + 1}: {self.column} {why}.")
 
 
@@ -63,7 +63,7 @@ class Form:
     blank_ok: bool = False
 
 
-def told_and_true(
+def predicted_and_true_masks(
     case: Grading, id_column: str, column: str, form: Form, *, true_form: Form | None = None
 ) -> tuple[Detections, Detections]:
     """The objects of a submission, and the true ones, both by the rows of the answers.
@@ -122,7 +122,7 @@ def _is_empty(text: Any, form: Form) -> bool:
 def _read_regular(texts: list[Any], form: Form) -> tuple[Positions, Numbers, npt.NDArray[np.object_]] | None:
     """Read cells in which single blanks separate whole objects of plain numbers: one line each makes a table.
 
-    None where anything is unusual; what is wrong, if it is, is told by looking at every token.
+    None where anything is unusual; looking at every token then finds what is wrong.
     """
     if not texts or not all(isinstance(text, str) for text in texts):
         return None
@@ -165,7 +165,7 @@ def _parse_token_by_token(
     for place, text in enumerate(texts):
         row = row_numbers[rows[place]] + 1
         if not isinstance(text, str):
-            found = "is missing" if pd.isna(text) else f"{shown(text)} is not text"
+            found = "is missing" if pd.isna(text) else f"{quoted(text)} is not text"
             raise InvalidSubmission(
                 f"Row {row}: {column} {found}; expected objects of {form.width} tokens each."
             )
@@ -188,6 +188,6 @@ def _parse_token_by_token(
                 values[place, field] = float(token)
             except ValueError as error:
                 raise found_so_far.refused(
-                    place, f"holds {shown(token)} where a number is expected"
+                    place, f"holds {quoted(token)} where a number is expected"
                 ) from error
     return found_so_far

@@ -1,4 +1,4 @@
-"""Finding for each wanted id the row that has it, fast for millions; what to tell when one has none is in `checks`."""
+"""Finding for each wanted id the row that has it, fast for millions; messages are in `columns`."""
 
 from __future__ import annotations
 

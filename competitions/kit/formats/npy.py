@@ -45,7 +45,7 @@ class NpyFile:
         row_bytes = self.kind.itemsize * math.prod(self.shape[1:])
         step = max(1, _BLOCK_BYTES // max(row_bytes, 1))
         whole = read_npy(self.path) if self.in_columns else None
-        with _problems_told(self.path), self.path.open("rb") as stream:
+        with _as_data_problems(self.path), self.path.open("rb") as stream:
             stream.seek(self.start)
             for first in range(0, len(self), step):
                 rows = min(step, len(self) - first)
@@ -62,7 +62,7 @@ def read_npy(path: RawPath) -> npt.NDArray[Any]:
     Raises:
         DataProblem: the file is missing or damaged.
     """
-    with _problems_told(path), path.open("rb") as stream:
+    with _as_data_problems(path), path.open("rb") as stream:
         array: npt.NDArray[Any] = np.load(stream, allow_pickle=False)
     return array
 
@@ -73,7 +73,7 @@ def npy_file(path: RawPath) -> NpyFile:
     Raises:
         DataProblem: the file is missing, or shorter than its header says.
     """
-    with _problems_told(path), path.open("rb") as stream:
+    with _as_data_problems(path), path.open("rb") as stream:
         version = np.lib.format.read_magic(stream)
         if version == (1, 0):
             shape, in_columns, kind = np.lib.format.read_array_header_1_0(stream)
@@ -110,7 +110,7 @@ def write_rows(job: Preparation, array: NpyFile, parts: Mapping[Path, npt.NDArra
 
 
 @contextmanager
-def _problems_told(path: RawPath) -> Iterator[None]:
+def _as_data_problems(path: RawPath) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, EOFError) as error:

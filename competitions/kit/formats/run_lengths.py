@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit.checks import matched_rows, reading_answers, shown
+from competitions.kit.checks import matched_rows, quoted, reading_answers
 from competitions.task import Grading, InvalidSubmission
 
 Whole = npt.NDArray[np.int64]
@@ -128,11 +128,11 @@ def parse(
         raise InvalidSubmission(f"Row {row + 1}: {column} {error.why}.") from error
 
 
-def told_and_true(
+def predicted_and_true_masks(
     case: Grading,
     id_column: str,
     *,
-    told: str,
+    predicted: str,
     true: str,
     sizes: npt.ArrayLike,
     missing_ok: bool = False,
@@ -145,18 +145,20 @@ def told_and_true(
     Args:
         case: what is graded.
         id_column: matches the rows.
-        told: the submission's column of masks.
+        predicted: the submission's column of masks.
         true: that of the answers, in which a missing cell is an empty mask.
         sizes: the number of pixels of each picture of the answers, or one number for all.
         missing_ok: take a missing cell of the submission for an empty mask.
         empty: a word that stands for an empty mask on both sides.
     """
     rows = matched_rows(case.submission, case.answers, id_column)
-    given = case.submission[told].iloc[rows].replace(empty, "")
+    given = case.submission[predicted].iloc[rows].replace(empty, "")
     with reading_answers():
         wanted = case.answers[true].replace(empty, "")
         truth = parse(wanted, sizes, column=true, strict=False, missing_ok=True)
-    claims = parse(given, sizes, column=told, strict=case.corrected, missing_ok=missing_ok, row_numbers=rows)
+    claims = parse(
+        given, sizes, column=predicted, strict=case.corrected, missing_ok=missing_ok, row_numbers=rows
+    )
     return claims, truth
 
 
@@ -195,7 +197,7 @@ def _tokens(texts: list[Any]) -> tuple[Whole, Whole]:
     """All numbers of all cells, and the cell that each stands in."""
     for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise _Malformed(number, f"{shown(text)} is not text; expected pairs of start and length")
+            raise _Malformed(number, f"{quoted(text)} is not text; expected pairs of start and length")
     raw = _bytes(_END.join(texts))
     digit = raw - np.uint8(ord("0")) < 10  # what is below 0 comes around as a large number
     end = raw == ord(_END)
@@ -226,9 +228,9 @@ def _in_plain_digits(row: int, text: str) -> str:
         try:
             value = int(token)
         except ValueError as error:
-            raise _Malformed(row, f"holds {shown(token)}; expected whole numbers") from error
+            raise _Malformed(row, f"holds {quoted(token)}; expected whole numbers") from error
         if value < 1:
-            raise _Malformed(row, f"holds {shown(token)}; starts and lengths count from 1")
+            raise _Malformed(row, f"holds {quoted(token)}; starts and lengths count from 1")
         values.append(str(min(value, int(_FAR))))
     return " ".join(values)
 

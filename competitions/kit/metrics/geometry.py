@@ -55,7 +55,7 @@ def cuboid_iou(
     """Intersection over union of upright cuboids where it exceeds `above`, else 0, for pairs of positions.
 
     A cuboid is a row of centre x, y and z, width, length, height, and the angle of its length against
-    the x axis. Whether a pair can exceed `above` is told from cheap bounds, so that only few are
+    the x axis. Whether a pair can exceed `above` is seen from cheap bounds, so that only few are
     clipped.
     """
     result = np.zeros(len(left))

@@ -16,7 +16,7 @@ _BLOCK = 1 << 22  # pairs at a time: bounds the memory that a group of very many
 
 
 def codes(*sides: tuple[npt.NDArray[Any], ...]) -> list[Positions]:
-    """Numbers for groups told by several keys, the same number on all sides for equal keys.
+    """Numbers for groups given by several keys, the same number on all sides for equal keys.
 
     Each side gives its keys as arrays of equal length, such as the image and the class of each object.
     """

@@ -100,7 +100,7 @@ def map_at_k(truth: Sequence[Set[Any]], guesses: Sequence[Sequence[Any]], k: int
 
 
 def _average_precision(right: Set[Any], guesses: Sequence[Any], k: int) -> float:
-    if right.isdisjoint(guesses[:k]):  # nearly every row of a hard task, and told at once
+    if right.isdisjoint(guesses[:k]):  # nearly every row of a hard task
         return 0.0
     hits = 0
     total = 0.0

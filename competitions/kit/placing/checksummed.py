@@ -44,7 +44,7 @@ def created(path: Path) -> Iterator[IO[bytes]]:
 
 
 def md5_of(path: Path) -> str | None:
-    """The sum of a file that was created here and has not changed since; it is told once."""
+    """The sum of a file that was created here and has not changed since; it is returned once."""
     coming = _sums.pop(_state_of(path), None)
     return None if coming is None else coming.result()
 
@@ -83,7 +83,7 @@ class _Summing(io.BufferedIOBase):
 
     def _total(self) -> str:
         for block in self._ahead:
-            block.result()  # it is done, being the same thread's; this tells if it went wrong
+            block.result()  # it is done, being the same thread's; this raises what went wrong
         return self._digest.hexdigest()
 
     def flush(self) -> None:

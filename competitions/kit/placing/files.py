@@ -34,12 +34,12 @@ def place(
     Hard links where the job allows them, otherwise copies that share blocks where the file system can.
 
     Args:
-        job: which tells whether links are allowed.
+        job: which says whether links are allowed.
         pairs: where each file is and where it goes.
         what: what to call them when telling the progress.
         anew: no links even so, and files are made in the order of their new names. The number by which the
             file system knows a file lies among those of its old neighbours, which agents may see, too: a
-            photo out of a folder of its class tells the class.
+            photo out of a folder of its class shows the class.
 
     Raises:
         DataProblem: a raw file is missing or is not a regular file.
@@ -152,7 +152,7 @@ def _place_batch(job: Preparation, pairs: list[tuple[RawPath, Path]], may_link: 
 
 
 def expect(job: Preparation, paths: Iterable[RawPath]) -> None:
-    """These raw files are there, which a folder that is brought as a whole does not tell.
+    """These raw files are there, which a folder that is brought as a whole does not show.
 
     Raises:
         DataProblem: one is not.

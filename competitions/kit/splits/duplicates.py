@@ -1,4 +1,4 @@
-"""Comparing files by digests of their bytes: equal ones for a split, an order that tells nothing for numbering."""
+"""Comparing files by digests of their bytes: equal ones for a split, an order that reveals nothing for numbering."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _missing(job: Preparation, error: FileNotFoundError) -> RawDataProblem:
     return job.missing(path.name, path.parent)
 
 
-def joined(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def linked(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Number rows so that rows linked by a chain of equal numbers on either side share a number."""
     group = first.copy()
     while True:

@@ -110,7 +110,7 @@ def _columns(
     separator: str,
     types: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """What pandas is told of a table's columns."""
+    """Options with which pandas reads a table's columns."""
     common: dict[str, Any] = {"sep": separator, "usecols": None if columns is None else list(columns)}
     if text is None:
         return common | {"dtype": {**(types or {}), **dict.fromkeys(words, str)}}

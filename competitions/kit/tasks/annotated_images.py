@@ -117,7 +117,7 @@ def split(
 
 
 def ordered_by_content(job: Preparation, images: Sequence[Labelled], folder: RawPath) -> list[Labelled]:
-    """Images in an order that follows from their bytes alone, so that it tells nothing of their classes."""
+    """Images in an order that follows from their bytes alone, so that it reveals nothing about their classes."""
     order = duplicates.ordered_by_content(job, [folder / each.image["file_name"] for each in images])
     return [images[place] for place in order]
 

@@ -54,7 +54,7 @@ def column_auc(
     high: float = 1,
     spelt: checks.Spelling = "pandas",
 ) -> float:
-    """The mean over columns of the area under the ROC curve; scores are probabilities unless told otherwise."""
+    """The mean over columns of the area under the ROC curve; scores are probabilities unless bounds are given."""
     checks.columns_present(case.submission, [id_column, *targets])
     rows = checks.matched_rows(case.submission, case.answers, id_column)
     scores = checks.numbers(case.submission, targets, low=low, high=high, spelt=spelt)[rows]

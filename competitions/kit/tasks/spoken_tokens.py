@@ -65,7 +65,7 @@ def _new_member(job: Preparation, name: str) -> AbstractContextManager[IO[bytes]
 def _equal_sentences(tokens: RawTable, sentences: pd.Series) -> npt.NDArray[np.integer[Any]]:
     """Number the tokens so that those of sentences of the same tokens share a number.
 
-    What tells sentences apart is how many tokens they have and the sum of the tokens' digests, each
+    Sentences are compared by how many tokens they have and the sum of the tokens' digests, each
     times a factor that belongs to its place.
     """
     codes = pd.factorize(sentences, use_na_sentinel=False)[0]
@@ -81,7 +81,7 @@ def _equal_sentences(tokens: RawTable, sentences: pd.Series) -> npt.NDArray[np.i
 
 
 def grade(case: Grading) -> float:
-    """The share of tokens whose spoken form is told exactly.
+    """The share of tokens whose spoken form is predicted exactly.
 
     In edition v1 all words for a missing cell are equal, and a column of numbers is compared as
     pandas prints it; edition corrected compares what stands in the file.

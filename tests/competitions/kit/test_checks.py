@@ -169,7 +169,7 @@ def test_rows_are_rescaled_to_one() -> None:
 
 
 def test_a_hostile_cell_is_shown_tamed() -> None:
-    shown = checks.shown("\x1b[31m\u202e" + "x" * 500)
+    shown = checks.quoted("\x1b[31m\u202e" + "x" * 500)
     assert shown.isascii() and shown.isprintable() and len(shown) < 100
 
 

@@ -26,7 +26,7 @@ def test_a_missing_file_is_named(make_job: MakeJob, tmp_path: Path) -> None:
 def test_rows_linked_by_a_chain_of_either_number_are_joined() -> None:
     first = np.array([0, 0, 1, 2, 3, 4])
     second = np.array([5, 6, 6, 7, 8, 7])
-    group = duplicates.joined(first, second)
+    group = duplicates.linked(first, second)
     assert group[0] == group[1] == group[2]
     assert group[3] == group[5]
     assert len(set(group.tolist())) == 3
@@ -34,7 +34,7 @@ def test_rows_linked_by_a_chain_of_either_number_are_joined() -> None:
 
 def test_joining_nothing_gives_nothing() -> None:
     empty = np.array([], dtype=np.intp)
-    assert duplicates.joined(empty, empty).tolist() == []
+    assert duplicates.linked(empty, empty).tolist() == []
 
 
 def test_the_order_by_content_does_not_depend_on_names(make_job: MakeJob, tmp_path: Path) -> None:
