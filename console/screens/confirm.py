@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from console.tui.keys import bindings, shown
+from console.tui.keys import bindings, key_name
 from console.tui.painting import Piece, Pieces, foreign
 from console.tui.theme import Role
 from console.tui.widgets.painted import Painted
@@ -64,7 +64,8 @@ class ConfirmScreen(ModalScreen[bool]):
     def _draw(self) -> None:
         ascii_only = self.app.settings.ascii_only
         keys = {
-            key.id: shown(key.keys[0], ascii_only=ascii_only) for key in self.app.settings.keys.of("confirm")
+            key.id: key_name(key.keys[0], ascii_only=ascii_only)
+            for key in self.app.settings.keys.of("confirm")
         }
         no: Pieces = (
             (f" {keys['confirm.no']} ", "accent"),

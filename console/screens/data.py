@@ -17,7 +17,7 @@ from console import wording
 from console.actions import datasets
 from console.actions.action import Action
 from console.sanitize import plain
-from console.tui.keys import bindings, shown_key
+from console.tui.keys import bindings, key_names
 from console.tui.list_screen import MarkedScreen
 from console.tui.painting import Line, Piece, Pieces, bar, cut, fit, fitting, foreign, heading, joined
 from console.tui.screen import ConsoleScreen, Queries
@@ -198,7 +198,7 @@ class DataScreen(MarkedScreen[RowKey]):
         if key != self._about:  # moved, or moved by a filter
             self._about, self._detail = key, None
             self.query_again()
-        keys = shown_key(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         about, pane = self.query_one("#about", Painted), self.query_one("#detail", Painted)
         pane.display = self.size.height >= _DETAIL_HEIGHT
         about.display = not pane.display
@@ -271,7 +271,7 @@ class DatasetScreen(ConsoleScreen):
         self.query_one("#header", Painted).show(cut(title, self.size.width))
         lines = self.query_one("#dataset", LineList)
         width = lines.line_width
-        keys = shown_key(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         detail = _Detail(row, self._detail, self._paces, signs, keys, width, most=1000, text_lines=10)
         lines.show([Line(line, key=place, selectable=True) for place, line in enumerate(detail.lines())])
 

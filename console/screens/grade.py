@@ -14,7 +14,7 @@ from textual.widgets import Input
 from competitions import registry
 from competitions.model import Competition, Edition
 from console import wording
-from console.tui.keys import bindings, shown_key
+from console.tui.keys import bindings, key_names
 from console.tui.painting import Line, Piece, Pieces, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import Role, Signs
@@ -192,7 +192,7 @@ class GradeScreen(ConsoleScreen):
         if self.focused is not None or bool(typed) == bool(path):
             return ()
         missing = "no file is named yet" if typed else "no competition is named yet"
-        key = shown_key(self.app.settings.keys)("grade.next")
+        key = key_names(self.app.settings.keys)("grade.next")
         forms = (
             f"{missing}: {key} goes back to the fields, digits switch screens",
             f"{missing}: {key} goes back",

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 
-from console.tui.keys import Context, shown
+from console.tui.keys import Context, key_name
 from console.tui.painting import Pieces
 from console.tui.widgets.painted import Painted
 
@@ -73,7 +73,7 @@ class HelpScreen(ModalScreen[None]):
                 continue
             lines += [(), ((TITLES[context], "strong"),)] if lines else [((TITLES[context], "strong"),)]
             for key in keys:
-                names = " ".join(shown(name, ascii_only=self.app.settings.ascii_only) for name in key.keys)
+                names = " ".join(key_name(name, ascii_only=self.app.settings.ascii_only) for name in key.keys)
                 inert = key.changes and self.app.readonly
                 lines.append(((f"  {names:<16}", "accent"), (key.help, "faint" if inert else "text")))
         return lines

@@ -17,7 +17,7 @@ from console.actions import sweeps
 from console.actions.action import Action
 from console.actions.images import build_images
 from console.screens.confirm import ConfirmScreen
-from console.tui.keys import KeyTable, bindings, shown
+from console.tui.keys import KeyTable, bindings, key_name
 from console.tui.painting import Pieces, fit, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import Signs
@@ -219,7 +219,7 @@ def _summary(
     lines += _what(composed, width)
     if building:
         lines.append((("  building ", "accent"), (foreign(building, width - 12), "dim")))
-    mends = {key.id: shown(key.keys[0]) for key in keys.of("launch")}
+    mends = {key.id: key_name(key.keys[0]) for key in keys.of("launch")}
     for check in sorted(composed.checks, key=lambda check: check.good):
         lines += _check(check, mends, width, signs)
     return lines[: max(1, room)]
@@ -227,7 +227,7 @@ def _summary(
 
 def _left(width: int, keys: KeyTable, *, can_launch: bool) -> Pieces:
     """Draw what to do about a form that was left before it was launched."""
-    launch = shown(keys.named("launch.launch").keys[0])
+    launch = key_name(keys.named("launch.launch").keys[0])
     state = (
         f"not launched yet: {launch} launches it" if can_launch else "not launched: something is missing yet"
     )

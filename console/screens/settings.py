@@ -18,7 +18,7 @@ from textual.widget import Widget
 
 from console.screens.help import TITLES
 from console.tui.config import REFRESH_CHOICES, Settings
-from console.tui.keys import TABLE, bindings, rebound, shadowed, shown
+from console.tui.keys import TABLE, bindings, hidden_by, key_name, rebound_keys
 from console.tui.list_screen import FilteredScreen
 from console.tui.painting import Line, Pieces, foreign, heading
 from console.tui.theme import PALETTE_NAMES, THEME_NAMES, Signs
@@ -156,24 +156,24 @@ class RebindScreen(ModalScreen[str | None]):
             return
         known = {key.id: ",".join(key.keys) for key in self.app.settings.keys.keys}
         try:
-            table = rebound(known | {self._key.id: event.key})
+            table = rebound_keys(known | {self._key.id: event.key})
         except Problem as problem:
             self._warning, self._pressed = problem.what, ""
         else:
-            hidden = shadowed(table, self._key.id)
+            hidden = hidden_by(table, self._key.id)
             if not hidden or self._pressed == event.key:
                 self.dismiss(event.key)
                 return
             self._pressed = event.key
-            name = shown(event.key, ascii_only=self.app.settings.ascii_only)
+            name = key_name(event.key, ascii_only=self.app.settings.ascii_only)
             self._warning = (
                 f"{name} would hide '{', '.join(hidden)}' there: press it again to take it all the same"
             )
         self._draw()
 
     def _draw(self) -> None:
-        now = " ".join(shown(key) for key in self.app.settings.keys.named(self._key.id).keys)
-        leave = shown("escape", ascii_only=self.app.settings.ascii_only)
+        now = " ".join(key_name(key) for key in self.app.settings.keys.named(self._key.id).keys)
+        leave = key_name("escape", ascii_only=self.app.settings.ascii_only)
         lines: list[Pieces] = [((self._key.help, "strong"),), (("now ", "dim"), (now, "accent")), ()]
         if self._warning:
             lines += [((self._warning, "warn"),), ()]
@@ -261,7 +261,7 @@ def _services(settings: Settings, signs: Signs) -> list[_Shown]:
 def _keys(settings: Settings) -> list[_Shown]:
     made = []
     for key, original in zip(settings.keys.keys, TABLE, strict=True):
-        names = " ".join(shown(name, ascii_only=settings.ascii_only) for name in key.keys)
+        names = " ".join(key_name(name, ascii_only=settings.ascii_only) for name in key.keys)
         changed = " *" if key.keys != original.keys else ""
         about = key.help if key.context == "app" else f"{TITLES.get(key.context, key.context)}: {key.help}"
         made.append(_Shown(Setting("keys", key.id), key.id, f"{names}{changed}", about))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from console.tui.keys import bindings, shown
+from console.tui.keys import bindings, key_name
 from console.tui.painting import Pieces, foreign
 from console.tui.screen import ConsoleScreen
 from console.tui.widgets.painted import Painted
@@ -19,7 +19,7 @@ _COMMANDS = (
 
 
 class WelcomeScreen(ConsoleScreen):
-    """Ways to begin, each with its key or the command to type."""
+    """Offers how to begin, each with its key or the command to type."""
 
     CONTEXTS = ("welcome",)
     MODE = "welcome"
@@ -37,7 +37,7 @@ class WelcomeScreen(ConsoleScreen):
     def redraw(self) -> None:
         """Write it for the size there is."""
         width = self.size.width - 8
-        keys = {key.id: shown(key.keys[0]) for key in self.app.settings.keys.of("welcome")}
+        keys = {key.id: key_name(key.keys[0]) for key in self.app.settings.keys.of("welcome")}
         lines: list[Pieces] = [
             (("mlebench-console", "strong"), ("  prepares, runs, watches and grades MLE-bench", "dim")),
             (),
@@ -47,12 +47,12 @@ class WelcomeScreen(ConsoleScreen):
             ),
             (),
         ]
-        ways: list[tuple[str, str, str]] = [
+        choices: list[tuple[str, str, str]] = [
             (keys["welcome.demo"], "open the demo", "it runs by itself, about two minutes"),
             (keys["welcome.grade"], "grade one submission", "needs no sweep and no engine"),
             (keys["welcome.engine"], "start the engine", "it prepares, runs and grades"),
         ]
-        for key, what, why in ways:
+        for key, what, why in choices:
             lines.append(((f"  {key}  ", "accent"), (f"{what:<24}", "text"), (why, "dim")))
         lines += [(), (("On the command line:", "text"),)]
         lines += [((f"     {command}", "dim"),) for command in _COMMANDS]

@@ -45,7 +45,7 @@ from engine.places import Places
 from foundation.clock import Clock, SystemClock
 from foundation.problems import Problem, UsageProblem
 
-# What the first frame does not show is imported where it is used: half of what somebody waits who opens a console
+# What the first frame does not show is imported where it is used: half of the time in which a console opens
 # is spent on imports.
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -115,7 +115,7 @@ class ConsoleApp(TerminalApp):
         sweep_id: the sweep that was seen last.
         known_sweeps: what the `:` line completes to.
         session: where the operator was when it was kept last.
-        news: what the operator has not been told of yet.
+        news: what finds the news since it looked last.
     """
 
     CSS_PATH = "console.tcss"
@@ -235,7 +235,7 @@ class ConsoleApp(TerminalApp):
         self.leave()
 
     def action_help_quit(self) -> None:
-        """Tell how to leave: Ctrl-C closes nothing, so that no habit ends a watch."""
+        """Say how to leave: Ctrl-C closes nothing, so that it is not closed by habit."""
         self.say(f"{self.settings.keys.named('app.quit').keys[0]} closes the console; the engine goes on")
 
     def open_demo(self) -> None:
@@ -407,21 +407,21 @@ class ConsoleApp(TerminalApp):
         """Show how the engine is."""
         before, self.engine = troubles(self.engine), message.status
         self.refresh_frames()
-        self.tell_news(self.news.of_engine(self.engine))
+        self.notify_of(self.news.of_engine(self.engine))
         if troubles(self.engine) != before and isinstance(self.screen, ConsoleScreen):
             self.screen.draw()
 
     def watch_news(self) -> None:
-        """Watch the state for news from now on, unless nobody wants to be told of any here."""
+        """Watch the state for news from now on, unless the operator wants none in this terminal."""
         if self.settings.notifications.uses_terminal:
             self.reader.watch(
-                "news", self.news.of_state, lambda found: self.call_later(self.tell_news, found)
+                "news", self.news.of_state, lambda found: self.call_later(self.notify_of, found)
             )
         else:
             self.reader.unwatch("news")
 
-    def tell_news(self, found: list[News]) -> None:
-        """Ring, and ask the terminal for a desktop notification, as far as the operator wants to be told."""
+    def notify_of(self, found: list[News]) -> None:
+        """Ring, and ask the terminal for a desktop notification, of the news that the operator wants."""
         settings = self.settings.notifications
         wanted = [each for each in found if each.kind in settings.on]
         if wanted and settings.bell:

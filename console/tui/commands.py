@@ -113,7 +113,7 @@ _ALIASES = {
 
 
 def execute(app: ConsoleApp, text: str) -> None:
-    """Do what a command line says, or tell why not; an unambiguous beginning of a word is enough."""
+    """Do what a command line says, or say why not; an unambiguous beginning of a word is enough."""
     try:
         _execute(app, text)
     except Problem as problem:
@@ -129,7 +129,7 @@ def _execute(app: ConsoleApp, text: str) -> None:
 
 
 def completions(sweeps: tuple[str, ...], competitions: tuple[str, ...]) -> list[str]:
-    """Everything that the command line can complete to."""
+    """Return everything that the command line can complete to."""
     taking = [f"{name} {sweep}" for name in ("sweep", "pause", "resume", "concurrency") for sweep in sweeps]
     return [
         *(command.name for command in COMMANDS),

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from console.tui.keys import KeyTable, rebound
+from console.tui.keys import KeyTable, rebound_keys
 from console.tui.theme import DARK, MONOCHROME, PALETTE_NAMES, THEME_NAMES, Palette
 from engine.settings import ConsoleSettings, NotificationSettings, read_table, read_values
 from foundation.problems import UsageProblem
@@ -39,7 +39,7 @@ def read_settings(config_file: Path, *, theme: str | None, ascii_only: bool) -> 
     return Settings(
         palette=MONOCHROME if os.environ.get("NO_COLOR") else PALETTE_NAMES[name],
         ascii_only=ascii_only or console.ascii,
-        keys=rebound({action: str(key) for action, key in read_values(config_file, "keys").items()}),
+        keys=rebound_keys({action: str(key) for action, key in read_values(config_file, "keys").items()}),
         notifications=read_table(config_file, NotificationSettings),
         refresh_seconds=console.refresh,
     )

@@ -172,7 +172,7 @@ TABLE: tuple[Key, ...] = (
     Key("log.next_error", ("e",), "error(1)", "next error", "To the next line that looks like an error"),
     Key("log.previous_error", ("E",), "error(-1)", "previous error", "To the previous such line"),
     Key("log.numbers", ("number_sign",), "numbers", "numbers", "Number the lines"),
-    Key("log.times", ("t",), "times", "times", "Tell when each line was printed"),
+    Key("log.times", ("t",), "times", "times", "Show when each line was printed"),
     Key("log.moment", ("at", "T"), "ask('time')", "to a time", "To a time of day, or so far into the run"),
     Key("log.mark", ("m",), "mark", "mark", "Begin a selection at the page's top, or give it up"),
     Key("log.copy", ("y",), "copy", "copy", "Copy the selection, or the page, to the clipboard"),
@@ -330,7 +330,7 @@ TABLE: tuple[Key, ...] = (
     Key("events.back", ("escape",), "back", "back", "Clear the filter"),
     # Settings
     Key("settings.change", ("enter",), "open", "change", "Change the line, or press a new key for it", 1),
-    Key("settings.reset", ("d",), "reset", "default", "Take it out of config.toml: as it was made", 2),
+    Key("settings.reset", ("d",), "reset", "default", "Take it out of config.toml, back to its default", 2),
     Key("settings.filter", ("slash",), "filter", "filter", "Filter by words", 3),
     Key("settings.back", ("escape",), "back", "back", "Clear the filter"),
     # Welcome
@@ -352,7 +352,7 @@ TABLE: tuple[Key, ...] = (
     Key("classify.leave", ("escape",), "leave", "leave", "Leave everything as it was"),
 )
 
-SHOWN = {
+KEY_NAMES = {
     "question_mark": "?",
     "colon": ":",
     "slash": "/",
@@ -376,20 +376,20 @@ class KeyTable:
     keys: tuple[Key, ...] = TABLE
 
     def of(self, *contexts: Context) -> tuple[Key, ...]:
-        """The keys of some contexts, in the order of the contexts."""
+        """Return the keys of some contexts, in the order of the contexts."""
         return tuple(key for context in contexts for key in self.keys if key.context == context)
 
     def named(self, name: str) -> Key:
-        """The key of an id."""
+        """Return the key with an id."""
         return next(key for key in self.keys if key.id == name)
 
     def footer(self, *contexts: Context) -> tuple[Key, ...]:
-        """The keys that matter most in some contexts, in the footer's order."""
-        shown = [key for key in self.of(*contexts) if key.footer is not None]
-        return tuple(sorted(shown, key=lambda key: key.footer or 0))
+        """Return the keys that matter most in some contexts, in the footer's order."""
+        key_name = [key for key in self.of(*contexts) if key.footer is not None]
+        return tuple(sorted(key_name, key=lambda key: key.footer or 0))
 
     def keymap(self) -> dict[str, str]:
-        """What differs from the table, as Textual wants to be told."""
+        """Return what differs from the table, as Textual takes it."""
         return {
             key.id: ",".join(key.keys)
             for key, original in zip(self.keys, TABLE, strict=True)
@@ -398,24 +398,24 @@ class KeyTable:
 
 
 def bindings(*contexts: Context) -> list[BindingType]:
-    """The table's keys of some contexts as a Textual class wants them; rebinding is by their ids."""
+    """Return the keys of some contexts as a Textual class takes them; they are rebound by their ids."""
     return [
         Binding(",".join(key.keys), key.does, key.label, show=False, id=key.id)
         for key in KeyTable().of(*contexts)
     ]
 
 
-def shown_key(table: KeyTable, *, ascii_only: bool = False) -> Callable[[str], str]:
-    """Make what tells the first key of an action, as people know it, by the action's id."""
+def key_names(table: KeyTable, *, ascii_only: bool = False) -> Callable[[str], str]:
+    """Return a function that names the first key of an action, given the action's id."""
     first = {key.id: key.keys[0] for key in table.keys}
-    return lambda name: shown(first[name], ascii_only=ascii_only)
+    return lambda name: key_name(first[name], ascii_only=ascii_only)
 
 
-def shown(key: str, *, ascii_only: bool = False) -> str:
-    """A key's name as people know it."""
+def key_name(key: str, *, ascii_only: bool = False) -> str:
+    """Return the name by which people know a key."""
     if key in _ARROWS:
         return key if ascii_only else _ARROWS[key]
-    return SHOWN.get(key, key.replace("ctrl+", "^"))
+    return KEY_NAMES.get(key, key.replace("ctrl+", "^"))
 
 
 # Screens on which a log is read; the others show lists.
@@ -423,8 +423,8 @@ _WITH_LOG = frozenset({"run", "file", "merged"})
 _WITH_MATRIX = frozenset({"sweep", "board", "experiment"})
 
 
-def rebound(changes: Mapping[str, str]) -> KeyTable:
-    """The table with keys replaced as config.toml says, `"sweep.relaunch" = "R,f5"`.
+def rebound_keys(changes: Mapping[str, str]) -> KeyTable:
+    """Return the table with keys replaced as config.toml says, such as `"sweep.relaunch" = "R,f5"`.
 
     Raises:
         UsageProblem: there is no such action, or the key already does something else there.
@@ -445,19 +445,19 @@ def rebound(changes: Mapping[str, str]) -> KeyTable:
     return KeyTable(table)
 
 
-def shadowed(table: KeyTable, name: str) -> tuple[str, ...]:
-    """What works wherever a key works too, and would no longer be reached because of it."""
+def hidden_by(table: KeyTable, name: str) -> tuple[str, ...]:
+    """Return the ids of the keys that could no longer be reached, because a key works where they do."""
     chosen = table.named(name)
     return tuple(
         key.id
         for key in table.keys
         if chosen.context != key.context
-        and (chosen.context == "app" or _is_beside(key.context, chosen.context))
+        and (chosen.context == "app" or _works_on(key.context, chosen.context))
         and set(chosen.keys) & set(key.keys)
     )
 
 
-def _is_beside(shared: str, context: str) -> bool:
+def _works_on(shared: str, context: str) -> bool:
     """Whether keys that several screens share work on a screen."""
     if shared == "log":
         return context in _WITH_LOG
@@ -467,7 +467,7 @@ def _is_beside(shared: str, context: str) -> bool:
 
 
 def _textual_name(key: str) -> str:
-    return next((name for name, known in SHOWN.items() if known == key), key)
+    return next((name for name, known in KEY_NAMES.items() if known == key), key)
 
 
 def _refuse_clashes(table: Iterable[Key]) -> None:

@@ -1,4 +1,4 @@
-"""What screens share that show one list and a filter of plain words over it; what the words mean is their own."""
+"""Screens that show one list: with a filter of plain words, and with marks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FilteredScreen(ConsoleScreen):
         self.words = ""
 
     def session_values(self) -> SessionValues:
-        """The filter."""
+        """Return the filter."""
         return {"filter": self.words}
 
     def restore(self, values: SessionValues) -> None:
@@ -59,12 +59,12 @@ class MarkedScreen(FilteredScreen, Generic[Key]):
         self.marks: Marks[Key] = Marks()
 
     def mark(self, marks: Marks[Key]) -> None:
-        """Let these be the marks."""
+        """Show these marks."""
         self.marks = marks
         self.redraw()
 
     def mark_more(self, found: Iterable[Key] | None) -> None:
-        """Mark a range too; where it has no other end, tell how it gets one."""
+        """Mark a range too; where it has no other end, say how it gets one."""
         if found is None:
             self.app.say("mark one end of the range first")
         else:

@@ -1,4 +1,4 @@
-"""News that an open console tells its operator at the terminal; services on the network are told by the engine."""
+"""News for the operator of an open console; services on the network are notified by the engine."""
 
 from __future__ import annotations
 

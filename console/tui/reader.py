@@ -1,7 +1,8 @@
-"""Watching the state from one background thread, so that no read ever holds the screen; it draws nothing.
+"""The thread that reads the state for an open console, so that no read ever holds the screen; it draws nothing.
 
-A stalled disk, a locked, newer, absent or replaced database is a condition that is told and looked at again,
-never an end.
+A stalled disk, a locked, newer, absent or replaced database is a condition that is reported and looked at again, never
+an end. It is one thread of its own rather than a worker of Textual for each query: it keeps one connection, whose data
+version says whether anything has changed, and a console that ends does not wait for a read that hangs.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 
 LOOK_EVERY_SECONDS = 0.5
 ENGINE_EVERY_SECONDS = 2.0
-# Trouble that passes by itself is not told: an engine that creates, migrates or replaces the state is done by then.
+# Trouble that passes by itself is not reported: an engine that creates, migrates or replaces the state is done by then.
 TROUBLE_PASSES_SECONDS = 2.0
 
 
@@ -37,13 +38,13 @@ class _Watch:
 
 
 class Reader:
-    """One thread that looks whether the state has changed and asks the current questions again if so.
+    """Looks whether the state has changed, and makes the current queries again if so.
 
     Args:
         places: where the state is.
-        on_condition: told when the state's condition changes.
+        on_condition: called when the state's condition changes.
         engine_status: asked now and then how the engine is; its answer goes to `on_engine`.
-        on_engine: told how the engine is.
+        on_engine: called with how the engine is.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Reader:
         engine_status: Callable[[Places], Any],
         on_engine: Callable[[Any], None],
     ) -> None:
-        # What an operator wants instead of the usual.
+        # How often the operator wants it to look.
         self.look_every: float | None = None
         self._places = places
         self._on_condition = on_condition
@@ -86,18 +87,18 @@ class Reader:
             self._thread.join(timeout=1.0)
 
     def watch(self, name: str, query: Callable[[Database], Any], deliver: Callable[[Any], object]) -> None:
-        """Ask a question now and again after every change; the same name replaces the question."""
+        """Make a query now and again after every change; the same name replaces the query."""
         with self._lock:
             self._watches[name] = _Watch(query, deliver)
         self._wake.set()
 
     def unwatch(self, name: str) -> None:
-        """Ask a question no more."""
+        """Make a query no more."""
         with self._lock:
             self._watches.pop(name, None)
 
     def look_now(self) -> None:
-        """Ask everything again, changed or not."""
+        """Make all queries again, whether anything has changed or not."""
         with self._lock:
             for watch in self._watches.values():
                 watch.due = True
@@ -106,12 +107,12 @@ class Reader:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has asked everything that is to be asked, and waits until it looks again."""
+        """Whether it has made all queries, and waits until it looks again."""
         with self._lock:
             return self._busy_since is None and not any(watch.due for watch in self._watches.values())
 
     def stalled_for(self) -> float:
-        """How many seconds the current look has been taking."""
+        """Return how many seconds the current look has been taking."""
         since = self._busy_since
         return 0.0 if since is None else time.monotonic() - since
 
@@ -130,7 +131,7 @@ class Reader:
             self._busy_since = None
             self._wake.wait(self.look_every or LOOK_EVERY_SECONDS)
             self._wake.clear()
-        self._let_go()
+        self._close()
 
     def _look_at_engine(self) -> None:
         if time.monotonic() - self._engine_seen_at < ENGINE_EVERY_SECONDS:
@@ -147,19 +148,19 @@ class Reader:
         from state import database as state_database
 
         if not state_database.exists(self._places.state_dir):
-            self._let_go()
-            self._tell(StateCondition(StateHealth.ABSENT))
+            self._close()
+            self._report(StateCondition(StateHealth.ABSENT))
             return
         file = _identity(self._places.state_dir / state_database.DATABASE_NAME)
         if self._database is None or file != self._file:
-            self._let_go()
+            self._close()
             self._database = state_database.open_for_reading(self._places.state_dir)
             self._file = file
         version = self._database.data_version()
         changed, self._version = version != self._version, version
         for watch in self._due(everything=changed):
             watch.deliver(watch.query(self._database))
-        self._tell(StateCondition(StateHealth.GOOD))
+        self._report(StateCondition(StateHealth.GOOD))
 
     def _due(self, *, everything: bool) -> list[_Watch]:
         with self._lock:
@@ -168,22 +169,22 @@ class Reader:
                 watch.due = False
         return due
 
-    def _let_go(self) -> None:
+    def _close(self) -> None:
         if self._database is not None:
             self._database.close()
         self._database, self._file, self._version = None, None, None
 
     def _trouble(self, problem: Problem) -> None:
-        self._let_go()
+        self._close()
         since, known = self._trouble_since, self._condition.health is StateHealth.BAD
         self._trouble_since = time.monotonic() if since is None else since
         if known or time.monotonic() - self._trouble_since >= TROUBLE_PASSES_SECONDS:
-            self._tell(StateCondition(StateHealth.BAD, problem))
+            self._report(StateCondition(StateHealth.BAD, problem))
 
-    def _tell(self, condition: StateCondition) -> None:
+    def _report(self, condition: StateCondition) -> None:
         if condition.health is not StateHealth.BAD:
             self._trouble_since = None
-        if not condition.tells_the_same(self._condition):
+        if not condition.looks_like(self._condition):
             self._condition = condition
             self._on_condition(condition)
 
@@ -209,6 +210,6 @@ class StateCondition:
     health: StateHealth = StateHealth.UNKNOWN
     problem: Problem | None = None
 
-    def tells_the_same(self, other: StateCondition) -> bool:
+    def looks_like(self, other: StateCondition) -> bool:
         """Whether a person would see a difference; problems are compared by their text."""
         return self.health is other.health and str(self.problem) == str(other.problem)

@@ -1,4 +1,7 @@
-"""Running the console in a terminal from its opening to its end: what it needs of it, where tracebacks go."""
+"""Run the console in a terminal from its opening to its end; `python -m console.tui.run` is one behind a web page.
+
+The page is served by `serve`.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def run_console(
         demo: say on every screen that the data are synthetic.
         ascii: draw signs with ASCII only.
         theme: `dark`, `light` or `mono` instead of what config.toml says.
-        in_browser: speak to a browser by way of our parent process, and end with it.
+        in_browser: speak to a browser by way of the parent process, and end with it.
 
     Raises:
         Problem: there is no terminal, or config.toml or `screen` can't be used.

@@ -19,7 +19,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from console import wording
-from console.tui.keys import Context, Key, KeyTable, shown
+from console.tui.keys import Context, Key, KeyTable, key_name
 from console.tui.painting import (
     Piece,
     Pieces,
@@ -124,8 +124,8 @@ class ConsoleScreen(Screen[None]):
         """Return everything that is to be found again: the screen's own values, and the cursor's place."""
         from console.tui.widgets.line_list import LineList
 
-        shown = next(iter(self.query(LineList)), None)
-        place = {} if shown is None else {"cursor": str(shown.place)}
+        lines = next(iter(self.query(LineList)), None)
+        place = {} if lines is None else {"cursor": str(lines.place)}
         return {**place, **self.session_values()}
 
     def redraw(self) -> None:
@@ -160,8 +160,8 @@ class ConsoleScreen(Screen[None]):
         if values.get("cursor", "").isdigit():
             from console.tui.widgets.line_list import LineList
 
-            for shown in self.query(LineList):
-                shown.start_at(int(values["cursor"]))
+            for lines in self.query(LineList):
+                lines.start_at(int(values["cursor"]))
 
     def on_screen_resume(self) -> None:
         """Query the state as long as this screen is seen."""
@@ -322,7 +322,7 @@ class Frame:
         return spread(left, right, width)
 
     def _key(self, key: Key) -> Pieces:
-        return ((shown(key.keys[0], ascii_only=self.ascii_only), "accent"), (f" {key.label}  ", "dim"))
+        return ((key_name(key.keys[0], ascii_only=self.ascii_only), "accent"), (f" {key.label}  ", "dim"))
 
 
 def _titles(mode: str, titled: int) -> Pieces:

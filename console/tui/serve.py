@@ -1,4 +1,4 @@
-"""The console in a browser: textual-serve's server, on this machine only, and only for who has the token."""
+"""The console in a browser: textual-serve's server, for this machine only and for who has the token."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from foundation.problems import EnvironmentProblem
 
 HOST = "127.0.0.1"
 _COOKIE = "mlebench-console"
-# Another name for this machine would let a page of somebody else's, under that name, speak to us.
+# Another name for this machine would let a page of another site, under that name, speak to this server.
 _OWN_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _REFUSED = "403: this page needs the address that 'mlebench-console serve' has printed, with its token\n"
 # The page may load nothing from elsewhere: neither fonts nor scripts, and nobody learns that it was opened.
@@ -30,7 +30,7 @@ _POLICY = (
 
 
 def console_command(arguments: list[str]) -> str:
-    """The command line of the process behind each page; it takes the shell's place, so that we are its parent."""
+    """Return the command of the process behind each page; it replaces the shell, so that the server is its parent."""
     return shlex.join(["exec", sys.executable, "-m", "console.tui.run", *arguments])
 
 
@@ -53,10 +53,10 @@ class GuardedServer(Server):
         return f"http://{HOST}:{self.port}/?token={self.token}"
 
     async def run_until(self, ended: asyncio.Event, ready: Callable[[str], None]) -> None:
-        """Serve until an event is set; `ready` is told the address.
+        """Serve until an event is set; `ready` is called with the address.
 
         Raises:
-            EnvironmentProblem: the port can't be had.
+            EnvironmentProblem: the port can't be used.
         """
         runner = web.AppRunner(await self._make_app(), access_log=None)
         await runner.setup()
@@ -65,7 +65,7 @@ class GuardedServer(Server):
                 await web.TCPSite(runner, self.host, self.port).start()
             except OSError as error:
                 raise EnvironmentProblem(
-                    f"port {self.port} can't be had",
+                    f"port {self.port} can't be used",
                     error.strerror or str(error),
                     "Name another one: --port.",
                 ) from error
@@ -81,7 +81,7 @@ class GuardedServer(Server):
         return app
 
     async def on_startup(self, app: web.Application) -> None:
-        """Say nothing: the address is told by whoever serves."""
+        """Print nothing: whoever serves prints the address."""
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -126,7 +126,7 @@ def serve(server: GuardedServer, ready: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM.
 
     Raises:
-        EnvironmentProblem: the port can't be had.
+        EnvironmentProblem: the port can't be used.
     """
 
     async def work() -> None:

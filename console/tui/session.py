@@ -1,4 +1,4 @@
-"""Where an operator was, kept across restarts: screen, sweep, filters, cursors; a damaged note is no trouble."""
+"""Where an operator was, kept across restarts in a file: screen, sweep, filters, cursors; damage does no harm."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from foundation import files
 from foundation.problems import DataProblem
 
-NOTE_NAME = "console.json"
+FILE_NAME = "console.json"
 _MOST_BYTES = 1 << 16
 
 # What one screen wants to find again: names and texts, any of which may be missing or wrong the next time.
@@ -19,7 +19,7 @@ SessionValues = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Session:
-    """What is found again."""
+    """Where an operator was."""
 
     screen: str = ""
     sweep_id: str = ""
@@ -27,18 +27,18 @@ class Session:
 
     @property
     def place(self) -> str:
-        """The screen as `--screen` takes it."""
+        """The screen, as `--screen` takes it."""
         return f"sweep:{self.sweep_id}" if self.screen == "sweep" else self.screen
 
     def of(self, screen: str) -> SessionValues:
-        """What a screen has remembered."""
+        """Return what a screen has kept."""
         return self.screens.get(screen, {})
 
 
 def read_session(state_dir: Path) -> Session:
-    """Read where one was; nowhere if that is not known."""
+    """Read where the operator was; an empty session if that is not known."""
     try:
-        with files.reading_untrusted(state_dir / NOTE_NAME, max_bytes=_MOST_BYTES) as stream:
+        with files.reading_untrusted(state_dir / FILE_NAME, max_bytes=_MOST_BYTES) as stream:
             values = json.loads(stream.read())
         screens = {
             str(name): {str(key): str(value) for key, value in remembered.items()}
@@ -50,11 +50,11 @@ def read_session(state_dir: Path) -> Session:
 
 
 def write_session(state_dir: Path, session: Session) -> None:
-    """Keep where one is, where there is a state to keep it beside that is ours to write in."""
+    """Write where the operator is, if there is a state beside which it may be written."""
     if not state_dir.is_dir():
         return
     try:
-        files.write_json(state_dir / NOTE_NAME, asdict(session), durable=False)
+        files.write_json(state_dir / FILE_NAME, asdict(session), durable=False)
     except OSError:
-        # A disk that is full, or a state of somebody else's: then one begins at the overview the next time.
+        # A full disk, or a state of another user: then the console opens at the overview the next time.
         return

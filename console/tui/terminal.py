@@ -34,19 +34,19 @@ if TYPE_CHECKING:
 _FIELD_SECONDS = 5.0
 _LOOK_SECONDS = 0.002
 # Textual gives letters to a field at once, but what other keys do only once they have gone through all of the
-# field's ancestors; then what the field tells them of it goes the same way.
+# field's ancestors; then what the field posts of it goes the same way.
 _PASSES = 2
 # A frame is up to three writes; more than that waiting means that the terminal has not read the last frame yet.
 _MOST_WAITING = 3
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-# How long a terminal may take to read our last words.
+# How long a terminal may take to read the last output.
 _PATIENCE_SECONDS = 2.0
 # No mouse, no focus events, no pasting in brackets, no key protocol; the normal screen and its cursor.
 _RESTORING = b"\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[?2048l\x1b[<u\x1b[?1049l\x1b[?25h"
 
 
 class TerminalApp(App[str]):
-    """What every app of ours over a terminal does about it.
+    """An app in a terminal.
 
     Attributes:
         failure: the error that ended the app, for whoever ran it; nothing of it is drawn.
@@ -77,7 +77,7 @@ class TerminalApp(App[str]):
             asyncio.get_running_loop().add_signal_handler(number, partial(self.leave, 128 + number))
 
     def leave(self, code: int = 0) -> None:
-        """End the app; if the terminal takes no last words, the process ends without them."""
+        """End the app; if the terminal reads no more, the process ends without its last output."""
         if self._giving_up is None and not self.is_headless:
             self._giving_up = threading.Timer(_PATIENCE_SECONDS, self._give_up, (code,))
             self._giving_up.daemon = True
@@ -85,7 +85,7 @@ class TerminalApp(App[str]):
         self.exit(return_code=code)
 
     def left(self) -> None:
-        """The terminal is as it was, nothing needs to be given up."""
+        """Know that the terminal is as it was, so that the process need not be ended by force."""
         if self._giving_up is not None:
             self._giving_up.cancel()
 
@@ -105,7 +105,7 @@ class TerminalApp(App[str]):
             self.screen.refresh()
 
     def to_terminal(self, sequence: str) -> None:
-        """Send our own control sequence to the terminal, past what is drawn; one that is behind does without."""
+        """Send a control sequence to the terminal, past what is drawn; one that is behind does without."""
         if self._driver is not None and not self.is_behind:
             self._driver.write(sequence)
 
@@ -204,12 +204,12 @@ class TerminalApp(App[str]):
 
 
 def _terminal() -> int:
-    """What Textual draws on."""
+    """Return the file descriptor that Textual draws on."""
     return sys.__stderr__.fileno() if sys.__stderr__ is not None else 2
 
 
 def _trying(does: Callable[[], Any]) -> bool:
-    """Do something to a terminal that may be gone or not reading; tells whether it went."""
+    """Do something to a terminal that may be gone or not reading; return whether it worked."""
     try:
         does()
     except (OSError, termios.error):

@@ -1,4 +1,4 @@
-"""What things look like: palettes of roles, in which a colour always means a state and never decorates."""
+"""Themes: what each role of text looks like, and the signs; a colour always means a state and never decorates."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Palette:
         return self.monochrome or self.ansi
 
     def colour_of(self, name: str | None) -> str | None:
-        """The theme's own shade of a colour that a terminal program asked for by one of the 16 names."""
+        """Return the theme's shade of a colour that a terminal program asked for by one of the 16 names."""
         if name is None or self.monochrome:
             return None
         if self.ansi:
@@ -85,7 +85,7 @@ class Palette:
         return getattr(self.colours, shade) if shade else name
 
     def style(self, role: Role) -> Style:
-        """How text in a role is drawn."""
+        """Return how text in a role is drawn."""
         return self._styles[role]
 
     @cached_property
@@ -135,7 +135,7 @@ class Palette:
         return made | {role: Style(color=getattr(self.colours, role)) for role in coloured}
 
     def textual_theme(self) -> Theme:
-        """The same as a Textual theme, for the stylesheet."""
+        """Return the same as a Textual theme, for the stylesheet."""
         colours = self._for_textual()
         names = {f"c-{field.name}": getattr(colours, field.name) for field in fields(colours)}
         return Theme(

@@ -131,7 +131,7 @@ _NEWS = frozenset(
 
 def _is_news(event: Event, by_id: Mapping[int, Run]) -> bool:
     if event.kind == "submission.graded":
-        # Of a run that has ended, its end tells the same.
+        # Of a run that has ended, its end says the same.
         run = by_id.get(event.run_id or 0)
         return run is not None and not run.has_ended
     return event.kind in _NEWS or event.kind.startswith(("sweep.", "engine."))

@@ -26,7 +26,7 @@ from console.screens.sweep import SweepScreen
 from console.screens.welcome import WelcomeScreen
 from console.tui.app import ConsoleApp
 from console.tui.config import read_settings
-from console.tui.keys import TABLE, Key, KeyTable, rebound, shown
+from console.tui.keys import TABLE, Key, KeyTable, key_name, rebound_keys
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import LogView
 from foundation.problems import UsageProblem
@@ -68,7 +68,7 @@ def test_every_key_leads_to_an_action_that_exists(key: Key) -> None:
 
 
 def test_no_two_keys_of_one_place_clash() -> None:
-    assert rebound({}).keys == TABLE
+    assert rebound_keys({}).keys == TABLE
 
 
 def test_ids_are_unique() -> None:
@@ -111,5 +111,5 @@ def test_no_color_wins_over_a_theme(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_keys_are_shown_as_people_know_them() -> None:
-    assert [shown(key) for key in ("question_mark", "ctrl+p", "enter", "r")] == ["?", "^p", "⏎", "r"]
-    assert shown("enter", ascii_only=True) == "enter"
+    assert [key_name(key) for key in ("question_mark", "ctrl+p", "enter", "r")] == ["?", "^p", "⏎", "r"]
+    assert key_name("enter", ascii_only=True) == "enter"

@@ -41,7 +41,7 @@ async def test_a_disk_that_becomes_full_is_told_once(
 ) -> None:
     sent: list[News] = []
     async with opened() as desk:
-        monkeypatch.setattr(desk.app, "tell_news", sent.extend)
+        monkeypatch.setattr(desk.app, "notify_of", sent.extend)
         full = EngineStatus(running=True, state_disk_free=1, state_disk_total=100)
         desk.app.on_engine_seen(EngineSeen(full))
         desk.app.on_engine_seen(EngineSeen(full))

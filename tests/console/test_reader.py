@@ -172,9 +172,9 @@ def test_an_engine_status_that_cannot_be_read_is_no_end(places: Places) -> None:
 
 
 def test_conditions_are_compared_by_what_they_tell() -> None:
-    assert StateCondition(StateHealth.BAD, Problem("a", "b")).tells_the_same(
+    assert StateCondition(StateHealth.BAD, Problem("a", "b")).looks_like(
         StateCondition(StateHealth.BAD, Problem("a", "b"))
     )
-    assert not StateCondition(StateHealth.BAD, Problem("a")).tells_the_same(
+    assert not StateCondition(StateHealth.BAD, Problem("a")).looks_like(
         StateCondition(StateHealth.BAD, Problem("c"))
     )

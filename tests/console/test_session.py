@@ -10,7 +10,7 @@ import pytest
 from console.screens.board import BoardScreen
 from console.screens.sweep import SweepScreen
 from console.tui.session import (
-    NOTE_NAME,
+    FILE_NAME,
     Session,
     read_session,
     write_session,
@@ -66,7 +66,7 @@ async def test_a_watcher_leaves_no_trace(opened: OpenDesk, places: Places) -> No
     async with opened(screen="board", readonly=True) as desk:
         await desk.sees("models")
         await desk.press("q")
-    assert not (places.state_dir / NOTE_NAME).exists()
+    assert not (places.state_dir / FILE_NAME).exists()
 
 
 async def test_a_console_that_is_killed_is_found_as_it_was_shortly_before(
@@ -89,7 +89,7 @@ async def test_a_console_that_is_killed_is_found_as_it_was_shortly_before(
     ],
 )
 def test_a_damaged_note_is_no_trouble(tmp_path: Path, note: str) -> None:
-    (tmp_path / NOTE_NAME).write_text(note)
+    (tmp_path / FILE_NAME).write_text(note)
     assert read_session(tmp_path) == Session()
 
 
@@ -103,7 +103,7 @@ async def test_nonsense_in_a_note_is_passed_over(opened: OpenDesk, places: Place
             "board": {"column": "luck", "cursor": "99999"},
         },
     }
-    (places.state_dir / NOTE_NAME).write_text(json.dumps(note))
+    (places.state_dir / FILE_NAME).write_text(json.dumps(note))
     async with opened() as desk:
         await desk.sees("needs you")
         await desk.press("2")

@@ -34,7 +34,7 @@ class TypingLine(Input):
     app: ConsoleApp
 
     def on_mount(self) -> None:
-        """Keep the cursor still: a blinking one costs bytes on every beat."""
+        """Keep the cursor still: a blinking one costs bytes again and again."""
         self.cursor_blink = False
 
     @property
@@ -73,11 +73,11 @@ class Prompt(Widget):
 
     @dataclass
     class Done(Changed):
-        """Enter: this is meant."""
+        """Enter was pressed."""
 
     @dataclass
     class Left(Changed):
-        """Esc: what was there before is meant; it is `value`."""
+        """Esc was pressed; `value` is what was there before."""
 
     def __init__(self, sign: str, placeholder: str, *, id: str) -> None:
         super().__init__(id=id, classes="prompt")
@@ -86,7 +86,7 @@ class Prompt(Widget):
         self._before = ""
 
     def compose(self) -> ComposeResult:
-        """The sign and the field."""
+        """Compose the sign and the field."""
         yield Painted(classes="prompt-sign")
         yield TypingLine(placeholder=self._placeholder, select_on_focus=False)
 
@@ -112,19 +112,19 @@ class Prompt(Widget):
         self.remove_class("-open")
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Tell what is typed."""
+        """Post what is typed."""
         event.stop()
         if self.is_open:
             self.post_message(self.Changed(self, event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Tell what is meant."""
+        """Post what was typed."""
         event.stop()
         self.close()
         self.post_message(self.Done(self, event.value))
 
     def action_leave(self) -> None:
-        """Tell that nothing is to change."""
+        """Post that nothing is to change."""
         self.close()
         self.post_message(self.Left(self, self._before))
 
@@ -147,7 +147,7 @@ class Field(TypingLine):
 
 
 class LabelledField(Widget):
-    """A field behind its name."""
+    """A field behind its label."""
 
     DEFAULT_CSS = """
     LabelledField { height: 1; layout: horizontal; margin-left: 1; }
@@ -161,7 +161,7 @@ class LabelledField(Widget):
         self._field = field
 
     def compose(self) -> ComposeResult:
-        """The name and the field."""
+        """Compose the label and the field."""
         yield Painted(classes="label")
         yield self._field
 
@@ -171,7 +171,7 @@ class LabelledField(Widget):
 
 
 class CompetitionNames(Suggester):
-    """The first competition that begins as is typed."""
+    """Suggests the first competition that begins as is typed."""
 
     def __init__(self) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
@@ -185,7 +185,7 @@ class CompetitionNames(Suggester):
 
 
 class FilePaths(Suggester):
-    """The path, as far as the names on the disk allow."""
+    """Suggests a path, as far as the names on the disk allow."""
 
     def __init__(self) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
@@ -200,7 +200,7 @@ _MOST_NAMES = 5000
 
 
 def complete_path(typed: str) -> str | None:
-    """The typed path, completed as far as the names on disk allow; None when nothing begins so."""
+    """Return the typed path, completed as far as the names on disk allow, or None if nothing begins so."""
     folder, _, beginning = typed.rpartition("/")
     base = Path(folder + "/" if typed.startswith("/") or folder else ".").expanduser()
     names = _names(base, beginning)

@@ -127,7 +127,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             self._refresh_lines({y for y in shown if before[y] != self._lines[y]})
 
     def put_cursor(self, key: Hashable, column: int | None = None) -> bool:
-        """Put the cursor on the line with a key; tells whether there is one."""
+        """Put the cursor on the line with a key; return whether there is one."""
         for place, line in enumerate(self._lines):
             if line.selectable and line.key == key:
                 self._column = self._column if column is None else column

@@ -44,12 +44,12 @@ def ruler(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tu
     total = sum(len(text) for text, _ in pieces)
     place = _place(score, values, ticks, total - len(end), cuts)
     role = medal_role(cuts, score)
-    text, told = wording.score(score, 9), f"    {distances(cuts, score)}"
-    below = max(0, min(place - len(text) // 2, width - len(text) - len(told)))
+    text, note = wording.score(score, 9), f"    {distances(cuts, score)}"
+    below = max(0, min(place - len(text) // 2, width - len(text) - len(note)))
     return (
         tuple(pieces),
         ((" " * place, "text"), (signs.pointer, role)),
-        ((" " * below, "text"), (text, role), (told, "dim")),
+        ((" " * below, "text"), (text, role), (note, "dim")),
     )
 
 
@@ -67,15 +67,15 @@ def distances(cuts: Thresholds, score: float) -> str:
     sign = -1.0 if cuts.is_lower_better else 1.0
     passed = [name for name, value in values.items() if sign * (score - value) >= 0]
     ahead = [name for name in values if name not in passed]
-    told = []
+    parts = []
     if passed:
         spare = abs(score - values[passed[0]])
-        told.append(
+        parts.append(
             f"{spare:.4g} better than {passed[0]} needs" if spare else f"exactly what {passed[0]} needs"
         )
     if ahead:
-        told.append(f"{abs(score - values[ahead[-1]]):.4g} short of {ahead[-1]}")
-    return ", ".join(told)
+        parts.append(f"{abs(score - values[ahead[-1]]):.4g} short of {ahead[-1]}")
+    return ", ".join(parts)
 
 
 def _compact(cuts: Thresholds, score: float | None, signs: Signs) -> tuple[Pieces, ...]:

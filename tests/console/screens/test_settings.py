@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from console.tui.config import read_settings
-from console.tui.keys import KeyTable, rebound, shadowed
+from console.tui.keys import KeyTable, hidden_by, rebound_keys
 from engine.places import Places
 from engine.settings import NotificationKind
 from foundation.problems import UsageProblem
@@ -131,8 +131,8 @@ def test_a_refresh_that_is_none_is_refused(tmp_path: Path, value: str) -> None:
 
 
 def test_only_keys_that_are_seen_together_hide_each_other() -> None:
-    assert shadowed(KeyTable(), "sweep.stop") == ()
-    assert shadowed(rebound({"sweep.stop": "j"}), "sweep.stop") == ("list.down",)
-    assert "app.board" in shadowed(rebound({"sweep.stop": "5"}), "sweep.stop")
-    assert shadowed(rebound({"sweep.stop": "n"}), "sweep.stop") == ()
-    assert shadowed(rebound({"run.stop": "n"}), "run.stop") == ("log.next",)
+    assert hidden_by(KeyTable(), "sweep.stop") == ()
+    assert hidden_by(rebound_keys({"sweep.stop": "j"}), "sweep.stop") == ("list.down",)
+    assert "app.board" in hidden_by(rebound_keys({"sweep.stop": "5"}), "sweep.stop")
+    assert hidden_by(rebound_keys({"sweep.stop": "n"}), "sweep.stop") == ()
+    assert hidden_by(rebound_keys({"run.stop": "n"}), "run.stop") == ("log.next",)
