@@ -385,8 +385,8 @@ class KeyTable:
 
     def footer(self, *contexts: Context) -> tuple[Key, ...]:
         """Return the keys that matter most in some contexts, in the footer's order."""
-        key_name = [key for key in self.of(*contexts) if key.footer is not None]
-        return tuple(sorted(key_name, key=lambda key: key.footer or 0))
+        found = [key for key in self.of(*contexts) if key.footer is not None]
+        return tuple(sorted(found, key=lambda key: key.footer or 0))
 
     def keymap(self) -> dict[str, str]:
         """Return what differs from the table, as Textual takes it."""

@@ -3,7 +3,7 @@
 It leaves the terminal as it was on every way out, and no terminal can hold it up: one that is slow gets fewer frames,
 one that stops reading gets none until it reads again. Keys that come in bursts, as over a slow link, are taken in their
 order: what is typed behind a key belongs where that key leads. It leans on how the pinned version of Textual writes;
-`tests/console/test_terminal.py` and `test_type_ahead.py` hold it to what that is for.
+`tests/console/tui/test_terminal.py` and `test_type_ahead.py` hold it to what that is for.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -94,8 +95,12 @@ def test_a_state_that_is_removed_and_made_anew_is_read_anew(places: Places, watc
 def test_a_damaged_state_is_told_and_a_mended_one_read(places: Places, watched: Watched) -> None:
     worlds.paused(places).database.close()
     watched.condition(StateHealth.GOOD)
+    with closing(sqlite3.connect(places.state_dir / DATABASE_NAME)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     good = (places.state_dir / DATABASE_NAME).read_bytes()
     (places.state_dir / "new").write_bytes(b"this is no database" * 1000)
+    # SQLite would read a page that is still in the log from there, whatever the file itself holds.
+    (places.state_dir / f"{DATABASE_NAME}-wal").unlink(missing_ok=True)
     (places.state_dir / "new").replace(places.state_dir / DATABASE_NAME)
     assert watched.condition(StateHealth.BAD).problem is not None
     (places.state_dir / "new").write_bytes(good)

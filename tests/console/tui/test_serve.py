@@ -102,7 +102,7 @@ def test_only_this_machine_is_served(server: GuardedServer) -> None:
 
 def test_a_port_that_is_taken_is_told(server: GuardedServer) -> None:
     second = GuardedServer([], port=server.port)
-    with pytest.raises(EnvironmentProblem, match=f"port {server.port} can't be had"):
+    with pytest.raises(EnvironmentProblem, match=f"port {server.port} can't be used"):
         asyncio.run(second.run_until(asyncio.Event(), lambda _address: None))
 
 
