@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from textual import events
+from textual.widgets import Input
 
-from console.screens.launch import LaunchScreen
 from tests.console import worlds
 from tests.console.conftest import Desk, OpenDesk
 
@@ -16,16 +16,14 @@ def burst(desk: Desk, *keys: str) -> None:
 
 
 def typed(desk: Desk, *fields: str) -> tuple[str, ...]:
-    screen = desk.app.screen
-    assert isinstance(screen, LaunchScreen)
-    return tuple(str(getattr(screen._draft, field)) for field in fields)
+    return tuple(desk.app.screen.query_one(f"#{field}", Input).value for field in fields)
 
 
 async def test_a_burst_goes_from_field_to_field(opened: OpenDesk) -> None:
     async with opened(worlds.paused, screen="launch") as desk:
         await desk.until(lambda: getattr(desk.app.focused, "id", "") == "agent")
         burst(desk, "ctrl+u", *"dummy", "enter", "ctrl+u", *"lite", "enter", "ctrl+u", *"5", "down", *"x")
-        await desk.until(lambda: typed(desk, "time_limit") == ("24hx",))
+        await desk.until(lambda: typed(desk, "time-limit") == ("24hx",))
         assert typed(desk, "agent", "competitions", "seeds") == ("dummy", "lite", "5")
 
 
