@@ -39,7 +39,7 @@ async def test_a_click_on_a_columns_name_sorts_the_board_and_a_second_one_turns_
     opened: OpenDesk,
 ) -> None:
     async with opened(worlds.scored, screen="board", size=(160, 48)) as desk:
-        await desk.sees("All ↓")
+        await desk.sees("All ↓", "ours: aide-o3")
         for title in ("agent", "models", "Low", "limit", "date", "seeds"):
             heading = desk.app.screen.query_one("#rows").region
             x = desk.text().splitlines()[heading.y].index(title)
