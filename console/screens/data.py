@@ -46,7 +46,7 @@ from state.database import Database
 from state.records import DatasetState, DatasetStep, StepState
 
 if TYPE_CHECKING:
-    from console.tui.app import ConsoleApp
+    pass
 
 _DETAIL_HEIGHT = 28
 
@@ -63,7 +63,53 @@ _PLANS: dict[str, Callable[[Sequence[DatasetRow]], Action]] = {
 }
 
 
-class DataScreen(MarkedScreen[RowKey]):
+class _DatasetsScreen(ConsoleScreen):
+    """What the list and the screen of one dataset share: rates, the detail of one dataset, and what keys do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.detail: DatasetDetail | None = None
+        self.rates = Rates()
+        self.paces: Paces = {}
+
+    def tick_seconds(self) -> float:
+        """Rates and what is left change without anything happening in the state."""
+        return 1.0
+
+    def chosen(self) -> list[DatasetRow]:
+        """The datasets that a key is about."""
+        raise NotImplementedError
+
+    def measure(self, rows: Iterable[DatasetRow]) -> None:
+        """Measure how fast every step goes that is going on."""
+        going = {(*row.key, step.name): step for row in rows if (step := _going(row)) is not None}
+        now = self.app.now()
+        self.rates.keep_only(set(going))
+        self.paces = {key: self.rates.measure(key, step.done, step.total, now) for key, step in going.items()}
+
+    def action_act(self, what: str) -> None:
+        """Do something with the chosen datasets."""
+        chosen = self.chosen()
+        if what in _PLANS:
+            self.app.act(_PLANS[what], chosen)
+        elif what == "copy_urls":
+            urls = datasets.rules_urls(chosen)
+            if urls:
+                self.app.copy_to_clipboard("\n".join(urls))
+                several = f"copied {len(urls)} addresses, one a line"
+                self.app.say(f"copied {urls[0]}" if len(urls) == 1 else several)
+        else:
+            everything = what == "prune_all"
+            plan = partial(datasets.prune, chosen, self.app.places.data_dir, everything=everything)
+            self.app.in_background(plan, self.app.carry_out)
+
+    def action_copy_folder(self) -> None:
+        """Copy the path of the dataset's folder."""
+        if self.detail is not None:
+            self.app.copy_path(self.detail.folder)
+
+
+class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
     """A list of every competition's data with marks, and beside it, or instead of it, one of them in detail."""
 
     CONTEXTS = ("data", "list")
@@ -75,9 +121,6 @@ class DataScreen(MarkedScreen[RowKey]):
         super().__init__()
         self._board = DatasetBoard()
         self._about: RowKey | None = None
-        self._detail: DatasetDetail | None = None
-        self._rates = Rates()
-        self._paces: Paces = {}
 
     def body(self) -> Iterable[Widget]:
         """Header, filter, list, what to do about the one under the cursor, its detail."""
@@ -97,20 +140,25 @@ class DataScreen(MarkedScreen[RowKey]):
             asked["detail"] = (_detail_query(data_dir, row.competition_id, row.edition), self._take_detail)
         return asked
 
-    def tick_seconds(self) -> float:
-        """Rates and what is left change without anything happening in the state."""
-        return 1.0
+    def cursor_key(self) -> RowKey | None:
+        """The competition and edition under the cursor."""
+        row = self._row()
+        return None if row is None else row.key
+
+    def shown_keys(self) -> list[RowKey]:
+        """The competitions and editions that the filter lets through."""
+        return [row.key for row in self._shown()]
 
     def redraw(self) -> None:
         """Draw the list."""
         board, shown, free, signs = self._board, self._shown(), self._free(), self.app.signs
-        downloading = sum(pace.rate or 0 for key, pace in self._paces.items() if key[2] == DOWNLOAD)
+        downloading = sum(pace.rate or 0 for key, pace in self.paces.items() if key[2] == DOWNLOAD)
         found = totals(board, free=free, download_rate=downloading or None)
         self.query_one("#header", Painted).show(*_header(board.rows, found, signs, self.size.width))
         self.query_one("#filter-line", Painted).show(*self._filter_line(len(shown), free))
         lines = self.query_one("#datasets", LineList)
         width = lines.line_width
-        columns = _columns(self._paces, signs)
+        columns = _columns(self.paces, signs)
         table = Table(columns, shown, width, signs, mark=lambda row: row.key in self.marks)
         lines.show(list(_by_split(table, shown)))
         self._draw_detail()
@@ -126,36 +174,12 @@ class DataScreen(MarkedScreen[RowKey]):
         if row is not None:
             self.app.push_screen(DatasetScreen(row.competition_id, edition_named(row.edition)))
 
-    def action_mark(self) -> None:
-        """Mark the dataset under the cursor, or remove the mark."""
-        row = self._row()
-        if row is not None:
-            self.mark(self.marks.toggled(row.key))
-
-    def action_mark_range(self) -> None:
-        """Mark everything between the dataset that was marked last and the one under the cursor."""
-        row, keys, anchor = self._row(), [each.key for each in self._shown()], self.marks.anchor
-        if row is None or anchor not in keys:
-            self.mark_more(None)
-            return
-        first, last = sorted((keys.index(anchor), keys.index(row.key)))
-        self.mark_more(keys[first : last + 1])
-
     def action_mark_all(self) -> None:
         """Mark everything that is shown, or remove those marks."""
-        self.mark(self.marks.all_toggled(row.key for row in self._shown()))
-
-    def action_act(self, what: str) -> None:
-        """Do something with the marked datasets, or with the one under the cursor."""
-        _act(self.app, what, self._chosen())
-
-    def action_copy_folder(self) -> None:
-        """Copy the path of the dataset under the cursor."""
-        if self._detail is not None:
-            self.app.copy_path(self._detail.folder)
+        self.mark(self.marks.all_toggled(self.shown_keys()))
 
     def _free(self) -> int | None:
-        """What is free on the data's disk: the engine looks now and then, the question when something changes."""
+        """What is free on the data's disk: as a running engine measured it lately, or else as the query did."""
         engine = self.app.engine
         return engine.data_disk_free if engine is not None and engine.running else self._board.free
 
@@ -171,7 +195,8 @@ class DataScreen(MarkedScreen[RowKey]):
         key = self.query_one(LineList).key if self.is_composed() else None
         return next((row for row in self._board.rows if row.key == key), None)
 
-    def _chosen(self) -> list[DatasetRow]:
+    def chosen(self) -> list[DatasetRow]:
+        """The marked datasets, or the one under the cursor."""
         if self.marks:
             return [row for row in self._board.rows if row.key in self.marks]
         row = self._row()
@@ -187,7 +212,7 @@ class DataScreen(MarkedScreen[RowKey]):
                 (f"   {shown} of {len(self._board.rows)}", "dim"),
             ]
         if self.marks:
-            needed = _needs_text(needs(self._chosen(), free))
+            needed = _needs_text(needs(self.chosen(), free))
             marked = f" {self.app.signs.marked} {len(self.marks.keys)} marked"
             pieces += [(marked, "accent"), (f"  {needed}", "dim")]
         return (cut(tuple(pieces), self.size.width),) if pieces else ()
@@ -196,7 +221,7 @@ class DataScreen(MarkedScreen[RowKey]):
         row, width = self._row(), self.size.width
         key = None if row is None else row.key
         if key != self._about:  # moved, or moved by a filter
-            self._about, self._detail = key, None
+            self._about, self.detail = key, None
             self.query_again()
         keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         about, pane = self.query_one("#about", Painted), self.query_one("#detail", Painted)
@@ -208,21 +233,21 @@ class DataScreen(MarkedScreen[RowKey]):
             pane.show()
         else:
             title = heading(foreign(row.competition_id, width).strip(), width, self.app.signs)
-            detail = _Detail(row, self._detail, self._paces, self.app.signs, keys, width)
+            detail = _Detail(row, self.detail, self.paces, self.app.signs, keys, width)
             pane.show(title, *detail.lines())
 
     def _take(self, board: DatasetBoard) -> None:
         self._board = board
         self.marks = self.marks.restricted_to(row.key for row in board.rows)
-        self._paces = _measured(self._rates, board.rows, self.app.now())
+        self.measure(board.rows)
         self.redraw()
 
     def _take_detail(self, detail: DatasetDetail | None) -> None:
-        self._detail = detail
+        self.detail = detail
         self._draw_detail()
 
 
-class DatasetScreen(ConsoleScreen):
+class DatasetScreen(_DatasetsScreen):
     """One dataset in full: every step, checksum and file, what it takes, and its log."""
 
     CONTEXTS = ("dataset", "list")
@@ -234,9 +259,6 @@ class DatasetScreen(ConsoleScreen):
         self._competition_id = competition_id
         self._edition = edition
         self._row: DatasetRow | None = None
-        self._detail: DatasetDetail | None = None
-        self._rates = Rates()
-        self._paces: Paces = {}
 
     def body(self) -> Iterable[Widget]:
         """Name and state, then everything."""
@@ -251,10 +273,6 @@ class DatasetScreen(ConsoleScreen):
             "datasets": (partial(dataset_board, data_dir=data_dir), self._take),
             "detail": (detail, self._take_detail),
         }
-
-    def tick_seconds(self) -> float:
-        """Rates and what is left change without anything happening in the state."""
-        return 1.0
 
     def redraw(self) -> None:
         """Draw everything that is known of it."""
@@ -272,17 +290,12 @@ class DatasetScreen(ConsoleScreen):
         lines = self.query_one("#dataset", LineList)
         width = lines.line_width
         keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
-        detail = _Detail(row, self._detail, self._paces, signs, keys, width, most=1000, text_lines=10)
+        detail = _Detail(row, self.detail, self.paces, signs, keys, width, most=1000, text_lines=10)
         lines.show([Line(line, key=place, selectable=True) for place, line in enumerate(detail.lines())])
 
-    def action_act(self, what: str) -> None:
-        """Do something with this dataset."""
-        _act(self.app, what, [self._row] if self._row is not None else [])
-
-    def action_copy_folder(self) -> None:
-        """Copy its path."""
-        if self._detail is not None:
-            self.app.copy_path(self._detail.folder)
+    def chosen(self) -> list[DatasetRow]:
+        """This one."""
+        return [] if self._row is None else [self._row]
 
     def action_back(self) -> None:
         """Go back to the list."""
@@ -291,12 +304,11 @@ class DatasetScreen(ConsoleScreen):
     def _take(self, board: DatasetBoard) -> None:
         key = (self._competition_id, self._edition)
         self._row = next((row for row in board.rows if row.key == key), None)
-        rows = () if self._row is None else (self._row,)
-        self._paces = _measured(self._rates, rows, self.app.now())
+        self.measure(self.chosen())
         self.redraw()
 
     def _take_detail(self, detail: DatasetDetail | None) -> None:
-        self._detail = detail
+        self.detail = detail
         self.redraw()
 
 
@@ -304,31 +316,6 @@ def _detail_query(
     data_dir: Path, competition_id: str, edition: str
 ) -> Callable[[Database], DatasetDetail | None]:
     return lambda database: dataset_detail(database, data_dir, competition_id, edition_named(edition))
-
-
-def _act(app: ConsoleApp, what: str, chosen: Sequence[DatasetRow]) -> None:
-    """Do with datasets what a key says."""
-    if what in _PLANS:
-        app.act(_PLANS[what], chosen)
-    elif what == "copy_urls":
-        urls = datasets.rules_urls(chosen)
-        if urls:
-            app.copy_to_clipboard("\n".join(urls))
-            app.say(f"copied {urls[0]}" if len(urls) == 1 else f"copied {len(urls)} addresses, one a line")
-    else:
-        plan = partial(datasets.prune, chosen, app.places.data_dir, everything=what == "prune_all")
-        app.in_background(plan, app.carry_out)
-
-
-def _measured(rates: Rates, rows: Iterable[DatasetRow], now: float) -> Paces:
-    """How fast every step goes that is going on."""
-    going = {
-        (*row.key, row.step.name): row.step
-        for row in rows
-        if row.step is not None and row.step.state is StepState.WORKING
-    }
-    rates.keep_only(set(going))
-    return {key: rates.measure(key, step.done, step.total, now) for key, step in going.items()}
 
 
 _STATE_ROLES: dict[DatasetState, Role] = {

@@ -130,6 +130,24 @@ class SweepScreen(MarkedScreen[int]):
         self._put_wanted_cursor(shown)
         self._draw_about()
 
+    def cursor_key(self) -> int | None:
+        """The number of the run under the cursor."""
+        run = self._run()
+        return None if run is None else run.id
+
+    def shown_keys(self) -> list[int]:
+        """The numbers of the runs that the filter lets through."""
+        return [run.id for run in self._shown()]
+
+    def keys_between(self, one: int, other: int) -> Iterable[int]:
+        """The lines of the table between two runs, or the rectangle of the matrix that they span."""
+        board = self._board
+        if board is None:
+            return ()
+        ends = [run for run in board.runs if run.id in (one, other)]
+        between = board.between_in_table if self._as_table else board.between_in_matrix
+        return [run.id for run in between(self._filter, ends[0], ends[-1])]
+
     def on_title_clicked(self, message: TitleClicked) -> None:
         """Sort by the column whose title was clicked on; if it sorts already, reverse the order."""
         shown = self.query_one(LineList)
@@ -155,23 +173,6 @@ class SweepScreen(MarkedScreen[int]):
         self._keep_cursor()
         self._as_table = not self._as_table
         self.redraw()
-
-    def action_mark(self) -> None:
-        """Mark the run under the cursor, or remove the mark."""
-        run = self._run()
-        if run is not None:
-            self.mark(self.marks.toggled(run.id))
-
-    def action_mark_range(self) -> None:
-        """Mark everything between the run that was marked last and the one under the cursor."""
-        run = self._run()
-        anchor = next((each for each in self._shown() if each.id == self.marks.anchor), None)
-        if run is None or anchor is None or self._board is None:
-            self.mark_more(None)
-            return
-        board = self._board
-        between = board.between_in_table if self._as_table else board.between_in_matrix
-        self.mark_more(each.id for each in between(self._filter, anchor, run))
 
     def action_mark_row(self) -> None:
         """Mark all shown runs of the competition, or remove their marks."""
@@ -305,8 +306,7 @@ class SweepScreen(MarkedScreen[int]):
 
     def _keep_cursor(self) -> None:
         """Put the cursor on its run again when it is drawn elsewhere."""
-        run = self._run()
-        self._cursor_wanted = run.id if run else None
+        self._cursor_wanted = self.cursor_key()
 
     def _put_wanted_cursor(self, shown: LineList) -> None:
         wanted, self._cursor_wanted = self._cursor_wanted, None
@@ -353,22 +353,11 @@ class _Context:
     signs: Signs
 
 
-@dataclass(frozen=True)
-class _CountWords:
-    """How the counts are named where there is less and less room."""
-
-    running: str
-    queued: str
-    finished: str
-    failed: str
-    infrastructure: str
-    stopped: str
-
-
+# How runs are called in their states where there is less and less room.
 _COUNT_WORDS = (
-    _CountWords(" running", " queued", " finished", " failed", " infrastructure", " stopped"),
-    _CountWords(" running", " queued", " done", " failed", " infra", " stopped"),
-    _CountWords("", "", "", "", " infra", ""),
+    (" running", " queued", " finished", " failed", " infrastructure", " stopped"),
+    (" running", " queued", " done", " failed", " infra", " stopped"),
+    ("", "", "", "", " infra", ""),
 )
 
 
@@ -400,18 +389,19 @@ def _header(board: SweepBoard, width: int, signs: Signs) -> tuple[Pieces, ...]:
     return spread_fitting(lefts, [others], width), spread_fitting(counts, earned, width)
 
 
-def _counts(counts: SweepCounts, signs: Signs, words: _CountWords) -> Pieces:
+def _counts(counts: SweepCounts, signs: Signs, words: tuple[str, ...]) -> Pieces:
     """How many runs are in which state, each with its sign."""
+    running, queued, finished, failed, infrastructure, stopped = words
     pieces: list[Piece] = [
-        (f"{signs.running} {counts.live}{words.running}", "running" if counts.live else "dim"),
-        (f"   {signs.queued} {counts.queued}{words.queued}", "dim"),
-        (f"   {signs.done} {counts.finished}{words.finished}", "good" if counts.finished else "dim"),
-        (f"   {signs.failed} {counts.failed}{words.failed}", "bad" if counts.failed else "dim"),
+        (f"{signs.running} {counts.live}{running}", "running" if counts.live else "dim"),
+        (f"   {signs.queued} {counts.queued}{queued}", "dim"),
+        (f"   {signs.done} {counts.finished}{finished}", "good" if counts.finished else "dim"),
+        (f"   {signs.failed} {counts.failed}{failed}", "bad" if counts.failed else "dim"),
     ]
     if counts.infrastructure:
-        pieces.append((f" ({counts.infrastructure}{words.infrastructure})", "dim"))
+        pieces.append((f" ({counts.infrastructure}{infrastructure})", "dim"))
     if counts.stopped:
-        pieces.append((f"   {signs.stopped} {counts.stopped}{words.stopped}", "dim"))
+        pieces.append((f"   {signs.stopped} {counts.stopped}{stopped}", "dim"))
     return tuple(pieces)
 
 

@@ -63,12 +63,33 @@ class MarkedScreen(FilteredScreen, Generic[Key]):
         self.marks = marks
         self.redraw()
 
-    def mark_more(self, found: Iterable[Key] | None) -> None:
-        """Mark a range too; where it has no other end, say how it gets one."""
-        if found is None:
+    def cursor_key(self) -> Key | None:
+        """The key under the cursor."""
+        raise NotImplementedError
+
+    def shown_keys(self) -> list[Key]:
+        """All keys that the filter lets through, in their order."""
+        raise NotImplementedError
+
+    def keys_between(self, one: Key, other: Key) -> Iterable[Key]:
+        """The range that two shown keys span."""
+        keys = self.shown_keys()
+        first, last = sorted((keys.index(one), keys.index(other)))
+        return keys[first : last + 1]
+
+    def action_mark(self) -> None:
+        """Mark what is under the cursor, or remove the mark."""
+        key = self.cursor_key()
+        if key is not None:
+            self.mark(self.marks.toggled(key))
+
+    def action_mark_range(self) -> None:
+        """Mark everything between what was marked last and what is under the cursor."""
+        key, anchor = self.cursor_key(), self.marks.anchor
+        if key is None or anchor is None or anchor not in self.shown_keys():
             self.app.say("mark one end of the range first")
         else:
-            self.mark(self.marks.added(found))
+            self.mark(self.marks.added(self.keys_between(anchor, key)))
 
     def action_back(self) -> None:
         """Take the marks away, then the filter."""
