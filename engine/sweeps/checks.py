@@ -230,15 +230,15 @@ def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
         whose = spec.competitions[0] if count == 1 else f"all {count} competitions"
         yield Check(True, f"the data of {whose} are prepared")
         return
-    text = f"{len(missing)} of {count} datasets"
     if spec.prepare_missing or spec.demo or spec.raw_dir:
-        told = f"{text} will be prepared first: {_named(missing)}"
-        yield Check(True, told, mend=Mend.PREPARE, subjects=missing)
+        text = f"{len(missing)} of {count} datasets will be prepared first: {_named(missing)}"
+        yield Check(True, text, mend=Mend.PREPARE, subjects=missing)
         return
-    step = (
-        f"mlebench-console prepare {' '.join(f'-c {name}' for name in missing[:1])}, or launch with --prepare"
-    )
-    yield Check(False, f"{text} are not prepared: {_named(missing)}", step, Mend.PREPARE, missing)
+    text = f"{len(missing)} of {count} datasets are not prepared: {_named(missing)}"
+    if count == 1:
+        text = f"the dataset of {missing[0]} is not prepared"
+    step = f"mlebench-console prepare -c {missing[0]}, or launch with --prepare"
+    yield Check(False, text, step, Mend.PREPARE, missing)
 
 
 def _size(spec: SweepSpec, capacity: HostCapacity) -> Iterator[Check]:
