@@ -36,8 +36,8 @@ def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @dataclass
-class Desk:
-    """An open console with the hand on its keys."""
+class ShownConsole:
+    """An open console: its keys are pressed and its screen is read."""
 
     app: ConsoleApp
     pilot: Pilot[str]
@@ -78,16 +78,16 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     return requests
 
 
-OpenDesk = Callable[..., AbstractAsyncContextManager[Desk]]
+OpenConsole = Callable[..., AbstractAsyncContextManager[ShownConsole]]
 
 
 @pytest.fixture
-def opened(places: Places) -> Iterator[OpenDesk]:
+def opened(places: Places) -> Iterator[OpenConsole]:
     """Open a console on a world; `with_engine` lets the engine seem to run."""
     lock = FileLock(lock_path(places))
 
     @asynccontextmanager
-    async def open_desk(
+    async def open_console(
         make: Callable[[Places], World] | None = worlds.busy,
         *,
         size: tuple[int, int] = (120, 40),
@@ -95,7 +95,7 @@ def opened(places: Places) -> Iterator[OpenDesk]:
         ascii_only: bool = False,
         with_engine: bool = True,
         **options: Any,
-    ) -> AsyncIterator[Desk]:
+    ) -> AsyncIterator[ShownConsole]:
         world = make(places) if make is not None else None
         if world is not None and with_engine:
             assert lock.acquire()
@@ -103,13 +103,13 @@ def opened(places: Places) -> Iterator[OpenDesk]:
         settings = Settings(palette=palette, ascii_only=ascii_only)
         app = ConsoleApp(places, settings, clock=clock, **options)
         async with app.run_test(size=size, notifications=True) as pilot:
-            desk = Desk(app, pilot, world, clock)
+            console = ShownConsole(app, pilot, world, clock)
             wanted = StateHealth.GOOD if world is not None else StateHealth.ABSENT
-            await desk.until(lambda: app.condition.health is wanted and app.engine is not None)
+            await console.until(lambda: app.condition.health is wanted and app.engine is not None)
             await pilot.pause()
-            yield desk
+            yield console
         if world is not None:
             world.database.close()
 
-    yield open_desk
+    yield open_console
     lock.release()

@@ -14,7 +14,7 @@ from state import runs, sweeps
 from state.database import DATABASE_NAME, open_for_writing
 from state.lifecycle import SweepState
 from tests.console import worlds
-from tests.console.conftest import OpenDesk
+from tests.console.conftest import OpenConsole
 from tests.console.pty_terminal import PtyTerminal
 from tests.console.world import HOUR, NOW
 
@@ -45,69 +45,69 @@ def of_the_first_version(places: Places, folder: Path) -> Path:
 
 
 async def test_an_older_state_under_an_open_console_is_told_calmly_until_an_engine_migrates_it(
-    opened: OpenDesk, places: Places, tmp_path: Path
+    opened: OpenConsole, places: Places, tmp_path: Path
 ) -> None:
-    async with opened(worlds.paused, screen="sweep:dummy-1") as desk:
-        await desk.sees("paused")
-        assert desk.world is not None
-        desk.world.database.close()
+    async with opened(worlds.paused, screen="sweep:dummy-1") as console:
+        await console.sees("paused")
+        assert console.world is not None
+        console.world.database.close()
         older = of_the_first_version(places, tmp_path)
         for name in (f"{DATABASE_NAME}-wal", f"{DATABASE_NAME}-shm"):
             (places.state_dir / name).unlink(missing_ok=True)
         older.replace(places.state_dir / DATABASE_NAME)
-        await desk.sees("has schema version 1", "'mlebench-console engine start' brings it up to date")
-        assert "seed 1" in desk.text(), "what was seen stays"
-        assert "Traceback" not in desk.text()
+        await console.sees("has schema version 1", "'mlebench-console engine start' brings it up to date")
+        assert "seed 1" in console.text(), "what was seen stays"
+        assert "Traceback" not in console.text()
         engine = open_for_writing(places.state_dir)
-        await desk.misses("schema version")
+        await console.misses("schema version")
         sweeps.set_state(engine, "dummy-1", SweepState.ACTIVE, now=NOW)
-        await desk.misses("paused")
+        await console.misses("paused")
         engine.close()
 
 
 @pytest.mark.parametrize("screen", ["overview", "sweep:demo-baseline", "host", "events", "board"])
-async def test_a_clock_that_jumps_makes_no_age_negative(opened: OpenDesk, screen: str) -> None:
-    async with opened(worlds.demo, screen=screen) as desk:
-        await desk.sees("engine ok")
+async def test_a_clock_that_jumps_makes_no_age_negative(opened: OpenConsole, screen: str) -> None:
+    async with opened(worlds.demo, screen=screen) as console:
+        await console.sees("engine ok")
         for moved, clock in JUMPS:
-            desk.clock.at = NOW + moved
-            await desk.sees(clock)
-            desk.app.redraw_all()
-            await desk.pilot.pause()
-            assert not NEGATIVE.search(desk.text()), f"moved by {moved}\n{desk.text()}"
-        await desk.sees("engine ok")
+            console.clock.at = NOW + moved
+            await console.sees(clock)
+            console.app.redraw_all()
+            await console.pilot.pause()
+            assert not NEGATIVE.search(console.text()), f"moved by {moved}\n{console.text()}"
+        await console.sees("engine ok")
 
 
-async def test_a_clock_that_jumps_under_a_run_makes_no_age_negative(opened: OpenDesk) -> None:
-    async with opened(worlds.demo) as desk:
-        assert desk.world is not None
-        live = runs.live(desk.world.database)
-        desk.app.show_run(live[0].id)
-        await desk.sees("Timeline")
+async def test_a_clock_that_jumps_under_a_run_makes_no_age_negative(opened: OpenConsole) -> None:
+    async with opened(worlds.demo) as console:
+        assert console.world is not None
+        live = runs.live(console.world.database)
+        console.app.show_run(live[0].id)
+        await console.sees("Timeline")
         for moved, clock in JUMPS:
-            desk.clock.at = NOW + moved
-            await desk.sees(clock)
+            console.clock.at = NOW + moved
+            await console.sees(clock)
             for _pane in range(6):
-                await desk.press("tab")
-                desk.app.redraw_all()
-                await desk.pilot.pause()
-                assert not NEGATIVE.search(desk.text()), f"moved by {moved}\n{desk.text()}"
+                await console.press("tab")
+                console.app.redraw_all()
+                await console.pilot.pause()
+                assert not NEGATIVE.search(console.text()), f"moved by {moved}\n{console.text()}"
 
 
 async def test_a_size_that_changes_under_another_screen_is_that_of_the_screen_below_too(
-    opened: OpenDesk,
+    opened: OpenConsole,
 ) -> None:
-    async with opened(worlds.demo, screen="sweep:demo-baseline") as desk:
-        await desk.sees("seed 1")
-        assert desk.world is not None
-        run = runs.live(desk.world.database)[0].id
+    async with opened(worlds.demo, screen="sweep:demo-baseline") as console:
+        await console.sees("seed 1")
+        assert console.world is not None
+        run = runs.live(console.world.database)[0].id
         for size, seen in (((20, 5), "too small: 20x5"), ((120, 40), "seed 1")):
-            desk.app.show_run(run)
-            await desk.pilot.pause()
-            await desk.pilot.resize_terminal(*size)
-            await desk.press("escape")
-            await desk.sees(seen)
-            assert ("too small" in desk.text()) == (size == (20, 5))
+            console.app.show_run(run)
+            await console.pilot.pause()
+            await console.pilot.resize_terminal(*size)
+            await console.press("escape")
+            await console.sees(seen)
+            assert ("too small" in console.text()) == (size == (20, 5))
 
 
 def test_o_leaves_the_terminal_to_the_operators_pager_and_comes_back(

@@ -11,12 +11,12 @@ from textual.widgets import Input
 
 from engine.places import Places
 from tests.console import worlds
-from tests.console.conftest import Desk, OpenDesk
+from tests.console.conftest import OpenConsole, ShownConsole
 from tests.console.pty_terminal import PtyTerminal
 
 
-def assert_harmless(desk: Desk) -> None:
-    for strip in desk.app.screen._compositor.render_strips():
+def assert_harmless(console: ShownConsole) -> None:
+    for strip in console.app.screen._compositor.render_strips():
         for segment in strip:
             bad = [
                 hex(ord(c)) for c in segment.text if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -25,46 +25,46 @@ def assert_harmless(desk: Desk) -> None:
             assert segment.style is None or segment.style.link is None
 
 
-async def test_no_screen_lets_a_control_character_through(opened: OpenDesk) -> None:
-    async with opened(worlds.hostile) as desk:
+async def test_no_screen_lets_a_control_character_through(opened: OpenConsole) -> None:
+    async with opened(worlds.hostile) as console:
         for key in ("1", "2", "3", "5", "8"):
-            await desk.press(key, "G")
-            await desk.sees("evil")
-            assert_harmless(desk)
-        await desk.press("4")
-        await desk.sees("graded before", "evil")
-        assert_harmless(desk)
-        await desk.press("escape")
-        await desk.press("2", "right", "v")
-        assert_harmless(desk)
-        await desk.press("v", "a", "r")
-        assert_harmless(desk)
-        await desk.press("n")
-        desk.app.show_run(2)
-        await desk.sees("evil", "Timeline")
+            await console.press(key, "G")
+            await console.sees("evil")
+            assert_harmless(console)
+        await console.press("4")
+        await console.sees("graded before", "evil")
+        assert_harmless(console)
+        await console.press("escape")
+        await console.press("2", "right", "v")
+        assert_harmless(console)
+        await console.press("v", "a", "r")
+        assert_harmless(console)
+        await console.press("n")
+        console.app.show_run(2)
+        await console.sees("evil", "Timeline")
         for _pane in range(5):
-            await desk.press("tab")
-            assert_harmless(desk)
-        desk.app.say("evil\x1b[2J\x9b31m")
-        await desk.sees("evil^[[2J<9B>31m")
-        assert_harmless(desk)
+            await console.press("tab")
+            assert_harmless(console)
+        console.app.say("evil\x1b[2J\x9b31m")
+        await console.sees("evil^[[2J<9B>31m")
+        assert_harmless(console)
 
 
-async def test_no_field_offers_a_name_that_nobody_could_type(opened: OpenDesk, tmp_path: Path) -> None:
+async def test_no_field_offers_a_name_that_nobody_could_type(opened: OpenConsole, tmp_path: Path) -> None:
     for folder, name in (("bad", "sub\x1b]0;title\x07.csv"), ("good", "submission.csv")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / name).write_text("id\n")
-    async with opened(screen="grade") as desk:
-        field = desk.app.screen.query_one("#path", Input)
+    async with opened(screen="grade") as console:
+        field = console.app.screen.query_one("#path", Input)
         for folder, offered in (("good", "good/submission.csv"), ("bad", "")):
             field.value = f"{tmp_path}/{folder}/su"
-            await desk.pilot.pause()
-            await desk.app.workers.wait_for_complete()
-            await desk.pilot.pause()
+            await console.pilot.pause()
+            await console.app.workers.wait_for_complete()
+            await console.pilot.pause()
             assert field._suggestion.endswith(offered) and bool(field._suggestion) is bool(offered)
         field.value = f"{tmp_path}/bad/sub\x1b]0;title\x07.csv"
-        await desk.sees("bad/sub?]0;title?.csv")
-        assert_harmless(desk)
+        await console.sees("bad/sub?]0;title?.csv")
+        assert_harmless(console)
 
 
 Open = Callable[[str], PtyTerminal]

@@ -10,7 +10,7 @@ from console.screens.logs import FileScreen
 from console.screens.run import without_secrets
 from engine.places import Places
 from environment.runner import protocol
-from tests.console.conftest import OpenDesk
+from tests.console.conftest import OpenConsole
 from tests.console.world import NOW
 
 
@@ -28,73 +28,73 @@ def write_log(places: Places, *, lines: int = 400) -> Path:
     return log
 
 
-async def test_lines_are_numbered_and_timed(opened: OpenDesk, places: Places) -> None:
-    async with opened(screen="run:81") as desk:
-        await desk.sees("following")
+async def test_lines_are_numbered_and_timed(opened: OpenConsole, places: Places) -> None:
+    async with opened(screen="run:81") as console:
+        await console.sees("following")
         write_log(places)
-        await desk.sees("epoch 400")
-        await desk.press("number_sign", "t")
-        await desk.sees("02:20:39 400 epoch 400")
-        await desk.press("at", *"02", "colon", *"16", "enter")
-        await desk.sees("02:16:00 121 epoch 121", "paused")
+        await console.sees("epoch 400")
+        await console.press("number_sign", "t")
+        await console.sees("02:20:39 400 epoch 400")
+        await console.press("at", *"02", "colon", *"16", "enter")
+        await console.sees("02:16:00 121 epoch 121", "paused")
 
 
-async def test_hits_are_counted_and_only_their_lines_shown(opened: OpenDesk, places: Places) -> None:
-    async with opened(screen="run:81") as desk:
-        await desk.sees("following")
+async def test_hits_are_counted_and_only_their_lines_shown(opened: OpenConsole, places: Places) -> None:
+    async with opened(screen="run:81") as console:
+        await console.sees("following")
         write_log(places)
-        await desk.sees("epoch 400")
-        await desk.press("g", "slash", *"error", "enter")
-        await desk.sees("hit 1 of 57")
-        await desk.press("n", "n")
-        await desk.sees("hit 3 of 57")
-        await desk.press("G", "ampersand", *"error", "enter")
-        await desk.sees("only lines with a hit", "Error 399")
-        await desk.misses("epoch")
+        await console.sees("epoch 400")
+        await console.press("g", "slash", *"error", "enter")
+        await console.sees("hit 1 of 57")
+        await console.press("n", "n")
+        await console.sees("hit 3 of 57")
+        await console.press("G", "ampersand", *"error", "enter")
+        await console.sees("only lines with a hit", "Error 399")
+        await console.misses("epoch")
         with log_of(places).open("a") as stream:
             stream.write("epoch 401\nError 402\n")
-        await desk.sees("Error 402")
-        assert "epoch" not in desk.text()
-        await desk.press("ampersand", "enter")
-        await desk.sees("epoch 401")
+        await console.sees("Error 402")
+        assert "epoch" not in console.text()
+        await console.press("ampersand", "enter")
+        await console.sees("epoch 401")
 
 
 async def test_a_selection_is_copied_and_saved_harmless(
-    opened: OpenDesk, places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    opened: OpenConsole, places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    async with opened(screen="run:81") as desk:
-        await desk.sees("following")
+    async with opened(screen="run:81") as console:
+        await console.sees("following")
         log_of(places).write_text("first\n\x1b]0;title\x07second\n")
-        await desk.sees("<OSC>second")
-        await desk.press("y")
-        await desk.sees("copied 2 lines")
-        assert desk.app.clipboard == "first\n<OSC>second"
-        await desk.press("S", *"part", "enter")
-        await desk.sees("saved part")
+        await console.sees("<OSC>second")
+        await console.press("y")
+        await console.sees("copied 2 lines")
+        assert console.app.clipboard == "first\n<OSC>second"
+        await console.press("S", *"part", "enter")
+        await console.sees("saved part")
         assert (tmp_path / "part").read_text() == "first\n<OSC>second\n"
-        await desk.press("S", *"part", "enter")
-        await desk.sees("part exists already")
+        await console.press("S", *"part", "enter")
+        await console.sees("part exists already")
         assert (tmp_path / "part").read_text() == "first\n<OSC>second\n"
 
 
-async def test_a_file_of_a_run_is_read_from_its_beginning(opened: OpenDesk, places: Places) -> None:
-    async with opened(screen="run:81") as desk:
-        await desk.sees("following")
+async def test_a_file_of_a_run_is_read_from_its_beginning(opened: OpenConsole, places: Places) -> None:
+    async with opened(screen="run:81") as console:
+        await console.sees("following")
         code = log_of(places).parent.parent / "code"
         code.mkdir()
         (code / "train.py").write_text("import os\nprint('\x9b31m')  # hostile\n")
         # It looks like a segment of a log of the file's name, which it is not.
         (code / "train.py.5").write_text("x" * 100)
-        await desk.press("shift+tab", "shift+tab")
-        await desk.sees("train.py")
-        while "train.py" not in str(desk.app.screen.query_one("#list").key):  # type: ignore[attr-defined]  # a list
-            await desk.press("down")
-        await desk.press("enter")
-        await desk.until(lambda: isinstance(desk.app.screen, FileScreen))
-        await desk.sees("import os", "print('<9B>31m')")
-        await desk.press("escape")
-        await desk.sees("train.py")
+        await console.press("shift+tab", "shift+tab")
+        await console.sees("train.py")
+        while "train.py" not in str(console.app.screen.query_one("#list").key):  # type: ignore[attr-defined]  # a list
+            await console.press("down")
+        await console.press("enter")
+        await console.until(lambda: isinstance(console.app.screen, FileScreen))
+        await console.sees("import os", "print('<9B>31m')")
+        await console.press("escape")
+        await console.sees("train.py")
 
 
 def test_secrets_among_arguments_are_hidden() -> None:

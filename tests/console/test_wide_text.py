@@ -12,7 +12,7 @@ from console.tui.painting import fit, foreign
 from engine.places import Places
 from state.lifecycle import FailureClass
 from tests.console import worlds
-from tests.console.conftest import OpenDesk
+from tests.console.conftest import OpenConsole
 from tests.console.world import World
 
 WIDE = "日本語の夜間スイープ"
@@ -40,20 +40,22 @@ def wide(places: Places) -> World:
     return world
 
 
-async def test_columns_are_straight_beside_wide_names(opened: OpenDesk) -> None:
-    async with opened(wide) as desk:
-        await desk.sees("needs you", "plain", "日本語")
+async def test_columns_are_straight_beside_wide_names(opened: OpenConsole) -> None:
+    async with opened(wide) as console:
+        await console.sees("needs you", "plain", "日本語")
         for screen in "1268":
-            await desk.press(screen)
-            await desk.pilot.pause(0.3)
-            strips = desk.app.screen._compositor.render_strips()
+            await console.press(screen)
+            await console.pilot.pause(0.3)
+            strips = console.app.screen._compositor.render_strips()
             assert {strip.cell_length for strip in strips} == {120}
-        await desk.press("1")
-        await desk.sees("needs you", "r relaunch")
+        await console.press("1")
+        await console.sees("needs you", "r relaunch")
         ends = {
-            _cells_before(line, "r relaunch") for line in desk.text().splitlines() if "r relaunch" in line
+            _cells_before(line, "r relaunch") for line in console.text().splitlines() if "r relaunch" in line
         }
-        names = {_cells_before(line, worlds.DEMO[0]) for line in desk.text().splitlines() if "  !c  " in line}
+        names = {
+            _cells_before(line, worlds.DEMO[0]) for line in console.text().splitlines() if "  !c  " in line
+        }
         # The footer names the key too.
         assert len(ends) == 2 and len(names) == 1
 

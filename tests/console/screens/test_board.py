@@ -19,34 +19,34 @@ from engine.scoreboard import Row, published_rows
 from engine.scoreboard.reports import FOLDER
 from state.lifecycle import Outcome
 from tests.console import worlds
-from tests.console.conftest import OpenDesk
+from tests.console.conftest import OpenConsole
 
 
-async def test_the_board_sorts_by_the_column_under_the_cursor_and_turns(opened: OpenDesk) -> None:
-    async with opened(worlds.demo, screen="board", demo=True) as desk:
-        await desk.sees("All ↓", "ours: demo-baseline", "demo, not comparable", "demo 0 of 3, running")
-        await desk.press("s")
-        await desk.sees("agent ↓")
-        await desk.press("s")
-        await desk.sees("agent ↑")
-        await desk.press("right", "right", "s")
-        await desk.sees("Low ↓")
-        await desk.press("S")
-        await desk.sees("Low ↑")
+async def test_the_board_sorts_by_the_column_under_the_cursor_and_turns(opened: OpenConsole) -> None:
+    async with opened(worlds.demo, screen="board", demo=True) as console:
+        await console.sees("All ↓", "ours: demo-baseline", "demo, not comparable", "demo 0 of 3, running")
+        await console.press("s")
+        await console.sees("agent ↓")
+        await console.press("s")
+        await console.sees("agent ↑")
+        await console.press("right", "right", "s")
+        await console.sees("Low ↓")
+        await console.press("S")
+        await console.sees("Low ↑")
 
 
 async def test_a_click_on_a_columns_name_sorts_the_board_and_a_second_one_turns_it_round(
-    opened: OpenDesk,
+    opened: OpenConsole,
 ) -> None:
-    async with opened(worlds.scored, screen="board", size=(160, 48)) as desk:
-        await desk.sees("All ↓", "ours: aide-o3")
+    async with opened(worlds.scored, screen="board", size=(160, 48)) as console:
+        await console.sees("All ↓", "ours: aide-o3")
         for title in ("agent", "models", "Low", "limit", "date", "seeds"):
-            heading = desk.app.screen.query_one("#rows").region
-            x = desk.text().splitlines()[heading.y].index(title)
-            await desk.pilot.click(offset=(x, heading.y))
-            await desk.sees(f"{title} ↓")
-            await desk.pilot.click(offset=(x, heading.y))
-            await desk.sees(f"{title} ↑")
+            heading = console.app.screen.query_one("#rows").region
+            x = console.text().splitlines()[heading.y].index(title)
+            await console.pilot.click(offset=(x, heading.y))
+            await console.sees(f"{title} ↓")
+            await console.pilot.click(offset=(x, heading.y))
+            await console.sees(f"{title} ↑")
 
 
 @pytest.mark.parametrize("column", SORTS)
@@ -75,112 +75,116 @@ def test_the_additional_table_stands_apart_with_its_footnotes() -> None:
     assert any(text.strip() == f"[{number}] test-set feedback" for text in drawn)
 
 
-async def test_words_leave_only_rows_that_have_them(opened: OpenDesk) -> None:
-    async with opened(worlds.scored, screen="board") as desk:
-        await desk.sees("ours: aide-o3", "imported: operand", "Famou-Agent 2.0")
-        await desk.press("slash", *"operand", "enter")
-        await desk.misses("Famou-Agent")
-        await desk.sees("imported: operand", "Operand ensemble", "/ operand")
-        await desk.press("escape")
-        await desk.sees("Famou-Agent 2.0")
+async def test_words_leave_only_rows_that_have_them(opened: OpenConsole) -> None:
+    async with opened(worlds.scored, screen="board") as console:
+        await console.sees("ours: aide-o3", "imported: operand", "Famou-Agent 2.0")
+        await console.press("slash", *"operand", "enter")
+        await console.misses("Famou-Agent")
+        await console.sees("imported: operand", "Operand ensemble", "/ operand")
+        await console.press("escape")
+        await console.sees("Famou-Agent 2.0")
 
 
-async def test_a_cell_leads_to_its_runs(opened: OpenDesk) -> None:
-    async with opened(worlds.scored, screen="board") as desk:
-        await desk.sees("ours: aide-o3")
-        await desk.press("right", "right", "enter")
-        await desk.sees("split low", "aerial-cactus-identification", "any medal", "beyond the row", "pass@k")
-        await desk.press("v")
-        await desk.sees("split medium", "it has no runs of this split")
-        await desk.press("p")
-        await desk.sees("By split", "Had the limit been shorter")
-        await desk.press("p", "v", "v", "enter")
-        await desk.until(lambda: isinstance(desk.app.screen, RunScreen))
-        await desk.sees("aerial-cactus-identification", "following")
-        await desk.press("escape", "escape")
-        await desk.sees("ours: openhands")
+async def test_a_cell_leads_to_its_runs(opened: OpenConsole) -> None:
+    async with opened(worlds.scored, screen="board") as console:
+        await console.sees("ours: aide-o3")
+        await console.press("right", "right", "enter")
+        await console.sees(
+            "split low", "aerial-cactus-identification", "any medal", "beyond the row", "pass@k"
+        )
+        await console.press("v")
+        await console.sees("split medium", "it has no runs of this split")
+        await console.press("p")
+        await console.sees("By split", "Had the limit been shorter")
+        await console.press("p", "v", "v", "enter")
+        await console.until(lambda: isinstance(console.app.screen, RunScreen))
+        await console.sees("aerial-cactus-identification", "following")
+        await console.press("escape", "escape")
+        await console.sees("ours: openhands")
 
 
-async def test_a_published_row_says_that_no_runs_of_it_are_known(opened: OpenDesk) -> None:
-    async with opened(worlds.scored, screen="board") as desk:
-        await desk.sees("ours: aide-o3")
-        await desk.press("j", "j", "j", "enter")
-        await desk.sees("of a published row only its numbers")
+async def test_a_published_row_says_that_no_runs_of_it_are_known(opened: OpenConsole) -> None:
+    async with opened(worlds.scored, screen="board") as console:
+        await console.sees("ours: aide-o3")
+        await console.press("j", "j", "j", "enter")
+        await console.sees("of a published row only its numbers")
 
 
-async def test_padding_counts_what_is_missing(opened: OpenDesk) -> None:
-    async with opened(worlds.scored, screen="board") as desk:
-        await desk.sees("53 of 75")
-        await desk.press("p")
-        await desk.sees("padded: lost and missing runs count as no medal")
-        await desk.misses("53 of 75")
+async def test_padding_counts_what_is_missing(opened: OpenConsole) -> None:
+    async with opened(worlds.scored, screen="board") as console:
+        await console.sees("53 of 75")
+        await console.press("p")
+        await console.sees("padded: lost and missing runs count as no medal")
+        await console.misses("53 of 75")
 
 
-async def test_two_experiments_are_compared_by_competition(opened: OpenDesk) -> None:
-    async with opened(worlds.scored, screen="board") as desk:
-        await desk.sees("ours: aide-o3")
-        await desk.press("c")
-        await desk.sees("mark one experiment with space")
-        await desk.press("space", "j", "c")
-        await desk.sees("A aide-o3", "B openhands", "by any medal", "competitions that decide", "in common")
-        await desk.press("m")
-        await desk.sees("by gold")
-        await desk.press("x", "v")
-        await desk.sees("A openhands", "B aide-o3", "all competitions")
-        await desk.press("escape")
-        await desk.sees("models")
+async def test_two_experiments_are_compared_by_competition(opened: OpenConsole) -> None:
+    async with opened(worlds.scored, screen="board") as console:
+        await console.sees("ours: aide-o3")
+        await console.press("c")
+        await console.sees("mark one experiment with space")
+        await console.press("space", "j", "c")
+        await console.sees(
+            "A aide-o3", "B openhands", "by any medal", "competitions that decide", "in common"
+        )
+        await console.press("m")
+        await console.sees("by gold")
+        await console.press("x", "v")
+        await console.sees("A openhands", "B aide-o3", "all competitions")
+        await console.press("escape")
+        await console.sees("models")
 
 
-async def test_what_cannot_be_compared_says_why(opened: OpenDesk, places: Places) -> None:
-    async with opened(worlds.scored, screen="board") as desk:
-        assert desk.world is not None
-        desk.world.sweep("other", worlds.DEMO, agent="dummy", demo=True)
-        desk.world.finish(
-            desk.world.launch(desk.world.run("other", worlds.DEMO[0], 1), ago=900),
+async def test_what_cannot_be_compared_says_why(opened: OpenConsole, places: Places) -> None:
+    async with opened(worlds.scored, screen="board") as console:
+        assert console.world is not None
+        console.world.sweep("other", worlds.DEMO, agent="dummy", demo=True)
+        console.world.finish(
+            console.world.launch(console.world.run("other", worlds.DEMO[0], 1), ago=900),
             Outcome.GOLD,
             1.0,
             ago=60,
         )
-        await desk.sees("ours: other", "ours: aide-o3")
-        await desk.press("g", "space", "j", "c")
-        await desk.sees("can't be compared", "mixed kinds of data")
+        await console.sees("ours: other", "ours: aide-o3")
+        await console.press("g", "space", "j", "c")
+        await console.sees("can't be compared", "mixed kinds of data")
 
 
 async def test_a_row_is_previewed_copied_and_written(
-    opened: OpenDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    opened: OpenConsole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    async with opened(worlds.scored, screen="board") as desk:
+    async with opened(worlds.scored, screen="board") as console:
         copied: list[str] = []
-        monkeypatch.setattr(desk.app, "copy_to_clipboard", copied.append)  # what reaches the terminal
-        await desk.sees("ours: aide-o3")
-        await desk.press("e")
-        await desk.sees("Markdown", "| Agent | LLM(s) used |", "complete seeds: 3 of 3")
-        await desk.press("n", *"Mine", "enter", "l", *"o3", "enter")
-        await desk.sees("| Mine (aide-o3) | o3 |")
-        await desk.press("y")
-        await desk.until(lambda: copied)
+        monkeypatch.setattr(console.app, "copy_to_clipboard", copied.append)  # what reaches the terminal
+        await console.sees("ours: aide-o3")
+        await console.press("e")
+        await console.sees("Markdown", "| Agent | LLM(s) used |", "complete seeds: 3 of 3")
+        await console.press("n", *"Mine", "enter", "l", *"o3", "enter")
+        await console.sees("| Mine (aide-o3) | o3 |")
+        await console.press("y")
+        await console.until(lambda: copied)
         assert copied[0].startswith("| Agent |") and "| Mine (aide-o3) | o3 |" in copied[0]
-        await desk.press("f", "f")
-        await desk.sees('"agent": "Mine"')
-        await desk.press("w", "enter")
-        await desk.until((tmp_path / "aide-o3.json").is_file)
+        await console.press("f", "f")
+        await console.sees('"agent": "Mine"')
+        await console.press("w", "enter")
+        await console.until((tmp_path / "aide-o3.json").is_file)
         assert json.loads((tmp_path / "aide-o3.json").read_text())["llms"] == "o3"
-        await desk.press("w", "enter")
-        await desk.sees("is there already")
-        await desk.press("b", "enter")
-        await desk.until((tmp_path / "aide-o3-bundle" / "manifest.json").is_file)
+        await console.press("w", "enter")
+        await console.sees("is there already")
+        await console.press("b", "enter")
+        await console.until((tmp_path / "aide-o3-bundle" / "manifest.json").is_file)
 
 
-async def test_a_watcher_writes_no_file(opened: OpenDesk) -> None:
-    async with opened(worlds.scored, screen="board", readonly=True) as desk:
-        await desk.sees("ours: aide-o3")
-        await desk.press("e")
-        await desk.sees("complete seeds")
-        await desk.press("w")
-        await desk.sees("this console is read-only")
-        await desk.press("b")
-        assert not any(prompt.has_class("-open") for prompt in desk.app.screen.query(".prompt"))
+async def test_a_watcher_writes_no_file(opened: OpenConsole) -> None:
+    async with opened(worlds.scored, screen="board", readonly=True) as console:
+        await console.sees("ours: aide-o3")
+        await console.press("e")
+        await console.sees("complete seeds")
+        await console.press("w")
+        await console.sees("this console is read-only")
+        await console.press("b")
+        assert not any(prompt.has_class("-open") for prompt in console.app.screen.query(".prompt"))
 
 
 def test_a_damaged_import_keeps_no_other_row_away(places: Places) -> None:

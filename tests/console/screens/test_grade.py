@@ -19,7 +19,7 @@ from console.views.grading import (
 )
 from engine.grading.report import Report
 from engine.places import Places
-from tests.console.conftest import Desk, OpenDesk
+from tests.console.conftest import OpenConsole, ShownConsole
 
 
 class Asked(NamedTuple):
@@ -73,95 +73,95 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
     return taken
 
 
-async def until_asked(desk: Desk, requests: list[Asked], count: int, name: str) -> None:
+async def until_asked(console: ShownConsole, requests: list[Asked], count: int, name: str) -> None:
     """Wait until so many files were asked to be graded, the last of them of that name."""
-    await desk.until(lambda: len(requests) == count and str(requests[-1].submission_path).endswith(name))
+    await console.until(lambda: len(requests) == count and str(requests[-1].submission_path).endswith(name))
 
 
-async def until_kept(desk: Desk, places: Places, scores: list[float]) -> None:
+async def until_kept(console: ShownConsole, places: Places, scores: list[float]) -> None:
     """Wait until just these scores are kept, the newest first."""
-    await desk.until(lambda: [past.score for past in read_past(places.state_dir)] == scores)
+    await console.until(lambda: [past.score for past in read_past(places.state_dir)] == scores)
 
 
 async def test_what_was_graded_is_found_again(
-    opened: OpenDesk, tmp_path: Path, places: Places, requests: list[Asked]
+    opened: OpenConsole, tmp_path: Path, places: Places, requests: list[Asked]
 ) -> None:
     graded = (("one.csv", "1", [1.0]), ("two.csv", "22", [2.0, 1.0]), ("two.csv", "333", [3.0, 1.0]))
-    async with opened(screen="grade") as desk:
+    async with opened(screen="grade") as console:
         for count, (name, content, scores) in enumerate(graded, start=1):
             (tmp_path / name).write_text(content)
-            desk.app.show_grade(SPOOKY, str(tmp_path / name))
-            await until_asked(desk, requests, count, name)
-            await until_kept(desk, places, scores)
-        await desk.sees("graded before", "one.csv", "two.csv", "3.00000")
-        assert "2.00000" not in desk.text()
-        screen = desk.app.screen
+            console.app.show_grade(SPOOKY, str(tmp_path / name))
+            await until_asked(console, requests, count, name)
+            await until_kept(console, places, scores)
+        await console.sees("graded before", "one.csv", "two.csv", "3.00000")
+        assert "2.00000" not in console.text()
+        screen = console.app.screen
         screen.query_one("#history").focus()
-        await desk.press("G", "enter")
-        await until_asked(desk, requests, 4, "one.csv")
+        await console.press("G", "enter")
+        await until_asked(console, requests, 4, "one.csv")
 
 
-async def test_the_fields_begin_with_what_was_graded_last(opened: OpenDesk, places: Places) -> None:
+async def test_the_fields_begin_with_what_was_graded_last(opened: OpenConsole, places: Places) -> None:
     places.state_dir.mkdir(parents=True)
     write_past(places.state_dir, (past_grading(report(), Path("/data/sub.csv"), 1.0),))
-    async with opened(screen="grade") as desk:
-        await desk.until(lambda: desk.app.screen.query_one("#path", Input).value == "/data/sub.csv")
-        assert desk.app.screen.query_one("#competition", Input).value == SPOOKY
-        await desk.sees("graded before", "B 0.28411")
+    async with opened(screen="grade") as console:
+        await console.until(lambda: console.app.screen.query_one("#path", Input).value == "/data/sub.csv")
+        assert console.app.screen.query_one("#competition", Input).value == SPOOKY
+        await console.sees("graded before", "B 0.28411")
 
 
 async def test_a_watched_file_is_graded_again_when_it_has_changed(
-    opened: OpenDesk, tmp_path: Path, requests: list[Asked]
+    opened: OpenConsole, tmp_path: Path, requests: list[Asked]
 ) -> None:
     file = tmp_path / "sub.csv"
     file.write_text("1")
-    async with opened(screen="grade") as desk:
-        desk.app.show_grade(SPOOKY, str(file))
-        await desk.sees("graded in")
-        await desk.press("f5")
-        await desk.sees("watching")
-        await desk.until(lambda: len(requests) == 2)
-        await desk.sees("graded in")
+    async with opened(screen="grade") as console:
+        console.app.show_grade(SPOOKY, str(file))
+        await console.sees("graded in")
+        await console.press("f5")
+        await console.sees("watching")
+        await console.until(lambda: len(requests) == 2)
+        await console.sees("graded in")
         file.write_text("4444")
-        await desk.until(lambda: len(requests) == 3)
-        await desk.sees("4.00000")
-        await desk.press("f5")
-        await desk.misses("watching")
+        await console.until(lambda: len(requests) == 3)
+        await console.sees("4.00000")
+        await console.press("f5")
+        await console.misses("watching")
         file.write_text("55555")
-        await desk.pilot.pause(1.2)
+        await console.pilot.pause(1.2)
         assert len(requests) == 3
 
 
-async def test_watching_needs_a_file(opened: OpenDesk) -> None:
-    async with opened(screen="grade") as desk:
-        await desk.press("f5")
-        await desk.sees("a file is needed to watch it")
+async def test_watching_needs_a_file(opened: OpenConsole) -> None:
+    async with opened(screen="grade") as console:
+        await console.press("f5")
+        await console.sees("a file is needed to watch it")
 
 
 async def test_the_other_edition_grades_again(
-    opened: OpenDesk, tmp_path: Path, requests: list[Asked]
+    opened: OpenConsole, tmp_path: Path, requests: list[Asked]
 ) -> None:
     file = tmp_path / "sub.csv"
     file.write_text("1")
-    async with opened(screen="grade") as desk:
-        desk.app.show_grade(SPOOKY, str(file))
-        await desk.sees("graded in", "edition v1")
-        await desk.press("f6")
-        await desk.until(lambda: requests[-1].edition == "corrected")
-        await desk.sees("edition corrected")
+    async with opened(screen="grade") as console:
+        console.app.show_grade(SPOOKY, str(file))
+        await console.sees("graded in", "edition v1")
+        await console.press("f6")
+        await console.until(lambda: requests[-1].edition == "corrected")
+        await console.sees("edition corrected")
 
 
 async def test_the_row_that_breaks_a_rule_is_shown(
-    opened: OpenDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    opened: OpenConsole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "sub.csv"
     file.write_text("id,EAP\na,0.5\nb,often\x1b[2J\nc,0.1\nd,0.2\n")
     refused = report(score=None, outcome="rejected", message="Row 2: EAP 'often' is not a number.")
     monkeypatch.setattr("console.views.grading.grade_submission", lambda *_a, **_b: refused)
-    async with opened(screen="grade") as desk:
-        desk.app.show_grade(SPOOKY, str(file))
-        await desk.sees("heading  id,EAP", "2  b,often^[[2J", "1  a,0.5", "3  c,0.1", "rejected")
-        assert "d,0.2" not in desk.text() and "\x1b" not in desk.text()
+    async with opened(screen="grade") as console:
+        console.app.show_grade(SPOOKY, str(file))
+        await console.sees("heading  id,EAP", "2  b,often^[[2J", "1  a,0.5", "3  c,0.1", "rejected")
+        assert "d,0.2" not in console.text() and "\x1b" not in console.text()
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_history_is_kept_beside_a_state_only(tmp_path: Path) -> None:
 
 
 async def test_grading_shows_where_the_score_falls(
-    opened: OpenDesk,
+    opened: OpenConsole,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     graded: Callable[[Report], list[Asked]],
@@ -211,44 +211,44 @@ async def test_grading_shows_where_the_score_falls(
     requests = graded(report())
     (tmp_path / "sub.csv").write_text("id\n")
     monkeypatch.chdir(tmp_path)
-    async with opened(screen="grade") as desk:
-        await desk.press(*"spook", "enter")
-        await desk.sees("multi-class log loss, lower is better")
-        await desk.press("s", "u")
-        await desk.until(lambda: desk.app.screen.query_one("#path", Input)._suggestion != "")
-        await desk.press("tab", "enter")
-        await desk.sees("0.28411", "B  bronze", "0.0097 better than bronze needs", "better ◄")
+    async with opened(screen="grade") as console:
+        await console.press(*"spook", "enter")
+        await console.sees("multi-class log loss, lower is better")
+        await console.press("s", "u")
+        await console.until(lambda: console.app.screen.query_one("#path", Input)._suggestion != "")
+        await console.press("tab", "enter")
+        await console.sees("0.28411", "B  bronze", "0.0097 better than bronze needs", "better ◄")
         assert requests[0].competition_id == "spooky-author-identification"
-        await desk.press("escape", "1")
-        await desk.sees("needs you")
+        await console.press("escape", "1")
+        await console.sees("needs you")
 
 
 async def test_an_invalid_file_says_why(
-    opened: OpenDesk, tmp_path: Path, graded: Callable[[Report], list[Asked]]
+    opened: OpenConsole, tmp_path: Path, graded: Callable[[Report], list[Asked]]
 ) -> None:
     graded(report(score=None, valid_submission=False, outcome="rejected", message="Column 'MWS' is missing."))
     (tmp_path / "sub.csv").write_text("id\n")
-    async with opened(screen="grade") as desk:
-        desk.app.show_grade("spooky-author-identification", str(tmp_path / "sub.csv"))
-        await desk.sees("refused by the competition's rules", "Column 'MWS' is missing.")
+    async with opened(screen="grade") as console:
+        console.app.show_grade("spooky-author-identification", str(tmp_path / "sub.csv"))
+        await console.sees("refused by the competition's rules", "Column 'MWS' is missing.")
 
 
-async def test_a_form_that_is_left_half_filled_says_how_to_go_on(opened: OpenDesk) -> None:
-    async with opened(screen="grade") as desk:
-        await desk.sees("submission")
-        await desk.press("escape")
-        await desk.misses("goes back")
-        await desk.press("tab", *"spook", "enter")
-        await desk.misses("goes back")
-        await desk.press("escape")
-        await desk.sees("no file is named yet: tab goes back to the fields, digits switch screens")
-        await desk.press("tab")
-        await desk.misses("goes back")
+async def test_a_form_that_is_left_half_filled_says_how_to_go_on(opened: OpenConsole) -> None:
+    async with opened(screen="grade") as console:
+        await console.sees("submission")
+        await console.press("escape")
+        await console.misses("goes back")
+        await console.press("tab", *"spook", "enter")
+        await console.misses("goes back")
+        await console.press("escape")
+        await console.sees("no file is named yet: tab goes back to the fields, digits switch screens")
+        await console.press("tab")
+        await console.misses("goes back")
 
 
-async def test_what_cannot_be_graded_is_told_on_the_spot(opened: OpenDesk, tmp_path: Path) -> None:
-    async with opened(screen="grade") as desk:
-        await desk.press("tab", "enter")
-        await desk.sees("a competition and a file are needed")
-        desk.app.show_grade("spooky-author-identification", str(tmp_path / "none.csv"))
-        await desk.sees("there is no file")
+async def test_what_cannot_be_graded_is_told_on_the_spot(opened: OpenConsole, tmp_path: Path) -> None:
+    async with opened(screen="grade") as console:
+        await console.press("tab", "enter")
+        await console.sees("a competition and a file are needed")
+        console.app.show_grade("spooky-author-identification", str(tmp_path / "none.csv"))
+        await console.sees("there is no file")

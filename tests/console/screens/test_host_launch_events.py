@@ -23,36 +23,36 @@ from engine.options.sweep import read_duration
 from engine.places import Places
 from foundation.problems import UsageProblem
 from tests.console import worlds
-from tests.console.conftest import Desk, OpenDesk
+from tests.console.conftest import OpenConsole, ShownConsole
 from tests.console.world import NOW
 
 RUNNING = EngineStatus(running=True, slots=4.0, gpus=0)
 
 
-def see_running_engine(desk: Desk) -> None:
+def see_running_engine(console: ShownConsole) -> None:
     """Let the console find that an engine runs, and the screen look at it."""
-    desk.app.engine = RUNNING
-    screen = desk.app.screen
+    console.app.engine = RUNNING
+    screen = console.app.screen
     assert isinstance(screen, ConsoleScreen)
     screen.tick()
 
 
-async def test_the_host_shows_who_uses_what_and_leads_there(opened: OpenDesk) -> None:
-    async with opened(screen="host") as desk:
-        await desk.sees(
+async def test_the_host_shows_who_uses_what_and_leads_there(opened: OpenConsole) -> None:
+    async with opened(screen="host") as console:
+        await console.sees(
             "gpu-box-3", "disk: state", "who uses what", "dogs-vs-cats-redux-kernels-edition", "GB"
         )
-        await desk.press("enter")
-        await desk.until(lambda: isinstance(desk.app.screen, RunScreen))
-        await desk.sees("processors", "of 1 planned")
+        await console.press("enter")
+        await console.until(lambda: isinstance(console.app.screen, RunScreen))
+        await console.sees("processors", "of 1 planned")
 
 
-async def test_a_full_disk_stands_first_on_the_overview(opened: OpenDesk, places: Places) -> None:
-    async with opened() as desk:
-        await desk.sees("needs you")
+async def test_a_full_disk_stands_first_on_the_overview(opened: OpenConsole, places: Places) -> None:
+    async with opened() as console:
+        await console.sees("needs you")
         publish(places, EngineStatus(pid=1, state_disk_free=1, state_disk_total=100, heartbeat_at=NOW))
-        desk.app.reader.look_now()
-        await desk.sees("the disk with the state is 99 % full")
+        console.app.reader.look_now()
+        await console.sees("the disk with the state is 99 % full")
 
 
 def test_what_runs_use_together_has_no_gaps_between_their_samples(places: Places) -> None:
@@ -63,70 +63,70 @@ def test_what_runs_use_together_has_no_gaps_between_their_samples(places: Places
     assert len(curve) > 50 and max(changes) < 0.2
 
 
-async def test_events_are_filtered_and_lead_to_their_run(opened: OpenDesk) -> None:
-    async with opened(screen="events") as desk:
-        await desk.sees("run.failed", "events")
-        await desk.press("slash", *"pull", "enter")
-        await desk.sees("image pull: connection", "1 of ")
-        await desk.misses("dataset.requested")
-        await desk.press("enter")
-        await desk.sees("openhands-1")
-        await desk.press("escape", "escape")
-        await desk.sees("bms-molecular", "dataset.requested")
+async def test_events_are_filtered_and_lead_to_their_run(opened: OpenConsole) -> None:
+    async with opened(screen="events") as console:
+        await console.sees("run.failed", "events")
+        await console.press("slash", *"pull", "enter")
+        await console.sees("image pull: connection", "1 of ")
+        await console.misses("dataset.requested")
+        await console.press("enter")
+        await console.sees("openhands-1")
+        await console.press("escape", "escape")
+        await console.sees("bms-molecular", "dataset.requested")
 
 
 async def test_a_sweep_is_composed_and_launched(
-    opened: OpenDesk, asked: list[Any], monkeypatch: pytest.MonkeyPatch
+    opened: OpenConsole, asked: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.sweeps.checks.is_ready", lambda *_: True)
-    async with opened(screen="launch") as desk:
-        await desk.sees("choose an agent")
-        await desk.press(*"dummy")
-        await desk.sees(
+    async with opened(screen="launch") as console:
+        await console.sees("choose an agent")
+        await console.press(*"dummy")
+        await console.sees(
             "66 runs, at most 66d in all, 1 at once", "the data of all 22 competitions are prepared"
         )
-        await desk.press("ctrl+t")
-        await desk.sees("dry run: in this order", "after 2d", "seed 1", " more")
-        await desk.press("ctrl+t")
-        see_running_engine(desk)
-        await desk.sees("the engine runs with 4 slots")
-        await desk.press("ctrl+l")
-        await desk.sees("Launch 66 runs?")
-        await desk.press("y")
-        await desk.until(lambda: asked)
+        await console.press("ctrl+t")
+        await console.sees("dry run: in this order", "after 2d", "seed 1", " more")
+        await console.press("ctrl+t")
+        see_running_engine(console)
+        await console.sees("the engine runs with 4 slots")
+        await console.press("ctrl+l")
+        await console.sees("Launch 66 runs?")
+        await console.press("y")
+        await console.until(lambda: asked)
         kind, arguments = asked[0]
         assert kind == "sweep.launch" and arguments["agent_id"] == "dummy" and arguments["seeds"] == 3
         assert arguments["time_limit_seconds"] == 24 * 3600 and len(arguments["competitions"]) == 22
 
 
-async def test_a_launch_form_that_is_left_says_how_to_go_on(opened: OpenDesk, asked: list[Any]) -> None:
-    async with opened(screen="launch") as desk:
-        await desk.sees("choose an agent")
-        await desk.press("escape")
-        await desk.misses("tab goes back")
-        await desk.press("tab", *"dummy")
-        await desk.sees("22 of 22 datasets are not prepared")
-        await desk.misses("tab goes back")
-        await desk.press("escape")
-        await desk.sees("not launched: something is missing yet, tab goes back to the fields")
-        await desk.press("ctrl+r")
-        see_running_engine(desk)
-        await desk.sees(
+async def test_a_launch_form_that_is_left_says_how_to_go_on(opened: OpenConsole, asked: list[Any]) -> None:
+    async with opened(screen="launch") as console:
+        await console.sees("choose an agent")
+        await console.press("escape")
+        await console.misses("tab goes back")
+        await console.press("tab", *"dummy")
+        await console.sees("22 of 22 datasets are not prepared")
+        await console.misses("tab goes back")
+        await console.press("escape")
+        await console.sees("not launched: something is missing yet, tab goes back to the fields")
+        await console.press("ctrl+r")
+        see_running_engine(console)
+        await console.sees(
             "not launched yet: ^l launches it, tab goes back to the fields, digits switch screens"
         )
-        await desk.press("ctrl+l", "y")
-        await desk.until(lambda: asked)
-        await desk.misses("tab goes back")
+        await console.press("ctrl+l", "y")
+        await console.until(lambda: asked)
+        await console.misses("tab goes back")
 
 
-async def test_nothing_is_launched_while_something_is_missing(opened: OpenDesk, asked: list[Any]) -> None:
-    async with opened(screen="launch") as desk:
-        await desk.press(*"dummy")
-        await desk.sees("22 of 22 datasets are not prepared", "^r fixes it")
-        await desk.press("ctrl+l")
-        await desk.sees("something is missing yet")
-        await desk.press("ctrl+r")
-        await desk.sees("22 of 22 datasets will be prepared first")
+async def test_nothing_is_launched_while_something_is_missing(opened: OpenConsole, asked: list[Any]) -> None:
+    async with opened(screen="launch") as console:
+        await console.press(*"dummy")
+        await console.sees("22 of 22 datasets are not prepared", "^r fixes it")
+        await console.press("ctrl+l")
+        await console.sees("something is missing yet")
+        await console.press("ctrl+r")
+        await console.sees("22 of 22 datasets will be prepared first")
         assert not asked
 
 
@@ -194,7 +194,7 @@ def test_a_draft_says_what_flags_say(places: Places) -> None:
     assert not composed.can_launch, "processes can't be given GPUs"
 
 
-async def test_missing_images_are_built_by_key(opened: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_images_are_built_by_key(opened: OpenConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     images: set[str] = {"mlebench-env"}
 
     def build(_places: Places, names: Sequence[str], on_line: Any, *, agents_dir: str) -> list[Image]:
@@ -208,12 +208,12 @@ async def test_missing_images_are_built_by_key(opened: OpenDesk, monkeypatch: py
         "engine.sweeps.checks.find_image", lambda _client, name: name if name in images else None
     )
     monkeypatch.setattr("console.screens.launch.build_images", build)
-    async with opened(screen="launch") as desk:
-        await desk.press(*"dummy")
-        desk.app.screen.query_one("#runtime", Input).value = "docker"
-        await desk.sees("not built: images dummy, mlebench-grader", "^b fixes it")
-        await desk.press("ctrl+b")
-        await desk.sees("the images dummy and mlebench-grader are there")
+    async with opened(screen="launch") as console:
+        await console.press(*"dummy")
+        console.app.screen.query_one("#runtime", Input).value = "docker"
+        await console.sees("not built: images dummy, mlebench-grader", "^b fixes it")
+        await console.press("ctrl+b")
+        await console.sees("the images dummy and mlebench-grader are there")
     assert images == {"mlebench-env", "dummy", "mlebench-grader"}
 
 
@@ -229,14 +229,14 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", THEME_NAMES)
-async def test_every_theme_draws_every_screen(opened: OpenDesk, name: str) -> None:
-    async with opened(screen="sweep:aide-o3-lite") as desk:
-        commands.execute(desk.app, f"theme {name}")
-        palette = desk.app.palette
+async def test_every_theme_draws_every_screen(opened: OpenConsole, name: str) -> None:
+    async with opened(screen="sweep:aide-o3-lite") as console:
+        commands.execute(console.app, f"theme {name}")
+        palette = console.app.palette
         assert palette is PALETTE_NAMES[name]
         for mode, key, title in SCREENS:
-            desk.app.show(mode)
-            await desk.sees(f"{key} {title}")
-            top = desk.app.screen.query_one("#top", Painted).render_line(0)
+            console.app.show(mode)
+            await console.sees(f"{key} {title}")
+            top = console.app.screen.query_one("#top", Painted).render_line(0)
             named = next(segment for segment in top if title in segment.text)
             assert named.style == palette.base + palette.style("strong")

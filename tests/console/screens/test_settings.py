@@ -13,102 +13,102 @@ from console.tui.keys import KeyTable, hidden_by, rebound_keys
 from engine.places import Places
 from engine.settings import NotificationKind
 from foundation.problems import UsageProblem
-from tests.console.conftest import Desk, OpenDesk
+from tests.console.conftest import OpenConsole, ShownConsole
 
 
 def written(places: Places) -> dict[str, Any]:
     return tomllib.loads(places.config_file.read_text())
 
 
-async def go_to(desk: Desk, words: str) -> None:
-    await desk.press("escape", "slash", *words, "enter")
+async def go_to(console: ShownConsole, words: str) -> None:
+    await console.press("escape", "slash", *words, "enter")
 
 
-async def test_the_theme_changes_at_once_and_is_written(opened: OpenDesk, places: Places) -> None:
-    async with opened(screen="settings") as desk:
-        await desk.sees("theme", "dark", "call me when", str(places.config_file.name))
-        await desk.press("enter")
-        await desk.sees("light")
-        assert desk.app.palette.name == "day" and written(places)["console"]["theme"] == "light"
-        await desk.press("d")
-        await desk.until(lambda: desk.app.palette.name == "night")
+async def test_the_theme_changes_at_once_and_is_written(opened: OpenConsole, places: Places) -> None:
+    async with opened(screen="settings") as console:
+        await console.sees("theme", "dark", "call me when", str(places.config_file.name))
+        await console.press("enter")
+        await console.sees("light")
+        assert console.app.palette.name == "day" and written(places)["console"]["theme"] == "light"
+        await console.press("d")
+        await console.until(lambda: console.app.palette.name == "night")
         assert "theme" not in written(places)["console"]
 
 
-async def test_signs_refresh_and_ways_are_written(opened: OpenDesk, places: Places) -> None:
-    async with opened(screen="settings") as desk:
-        await desk.sees("ASCII signs only")
+async def test_signs_refresh_and_ways_are_written(opened: OpenConsole, places: Places) -> None:
+    async with opened(screen="settings") as console:
+        await console.sees("ASCII signs only")
         for words in ("look every", "ASCII", "bell"):
-            await go_to(desk, words)
-            await desk.press("g", "enter")
+            await go_to(console, words)
+            await console.press("g", "enter")
         assert written(places) == {
             "console": {"refresh": 1.0, "ascii": True},
             "notifications": {"bell": True},
         }
-        assert desk.app.settings.ascii_only and desk.app.settings.notifications.bell
-        assert desk.app.reader.look_every == 1.0
+        assert console.app.settings.ascii_only and console.app.settings.notifications.bell
+        assert console.app.reader.look_every == 1.0
 
 
-async def test_what_to_be_called_for_is_chosen_one_by_one(opened: OpenDesk, places: Places) -> None:
-    async with opened(screen="settings") as desk:
-        await desk.sees("a run ended with a medal")
-        await go_to(desk, "medal")
-        await desk.press("g", "j", "enter")
-        await desk.until(lambda: NotificationKind.MEDAL in desk.app.settings.notifications.on)
+async def test_what_to_be_called_for_is_chosen_one_by_one(opened: OpenConsole, places: Places) -> None:
+    async with opened(screen="settings") as console:
+        await console.sees("a run ended with a medal")
+        await go_to(console, "medal")
+        await console.press("g", "j", "enter")
+        await console.until(lambda: NotificationKind.MEDAL in console.app.settings.notifications.on)
         assert set(written(places)["notifications"]["on"]) == {"failed", "medal", "idle", "disk"}
 
 
-async def test_a_pressed_key_is_bound_and_works_at_once(opened: OpenDesk, places: Places) -> None:
-    async with opened(screen="settings") as desk:
-        await go_to(desk, "app.events")
-        await desk.press("g", "enter")
-        await desk.sees("press the new key", "Everything that happened")
-        await desk.press("f9")
-        await desk.sees("f9 *")
+async def test_a_pressed_key_is_bound_and_works_at_once(opened: OpenConsole, places: Places) -> None:
+    async with opened(screen="settings") as console:
+        await go_to(console, "app.events")
+        await console.press("g", "enter")
+        await console.sees("press the new key", "Everything that happened")
+        await console.press("f9")
+        await console.sees("f9 *")
         assert written(places)["keys"] == {"app.events": "f9"}
-        await desk.press("f9")
-        await desk.sees("events", "run.failed")
+        await console.press("f9")
+        await console.sees("events", "run.failed")
 
 
 async def test_a_key_that_is_taken_is_refused_and_one_that_hides_another_is_asked_twice(
-    opened: OpenDesk, places: Places
+    opened: OpenConsole, places: Places
 ) -> None:
-    async with opened(screen="settings") as desk:
-        await go_to(desk, "sweep.stop")
-        await desk.press("g", "enter")
-        await desk.press("r")
-        await desk.sees("is given to both")
-        await desk.press("j")
-        await desk.sees("would hide 'list.down'")
-        await desk.press("j")
-        await desk.sees("j *")
+    async with opened(screen="settings") as console:
+        await go_to(console, "sweep.stop")
+        await console.press("g", "enter")
+        await console.press("r")
+        await console.sees("is given to both")
+        await console.press("j")
+        await console.sees("would hide 'list.down'")
+        await console.press("j")
+        await console.sees("j *")
         assert written(places)["keys"] == {"sweep.stop": "j"}
 
 
-async def test_esc_leaves_a_key_as_it_is(opened: OpenDesk, places: Places) -> None:
-    async with opened(screen="settings") as desk:
-        await go_to(desk, "sweep.stop")
-        await desk.press("g", "enter", "escape")
-        await desk.misses("press the new key")
+async def test_esc_leaves_a_key_as_it_is(opened: OpenConsole, places: Places) -> None:
+    async with opened(screen="settings") as console:
+        await go_to(console, "sweep.stop")
+        await console.press("g", "enter", "escape")
+        await console.misses("press the new key")
         assert not places.config_file.exists()
 
 
-async def test_a_watcher_changes_no_setting(opened: OpenDesk, places: Places) -> None:
-    async with opened(screen="settings", readonly=True) as desk:
-        await desk.sees("theme")
-        await desk.press("enter")
-        await desk.sees("this console is read-only")
+async def test_a_watcher_changes_no_setting(opened: OpenConsole, places: Places) -> None:
+    async with opened(screen="settings", readonly=True) as console:
+        await console.sees("theme")
+        await console.press("enter")
+        await console.sees("this console is read-only")
         assert not places.config_file.exists()
 
 
-async def test_a_config_that_cannot_be_changed_is_told(opened: OpenDesk, places: Places) -> None:
-    async with opened(screen="settings") as desk:
-        await desk.sees("theme")
+async def test_a_config_that_cannot_be_changed_is_told(opened: OpenConsole, places: Places) -> None:
+    async with opened(screen="settings") as console:
+        await console.sees("theme")
         places.config_file.parent.mkdir(parents=True, exist_ok=True)
         places.config_file.write_text("[console")
-        await desk.press("enter")
-        await desk.sees("can't be changed")
-        assert desk.app.palette.name == "night"
+        await console.press("enter")
+        await console.sees("can't be changed")
+        assert console.app.palette.name == "night"
 
 
 def test_addresses_are_never_shown(places: Places) -> None:

@@ -20,205 +20,207 @@ from foundation.problems import EnvironmentProblem
 from state import runs
 from state.lifecycle import Outcome, RunState
 from tests.console import worlds
-from tests.console.conftest import Desk, OpenDesk
+from tests.console.conftest import OpenConsole, ShownConsole
 
 SWEEP = "sweep:aide-o3-lite"
 
 
-def cursor_run(desk: Desk) -> str:
-    return desk.text().splitlines()[-2]
+def cursor_run(console: ShownConsole) -> str:
+    return console.text().splitlines()[-2]
 
 
-def keys_of(desk: Desk) -> list[Hashable]:
-    return [line.key for line in desk.app.screen.query_one(LineList).lines if line.selectable]
+def keys_of(console: ShownConsole) -> list[Hashable]:
+    return [line.key for line in console.app.screen.query_one(LineList).lines if line.selectable]
 
 
-async def click(desk: Desk, title: str) -> None:
+async def click(console: ShownConsole, title: str) -> None:
     """Click on the name of a column, over the table or in the matrix."""
-    top = desk.app.screen.query_one(LineList).region.y
-    line = desk.text().splitlines()[top]
-    await desk.pilot.click(offset=(line.index(title), top))
-    await desk.pilot.pause()
+    top = console.app.screen.query_one(LineList).region.y
+    line = console.text().splitlines()[top]
+    await console.pilot.click(offset=(line.index(title), top))
+    await console.pilot.pause()
 
 
-async def test_a_running_cell_shows_what_it_would_get(opened: OpenDesk) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("▶ 16:02 [S]", "G 0.93051", "! i infra", "x invalid", "0 none")
+async def test_a_running_cell_shows_what_it_would_get(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("▶ 16:02 [S]", "G 0.93051", "! i infra", "x invalid", "0 none")
 
 
-async def test_a_change_in_the_state_shows_by_itself(opened: OpenDesk) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("▶ 4 running")
-        assert desk.world is not None
-        run = desk.world.run("aide-o3-lite", "leaf-classification", 3)
-        attempt = runs.latest_attempt(desk.world.database, run)
+async def test_a_change_in_the_state_shows_by_itself(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("▶ 4 running")
+        assert console.world is not None
+        run = console.world.run("aide-o3-lite", "leaf-classification", 3)
+        attempt = runs.latest_attempt(console.world.database, run)
         assert attempt is not None
-        desk.world.finish(attempt.id, Outcome.GOLD, 0.0, ago=1)
-        await desk.sees("▶ 3 running", "G 0.00000")
+        console.world.finish(attempt.id, Outcome.GOLD, 0.0, ago=1)
+        await console.sees("▶ 3 running", "G 0.00000")
 
 
-async def test_the_filter_narrows_while_typing_and_escape_clears_it(opened: OpenDesk) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("LOW")
-        await desk.press("slash", *["colon" if letter == ":" else letter for letter in "class:infra"])
-        await desk.sees("3 of 45")
-        await desk.misses("G 0.93051")
-        await desk.press("enter", "escape")
-        await desk.sees("G 0.93051")
+async def test_the_filter_narrows_while_typing_and_escape_clears_it(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("slash", *["colon" if letter == ":" else letter for letter in "class:infra"])
+        await console.sees("3 of 45")
+        await console.misses("G 0.93051")
+        await console.press("enter", "escape")
+        await console.sees("G 0.93051")
 
 
-async def test_a_filter_that_is_left_is_as_before(opened: OpenDesk) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("LOW")
-        await desk.press("slash", "z", "z")
-        await desk.misses("aptos")
-        await desk.press("escape")
-        await desk.sees("aptos")
+async def test_a_filter_that_is_left_is_as_before(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("slash", "z", "z")
+        await console.misses("aptos")
+        await console.press("escape")
+        await console.sees("aptos")
 
 
 async def test_marks_are_counted_and_relaunch_tells_infrastructure_from_the_agents_own(
-    opened: OpenDesk, asked: list[Any]
+    opened: OpenConsole, asked: list[Any]
 ) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("LOW")
-        await desk.press("a")
-        await desk.sees("8 marked")
-        await desk.press("r")
-        await desk.sees(
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("a")
+        await console.sees("8 marked")
+        await console.press("r")
+        await console.sees(
             "3 runs lost to infrastructure", "5 runs ended by the agent's own doing", "count as re-rolled"
         )
-        await desk.press("enter")
-        await desk.misses("re-rolled")
+        await console.press("enter")
+        await console.misses("re-rolled")
         assert asked == [], "Enter must mean no"
-        await desk.press("r", "tab", "enter")
-        await desk.sees("done as you asked")
+        await console.press("r", "tab", "enter")
+        await console.sees("done as you asked")
         assert asked[0][0] == "run.relaunch" and len(asked[0][1]["run_ids"]) == 8
 
 
 @pytest.mark.parametrize("key", ["escape", "n", "q"])
-async def test_every_way_out_of_a_question_means_no(opened: OpenDesk, asked: list[Any], key: str) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("LOW")
-        await desk.press("a", "s", "r", key)
-        await desk.until(lambda: not isinstance(desk.app.screen, ConfirmScreen))
+async def test_every_way_out_of_a_question_means_no(opened: OpenConsole, asked: list[Any], key: str) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("a", "s", "r", key)
+        await console.until(lambda: not isinstance(console.app.screen, ConfirmScreen))
         assert asked == []
 
 
-async def test_stopping_names_what_it_stops(opened: OpenDesk, asked: list[Any]) -> None:
-    async with opened(screen="sweep:openhands-1") as desk:
-        await desk.sees("44 queued")
-        await desk.press("j", "m", "s")
-        await desk.sees("Stop 3 runs?", "aptos2019-blindness-detection", "seed 3")
-        await desk.press("y")
-        await desk.sees("done as you asked")
+async def test_stopping_names_what_it_stops(opened: OpenConsole, asked: list[Any]) -> None:
+    async with opened(screen="sweep:openhands-1") as console:
+        await console.sees("44 queued")
+        await console.press("j", "m", "s")
+        await console.sees("Stop 3 runs?", "aptos2019-blindness-detection", "seed 3")
+        await console.press("y")
+        await console.sees("done as you asked")
         assert asked[0][0] == "run.stop" and len(asked[0][1]["run_ids"]) == 3
 
 
-async def test_the_table_keeps_the_cursor_on_its_run(opened: OpenDesk) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("LOW")
-        await desk.press("j", "right")
-        before = cursor_run(desk)
+async def test_the_table_keeps_the_cursor_on_its_run(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("j", "right")
+        before = cursor_run(console)
         assert "aptos2019-blindness-detection seed 2" in before
-        await desk.press("v")
-        await desk.sees("attempt  what")
-        assert cursor_run(desk) == before
-        await desk.press("v", "f")
-        await desk.sees("aptos2019")
-        assert "infrastructure" in cursor_run(desk) or "crash" in cursor_run(desk)
+        await console.press("v")
+        await console.sees("attempt  what")
+        assert cursor_run(console) == before
+        await console.press("v", "f")
+        await console.sees("aptos2019")
+        assert "infrastructure" in cursor_run(console) or "crash" in cursor_run(console)
 
 
-async def test_brackets_go_from_sweep_to_sweep(opened: OpenDesk) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("sweep 1 of 2")
-        await desk.press("right_square_bracket")
-        await desk.sees("sweep 2 of 2")
-        await desk.press("left_square_bracket")
-        await desk.sees("sweep 1 of 2")
+async def test_brackets_go_from_sweep_to_sweep(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("sweep 1 of 2")
+        await console.press("right_square_bracket")
+        await console.sees("sweep 2 of 2")
+        await console.press("left_square_bracket")
+        await console.sees("sweep 1 of 2")
 
 
-async def test_pausing_asks_the_engine(opened: OpenDesk, asked: list[Any]) -> None:
-    async with opened(worlds.paused, with_engine=False, screen="sweep") as desk:
-        await desk.sees("paused")
-        await desk.press("p")
-        await desk.sees("done as you asked")
+async def test_pausing_asks_the_engine(opened: OpenConsole, asked: list[Any]) -> None:
+    async with opened(worlds.paused, with_engine=False, screen="sweep") as console:
+        await console.sees("paused")
+        await console.press("p")
+        await console.sees("done as you asked")
         assert asked == [("sweep.resume", {"sweep_id": "dummy-1"})]
 
 
-async def test_a_refusal_of_the_engine_is_told(opened: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_refusal_of_the_engine_is_told(opened: OpenConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(places: Places, kind: str, arguments: dict[str, Any]) -> Answer:
         raise EnvironmentProblem("the engine is not running", "nothing was changed", "Start it: :engine")
 
     monkeypatch.setattr(control, "ask", refuse)
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("LOW")
-        await desk.press("p")
-        await desk.sees("nothing was changed", "Start it")
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("p")
+        await console.sees("nothing was changed", "Start it")
 
 
-async def test_a_read_only_console_changes_nothing(opened: OpenDesk, asked: list[Any]) -> None:
-    async with opened(screen=SWEEP, readonly=True) as desk:
-        await desk.sees("read-only", "LOW")
-        assert "relaunch" not in desk.text().splitlines()[-1]
-        await desk.press("a", "r", "y")
-        await desk.sees("this console is read-only")
+async def test_a_read_only_console_changes_nothing(opened: OpenConsole, asked: list[Any]) -> None:
+    async with opened(screen=SWEEP, readonly=True) as console:
+        await console.sees("read-only", "LOW")
+        assert "relaunch" not in console.text().splitlines()[-1]
+        await console.press("a", "r", "y")
+        await console.sees("this console is read-only")
         assert asked == []
 
 
-async def test_all_of_the_benchmark_three_times_scrolls_from_end_to_end(opened: OpenDesk) -> None:
-    async with opened(worlds.large, screen="sweep", size=(80, 24)) as desk:
-        await desk.sees("64 running")
-        await desk.press("G")
-        await desk.sees("HIGH")
-        await desk.press("g", "pagedown", "ctrl+u")
-        await desk.sees("LOW")
+async def test_all_of_the_benchmark_three_times_scrolls_from_end_to_end(opened: OpenConsole) -> None:
+    async with opened(worlds.large, screen="sweep", size=(80, 24)) as console:
+        await console.sees("64 running")
+        await console.press("G")
+        await console.sees("HIGH")
+        await console.press("g", "pagedown", "ctrl+u")
+        await console.sees("LOW")
 
 
-async def test_the_mouse_chooses_and_opens(opened: OpenDesk) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("aptos2019")
-        y = next(y for y, line in enumerate(desk.text().splitlines()) if "aptos2019" in line)
-        await desk.pilot.click(offset=(60, y))
-        assert "aptos2019-blindness-detection" in cursor_run(desk)
-        await desk.pilot.click(offset=(60, y))
-        await desk.until(lambda: isinstance(desk.app.screen, RunScreen))
+async def test_the_mouse_chooses_and_opens(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("aptos2019")
+        y = next(y for y, line in enumerate(console.text().splitlines()) if "aptos2019" in line)
+        await console.pilot.click(offset=(60, y))
+        assert "aptos2019-blindness-detection" in cursor_run(console)
+        await console.pilot.click(offset=(60, y))
+        await console.until(lambda: isinstance(console.app.screen, RunScreen))
 
 
-async def test_a_range_is_a_rectangle_of_the_matrix(opened: OpenDesk) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("LOW")
-        await desk.press("M")
-        await desk.sees("mark one end of the range first")
-        await desk.press("space", "down", "down", "right", "M")
-        await desk.sees("6 marked")
+async def test_a_range_is_a_rectangle_of_the_matrix(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("M")
+        await console.sees("mark one end of the range first")
+        await console.press("space", "down", "down", "right", "M")
+        await console.sees("6 marked")
 
 
-async def test_a_range_of_the_table_is_every_line_between(opened: OpenDesk) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("LOW")
-        await desk.press("v", "space", "down", "down", "down", "M")
-        await desk.sees("4 marked")
+async def test_a_range_of_the_table_is_every_line_between(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("v", "space", "down", "down", "down", "M")
+        await console.sees("4 marked")
 
 
-async def test_failures_are_classified_with_a_note(opened: OpenDesk, asked: list[Any]) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("LOW")
-        await desk.press("f", "c")
-        await desk.sees("What did 1 run fail of?", "infrastructure")
-        await desk.press("down", *"disk", "enter")
-        await desk.until(lambda: asked)
+async def test_failures_are_classified_with_a_note(opened: OpenConsole, asked: list[Any]) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("f", "c")
+        await console.sees("What did 1 run fail of?", "infrastructure")
+        await console.press("down", *"disk", "enter")
+        await console.until(lambda: asked)
         assert asked[0][0] == "run.classify"
         assert asked[0][1]["class"] == "timeout" and asked[0][1]["note"] == "disk"
 
 
-async def test_leaving_the_classes_changes_nothing(opened: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_leaving_the_classes_changes_nothing(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("engine.control.ask", lambda *_: pytest.fail("nothing was to be asked"))
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("LOW")
-        await desk.press("f", "c")
-        await desk.sees("What did 1 run fail of?")
-        await desk.press("escape")
-        await desk.misses("What did")
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("f", "c")
+        await console.sees("What did 1 run fail of?")
+        await console.press("escape")
+        await console.misses("What did")
 
 
 def test_what_needs_a_person_comes_first_in_that_order(places: Places) -> None:
@@ -237,69 +239,69 @@ def test_what_needs_a_person_comes_first_in_that_order(places: Places) -> None:
     world.database.close()
 
 
-async def test_the_order_changes_by_key_and_the_cursor_stays_with_its_run(opened: OpenDesk) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("LOW")
-        await desk.press("down", "down")
-        await desk.sees("denoising-dirty-documents seed 1")
-        await desk.press("o", "o")
-        await desk.sees("order: what needs you first", "denoising-dirty-documents seed 1")
+async def test_the_order_changes_by_key_and_the_cursor_stays_with_its_run(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("down", "down")
+        await console.sees("denoising-dirty-documents seed 1")
+        await console.press("o", "o")
+        await console.sees("order: what needs you first", "denoising-dirty-documents seed 1")
 
 
-async def test_marked_logs_are_read_as_one(opened: OpenDesk) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("LOW")
-        await desk.press("m", "L")
-        await desk.sees("3 logs by time", "aerial-cactus-identificat")
-        await desk.press("escape")
-        await desk.sees("LOW")
+async def test_marked_logs_are_read_as_one(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("m", "L")
+        await console.sees("3 logs by time", "aerial-cactus-identificat")
+        await console.press("escape")
+        await console.sees("LOW")
 
 
 async def test_a_click_on_a_columns_name_sorts_the_matrix_and_a_second_one_turns_it_round(
-    opened: OpenDesk,
+    opened: OpenConsole,
 ) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("LOW", "aerial-cactus-identification seed 1")
-        await click(desk, "LOW")
-        await desk.sees("LOW ↓", "order: by name", "aerial-cactus-identification seed 1")
-        await click(desk, "LOW")
-        await desk.sees("LOW ↑", "order: by name, reversed", "aerial-cactus-identification seed 1")
-        names = [key for key in keys_of(desk) if key in registry.splits()["low"]]
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW", "aerial-cactus-identification seed 1")
+        await click(console, "LOW")
+        await console.sees("LOW ↓", "order: by name", "aerial-cactus-identification seed 1")
+        await click(console, "LOW")
+        await console.sees("LOW ↑", "order: by name, reversed", "aerial-cactus-identification seed 1")
+        names = [key for key in keys_of(console) if key in registry.splits()["low"]]
         assert len(names) > 2 and names == sorted(names, reverse=True)
-        await click(desk, "medal")
-        await desk.sees("medal↓", "order: most medals first")
-        await click(desk, "seed 2")
-        await desk.sees("seed 1 ↓", "seed 2 ↓", "order: what needs you first")
+        await click(console, "medal")
+        await console.sees("medal↓", "order: most medals first")
+        await click(console, "seed 2")
+        await console.sees("seed 1 ↓", "seed 2 ↓", "order: what needs you first")
 
 
-async def test_a_click_on_a_columns_name_sorts_the_table_of_runs(opened: OpenDesk) -> None:
-    async with opened(screen=SWEEP, size=(160, 40)) as desk:
-        await desk.sees("LOW")
-        await desk.press("v")
-        await desk.sees("run ↓")
-        ids = keys_of(desk)
-        await click(desk, "run ↓")
-        await desk.sees("run ↑", "order: the benchmark's order, reversed")
-        assert keys_of(desk) == ids[::-1]
+async def test_a_click_on_a_columns_name_sorts_the_table_of_runs(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP, size=(160, 40)) as console:
+        await console.sees("LOW")
+        await console.press("v")
+        await console.sees("run ↓")
+        ids = keys_of(console)
+        await click(console, "run ↓")
+        await console.sees("run ↑", "order: the benchmark's order, reversed")
+        assert keys_of(console) == ids[::-1]
         for title, order in (
             ("competition", "by name"),
             ("state", "what needs you first"),
             ("standing", "most medals first"),
             ("quiet", "longest quiet first"),
         ):
-            await click(desk, title)
-            await desk.sees(f"order: {order}")
-        await desk.sees("quiet↓")
-        await click(desk, "score")
-        await desk.sees("order: longest quiet first")
+            await click(console, title)
+            await console.sees(f"order: {order}")
+        await console.sees("quiet↓")
+        await click(console, "score")
+        await console.sees("order: longest quiet first")
 
 
-async def test_the_order_is_reversed_by_key(opened: OpenDesk) -> None:
-    async with opened(screen=SWEEP) as desk:
-        await desk.sees("LOW")
-        await desk.press("o", "O")
-        await desk.sees("LOW ↑", "order: by name, reversed")
-        await desk.press("O")
-        await desk.sees("LOW ↓")
-        await desk.press("o")
-        await desk.sees("order: what needs you first")
+async def test_the_order_is_reversed_by_key(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("o", "O")
+        await console.sees("LOW ↑", "order: by name, reversed")
+        await console.press("O")
+        await console.sees("LOW ↓")
+        await console.press("o")
+        await console.sees("order: what needs you first")

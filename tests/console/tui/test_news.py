@@ -13,38 +13,38 @@ from engine.notifications.news import News
 from engine.settings import NotificationKind, NotificationSettings
 from state.lifecycle import FailureClass
 from tests.console import worlds
-from tests.console.conftest import OpenDesk
+from tests.console.conftest import OpenConsole
 
 
 async def test_a_failure_while_the_console_is_open_rings_once(
-    opened: OpenDesk, monkeypatch: pytest.MonkeyPatch
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[str] = []
-    async with opened() as desk:
+    async with opened() as console:
         wanted = NotificationSettings(frozenset({NotificationKind.FAILED}), bell=True)
-        desk.app.settings = replace(desk.app.settings, notifications=wanted)
-        monkeypatch.setattr(desk.app, "bell", lambda: sent.append("bell"))
-        desk.app.watch_news()
-        await desk.sees("needs you")
-        assert desk.world is not None
-        await desk.until(lambda: desk.app.news.has_looked)
-        lost = desk.world.launch(desk.world.run("openhands-1", worlds.DEMO[0], 3), ago=600)
-        desk.world.fail(lost, FailureClass.CRASH, "boom", ago=100)
-        await desk.until(lambda: sent)
-        desk.app.reader.look_now()
-        await desk.pilot.pause()
+        console.app.settings = replace(console.app.settings, notifications=wanted)
+        monkeypatch.setattr(console.app, "bell", lambda: sent.append("bell"))
+        console.app.watch_news()
+        await console.sees("needs you")
+        assert console.world is not None
+        await console.until(lambda: console.app.news.has_looked)
+        lost = console.world.launch(console.world.run("openhands-1", worlds.DEMO[0], 3), ago=600)
+        console.world.fail(lost, FailureClass.CRASH, "boom", ago=100)
+        await console.until(lambda: sent)
+        console.app.reader.look_now()
+        await console.pilot.pause()
         assert sent == ["bell"]
 
 
 async def test_a_disk_that_becomes_full_is_told_once(
-    opened: OpenDesk, monkeypatch: pytest.MonkeyPatch
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[News] = []
-    async with opened() as desk:
-        monkeypatch.setattr(desk.app, "notify_of", sent.extend)
+    async with opened() as console:
+        monkeypatch.setattr(console.app, "notify_of", sent.extend)
         full = EngineStatus(running=True, state_disk_free=1, state_disk_total=100)
-        desk.app.on_engine_seen(EngineSeen(full))
-        desk.app.on_engine_seen(EngineSeen(full))
+        console.app.on_engine_seen(EngineSeen(full))
+        console.app.on_engine_seen(EngineSeen(full))
         assert [each.kind for each in sent] == [NotificationKind.DISK]
 
 

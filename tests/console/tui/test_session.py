@@ -18,7 +18,7 @@ from console.tui.session import (
 from console.tui.widgets.line_list import LineList
 from engine.places import Places
 from tests.console import worlds
-from tests.console.conftest import OpenDesk
+from tests.console.conftest import OpenConsole
 from tests.console.world import World
 
 
@@ -28,53 +28,55 @@ def as_it_is(places: Places) -> World:
 
 
 async def test_the_sweep_is_found_again_with_filter_order_view_and_cursor(
-    opened: OpenDesk, places: Places
+    opened: OpenConsole, places: Places
 ) -> None:
-    async with opened(screen="sweep:aide-o3-lite") as desk:
-        await desk.sees("LOW")
-        await desk.press("v", "o", "O", "slash", *"state:failed", "enter", "j", "j")
-        await desk.sees("order: by name, reversed")
-        left = desk.app.screen.session_values()  # type: ignore[attr-defined]  # it is the sweep screen
-        await desk.press("q")
-    async with opened(as_it_is) as desk:
-        await desk.until(lambda: isinstance(desk.app.screen, SweepScreen))
-        await desk.sees("/ state:failed", "aide-o3-lite", "8 of 45", "competition ↑")
-        await desk.until(lambda: desk.app.screen.session_values() == left)  # type: ignore[attr-defined]  # see above
+    async with opened(screen="sweep:aide-o3-lite") as console:
+        await console.sees("LOW")
+        await console.press("v", "o", "O", "slash", *"state:failed", "enter", "j", "j")
+        await console.sees("order: by name, reversed")
+        left = console.app.screen.session_values()  # type: ignore[attr-defined]  # it is the sweep screen
+        await console.press("q")
+    async with opened(as_it_is) as console:
+        await console.until(lambda: isinstance(console.app.screen, SweepScreen))
+        await console.sees("/ state:failed", "aide-o3-lite", "8 of 45", "competition ↑")
+        await console.until(lambda: console.app.screen.session_values() == left)  # type: ignore[attr-defined]  # see above
 
 
-async def test_the_board_is_found_again_with_its_column_and_filter(opened: OpenDesk, places: Places) -> None:
-    async with opened(worlds.scored, screen="board") as desk:
-        await desk.sees("ours: aide-o3")
-        await desk.press("right", "s", "s", "slash", *"agent", "enter", "j", "j", "j")
-        await desk.sees("models ↑")
-        chosen = desk.app.screen.query_one("#rows", LineList).key
-        await desk.press("q")
-    async with opened(as_it_is) as desk:
-        await desk.until(lambda: isinstance(desk.app.screen, BoardScreen))
-        await desk.sees("models ↑", "/ agent")
-        await desk.until(lambda: desk.app.screen.query_one("#rows", LineList).key == chosen)
+async def test_the_board_is_found_again_with_its_column_and_filter(
+    opened: OpenConsole, places: Places
+) -> None:
+    async with opened(worlds.scored, screen="board") as console:
+        await console.sees("ours: aide-o3")
+        await console.press("right", "s", "s", "slash", *"agent", "enter", "j", "j", "j")
+        await console.sees("models ↑")
+        chosen = console.app.screen.query_one("#rows", LineList).key
+        await console.press("q")
+    async with opened(as_it_is) as console:
+        await console.until(lambda: isinstance(console.app.screen, BoardScreen))
+        await console.sees("models ↑", "/ agent")
+        await console.until(lambda: console.app.screen.query_one("#rows", LineList).key == chosen)
 
 
-async def test_what_is_asked_for_wins_over_what_is_remembered(opened: OpenDesk, places: Places) -> None:
+async def test_what_is_asked_for_wins_over_what_is_remembered(opened: OpenConsole, places: Places) -> None:
     places.state_dir.mkdir(parents=True)
     write_session(places.state_dir, Session("board", "openhands-1", {}))
-    async with opened(screen="sweep:aide-o3-lite") as desk:
-        await desk.sees("aide-o3-lite", "LOW")
+    async with opened(screen="sweep:aide-o3-lite") as console:
+        await console.sees("aide-o3-lite", "LOW")
 
 
-async def test_a_watcher_leaves_no_trace(opened: OpenDesk, places: Places) -> None:
-    async with opened(screen="board", readonly=True) as desk:
-        await desk.sees("models")
-        await desk.press("q")
+async def test_a_watcher_leaves_no_trace(opened: OpenConsole, places: Places) -> None:
+    async with opened(screen="board", readonly=True) as console:
+        await console.sees("models")
+        await console.press("q")
     assert not (places.state_dir / FILE_NAME).exists()
 
 
 async def test_a_console_that_is_killed_is_found_as_it_was_shortly_before(
-    opened: OpenDesk, places: Places
+    opened: OpenConsole, places: Places
 ) -> None:
-    async with opened(screen="events") as desk:
-        await desk.sees("run.failed")
-        await desk.until(lambda: read_session(places.state_dir).screen == "events")
+    async with opened(screen="events") as console:
+        await console.sees("run.failed")
+        await console.until(lambda: read_session(places.state_dir).screen == "events")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_a_damaged_note_is_no_trouble(tmp_path: Path, note: str) -> None:
     assert read_session(tmp_path) == Session()
 
 
-async def test_nonsense_in_a_note_is_passed_over(opened: OpenDesk, places: Places) -> None:
+async def test_nonsense_in_a_note_is_passed_over(opened: OpenConsole, places: Places) -> None:
     places.state_dir.mkdir(parents=True)
     note = {
         "screen": "no-such-screen",
@@ -104,12 +106,12 @@ async def test_nonsense_in_a_note_is_passed_over(opened: OpenDesk, places: Place
         },
     }
     (places.state_dir / FILE_NAME).write_text(json.dumps(note))
-    async with opened() as desk:
-        await desk.sees("needs you")
-        await desk.press("2")
-        await desk.sees("0 of 45")
-        await desk.press("escape", "5")
-        await desk.sees("All ↓")
+    async with opened() as console:
+        await console.sees("needs you")
+        await console.press("2")
+        await console.sees("0 of 45")
+        await console.press("escape", "5")
+        await console.sees("All ↓")
 
 
 def test_what_is_kept_is_read_back(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ class Post:
 
 
 @dataclass
-class Desk:
+class Setup:
     """A state, its config.toml and the post."""
 
     world: World
@@ -80,11 +80,11 @@ class Desk:
 
 
 @pytest.fixture
-def desk(places: Places) -> Iterator[Desk]:
+def setup(places: Places) -> Iterator[Setup]:
     world = worlds.busy(places)
     places.config_file.parent.mkdir(parents=True, exist_ok=True)
     places.config_file.write_text(EVERYTHING)
-    yield Desk(world, places.config_file)
+    yield Setup(world, places.config_file)
     world.database.close()
 
 
@@ -103,136 +103,136 @@ def settle(notifier: Notifier) -> list[Problem]:
     return told
 
 
-def test_what_happened_before_anybody_asked_is_not_told(desk: Desk) -> None:
-    settle(desk.notifier())
-    told = [text for text in desk.post.sent if "no sign of life" not in text]
+def test_what_happened_before_anybody_asked_is_not_told(setup: Setup) -> None:
+    settle(setup.notifier())
+    told = [text for text in setup.post.sent if "no sign of life" not in text]
     assert told == []
 
 
-def test_ends_of_runs_are_told_once_also_across_restarts(desk: Desk) -> None:
-    first = desk.notifier()
+def test_ends_of_runs_are_told_once_also_across_restarts(setup: Setup) -> None:
+    first = setup.notifier()
     settle(first)
-    desk.post.sent.clear()
-    desk.fail(2)
+    setup.post.sent.clear()
+    setup.fail(2)
     settle(first)
     settle(first)
-    settle(desk.notifier())
-    assert len(desk.post.sent) == 1 and "boom" in desk.post.sent[0]
+    settle(setup.notifier())
+    assert len(setup.post.sent) == 1 and "boom" in setup.post.sent[0]
 
 
-def test_what_happens_while_no_engine_runs_is_told_by_the_next_one(desk: Desk) -> None:
-    settle(desk.notifier())
-    desk.post.sent.clear()
-    desk.fail(2)
-    settle(desk.notifier())
-    assert len(desk.post.sent) == 1 and "boom" in desk.post.sent[0]
+def test_what_happens_while_no_engine_runs_is_told_by_the_next_one(setup: Setup) -> None:
+    settle(setup.notifier())
+    setup.post.sent.clear()
+    setup.fail(2)
+    settle(setup.notifier())
+    assert len(setup.post.sent) == 1 and "boom" in setup.post.sent[0]
 
 
-def test_an_engine_that_was_killed_after_its_first_look_has_kept_from_where_on_it_looks(desk: Desk) -> None:
-    desk.config.write_text("")
-    settle(desk.notifier())
-    desk.fail(2)
-    desk.config.write_text(EVERYTHING)
-    settle(desk.notifier())
-    assert any("boom" in text for text in desk.post.sent)
+def test_an_engine_that_was_killed_after_its_first_look_has_kept_from_where_on_it_looks(setup: Setup) -> None:
+    setup.config.write_text("")
+    settle(setup.notifier())
+    setup.fail(2)
+    setup.config.write_text(EVERYTHING)
+    settle(setup.notifier())
+    assert any("boom" in text for text in setup.post.sent)
 
 
-def test_what_is_not_taken_is_tried_again_and_at_last_given_up(desk: Desk) -> None:
-    made = desk.notifier()
+def test_what_is_not_taken_is_tried_again_and_at_last_given_up(setup: Setup) -> None:
+    made = setup.notifier()
     settle(made)
-    desk.post.sent.clear()
-    desk.post.refuses = 1
-    desk.fail(2)
-    assert len(settle(made)) == 1 and desk.post.sent == []
-    desk.clock.at += notifier_module._AGAIN_SECONDS
-    assert settle(made) == [] and len(desk.post.sent) == 1
-    desk.post.sent.clear()
-    desk.post.refuses = 1000
-    desk.fail(3)
-    before = desk.post.tried
+    setup.post.sent.clear()
+    setup.post.refuses = 1
+    setup.fail(2)
+    assert len(settle(made)) == 1 and setup.post.sent == []
+    setup.clock.at += notifier_module._AGAIN_SECONDS
+    assert settle(made) == [] and len(setup.post.sent) == 1
+    setup.post.sent.clear()
+    setup.post.refuses = 1000
+    setup.fail(3)
+    before = setup.post.tried
     for _turn in range(10):
         settle(made)
-        desk.clock.at += notifier_module._AGAIN_SECONDS
-    assert desk.post.tried - before == notifier_module._TRIES
+        setup.clock.at += notifier_module._AGAIN_SECONDS
+    assert setup.post.tried - before == notifier_module._TRIES
 
 
-def test_a_quiet_run_is_told_once_until_it_has_moved(desk: Desk) -> None:
-    made = desk.notifier()
+def test_a_quiet_run_is_told_once_until_it_has_moved(setup: Setup) -> None:
+    made = setup.notifier()
     settle(made)
-    desk.post.sent.clear()
-    desk.clock.at += IDLE_SECONDS * 20
+    setup.post.sent.clear()
+    setup.clock.at += IDLE_SECONDS * 20
     settle(made)
-    desk.clock.at += 120
+    setup.clock.at += 120
     settle(made)
-    assert len(desk.post.sent) == 1 and "no sign of life" in desk.post.sent[0]
+    assert len(setup.post.sent) == 1 and "no sign of life" in setup.post.sent[0]
 
 
-def test_a_full_disk_is_told_when_it_becomes_so(desk: Desk) -> None:
-    made = desk.notifier()
+def test_a_full_disk_is_told_when_it_becomes_so(setup: Setup) -> None:
+    made = setup.notifier()
     settle(made)
-    desk.post.sent.clear()
-    desk.troubles = ("the disk with the state is 97 % full",)
+    setup.post.sent.clear()
+    setup.troubles = ("the disk with the state is 97 % full",)
     settle(made)
     settle(made)
-    assert desk.post.sent == ["the disk with the state is 97 % full"]
-    desk.troubles = ()
+    assert setup.post.sent == ["the disk with the state is 97 % full"]
+    setup.troubles = ()
     settle(made)
-    desk.troubles = ("the disk with the state is 97 % full",)
+    setup.troubles = ("the disk with the state is 97 % full",)
     settle(made)
-    assert len(desk.post.sent) == 2
+    assert len(setup.post.sent) == 2
 
 
-def test_only_what_is_wanted_is_sent_and_a_change_of_config_counts_at_once(desk: Desk) -> None:
-    desk.config.write_text('[notifications]\non = ["medal"]\nurls = ["json://somewhere"]\n')
-    made = desk.notifier()
+def test_only_what_is_wanted_is_sent_and_a_change_of_config_counts_at_once(setup: Setup) -> None:
+    setup.config.write_text('[notifications]\non = ["medal"]\nurls = ["json://somewhere"]\n')
+    made = setup.notifier()
     settle(made)
-    desk.fail(2)
+    setup.fail(2)
     settle(made)
-    assert desk.post.sent == []
-    desk.config.write_text('[notifications]\non = ["failed"]\nurls = ["json://somewhere", "json://else"]\n')
-    desk.fail(3)
+    assert setup.post.sent == []
+    setup.config.write_text('[notifications]\non = ["failed"]\nurls = ["json://somewhere", "json://else"]\n')
+    setup.fail(3)
     settle(made)
-    assert len(desk.post.sent) == 1
+    assert len(setup.post.sent) == 1
 
 
-def test_a_wrong_config_is_told_and_the_last_good_one_stays(desk: Desk) -> None:
-    made = desk.notifier()
+def test_a_wrong_config_is_told_and_the_last_good_one_stays(setup: Setup) -> None:
+    made = setup.notifier()
     settle(made)
-    desk.post.sent.clear()
-    desk.config.write_text("[notifications\n")
+    setup.post.sent.clear()
+    setup.config.write_text("[notifications\n")
     assert len(settle(made)) == 1
-    desk.fail(2)
-    assert settle(made) == [] and len(desk.post.sent) == 1
+    setup.fail(2)
+    assert settle(made) == [] and len(setup.post.sent) == 1
 
 
 @pytest.mark.parametrize("note", ["", "[]", '{"event": "x", "idle": {}, "troubles": []}', "{"])
-def test_a_damaged_note_begins_anew_without_a_flood(desk: Desk, note: str) -> None:
-    (desk.world.database.path.parent / NOTE_NAME).write_text(note)
-    desk.fail(2)
-    made = desk.notifier()
+def test_a_damaged_note_begins_anew_without_a_flood(setup: Setup, note: str) -> None:
+    (setup.world.database.path.parent / NOTE_NAME).write_text(note)
+    setup.fail(2)
+    made = setup.notifier()
     settle(made)
-    assert not any("boom" in text for text in desk.post.sent)
+    assert not any("boom" in text for text in setup.post.sent)
 
 
-def test_ends_of_runs_are_news_and_steps_between_are_not(desk: Desk) -> None:
-    before = events.newest(desk.world.database, limit=1)[0].id
-    attempt = desk.world.launch(desk.world.run("openhands-1", worlds.DEMO[0], 2), ago=600)
-    desk.world.finish(attempt, Outcome.GOLD, 1.0, ago=300)
-    desk.fail(3)
-    found = of_events(reversed(events.newest(desk.world.database, limit=100, after_id=before)))
+def test_ends_of_runs_are_news_and_steps_between_are_not(setup: Setup) -> None:
+    before = events.newest(setup.world.database, limit=1)[0].id
+    attempt = setup.world.launch(setup.world.run("openhands-1", worlds.DEMO[0], 2), ago=600)
+    setup.world.finish(attempt, Outcome.GOLD, 1.0, ago=300)
+    setup.fail(3)
+    found = of_events(reversed(events.newest(setup.world.database, limit=100, after_id=before)))
     assert [each.kind for each in found] == [NotificationKind.MEDAL, NotificationKind.FAILED]
     assert "boom" in found[1].text and in_short(found).endswith(", and 1 more")
 
 
 @OLD_MODULE
 def test_the_real_apprise_delivers_to_a_receiver(
-    desk: Desk, receiver: tuple[str, list[dict[str, Any]]]
+    setup: Setup, receiver: tuple[str, list[dict[str, Any]]]
 ) -> None:
     url, taken = receiver
-    desk.config.write_text(f'[notifications]\non = ["failed"]\nurls = ["{url}"]\n')
-    made = Notifier(desk.config, desk.world.database, desk.clock, lambda: ())
+    setup.config.write_text(f'[notifications]\non = ["failed"]\nurls = ["{url}"]\n')
+    made = Notifier(setup.config, setup.world.database, setup.clock, lambda: ())
     assert settle(made) == []
-    desk.fail(2, "bad\x1b[2J")
+    setup.fail(2, "bad\x1b[2J")
     assert settle(made) == []
     assert len(taken) == 1 and taken[0]["title"] == notifier.TITLE
     assert "\x1b" not in taken[0]["message"] and "bad\\u001b[2J" in taken[0]["message"]
@@ -240,7 +240,7 @@ def test_the_real_apprise_delivers_to_a_receiver(
 
 @OLD_MODULE
 def test_a_receiver_that_is_not_there_is_told_without_its_address(
-    desk: Desk, capfd: pytest.CaptureFixture[str]
+    setup: Setup, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(EnvironmentProblem) as told:
         notifier.send(("json://user:secret-token@127.0.0.1:1/hook",), "text")

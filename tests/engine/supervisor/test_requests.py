@@ -26,8 +26,8 @@ from state.transitions import Failure
 from tests.engine.harness import COMPETITION
 
 
-class Desk:
-    """A request desk over a state, without an engine's loop around it."""
+class Requests:
+    """The handlers of requests over a state, without an engine's loop around them."""
 
     def __init__(self, places: Places) -> None:
         places.state_dir.mkdir()
@@ -62,8 +62,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, prepared_data: Path) -> Iterator[Desk]:
-    made = Desk(Places(tmp_path / "config.toml", prepared_data, tmp_path / "state"))
+def requester(tmp_path: Path, prepared_data: Path) -> Iterator[Requests]:
+    made = Requests(Places(tmp_path / "config.toml", prepared_data, tmp_path / "state"))
     yield made
     assert made.errors == []
     made.state.close()
@@ -77,13 +77,13 @@ def fail(state: Database, run_id: int, kind: FailureClass) -> None:
     transitions.failed(state, attempt.id, Failure(kind, "it failed"), now=2)
 
 
-def test_a_launch_makes_a_readable_name_its_runs_and_its_experiment(desk: Desk) -> None:
-    assert desk.launch().sweep_id == "dummy-1"
-    assert desk.launch(experiment="mine").sweep_id == "dummy-2"
-    assert desk.launch(name="named").sweep_id == "named"
-    assert [run.seed for run in runs.of_sweep(desk.state, "dummy-1")] == [1, 2]
-    assert experiments.of_sweep(desk.state, "dummy-2") == ("mine",)
-    found = datasets.find(desk.state, COMPETITION, "v1")
+def test_a_launch_makes_a_readable_name_its_runs_and_its_experiment(requester: Requests) -> None:
+    assert requester.launch().sweep_id == "dummy-1"
+    assert requester.launch(experiment="mine").sweep_id == "dummy-2"
+    assert requester.launch(name="named").sweep_id == "named"
+    assert [run.seed for run in runs.of_sweep(requester.state, "dummy-1")] == [1, 2]
+    assert experiments.of_sweep(requester.state, "dummy-2") == ("mine",)
+    found = datasets.find(requester.state, COMPETITION, "v1")
     assert found is not None
     assert found.state is DatasetState.PREPARED
 
@@ -114,139 +114,141 @@ def test_a_launch_makes_a_readable_name_its_runs_and_its_experiment(desk: Desk) 
     ],
 )
 def test_a_launch_that_can_not_work_creates_nothing(
-    desk: Desk, arguments: dict[str, Any], telling: str
+    requester: Requests, arguments: dict[str, Any], telling: str
 ) -> None:
     with pytest.raises(RefusedRequest) as refused:
-        desk.launch(**arguments)
+        requester.launch(**arguments)
     assert telling in str(refused.value)
-    assert sweeps.all_sweeps(desk.state) == []
-    assert datasets.all_datasets(desk.state) == []
-    assert events.newest(desk.state) == []
+    assert sweeps.all_sweeps(requester.state) == []
+    assert datasets.all_datasets(requester.state) == []
+    assert events.newest(requester.state) == []
 
 
-def test_a_launch_without_its_secrets_is_refused_by_their_name(desk: Desk, tmp_path: Path) -> None:
+def test_a_launch_without_its_secrets_is_refused_by_their_name(requester: Requests, tmp_path: Path) -> None:
     folder = tmp_path / "agents" / "keyed"
     folder.mkdir(parents=True)
     (folder / "start.sh").write_text("true\n")
     config = "keyed:\n  start: keyed/start.sh\n  env_vars:\n    KEY: ${{ secrets.MISSING_KEY }}\n"
     (folder / "config.yaml").write_text(config)
     with pytest.raises(RefusedRequest, match="MISSING_KEY"):
-        desk.launch(agent_id="keyed", agents_dir=str(tmp_path / "agents"))
-    assert sweeps.all_sweeps(desk.state) == []
+        requester.launch(agent_id="keyed", agents_dir=str(tmp_path / "agents"))
+    assert sweeps.all_sweeps(requester.state) == []
 
 
-def test_the_same_launch_again_is_the_same_sweep_and_another_of_its_name_is_refused(desk: Desk) -> None:
-    desk.launch(name="named")
-    again = desk.launch(name="named")
+def test_the_same_launch_again_is_the_same_sweep_and_another_of_its_name_is_refused(
+    requester: Requests,
+) -> None:
+    requester.launch(name="named")
+    again = requester.launch(name="named")
     assert again.sweep_id == "named" and "nothing was launched" in again.text
-    assert len(runs.of_sweep(desk.state, "named")) == 2
+    assert len(runs.of_sweep(requester.state, "named")) == 2
     with pytest.raises(RefusedRequest, match="already a sweep 'named': it differs in seeds"):
-        desk.launch(name="named", seeds=3)
-    assert len(sweeps.all_sweeps(desk.state)) == 1
+        requester.launch(name="named", seeds=3)
+    assert len(sweeps.all_sweeps(requester.state)) == 1
 
 
-def test_unknown_requests_and_missing_arguments_are_refused(desk: Desk) -> None:
+def test_unknown_requests_and_missing_arguments_are_refused(requester: Requests) -> None:
     with pytest.raises(RefusedRequest, match=r"no request .sweep\.explode."):
-        desk.ask("sweep.explode")
+        requester.ask("sweep.explode")
     with pytest.raises(RefusedRequest, match="needs 'sweep_id'"):
-        desk.ask("sweep.pause")
+        requester.ask("sweep.pause")
     with pytest.raises(RefusedRequest, match="no run 99"):
-        desk.ask("run.stop", run_ids=[99])
+        requester.ask("run.stop", run_ids=[99])
     with pytest.raises(RefusedRequest, match="whole numbers"):
-        desk.ask("run.stop", run_ids=[True])
+        requester.ask("run.stop", run_ids=[True])
 
 
-def test_a_sweep_is_paused_resumed_and_given_more_room(desk: Desk) -> None:
-    desk.launch()
-    desk.ask("sweep.pause", sweep_id="dummy-1")
-    assert sweeps.get(desk.state, "dummy-1").state is SweepState.PAUSED
-    desk.ask("sweep.resume", sweep_id="dummy-1")
-    assert sweeps.get(desk.state, "dummy-1").state is SweepState.ACTIVE
-    desk.ask("sweep.concurrency", sweep_id="dummy-1", value=7)
-    assert sweeps.get(desk.state, "dummy-1").concurrency == 7
+def test_a_sweep_is_paused_resumed_and_given_more_room(requester: Requests) -> None:
+    requester.launch()
+    requester.ask("sweep.pause", sweep_id="dummy-1")
+    assert sweeps.get(requester.state, "dummy-1").state is SweepState.PAUSED
+    requester.ask("sweep.resume", sweep_id="dummy-1")
+    assert sweeps.get(requester.state, "dummy-1").state is SweepState.ACTIVE
+    requester.ask("sweep.concurrency", sweep_id="dummy-1", value=7)
+    assert sweeps.get(requester.state, "dummy-1").concurrency == 7
     with pytest.raises(RefusedRequest, match="starts nothing"):
-        desk.ask("sweep.concurrency", sweep_id="dummy-1", value=0)
+        requester.ask("sweep.concurrency", sweep_id="dummy-1", value=0)
 
 
-def test_stopping_a_sweep_stops_what_waits_and_asks_what_runs(desk: Desk) -> None:
-    desk.launch()
-    live, queued = runs.of_sweep(desk.state, "dummy-1")
+def test_stopping_a_sweep_stops_what_waits_and_asks_what_runs(requester: Requests) -> None:
+    requester.launch()
+    live, queued = runs.of_sweep(requester.state, "dummy-1")
     directory = protocol.attempt_folder("dummy-1", COMPETITION, 1, 1)
-    attempt = transitions.launch(desk.state, live.id, directory=directory, runtime="plain", now=1)
-    transitions.started(desk.state, attempt.id, isolated=False, at=1, now=1)
-    desk.ask("sweep.stop", sweep_id="dummy-1")
-    assert runs.get(desk.state, queued.id).state is RunState.STOPPED
-    assert runs.get(desk.state, live.id).state is RunState.RUNNING
-    stop = protocol.read(desk.places.state_dir / directory / protocol.STOP, protocol.Stop)
+    attempt = transitions.launch(requester.state, live.id, directory=directory, runtime="plain", now=1)
+    transitions.started(requester.state, attempt.id, isolated=False, at=1, now=1)
+    requester.ask("sweep.stop", sweep_id="dummy-1")
+    assert runs.get(requester.state, queued.id).state is RunState.STOPPED
+    assert runs.get(requester.state, live.id).state is RunState.RUNNING
+    stop = protocol.read(requester.places.state_dir / directory / protocol.STOP, protocol.Stop)
     assert stop.by == "tester@here"
 
 
-def test_some_of_several_that_can_not_be_stopped_stop_none(desk: Desk) -> None:
-    desk.launch()
-    failed, queued = runs.of_sweep(desk.state, "dummy-1")
-    fail(desk.state, failed.id, FailureClass.CRASH)
+def test_some_of_several_that_can_not_be_stopped_stop_none(requester: Requests) -> None:
+    requester.launch()
+    failed, queued = runs.of_sweep(requester.state, "dummy-1")
+    fail(requester.state, failed.id, FailureClass.CRASH)
     with pytest.raises(RefusedRequest, match="it is failed"):
-        desk.ask("run.stop", run_ids=[queued.id, failed.id])
-    assert runs.get(desk.state, queued.id).state is RunState.QUEUED
+        requester.ask("run.stop", run_ids=[queued.id, failed.id])
+    assert runs.get(requester.state, queued.id).state is RunState.QUEUED
 
 
-def test_a_relaunch_counts_as_a_reroll_only_when_it_was_the_agents_own_failure(desk: Desk) -> None:
-    desk.launch()
-    ours, theirs = runs.of_sweep(desk.state, "dummy-1")
-    fail(desk.state, ours.id, FailureClass.INFRASTRUCTURE)
-    fail(desk.state, theirs.id, FailureClass.CRASH)
-    desk.ask("run.relaunch", run_ids=[ours.id, theirs.id])
-    again = [runs.get(desk.state, run.id) for run in (ours, theirs)]
+def test_a_relaunch_counts_as_a_reroll_only_when_it_was_the_agents_own_failure(requester: Requests) -> None:
+    requester.launch()
+    ours, theirs = runs.of_sweep(requester.state, "dummy-1")
+    fail(requester.state, ours.id, FailureClass.INFRASTRUCTURE)
+    fail(requester.state, theirs.id, FailureClass.CRASH)
+    requester.ask("run.relaunch", run_ids=[ours.id, theirs.id])
+    again = [runs.get(requester.state, run.id) for run in (ours, theirs)]
     assert [run.state for run in again] == [RunState.QUEUED, RunState.QUEUED]
     assert [run.rerolls for run in again] == [0, 1]
     with pytest.raises(RefusedRequest):
-        desk.ask("run.relaunch", run_ids=[ours.id])
+        requester.ask("run.relaunch", run_ids=[ours.id])
 
 
-def test_a_relaunch_wakes_a_stopped_sweep(desk: Desk) -> None:
-    desk.launch()
-    desk.ask("sweep.stop", sweep_id="dummy-1")
-    (first, _) = runs.of_sweep(desk.state, "dummy-1")
-    desk.ask("run.relaunch", run_ids=[first.id])
-    assert sweeps.get(desk.state, "dummy-1").state is SweepState.ACTIVE
-    assert runs.get(desk.state, first.id).state is RunState.QUEUED
+def test_a_relaunch_wakes_a_stopped_sweep(requester: Requests) -> None:
+    requester.launch()
+    requester.ask("sweep.stop", sweep_id="dummy-1")
+    (first, _) = runs.of_sweep(requester.state, "dummy-1")
+    requester.ask("run.relaunch", run_ids=[first.id])
+    assert sweeps.get(requester.state, "dummy-1").state is SweepState.ACTIVE
+    assert runs.get(requester.state, first.id).state is RunState.QUEUED
 
 
-def test_a_class_is_corrected_by_hand_with_a_note(desk: Desk) -> None:
-    desk.launch()
-    failed, queued = runs.of_sweep(desk.state, "dummy-1")
-    fail(desk.state, failed.id, FailureClass.CRASH)
+def test_a_class_is_corrected_by_hand_with_a_note(requester: Requests) -> None:
+    requester.launch()
+    failed, queued = runs.of_sweep(requester.state, "dummy-1")
+    fail(requester.state, failed.id, FailureClass.CRASH)
     arguments = {"class": "infrastructure", "note": "the rack lost power"}
-    desk.ask("run.classify", run_ids=[failed.id], **arguments)
-    corrected = runs.get(desk.state, failed.id)
+    requester.ask("run.classify", run_ids=[failed.id], **arguments)
+    corrected = runs.get(requester.state, failed.id)
     assert corrected.failure_class is FailureClass.INFRASTRUCTURE
     assert corrected.failure_text == "the rack lost power"
     with pytest.raises(RefusedRequest, match="no class 'weather'"):
-        desk.ask("run.classify", run_ids=[failed.id], **{"class": "weather"})
+        requester.ask("run.classify", run_ids=[failed.id], **{"class": "weather"})
     with pytest.raises(RefusedRequest, match="queued, not failed"):
-        desk.ask("run.classify", run_ids=[queued.id], **arguments)
+        requester.ask("run.classify", run_ids=[queued.id], **arguments)
 
 
-def test_a_dataset_that_is_there_needs_no_work(desk: Desk) -> None:
-    answer = desk.ask("dataset.prepare", competition_ids=[COMPETITION])
+def test_a_dataset_that_is_there_needs_no_work(requester: Requests) -> None:
+    answer = requester.ask("dataset.prepare", competition_ids=[COMPETITION])
     assert answer.text == "1 dataset is already prepared"
     with pytest.raises(RefusedRequest, match="leaf-classification: there are no raw data"):
-        desk.ask("dataset.prepare", competition_ids=["leaf-classification"])
+        requester.ask("dataset.prepare", competition_ids=["leaf-classification"])
 
 
-def test_an_experiment_gets_a_sweep(desk: Desk) -> None:
-    desk.launch()
-    desk.ask("experiment.assign", experiment_id="row", sweep_id="dummy-1")
-    assert experiments.of_sweep(desk.state, "dummy-1") == ("row",)
+def test_an_experiment_gets_a_sweep(requester: Requests) -> None:
+    requester.launch()
+    requester.ask("experiment.assign", experiment_id="row", sweep_id="dummy-1")
+    assert experiments.of_sweep(requester.state, "dummy-1") == ("row",)
 
 
-def test_a_grading_run_can_not_be_stopped(desk: Desk) -> None:
-    desk.launch()
-    (run, _) = runs.of_sweep(desk.state, "dummy-1")
+def test_a_grading_run_can_not_be_stopped(requester: Requests) -> None:
+    requester.launch()
+    (run, _) = runs.of_sweep(requester.state, "dummy-1")
     directory = protocol.attempt_folder("dummy-1", COMPETITION, 1, 1)
-    attempt = transitions.launch(desk.state, run.id, directory=directory, runtime="plain", now=1)
-    transitions.agent_ended(desk.state, attempt.id, "exited", exit_code=0, at=2, now=2)
-    transitions.collected(desk.state, attempt.id, now=2)
+    attempt = transitions.launch(requester.state, run.id, directory=directory, runtime="plain", now=1)
+    transitions.agent_ended(requester.state, attempt.id, "exited", exit_code=0, at=2, now=2)
+    transitions.collected(requester.state, attempt.id, now=2)
     with pytest.raises(RefusedRequest, match="it is grading"):
-        desk.ask("run.stop", run_ids=[run.id])
-    transitions.finished(desk.state, attempt.id, Outcome.GOLD, now=3)
+        requester.ask("run.stop", run_ids=[run.id])
+    transitions.finished(requester.state, attempt.id, Outcome.GOLD, now=3)
