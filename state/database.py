@@ -55,6 +55,15 @@ class Database:
             found: sqlite3.Row | None = self._connection.execute(sql, values).fetchone()
             return found
 
+    def records(self, record: type[Record], sql: str, values: Values = ()) -> list[Record]:
+        """Read the rows of a query as records, which have a field for each column that matters."""
+        return read_all(record, self.rows(sql, values))
+
+    def record(self, record: type[Record], sql: str, values: Values = ()) -> Record | None:
+        """Read the first row of a query as a record; None where there is no row."""
+        row = self.row(sql, values)
+        return None if row is None else read_all(record, [row])[0]
+
     def execute(self, sql: str, values: Values = ()) -> sqlite3.Cursor:
         """Change something; only inside a transaction."""
         if not self._connection.in_transaction:
@@ -201,11 +210,6 @@ def read_all(record: type[Record], rows: Sequence[sqlite3.Row]) -> list[Record]:
             if row[name] is not None:
                 row[name] = json.loads(row[name])
     return msgspec.convert(values, list[record], strict=False)  # type: ignore[valid-type]  # not strict: 1 is true
-
-
-def read_as(record: type[Record], row: sqlite3.Row) -> Record:
-    """Make a record of one row."""
-    return read_all(record, [row])[0]
 
 
 def to_json(value: DataclassInstance | Mapping[str, Any]) -> str:

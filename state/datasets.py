@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from state import events
-from state.database import Database, read_all, read_as
+from state.database import Database
 from state.records import Dataset, DatasetState, DatasetStep, StepState
 
 
@@ -100,22 +100,19 @@ def set_step(
 
 def find(database: Database, competition_id: str, edition: str) -> Dataset | None:
     """Read one dataset."""
-    row = database.row(
-        "SELECT * FROM datasets WHERE competition_id = ? AND edition = ?", (competition_id, edition)
+    return database.record(
+        Dataset, "SELECT * FROM datasets WHERE competition_id = ? AND edition = ?", (competition_id, edition)
     )
-    return None if row is None else read_as(Dataset, row)
 
 
 def all_datasets(database: Database) -> list[Dataset]:
     """Read every dataset that the engine knows of."""
-    return read_all(Dataset, database.rows("SELECT * FROM datasets ORDER BY competition_id, edition"))
+    return database.records(Dataset, "SELECT * FROM datasets ORDER BY competition_id, edition")
 
 
 def in_state(database: Database, state: DatasetState) -> list[Dataset]:
     """Read the datasets in one state, longest waiting first."""
-    return read_all(
-        Dataset, database.rows("SELECT * FROM datasets WHERE state = ? ORDER BY requested_at", (state,))
-    )
+    return database.records(Dataset, "SELECT * FROM datasets WHERE state = ? ORDER BY requested_at", (state,))
 
 
 def awaited(database: Database) -> frozenset[str]:
@@ -126,17 +123,17 @@ def awaited(database: Database) -> frozenset[str]:
 
 def steps(database: Database, competition_id: str, edition: str) -> list[DatasetStep]:
     """Read a dataset's steps in order."""
-    rows = database.rows(
+    return database.records(
+        DatasetStep,
         "SELECT * FROM dataset_steps WHERE competition_id = ? AND edition = ? ORDER BY position",
         (competition_id, edition),
     )
-    return read_all(DatasetStep, rows)
 
 
 def all_steps(database: Database) -> list[DatasetStep]:
     """Read the steps of all datasets."""
-    return read_all(
-        DatasetStep, database.rows("SELECT * FROM dataset_steps ORDER BY competition_id, edition, position")
+    return database.records(
+        DatasetStep, "SELECT * FROM dataset_steps ORDER BY competition_id, edition, position"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from state.database import Database, read_all, to_json
+from state.database import Database, to_json
 from state.records import Event, Run
 
 
@@ -49,9 +49,9 @@ def newest(
     """Read the newest events, newest first, of everything or of one sweep, run or competition."""
     wanted = {"sweep_id": sweep_id, "run_id": run_id, "competition_id": competition_id}
     conditions = [f"{column} = :{column}" for column, value in wanted.items() if value is not None]
-    rows = database.rows(
+    return database.records(
+        Event,
         f"SELECT * FROM events WHERE {' AND '.join(['id > :after_id', *conditions])}"
         " ORDER BY id DESC LIMIT :limit",
         {**wanted, "after_id": after_id, "limit": limit},
     )
-    return read_all(Event, rows)

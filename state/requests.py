@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from state.database import Database, read_all, read_as, to_json
+from state.database import Database, to_json
 from state.records import Request, RequestState
 
 
@@ -18,7 +18,7 @@ def file(database: Database, kind: str, arguments: dict[str, Any], *, author: st
 
 def open_requests(database: Database) -> list[Request]:
     """Read what has not been answered yet, oldest first."""
-    return read_all(Request, database.rows("SELECT * FROM requests WHERE state = 'filed' ORDER BY id"))
+    return database.records(Request, "SELECT * FROM requests WHERE state = 'filed' ORDER BY id")
 
 
 def answer(database: Database, request_id: int, state: RequestState, text: str, *, now: float) -> None:
@@ -32,5 +32,4 @@ def answer(database: Database, request_id: int, state: RequestState, text: str, 
 
 def get(database: Database, request_id: int) -> Request | None:
     """Read one request with its answer."""
-    row = database.row("SELECT * FROM requests WHERE id = ?", (request_id,))
-    return None if row is None else read_as(Request, row)
+    return database.record(Request, "SELECT * FROM requests WHERE id = ?", (request_id,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from foundation.problems import UsageProblem
-from state.database import Database, read_all, read_as
+from state.database import Database
 from state.lifecycle import LIVE, FailureClass
 from state.records import Attempt, Run
 
@@ -24,29 +24,27 @@ _LIVE = ", ".join(f"'{state}'" for state in sorted(LIVE))
 
 def of_sweep(database: Database, sweep_id: str) -> list[Run]:
     """Read a sweep's runs in the order in which they were queued."""
-    return read_all(
-        Run, database.rows("SELECT * FROM runs WHERE sweep_id = ? ORDER BY position", (sweep_id,))
-    )
+    return database.records(Run, "SELECT * FROM runs WHERE sweep_id = ? ORDER BY position", (sweep_id,))
 
 
 def of_all_sweeps(database: Database) -> list[Run]:
     """Read every run there is."""
-    return read_all(Run, database.rows("SELECT * FROM runs ORDER BY sweep_id, position"))
+    return database.records(Run, "SELECT * FROM runs ORDER BY sweep_id, position")
 
 
 def get(database: Database, run_id: int) -> Run:
     """Read one run."""
-    row = database.row("SELECT * FROM runs WHERE id = ?", (run_id,))
-    if row is None:
+    run = database.record(Run, "SELECT * FROM runs WHERE id = ?", (run_id,))
+    if run is None:
         raise UsageProblem(
             f"there is no run {run_id}", "", "'mlebench-console runs list' shows the runs with their numbers."
         )
-    return read_as(Run, row)
+    return run
 
 
 def live(database: Database) -> list[Run]:
     """Read the runs for which something is being done."""
-    return read_all(Run, database.rows(f"SELECT * FROM runs WHERE state IN ({_LIVE}) ORDER BY id"))
+    return database.records(Run, f"SELECT * FROM runs WHERE state IN ({_LIVE}) ORDER BY id")
 
 
 def live_counts(database: Database) -> dict[str, int]:
@@ -59,33 +57,30 @@ def live_counts(database: Database) -> dict[str, int]:
 
 def attempts(database: Database, run_id: int) -> list[Attempt]:
     """Read all attempts of a run, first to latest."""
-    return read_all(
-        Attempt, database.rows("SELECT * FROM attempts WHERE run_id = ? ORDER BY number", (run_id,))
-    )
+    return database.records(Attempt, "SELECT * FROM attempts WHERE run_id = ? ORDER BY number", (run_id,))
 
 
 def latest_attempt(database: Database, run_id: int) -> Attempt | None:
     """Read the latest attempt of a run."""
-    row = database.row("SELECT * FROM attempts WHERE run_id = ? ORDER BY number DESC LIMIT 1", (run_id,))
-    return None if row is None else read_as(Attempt, row)
+    return database.record(
+        Attempt, "SELECT * FROM attempts WHERE run_id = ? ORDER BY number DESC LIMIT 1", (run_id,)
+    )
 
 
 def attempt(database: Database, attempt_id: int) -> Attempt:
     """Read one attempt."""
-    row = database.row("SELECT * FROM attempts WHERE id = ?", (attempt_id,))
-    if row is None:
+    attempt = database.record(Attempt, "SELECT * FROM attempts WHERE id = ?", (attempt_id,))
+    if attempt is None:
         raise UsageProblem(f"there is no attempt {attempt_id}")
-    return read_as(Attempt, row)
+    return attempt
 
 
 def live_attempts(database: Database) -> list[Attempt]:
     """Read the attempts that belong to live runs."""
-    return read_all(
+    return database.records(
         Attempt,
-        database.rows(
-            "SELECT attempts.* FROM runs JOIN attempts ON attempts.run_id = runs.id"
-            f" AND attempts.number = runs.attempts WHERE runs.state IN ({_LIVE}) ORDER BY attempts.id"
-        ),
+        "SELECT attempts.* FROM runs JOIN attempts ON attempts.run_id = runs.id"
+        f" AND attempts.number = runs.attempts WHERE runs.state IN ({_LIVE}) ORDER BY attempts.id",
     )
 
 
@@ -107,26 +102,21 @@ def note_activity(database: Database, run_id: int, at: float) -> None:
 
 def next_ready(database: Database, sweep_id: str, edition: str, *, limit: int) -> list[Run]:
     """Read the runs of a sweep that are to start next, of competitions whose data are prepared."""
-    return read_all(
+    return database.records(
         Run,
-        database.rows(
-            "SELECT * FROM runs WHERE state = 'queued' AND sweep_id = ? AND competition_id IN"
-            " (SELECT competition_id FROM datasets WHERE edition = ? AND state = 'prepared')"
-            " ORDER BY position LIMIT ?",
-            (sweep_id, edition, limit),
-        ),
+        "SELECT * FROM runs WHERE state = 'queued' AND sweep_id = ? AND competition_id IN"
+        " (SELECT competition_id FROM datasets WHERE edition = ? AND state = 'prepared')"
+        " ORDER BY position LIMIT ?",
+        (sweep_id, edition, limit),
     )
 
 
 def failed(database: Database, sweep_id: str, kind: FailureClass) -> list[Run]:
     """Read the runs of a sweep that failed in some way, first to fail first."""
-    return read_all(
+    return database.records(
         Run,
-        database.rows(
-            "SELECT * FROM runs WHERE state = 'failed' AND sweep_id = ? AND failure_class = ?"
-            " ORDER BY ended_at",
-            (sweep_id, kind),
-        ),
+        "SELECT * FROM runs WHERE state = 'failed' AND sweep_id = ? AND failure_class = ? ORDER BY ended_at",
+        (sweep_id, kind),
     )
 
 
@@ -147,21 +137,21 @@ def last_launch(database: Database, sweep_id: str) -> float | None:
 
 def past_attempts(database: Database, agent_id: str) -> list[PastAttempt]:
     """Read how long an agent has worked so far, newest first; what was stopped or lost is left out."""
-    rows = database.rows(
+    return database.records(
+        PastAttempt,
         "SELECT attempts.id AS attempt_id, competition_id, attempts.ended_at - attempts.started_at AS seconds"
         " FROM attempts JOIN runs ON runs.id = attempts.run_id JOIN sweeps ON sweeps.id = runs.sweep_id"
         " WHERE json_extract(spec, '$.agent_id') = ? AND attempts.started_at IS NOT NULL"
         " AND exit_reason IN ('exited', 'deadline') ORDER BY attempts.id DESC",
         (agent_id,),
     )
-    return read_all(PastAttempt, rows)
 
 
 def attempts_of_sweep(database: Database, sweep_id: str) -> list[Attempt]:
     """Read all attempts of all runs of a sweep."""
-    rows = database.rows(
+    return database.records(
+        Attempt,
         "SELECT attempts.* FROM attempts JOIN runs ON runs.id = attempts.run_id WHERE sweep_id = ?"
         " ORDER BY attempts.id",
         (sweep_id,),
     )
-    return read_all(Attempt, rows)

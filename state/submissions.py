@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 from foundation.problems import StateProblem
 from state import events, runs
-from state.database import Database, read_all, read_as, to_json
+from state.database import Database, to_json
 from state.records import Grade, Submission
 
 _WITH_GRADES = (
@@ -54,8 +54,7 @@ def set_final(database: Database, attempt_id: int, sequence: int) -> None:
 
 def final_of(database: Database, attempt_id: int) -> Submission | None:
     """Read the final submission of an attempt, with its grade; None while there is none."""
-    row = database.row(f"{_WITH_GRADES} WHERE attempt_id = ? AND final", (attempt_id,))
-    return None if row is None else read_as(Submission, row)
+    return database.record(Submission, f"{_WITH_GRADES} WHERE attempt_id = ? AND final", (attempt_id,))
 
 
 def add_grade(database: Database, grade: Grade, *, now: float) -> None:
@@ -84,23 +83,23 @@ def add_grade(database: Database, grade: Grade, *, now: float) -> None:
 
 def of_attempt(database: Database, attempt_id: int) -> list[Submission]:
     """Read an attempt's snapshots with their grades, first to latest."""
-    rows = database.rows(f"{_WITH_GRADES} WHERE attempt_id = ? ORDER BY sequence", (attempt_id,))
-    return read_all(Submission, rows)
+    return database.records(
+        Submission, f"{_WITH_GRADES} WHERE attempt_id = ? ORDER BY sequence", (attempt_id,)
+    )
 
 
 def grade_of(database: Database, submission_id: int) -> Grade | None:
     """Read the full grade of one snapshot."""
-    row = database.row("SELECT * FROM grades WHERE submission_id = ?", (submission_id,))
-    return None if row is None else read_as(Grade, row)
+    return database.record(Grade, "SELECT * FROM grades WHERE submission_id = ?", (submission_id,))
 
 
 def ungraded(database: Database) -> list[Submission]:
     """Read the newest snapshot of each live attempt, where it has no grade yet."""
-    rows = database.rows(
+    return database.records(
+        Submission,
         f"{_WITH_GRADES} JOIN attempts ON attempts.id = submissions.attempt_id"
         " JOIN runs ON runs.id = attempts.run_id AND runs.attempts = attempts.number"
         " WHERE graded_at IS NULL AND runs.state IN ('running', 'collecting', 'grading')"
         " AND sequence = (SELECT MAX(sequence) FROM submissions AS later"
-        " WHERE later.attempt_id = submissions.attempt_id) ORDER BY taken_at"
+        " WHERE later.attempt_id = submissions.attempt_id) ORDER BY taken_at",
     )
-    return read_all(Submission, rows)

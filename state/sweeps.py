@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from foundation.problems import UsageProblem
 from state import events
-from state.database import Database, read_all, read_as, to_json
+from state.database import Database, read_all, to_json
 from state.lifecycle import ENDED, MEDALS, RunState, SweepState
 from state.records import Sweep, SweepCounts, SweepSpec
 
@@ -108,8 +108,7 @@ def remove(database: Database, sweep_id: str) -> None:
 
 def find(database: Database, sweep_id: str) -> Sweep | None:
     """Read one sweep, or None."""
-    row = database.row("SELECT * FROM sweeps WHERE id = ?", (sweep_id,))
-    return None if row is None else read_as(Sweep, row)
+    return database.record(Sweep, "SELECT * FROM sweeps WHERE id = ?", (sweep_id,))
 
 
 def get(database: Database, sweep_id: str) -> Sweep:
@@ -130,7 +129,7 @@ def get(database: Database, sweep_id: str) -> Sweep:
 
 def all_sweeps(database: Database) -> list[Sweep]:
     """Read all sweeps, oldest first."""
-    return read_all(Sweep, database.rows("SELECT * FROM sweeps ORDER BY created_at, id"))
+    return database.records(Sweep, "SELECT * FROM sweeps ORDER BY created_at, id")
 
 
 def counts(database: Database, sweep_id: str) -> SweepCounts:
@@ -150,4 +149,4 @@ def counts_of_all(database: Database) -> dict[str, SweepCounts]:
         " SUM(state = 'failed' AND failure_class = 'infrastructure') AS infrastructure"
         " FROM runs GROUP BY sweep_id"
     )
-    return {row["sweep_id"]: read_as(SweepCounts, row) for row in rows}
+    return {row["sweep_id"]: counts for row, counts in zip(rows, read_all(SweepCounts, rows), strict=True)}
