@@ -81,12 +81,6 @@ def claimed_folder(folder: Path, claim: Path, what: str) -> Iterator[None]:
             yield
 
 
-def holder(path: Path) -> Owner | None:
-    """Who holds the claim at `path`, if that one is alive as far as can be known."""
-    owner = _read(path)
-    return None if owner is None or _is_dead(path, owner) else owner
-
-
 def _take(path: Path, me: Owner, what: str) -> None:
     own = path.with_name(f"{path.name}.{me.token}")
     try:

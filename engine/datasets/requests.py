@@ -41,7 +41,6 @@ class DatasetRequests:
             "dataset.stop": self.stop,
             "dataset.verify": self.verify,
             "dataset.prune": self.prune,
-            "dataset.refresh": self.refresh,
         }
 
     def prepare(self, arguments: requests.PrepareDatasets, _by: str) -> Answer:
@@ -135,11 +134,6 @@ class DatasetRequests:
                 f"{competition_id} can't be pruned", f"sweep {user} has runs of it that have not ended"
             )
         return None
-
-    def refresh(self, _arguments: requests.NoArguments, _by: str) -> Answer:
-        """Look again which datasets are prepared on the disk."""
-        self._queue.refresh()
-        return Answer("the datasets on the disk were read again")
 
     def _fail(self, competition_id: str, edition: Edition, problem: Problem) -> None:
         """Record one that can't be prepared, so that the others go on."""

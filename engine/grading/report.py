@@ -78,13 +78,6 @@ class Report:
         values = self.to_dict(extended=True)
         return self.to_dict() | {name: values[name] for name in _PUBLIC_FIELDS}
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Report:
-        """Read back what `to_dict` wrote, MLE-bench's own reports included."""
-        known = {field.name for field in fields(cls)}
-        taken = {name: value for name, value in values.items() if name in known}
-        return cls(**(taken | {"defects": tuple(values.get("defects", ()))}))
-
 
 @dataclass(frozen=True)
 class Verdict:

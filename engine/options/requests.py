@@ -137,7 +137,7 @@ class BuildImages:
 
 @dataclass(frozen=True, kw_only=True)
 class NoArguments:
-    """Arguments of `dataset.refresh` and `image.stop`."""
+    """Arguments of `image.stop`."""
 
 
 # Those of `sweep.launch` are an `engine.options.sweep.Launch`.
@@ -157,7 +157,6 @@ _ARGUMENTS: dict[str, type[Any]] = {
     "dataset.stop": SomeDatasets,
     "dataset.verify": SomeDatasets,
     "dataset.prune": PruneDatasets,
-    "dataset.refresh": NoArguments,
     "image.build": BuildImages,
     "image.stop": NoArguments,
 }
