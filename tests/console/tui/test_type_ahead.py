@@ -23,7 +23,7 @@ async def test_a_burst_goes_from_field_to_field(opened: OpenConsole) -> None:
     async with opened(worlds.paused, screen="launch") as console:
         await console.until(lambda: getattr(console.app.focused, "id", "") == "agent")
         burst(console, "ctrl+u", *"dummy", "enter", "ctrl+u", *"lite", "enter", "ctrl+u", *"5", "down", *"x")
-        await console.until(lambda: typed(console, "time-limit") == ("24hx",))
+        await console.until(lambda: typed(console, "hours") == ("24hx",))
         assert typed(console, "agent", "competitions", "seeds") == ("dummy", "lite", "5")
 
 
