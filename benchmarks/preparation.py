@@ -21,6 +21,7 @@ from engine import prepare_competition
 
 _ROUNDS = 3  # each takes seconds, and the best of them counts
 _TABLES, _FILES = 1 / 3, 2.0
+_THUMBNAILS = 15.0  # which is 0.2 s for so many headers, each read and written by Python
 _MEMORY = Path("/dev/shm")
 
 
@@ -31,6 +32,7 @@ class _Shape:
     Attributes:
         is_table: the reference is pandas reading and writing tables, otherwise plain copying of bytes.
         streamed: the table is taken for one that is too large to be held.
+        promise: how many times the reference it may take, where that is not the usual number.
     """
 
     competition: str
@@ -38,6 +40,7 @@ class _Shape:
     make: Callable[[Path], None]
     is_table: bool
     streamed: bool = False
+    promise: float | None = None
 
 
 def measure(rounds: int) -> Iterator[Comparison]:
@@ -70,7 +73,7 @@ def _measure(shape: _Shape, folder: Path, rounds: int) -> Comparison:
         min(times),
         "pandas, in and out" if shape.is_table else "reading and writing bytes",
         min(references),
-        _TABLES if shape.is_table else _FILES,
+        shape.promise or (_TABLES if shape.is_table else _FILES),
     )
 
 
@@ -192,7 +195,13 @@ _SHAPES = (
     _Shape("tabular-playground-series-dec-2021", "table: 500,000 x 56 integers", _forests, True),
     _Shape("ventilator-pressure-prediction", "table: 1,000,000 steps, %.10g", _breaths, True),
     _Shape("learning-agency-lab-automated-essay-scoring-2", "table: 60,000 texts of 1.8 kB", _essays, True),
-    _Shape("aerial-cactus-identification", "zip to zip: 17,500 of 1.4 kB", _thumbnails, False),
+    _Shape(
+        "aerial-cactus-identification",
+        "zip to zip: 17,500 of 1.4 kB",
+        _thumbnails,
+        False,
+        promise=_THUMBNAILS,
+    ),
     _Shape("aerial-cactus-identification", "zip to zip: 5,000 of 30 kB", _photos, False),
     _Shape("histopathologic-cancer-detection", "files copied: 8,000 of 27 kB", _patches, False),
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from competitions.kit import checks, placing, splits, tables
+from competitions.kit import checks, placing, tables
 from competitions.kit.formats import run_lengths
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
@@ -17,7 +17,7 @@ def prepare(job: Preparation) -> None:
     table = labelled_table.read(job, "train.csv", needs=["id", "encoding"])
     if len(table) != job.integer("images"):
         raise DataProblem(f"train.csv has {len(table)} rows, expected {job.integer('images')}")
-    train, test = splits.by_row(job, len(table)).of(table)
+    train, test = labelled_table.divided(job, table)
     information = labelled_table.read(job, INFORMATION, needs=["image_file", "width_pixels", "height_pixels"])
     information["id"] = information["image_file"].astype(str).str.removesuffix(IMAGE)
     information = information[information["id"].isin(table["id"])]

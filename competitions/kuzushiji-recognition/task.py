@@ -1,6 +1,6 @@
 """Kuzushiji: a split of scanned pages from zip to zip, scored by F1 over characters that are hit by a point."""
 
-from competitions.kit import archives, placing, splits, tables
+from competitions.kit import archives, placing, tables
 from competitions.kit.checks import detections
 from competitions.kit.metrics import matching
 from competitions.kit.tables import labelled_table
@@ -16,7 +16,7 @@ DUMMY = "U+003F 1 1 U+FF2F 2 2"
 def prepare(job: Preparation) -> None:
     """Split the pages; the gold submission points just inside each character's box."""
     table = labelled_table.read(job, "train.csv", needs=["image_id", "labels"])
-    train, test = splits.by_row(job, len(table)).of(table)
+    train, test = labelled_table.divided(job, table)
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test, job.private / "test.csv")
     gold = [

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from competitions.kit import archives, checks, metrics, splits
+from competitions.kit import archives, checks, metrics
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
@@ -12,10 +12,9 @@ TARGETS = ["formation_energy_ev_natom", "bandgap_energy_ev"]
 def prepare(job: Preparation) -> None:
     """Split the materials and number each part from 1; the geometry folders follow the new ids."""
     table = labelled_table.read(job, "train.csv.zip", member="train.csv", needs=["id", *TARGETS])
-    split = splits.by_row(job, len(table))
     geometry = {}
     parts = {}
-    for name, rows in zip(("train", "test"), split.of(table), strict=True):
+    for name, rows in zip(("train", "test"), labelled_table.divided(job, table), strict=True):
         parts[name] = rows.assign(id=np.arange(1, len(rows) + 1))
         for old, new in zip(rows["id"], parts[name]["id"], strict=True):
             geometry[f"train/{old}/geometry.xyz"] = job.public / name / str(new) / "geometry.xyz"

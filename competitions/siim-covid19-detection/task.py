@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import metrics, placing, splits, tables
+from competitions.kit import metrics, placing, tables
 from competitions.kit.checks import detections
 from competitions.kit.metrics import detection, matching
 from competitions.kit.tables import labelled_table
@@ -28,8 +28,7 @@ def prepare(job: Preparation) -> None:
         job, "train_image_level.csv", needs=["id", "label", "StudyInstanceUID"]
     ).sort_values("id", kind="stable")
     labelled_table.expect_width(job, studies, 1 + len(STUDY_LABELS), "train_study_level.csv")
-    split = splits.by_row(job, len(studies))
-    train, test = (part.sort_values("id", kind="stable") for part in split.of(studies))
+    train, test = (part.sort_values("id", kind="stable") for part in labelled_table.divided(job, studies))
     owner = images["StudyInstanceUID"] + STUDY
     test_images = images[owner.isin(test["id"])]
     tables.write_csv(train, job.public / "train_study_level.csv")

@@ -1,6 +1,5 @@
 """Spaceship Titanic: a row split of one table, scored by accuracy."""
 
-from competitions.kit import splits
 from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
@@ -9,12 +8,8 @@ from competitions.task import Grading, Preparation
 def prepare(job: Preparation) -> None:
     """Split the labelled passengers; edition corrected keeps travel groups together."""
     table = labelled_table.read(job, "train.csv", needs=["PassengerId", "Transported"])
-    if job.corrected:
-        groups = table["PassengerId"].str.partition("_")[0]
-        split = splits.by_group(job, groups)
-    else:
-        split = splits.by_row(job, len(table))
-    train, test = split.of(table)
+    groups = table["PassengerId"].str.partition("_")[0] if job.corrected else None
+    train, test = labelled_table.divided(job, table, groups)
     sample = test[["PassengerId"]].assign(Transported=False)
     labelled_table.write_parts(job, train, test, hidden=["Transported"], sample=sample)
 

@@ -1,6 +1,6 @@
 """Spooky Author Identification: a row split of texts, scored by log loss over three authors."""
 
-from competitions.kit import checks, splits, tables
+from competitions.kit import checks, tables
 from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
 from competitions.task import Grading, InvalidSubmission, Preparation
@@ -12,8 +12,7 @@ AUTHORS = list(PRIORS)
 def prepare(job: Preparation) -> None:
     """Split the labelled passages."""
     table = labelled_table.read(job, "train.zip", member="train.csv", needs=["id", "text", "author"])
-    split = splits.by_row(job, len(table))
-    train, test = split.of(table)
+    train, test = labelled_table.divided(job, table)
     answers = test[["id"]].join(tables.one_hot(test["author"], AUTHORS))
     labelled_table.write_parts(
         job, train, test, hidden=["author"], sample=tables.filled(answers, PRIORS), answers=answers

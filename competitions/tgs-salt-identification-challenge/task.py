@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from competitions.kit import archives, checks, splits, tables
+from competitions.kit import archives, checks, tables
 from competitions.kit.formats import run_lengths
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
@@ -17,8 +17,7 @@ def prepare(job: Preparation) -> None:
     table = labelled_table.read(
         job, archive.name, member="train.csv", needs=["id", "rle_mask"], words=["rle_mask"]
     ).fillna({"rle_mask": ""})
-    split = splits.by_row(job, len(table))
-    train, test = (part.sort_values("id", kind="stable") for part in split.of(table))
+    train, test = (part.sort_values("id", kind="stable") for part in labelled_table.divided(job, table))
     depths = labelled_table.read(job, "depths.csv", needs=["id", "z"]).sort_values("id", kind="stable")
     labelled_table.write_labels(job, train, test, sample=test[["id"]].assign(rle_mask="1 1"))
     tables.write_csv(depths[depths["id"].isin(train["id"])], job.public / "depths.csv")
