@@ -233,11 +233,11 @@ def _read_agent(agent_id: str, entry: Any, config: Path, version: str) -> Agent:
         )
     privileged = entry.get("privileged", False)
     if not isinstance(privileged, bool):
-        raise DataProblem(where, "'privileged' is neither true nor false")
+        raise DataProblem(where, "'privileged' must be true or false")
     kwargs = _texts(where, "kwargs", entry.get("kwargs"))
     kwargs_type = _kwargs_type(where, entry.get("kwargs_type"))
     if kwargs and kwargs_type is None:
-        raise DataProblem(where, "it has 'kwargs' but no 'kwargs_type'", "say argparse or omegaconf")
+        raise DataProblem(where, "it has 'kwargs' but no 'kwargs_type'", "expected argparse or omegaconf")
     return Agent(
         id=agent_id,
         folder=config.parent.resolve(),
@@ -257,7 +257,9 @@ def _kwargs_type(where: str, value: Any) -> KwargsType | None:
     try:
         return KwargsType(value)
     except ValueError as error:
-        raise DataProblem(where, f"unknown kwargs_type '{value}'", "say argparse or omegaconf") from error
+        raise DataProblem(
+            where, f"unknown kwargs_type '{value}'", "expected argparse or omegaconf"
+        ) from error
 
 
 def _file(where: str, key: str, value: Any, config: Path) -> Path:

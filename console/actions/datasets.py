@@ -20,19 +20,19 @@ _CANNOT_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAI
 def prepare(chosen: Sequence[DatasetRow]) -> Action:
     """Prepare those that are neither prepared nor being prepared."""
     found = [row for row in chosen if not row.is_busy and row.state is not DatasetState.PREPARED]
-    return _ask("dataset.prepare", found, "all of that is prepared or being prepared")
+    return _ask("dataset.prepare", found, "all of these are prepared or being prepared")
 
 
 def retry(chosen: Sequence[DatasetRow]) -> Action:
     """Prepare those again that failed, were refused, or were not available."""
     found = [row for row in chosen if row.state in _CANNOT_BE_HAD]
-    return _ask("dataset.prepare", found, "nothing of that has failed")
+    return _ask("dataset.prepare", found, "none of these has failed")
 
 
 def check(chosen: Sequence[DatasetRow]) -> Action:
     """Ask Kaggle again for those that it refused."""
     found = [row for row in chosen if row.access in (AccessState.RULES, AccessState.GONE)]
-    return _ask("dataset.prepare", found, "Kaggle has refused nothing of that")
+    return _ask("dataset.prepare", found, "Kaggle has refused none of these")
 
 
 def stop(chosen: Sequence[DatasetRow]) -> Action:
@@ -44,7 +44,7 @@ def stop(chosen: Sequence[DatasetRow]) -> Action:
 def verify(chosen: Sequence[DatasetRow]) -> Action:
     """Compare those that are prepared with the known checksums."""
     found = [row for row in chosen if row.state is DatasetState.PREPARED]
-    return _ask("dataset.verify", found, "nothing of that is prepared")
+    return _ask("dataset.verify", found, "none of these is prepared")
 
 
 def prune(chosen: Sequence[DatasetRow], data_dir: Path, *, everything: bool) -> Action:
@@ -57,9 +57,9 @@ def prune(chosen: Sequence[DatasetRow], data_dir: Path, *, everything: bool) -> 
     if not parts:
         raise NotApplicable("there is nothing to remove")
     kept = (
-        "Runs on prepared data that are gone have to wait for them."
+        "Runs whose prepared data is removed wait until it is prepared again."
         if everything
-        else "What is prepared stays."
+        else "Prepared data is kept."
     )
     affected = Affected(
         items=tuple(

@@ -31,7 +31,7 @@ def build_images(
         places: whose engine builds.
         names: which; all that are known if none.
         on_line: gets each line of the build's log as it comes.
-        agents_dir: an agents folder in MLE-bench's format, before our own.
+        agents_dir: an agents folder in MLE-bench's format, searched before the built-in one.
         base_image: in place of the Dockerfile's own.
         heavy: install the large machine learning packages into the agents' environment.
         certificates: of a network that inspects TLS; as the environment says if not given.

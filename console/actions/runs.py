@@ -25,9 +25,9 @@ def relaunch(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
         heading = f"{wording.plural(len(free), 'run')} lost to infrastructure or never started"
         affected.append(Affected(heading, _items(free), "Launching them again changes no statistics."))
     if rerolled:
-        heading = f"{wording.plural(len(rerolled), 'run')} ended by the agent's own doing"
+        heading = f"{wording.plural(len(rerolled), 'run')} that finished or failed by the agent's own doing"
         note = (
-            "Another chance for these seeds makes the result look better than one try would have been."
+            "Another chance for these seeds makes the result look better than a single try."
             " They count as re-rolled, and the exported row says so."
         )
         affected.append(Affected(heading, _items(rerolled), note, is_warning=True))
@@ -44,7 +44,7 @@ def stop(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
     going = _those(chosen, _can_be_stopped, "stopped", "only runs that are queued or running", all_or_none)
     live = sum(run.is_live for run in going)
     heading = f"{wording.plural(len(going), 'run')}, {live} of them running"
-    affected = Affected(heading, _items(going), "Their agents are ended; what they have left is kept.")
+    affected = Affected(heading, _items(going), "Their agents are stopped; their files are kept.")
     title = f"Stop {wording.plural(len(going), 'run')}?"
     return Action((_request("run.stop", going),), Question(title, "yes, stop", (affected,)))
 
@@ -66,7 +66,7 @@ def classify_question(chosen: Sequence[Run]) -> tuple[Question, tuple[Run, ...]]
         NotApplicable: none of them has failed.
     """
     failed = _those(chosen, _has_failed, "classified", "only runs that have failed", all_or_none=False)
-    title = f"What did {wording.plural(len(failed), 'run')} fail of?"
+    title = f"Why did {wording.plural(len(failed), 'run')} fail?"
     return Question(title, "", (Affected(items=_items(failed)),)), failed
 
 

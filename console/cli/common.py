@@ -249,16 +249,16 @@ def say_answer(answer: Answer, *, json: bool, **more: Any) -> None:
         say(answer.text)
 
 
-def confirm(question: str, told: str, unasked: UsageProblem) -> None:
+def confirm(question: str, stakes: str, refusal: UsageProblem) -> None:
     """Write what is at stake and ask; refuse where there is no terminal to ask at.
 
     Raises:
-        UsageProblem: `unasked`, because there is no terminal.
+        UsageProblem: `refusal`, because there is no terminal.
         Abort: the answer was no.
     """
     if not sys.stdin.isatty():
-        raise unasked
-    say(told)
+        raise refusal
+    say(stakes)
     typer.confirm(question, abort=True)
 
 
@@ -273,9 +273,9 @@ def perform(context: typer.Context, action: Action, *, json: bool, yes: bool = T
 
     question = action.question
     if question is not None and question.warns and not yes:
-        told = [part.in_words() for part in question.affected if part.is_warning]
-        unasked = UsageProblem(" ".join(told), "", "Give --yes to do it without being asked.")
-        confirm(question.title, "\n".join(told), unasked)
+        stakes = [part.in_words() for part in question.affected if part.is_warning]
+        refusal = UsageProblem(" ".join(stakes), "", "Give --yes to do it without being asked.")
+        confirm(question.title, "\n".join(stakes), refusal)
     for request in action.requests:
         say_answer(ask(places_of(context), request.kind, request.arguments), json=json, **more)
 

@@ -317,7 +317,7 @@ class Bars:
         going = [one for one in seen if one.dataset.state is DatasetState.WORKING]
         waiting = [one for one in seen if one.dataset.state is DatasetState.WAITING]
         held = [one for one in waiting if one.dataset.problem]
-        counts = f"{len(self._ended)} of {len(seen)} done with, {len(waiting)} waiting"
+        counts = f"{len(self._ended)} of {len(seen)} done, {len(waiting)} waiting"
         self._rows.draw([*map(self._row, [*going, *held][:_MOST_ROWS]), (counts,)])
 
     def _row(self, one: DatasetProgress) -> tuple[str, ...]:

@@ -320,7 +320,7 @@ def prune(
     problems = [str(one["problem"]) for one in found.values() if "problem" in one]
     for problem in problems:
         complain(problem)
-    complain(f"{wording.size(sum(one.get('bytes', 0) for one in found.values()))} given back")
+    complain(f"{wording.size(sum(one.get('bytes', 0) for one in found.values()))} freed")
     if json:
         say_json({"removed": [(part.competition_id, part.name) for part in parts], "problems": problems})
     if problems:
@@ -424,7 +424,7 @@ def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:
 def _confirmed(json: bool) -> bool:
     """Ask whether it may go; no is the default."""
     if json:
-        raise UsageProblem("--json can't ask", "", "Add --yes.")
+        raise UsageProblem("--json can't ask for confirmation", "", "Add --yes.")
     return typer.confirm("Remove them?", default=False)
 
 

@@ -15,10 +15,10 @@ app = new_app()
 def demo(
     context: typer.Context,
     reset: Annotated[
-        bool, typer.Option("--reset", help="Stop and remove the demo first, and begin anew.")
+        bool, typer.Option("--reset", help="Stop and remove the demo first, and start again.")
     ] = False,
     no_console: Annotated[
-        bool, typer.Option("--no-console", help="Only start it; look with 'status' or the console.")
+        bool, typer.Option("--no-console", help="Only start it; watch it with 'status' or the console.")
     ] = False,
 ) -> None:
     """Open the console on a demo sweep with synthetic data; again: resume it."""

@@ -49,9 +49,9 @@ def stop(
     elif not before.running:
         say("no engine was running")
     elif before.live and not with_runs:
-        say(f"the engine has ended; {before.live} live runs go on, and a new engine finds them again")
+        say(f"the engine has stopped; {before.live} live runs go on, and a new engine finds them again")
     else:
-        say("the engine has ended")
+        say("the engine has stopped")
 
 
 @app.command()

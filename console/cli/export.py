@@ -21,7 +21,7 @@ AgentName = Annotated[str, typer.Option("--agent", metavar="NAME", help="The age
 Llms = Annotated[str, typer.Option("--llms", metavar="NAMES", help="The models that it used.")]
 Hours = Annotated[
     float | None,
-    typer.Option("--hours", min=0, help="The time limit of its runs, where it is not known here."),
+    typer.Option("--hours", min=0, help="The time limit of its runs, if it is not known here."),
 ]
 Date = Annotated[str, typer.Option("--date", metavar="DATE", help="The date in the row.")]
 SourceCode = Annotated[
@@ -31,7 +31,7 @@ ReportsPublic = Annotated[
     bool | None, typer.Option("--reports/--no-reports", help="Whether the grading reports are public.")
 ]
 Splits = Annotated[
-    list[str] | None, typer.Option("--split", metavar="NAME|FILE", help="A further column; repeatable.")
+    list[str] | None, typer.Option("--split", metavar="NAME|FILE", help="An additional column; repeatable.")
 ]
 
 
@@ -39,7 +39,7 @@ Splits = Annotated[
 def export_row(
     context: typer.Context,
     source: Source,
-    form: Annotated[RowFormat, typer.Option("--format", help="As what to write it.")] = RowFormat.MARKDOWN,
+    form: Annotated[RowFormat, typer.Option("--format", help="The format to write.")] = RowFormat.MARKDOWN,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it to a file.")
     ] = None,
@@ -66,7 +66,7 @@ def export_row(
     )
     text = row_text(row, disclose(evidence, row), form)
     if row.conflict:
-        complain(f"{row.name} makes no row: {row.conflict}")
+        complain(f"{row.name} does not make a row: {row.conflict}")
     if to_clipboard:
         copy_to_clipboard(text)
     if output is not None:
@@ -130,7 +130,7 @@ def export_runs(
 def export_plots(
     context: typer.Context,
     source: Source,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the files are written.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write the files.")],
     form: Annotated[
         str, typer.Option("--format", metavar="svg|png|pdf", help="png and pdf need the extra 'plots'.")
     ] = "svg",
@@ -142,7 +142,7 @@ def export_plots(
 
     evidence = evidence_for(context, [source], experiment_id)
     if evidence.conflict:
-        raise UsageProblem(f"{evidence.name} makes no plots", evidence.conflict)
+        raise UsageProblem(f"{evidence.name} can't be plotted", evidence.conflict)
     plots = plots_of(evidence, row_of(evidence, pad_missing=pad))
     drawn = [(plot.key, picture(plot, form)) for plot in plots]
     with writing(folder):
@@ -155,9 +155,7 @@ def export_plots(
 def report(
     context: typer.Context,
     source: Source,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the page is written.")
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the page.")],
     experiment_id: ExperimentId = None,
     pad: Pad = False,
 ) -> None:

@@ -68,7 +68,7 @@ def validate(
     edition: EditionFlag = EditionName.V1,
     json: Json = False,
 ) -> None:
-    """Tell whether a submission is valid, without its score; exit code 1 when it is not."""
+    """Check whether a submission is valid, without its score; exit code 1 when it is not."""
     from engine import validate_submission
 
     _require_readable(submission)
@@ -87,13 +87,14 @@ def validate(
 def grade(
     context: typer.Context,
     submission: Annotated[
-        Path, typer.Option(metavar="JSONL", help="One object a line, as MLE-bench has it.")
+        Path, typer.Option(metavar="JSONL", help="A JSONL file as in MLE-bench, one object per line.")
     ],
-    output_dir: Annotated[Path, typer.Option(metavar="DIR", help="Where the report is written.")],
+    output_dir: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the report.")],
     data_dir: DataDir = None,
     edition: EditionFlag = EditionName.V1,
     at_once: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="How many are graded at once; all processors.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="How many to grade at once; by default one per processor."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -133,7 +134,7 @@ def _require_readable(path: Path) -> None:
         path.open("rb").close()
     except OSError as error:
         raise DataProblem(
-            f"{path} can't be read", error.strerror or str(error), "Check the path and the rights on it."
+            f"{path} can't be read", error.strerror or str(error), "Check the path and its permissions."
         ) from error
 
 
@@ -179,12 +180,12 @@ def _say_counts(batch: BatchReport, path: Path) -> None:
 @make_submission_app.command()
 def make_submission(
     metadata: Annotated[Path, typer.Option(metavar="FILE", help="The group's metadata.json, or its folder.")],
-    output: Annotated[Path, typer.Option(metavar="JSONL", help="Where the list is written.")],
+    output: Annotated[Path, typer.Option(metavar="JSONL", help="Where to write the list.")],
     rel_log_path: Annotated[
-        str, typer.Option(metavar="PATH", help="Where a run's log lies in its folder.")
+        str, typer.Option(metavar="PATH", help="The path of a run's log in its folder.")
     ] = "logs/agent.log",
     rel_code_path: Annotated[
-        str, typer.Option(metavar="PATH", help="Where a run's code lies in its folder.")
+        str, typer.Option(metavar="PATH", help="The path of a run's code in its folder.")
     ] = "code/train.py",
     json: Json = False,
 ) -> None:

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 app = new_group("Build, list and check container images.")
 
 AgentsDir = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="An agents folder in MLE-bench's format, before our own.")
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="An agents folder in MLE-bench's format, searched before the built-in one."
+    ),
 ]
 
 
@@ -26,11 +29,12 @@ AgentsDir = Annotated[
 def build(
     context: typer.Context,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="IMAGE...", help="Which; all that are known if none.")
+        list[str] | None,
+        typer.Argument(metavar="IMAGE...", help="The images to build; all if none is given."),
     ] = None,
     agents_dir: AgentsDir = None,
     base_image: Annotated[
-        str, typer.Option(metavar="IMAGE", help="What mlebench-env and mlebench-grader start from.")
+        str, typer.Option(metavar="IMAGE", help="The base image of mlebench-env and mlebench-grader.")
     ] = "",
     heavy: Annotated[
         bool, typer.Option("--heavy", help="Install the large machine learning packages as well.")
@@ -38,14 +42,19 @@ def build(
     certificates: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Of a network that inspects TLS (SSL_CERT_FILE); never in an image."
+            metavar="FILE",
+            help="Certificates of a network that inspects TLS (SSL_CERT_FILE); never stored in an image.",
         ),
     ] = None,
     pip_configuration: Annotated[
         Path | None,
-        typer.Option("--pip-config", metavar="FILE", help="A pip.conf (PIP_CONFIG_FILE); likewise."),
+        typer.Option(
+            "--pip-config", metavar="FILE", help="A pip.conf (PIP_CONFIG_FILE); never stored in an image."
+        ),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Use nothing of earlier builds.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Build without the cache of earlier builds.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Build images, in order, and tell their digests."""
@@ -81,7 +90,7 @@ def check(
     context: typer.Context,  # noqa: ARG001  # every command has it
     agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent whose image is checked.")],
     agents_dir: AgentsDir = None,
-    gpus: Annotated[int, typer.Option(min=0, help="Look for so many GPUs inside.")] = 0,
+    gpus: Annotated[int, typer.Option(min=0, help="How many GPUs to expect inside.")] = 0,
     json: Json = False,
 ) -> None:
     """Run a look-around in an agent's image, as a run would: user, folders, Python, grader, GPUs."""
@@ -131,4 +140,4 @@ def _say_images(found: list[Image], *, json: bool) -> None:
             right=("size",),
         )
     else:
-        say("no images yet: mlebench-console images build")
+        say("no images yet; build them: mlebench-console images build")

@@ -68,7 +68,7 @@ def prepare(
     all_: Annotated[bool, typer.Option("--all", "-a", help="All competitions of the benchmark.")] = False,
     lite: Annotated[bool, typer.Option("--lite", help="The split low, which is Lite.")] = False,
     list_: Annotated[
-        Path | None, typer.Option("--list", "-l", metavar="FILE", help="A file with one id a line.")
+        Path | None, typer.Option("--list", "-l", metavar="FILE", help="A file with one id per line.")
     ] = None,
     data_dir: DataDir = None,
     raw: Annotated[
@@ -76,20 +76,20 @@ def prepare(
         typer.Option(
             "--raw",
             metavar="DIR",
-            help="An extracted Kaggle folder, or one that holds them by id; it is left untouched.",
+            help="An extracted Kaggle folder, or one that holds them by id; it is not changed.",
         ),
     ] = None,
     edition: EditionFlag = EditionName.V1,
-    keep_raw: Annotated[bool, typer.Option("--keep-raw", help="Leave what was extracted in raw/.")] = False,
+    keep_raw: Annotated[bool, typer.Option("--keep-raw", help="Keep what was extracted in raw/.")] = False,
     discard_zip: Annotated[
         bool,
-        typer.Option("--discard-zip", help="Give the zip's space back, as it is read or in the end."),
+        typer.Option("--discard-zip", help="Free the zip's space while it is read, or at the end."),
     ] = False,
     skip_verification: Annotated[
         bool, typer.Option("--skip-verification", help="Don't compare with the known checksums.")
     ] = False,
     overwrite_checksums: Annotated[
-        bool, typer.Option("--overwrite-checksums", help="Take what is found for the known checksums.")
+        bool, typer.Option("--overwrite-checksums", help="Record what is found as the known checksums.")
     ] = False,
     overwrite_leaderboard: Annotated[
         bool, typer.Option("--overwrite-leaderboard", help="Refresh the medal cut-offs from Kaggle first.")
@@ -99,15 +99,16 @@ def prepare(
         typer.Option(
             "--descriptions",
             metavar="ours|obfuscated|kaggle|DIR",
-            help="Whose description is put beside the data; DIR holds ID/description.md.",
+            help="Which description to put beside the data; DIR holds ID/description.md.",
         ),
     ] = _OURS,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="How many at once; config.toml has the usual.")
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="How many at once; the default is in config.toml."),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Also what is prepared already.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also prepare what is prepared already.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Tell what would be done and what it takes, and do nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be done and what it needs, without doing it.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -311,7 +312,7 @@ def _check_raw(raw: Path | None, chosen: Sequence[str]) -> None:
         raise UsageProblem(
             f"--raw {raw} holds no folder {missing[0]}",
             f"{len(chosen)} competitions were chosen",
-            "Give a folder that holds one for each by its id, or a single -c ID.",
+            "Give a folder that holds one folder per competition id, or a single -c ID.",
         )
 
 

@@ -44,8 +44,8 @@ class Entry:
 COMMANDS = {
     "demo": Entry("console.cli.demo", "Open the console on a demo sweep with synthetic data."),
     "doctor": Entry("console.cli.doctor", "Check what this machine has and lacks, with next steps."),
-    "status": Entry("console.cli.status", "Tell how the engine, the sweeps and the disks are."),
-    "watch": Entry("console.cli.watch", "Print how everything is at intervals, in plain lines."),
+    "status": Entry("console.cli.status", "Show the state of the engine, the sweeps and the disks."),
+    "watch": Entry("console.cli.watch", "Print a summary at intervals, in plain lines."),
     "serve": Entry("console.cli.serve", "Show the console in a browser, on this machine only."),
     "engine": Entry("console.cli.engine", "Start, stop and watch the engine that does the work."),
     "sweep": Entry("console.cli.sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
@@ -62,7 +62,7 @@ COMMANDS = {
         "make_submission_app",
     ),
     "validate": Entry(
-        "console.cli.grade", "Tell whether a submission is valid, without its score.", "validate_app"
+        "console.cli.grade", "Check whether a submission is valid, without its score.", "validate_app"
     ),
     "scoreboard": Entry(
         "console.cli.scoreboard", "Show own experiments beside the published rows.", "scoreboard_app"

@@ -69,7 +69,7 @@ def scoreboard(
     context: typer.Context,
     pad: Annotated[bool, typer.Option("--pad", help="Count missing and lost runs as no medal.")] = False,
     split: Annotated[
-        list[str] | None, typer.Option(metavar="NAME|FILE", help="A further column; repeatable.")
+        list[str] | None, typer.Option(metavar="NAME|FILE", help="An additional column; repeatable.")
     ] = None,
     sort: Annotated[
         Literal["all", "low", "medium", "high"],
@@ -175,7 +175,7 @@ def _aggregated(
 
     if evidence.conflict:
         raise UsageProblem(
-            f"{evidence.name} makes no row", evidence.conflict, "Aggregate each part separately."
+            f"{evidence.name} does not make a row", evidence.conflict, "Aggregate each part separately."
         )
     if by == "competition":
         wanted = None if split is None else {one for name in split for one in registry.read_split(name)}
@@ -208,7 +208,7 @@ def compare(
         str, typer.Option(metavar="NAME", help="What to compare: any_medal, gold, above_median, valid, ...")
     ] = "any_medal",
     everything: Annotated[
-        bool, typer.Option("--everything", help="Also the competitions that come out even.")
+        bool, typer.Option("--everything", help="Also competitions without a difference.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -218,7 +218,7 @@ def compare(
 
     if measure not in list(scoreboard.Measure):
         raise UsageProblem(
-            f"there is no measure '{measure}'", "", f"Take one of {', '.join(scoreboard.Measure)}."
+            f"there is no measure '{measure}'", "", f"Choose one of {', '.join(scoreboard.Measure)}."
         )
     found = scoreboard.compare(
         evidence_for(context, [first]), evidence_for(context, [second]), measure=scoreboard.Measure(measure)
@@ -294,7 +294,7 @@ def insight(
 @import_app.command("reports")
 def import_reports(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called on the scoreboard.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name on the scoreboard.")],
     paths: Annotated[
         list[Path],
         typer.Argument(metavar="PATH...", help="Grading reports, a runs folder, a bundle, or a table."),
@@ -315,7 +315,7 @@ def import_reports(
     count = len(evidence.competitions)
     say(f"{name}: {len(evidence.trials)} results of {count} competitions from {len(found)} files")
     if evidence.conflict:
-        say(f"it makes no row: {evidence.conflict}")
+        say(f"it does not make a row: {evidence.conflict}")
 
 
 @import_app.command("remove")

@@ -21,7 +21,7 @@ app = new_app()
 
 @app.command()
 def status(context: typer.Context, json: Json = False) -> None:
-    """Tell how the engine, the sweeps and the disks are."""
+    """Show the state of the engine, the sweeps and the disks."""
     from engine.control import status
     from state import database, sweeps
 

@@ -100,7 +100,7 @@ def launch(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Only tell what would start, what is missing, how long it takes."),
+        typer.Option("--dry-run", help="Only show what would start, what is missing and how long it takes."),
     ] = False,
     json: Json = False,
     **flags: Any,
@@ -168,11 +168,11 @@ def _say_forecast(launch: Launch, found: Forecast) -> None:
 def _time_text(found: Forecast) -> str:
     """How long it all takes, and what bounds that."""
     if not found.planned:
-        return f"none of them ever starts: there are too few {found.bound_by}"
+        return f"no run can ever start: there are too few {found.bound_by}"
     at_once = f"{found.at_once} at once, bound by {found.bound_by}"
     at_most = f"at most {wording.duration(found.seconds_at_most)} in all"
     if not found.measured:
-        return f"{at_once}; {at_most}; how long this agent works is not known yet"
+        return f"{at_once}; {at_most}; how long this agent takes is not known yet"
     source = "earlier runs" if found.measured == len(found.planned) else f"earlier runs of {found.measured}"
     return f"{at_once}; about {wording.duration(found.seconds)} in all, judging by {source}; {at_most}"
 
@@ -185,7 +185,7 @@ def import_groups(
     ],
     name: Annotated[str, typer.Option(metavar="NAME", help="The sweep's name.")],
     agent: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The agent; as the group is named if not given.")
+        str | None, typer.Option(metavar="NAME", help="The agent; the group's name if not given.")
     ] = None,
     hours: Annotated[
         float | None, typer.Option(min=0.0, help="The time limit that its runs had, if you know it.")
@@ -322,7 +322,7 @@ def concurrency(
 def priority(
     context: typer.Context,
     sweep_id: SweepId,
-    value: Annotated[int, typer.Argument(metavar="PRIORITY", help="Higher goes first; usual is 0.")],
+    value: Annotated[int, typer.Argument(metavar="PRIORITY", help="Higher goes first; the default is 0.")],
     json: Json = False,
 ) -> None:
     """Change which sweep's runs start first when slots come free."""

@@ -46,11 +46,11 @@ def watch(
         float, typer.Option(min=1, metavar="SECONDS", help="How long to wait between two summaries.")
     ] = 60.0,
     times: Annotated[
-        int, typer.Option(min=0, metavar="N", help="How many summaries; 0 goes on until interrupted.")
+        int, typer.Option(min=0, metavar="N", help="How many summaries; 0 continues until interrupted.")
     ] = 0,
     json: Json = False,
 ) -> None:
-    """Print how everything is at intervals, in plain lines, or as one JSON document a line."""
+    """Print a summary at intervals, in plain lines, or as one JSON document per line."""
     places = places_of(context)
     count = 0
     while True:

@@ -92,7 +92,7 @@ class LogCursor:
 
         Args:
             height: lines of a page.
-            wanted: tells whether a long search is still of interest.
+            wanted: returns whether a long search is still of interest.
         """
         self.height = height
         self._note = ""

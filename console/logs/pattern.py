@@ -82,7 +82,7 @@ class Pattern:
         return re2.compile(b"(?m)" + self.expression.encode("utf-8", "replace"), options)
 
 
-# What a line holds that tells of an error.
+# What marks a line as an error.
 ERRORS = Pattern(
     r"\w(?:Error|Exception)\b"
     r"|(?i:\b(?:error|exception|traceback|fatal|failed|out of memory|oom|killed|segmentation fault)\b)"

@@ -28,7 +28,7 @@ _MEANS = {
     FailureClass.INFRASTRUCTURE: "not the agent's fault; relaunching is free",
     FailureClass.TIMEOUT: "the time ran out before a valid submission",
     FailureClass.MEMORY: "the agent used more memory than its limit",
-    FailureClass.DISK: "the agent held more on disk than its limit",
+    FailureClass.DISK: "the agent used more disk space than its limit",
     FailureClass.CRASH: "the agent's own program failed",
     FailureClass.UNKNOWN: "not known yet",
 }
@@ -60,7 +60,7 @@ class ClassifyScreen(ModalScreen[None]):
         """One box."""
         with Vertical(id="box") as box:
             box.border_title = self._question.title
-            box.border_subtitle = "up and down choose, Enter confirms, Esc cancels"
+            box.border_subtitle = "Up and Down choose, Enter confirms, Esc cancels"
             yield Painted(id="question")
             yield TypingLine(placeholder="why (kept with the attempt)", id="note")
 

@@ -96,7 +96,7 @@ class _DatasetsScreen(ConsoleScreen):
             urls = datasets.rules_urls(chosen)
             if urls:
                 self.app.copy_to_clipboard("\n".join(urls))
-                several = f"copied {len(urls)} addresses, one a line"
+                several = f"copied {len(urls)} addresses, one per line"
                 self.app.say(f"copied {urls[0]}" if len(urls) == 1 else several)
         else:
             everything = what == "prune_all"
@@ -511,7 +511,7 @@ def _about(row: DatasetRow | None, keys: Callable[[str], str], width: int) -> Pi
         short = f" accept the rules: {copy} copies the URL, {check} checks again"
         return fitting([((long, "warn"),), ((short, "warn"),)], width)
     if row.access is AccessState.GONE:
-        text = "Kaggle offers it no longer; it counts in every denominator"
+        text = "no longer on Kaggle; it counts in every denominator"
         return cut(((f" {text}   {check} checks again", "warn"),), width)
     return ((" " + foreign(row.problem, width - 1).rstrip(), "dim"),) if row.problem else ()
 

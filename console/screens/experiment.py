@@ -137,7 +137,7 @@ def _header(found: Experiment, column: str, width: int, signs: Signs) -> tuple[P
         second.insert(0, ((" demo, not comparable", "warn"),))
     lines = [joined(first, dot, width), joined(second, dot, width)]
     if evidence.conflict:
-        lines.append(((f" makes no row: {foreign(evidence.conflict, width - 16).rstrip()}", "bad"),))
+        lines.append(((f" does not make a row: {foreign(evidence.conflict, width - 16).rstrip()}", "bad"),))
     return tuple(lines)
 
 

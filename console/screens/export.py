@@ -122,7 +122,7 @@ class ExportScreen(ConsoleScreen):
             return
         text = self._result.text(self._request.form)
         if len(text.encode()) > MOST_COPIED:
-            self.app.say("that is too long for a clipboard: write it to a file", bad=True)
+            self.app.say("too long for the clipboard: write it to a file", bad=True)
             return
         self.app.copy_to_clipboard(text)
         self.app.say(f"copied the row as {_NAMES[self._request.form]}")
@@ -167,7 +167,7 @@ class ExportScreen(ConsoleScreen):
         row = self._result.row if self._result is not None else None
         if row is not None and row.conflict:
             text = foreign(row.conflict, max(10, width - 18)).rstrip()
-            lines.append(((f" makes no row: {text}", "bad"),))
+            lines.append(((f" does not make a row: {text}", "bad"),))
         elif row is not None and row.running:
             lines.append(((" still running: only complete seeds count", "warn"),))
         return tuple(lines)

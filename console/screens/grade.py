@@ -292,7 +292,7 @@ _OUTCOMES = {
     "not_csv": "not a table that can be read",
     "rejected": "refused by the competition's rules",
     "grader_error": "the grader itself failed",
-    "limits_exceeded": "grading took more than it may",
+    "limits_exceeded": "grading exceeded its limits",
 }
 
 

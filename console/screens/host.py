@@ -75,7 +75,7 @@ class HostScreen(ConsoleScreen):
 def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) -> tuple[Pieces, ...]:
     """Which machine this is, its engine, and how much of it is taken."""
     if engine is None or engine.pid is None:
-        return (((" nothing is known of the host: no engine has run here yet", "dim"),),)
+        return (((" nothing is known about the host: no engine has run here yet", "dim"),),)
     state: Pieces = (("engine running", "good"),) if engine.running else (("engine down", "bad"),)
     up = f", up {wording.span(now - engine.started_at)}" if engine.running and engine.started_at else ""
     gpus = f"GPUs {engine.gpus}" if engine.gpus is not None else "GPUs unknown"

@@ -123,7 +123,7 @@ class LaunchScreen(ConsoleScreen):
         """Ask whether this is to be launched."""
         composed = self._composed
         if composed is None or composed.launch is None or not composed.can_launch:
-            self.app.say("something is missing yet: see below the form")
+            self.app.say("something is missing: see below the form")
             return
         action = sweeps.launch(composed.launch)
         title = f"Launch {wording.plural(composed.launch.run_count, 'run')}?"
@@ -228,9 +228,7 @@ def _summary(
 def _left(width: int, keys: KeyTable, *, can_launch: bool) -> Pieces:
     """Draw what to do about a form that was left before it was launched."""
     launch = key_name(keys.named("launch.launch").keys[0])
-    state = (
-        f"not launched yet: {launch} launches it" if can_launch else "not launched: something is missing yet"
-    )
+    state = f"not launched yet: {launch} launches it" if can_launch else "not launched: something is missing"
     return fitting(
         [
             ((f"  {state}, tab goes back to the fields, digits switch screens", "accent"),),
@@ -250,7 +248,7 @@ def _what(composed: Composed, width: int) -> list[Pieces]:
     lines: list[Pieces] = [(("  " + spec.agent_id, "strong"), (on, "text"))]
     runs = wording.plural(launch.run_count, "run")
     if not forecast.planned:
-        return [*lines, ((f"  {runs}, none of which ever starts: too few {forecast.bound_by}", "warn"),)]
+        return [*lines, ((f"  {runs}, none of which can ever start: too few {forecast.bound_by}", "warn"),)]
     at_most = f"at most {wording.span(forecast.seconds_at_most)}"
     at_once = f"{forecast.at_once} at once"
     about = f"about {wording.span(forecast.seconds)} judging by earlier runs, " if forecast.measured else ""

@@ -277,10 +277,10 @@ def _state(facts: RunFacts, now: float, signs: Signs, *, with_bar: bool) -> Piec
     if run.started_at is None:
         return ((f"{drawn.sign} {word} ", state_role(run)),)
     took = (run.ended_at or now) - run.started_at
-    told = f"{wording.duration(took)} of {wording.limit(limit)}" if run.ended_at else ""
+    text = f"{wording.duration(took)} of {wording.limit(limit)}" if run.ended_at else ""
     pieces: list[Piece] = [
         (f"{drawn.sign} {word} ", state_role(run)),
-        (told or wording.of_limit(took, limit), "text"),
+        (text or wording.of_limit(took, limit), "text"),
         (" ", "text"),
     ]
     if run.is_live and with_bar:
@@ -313,8 +313,8 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
         groups.append((("last change " + ("now" if quiet == "now" else f"{quiet} ago"), "dim"),))
     if facts.submissions:
         valid = sum(each.valid is True for each in facts.submissions)
-        told = f"{valid} valid of {wording.plural(len(facts.submissions), 'submission')}"
-        groups.append(((told, "dim"),))
+        text = f"{valid} valid of {wording.plural(len(facts.submissions), 'submission')}"
+        groups.append(((text, "dim"),))
     return joined(groups, _dot(signs), width)
 
 

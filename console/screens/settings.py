@@ -39,7 +39,7 @@ _KINDS = {
     NotificationKind.FAILED: "a run failed",
     NotificationKind.MEDAL: "a run ended with a medal",
     NotificationKind.IDLE: "a run shows no sign of life",
-    NotificationKind.DISK: "a disk is all but full",
+    NotificationKind.DISK: "a disk is almost full",
 }
 
 
@@ -166,9 +166,7 @@ class RebindScreen(ModalScreen[str | None]):
                 return
             self._pressed = event.key
             name = key_name(event.key, ascii_only=self.app.settings.ascii_only)
-            self._warning = (
-                f"{name} would hide '{', '.join(hidden)}' there: press it again to take it all the same"
-            )
+            self._warning = f"{name} would hide '{', '.join(hidden)}' there: press it again to use it anyway"
         self._draw()
 
     def _draw(self) -> None:
@@ -177,7 +175,7 @@ class RebindScreen(ModalScreen[str | None]):
         lines: list[Pieces] = [((self._key.help, "strong"),), (("now ", "dim"), (now, "accent")), ()]
         if self._warning:
             lines += [((self._warning, "warn"),), ()]
-        lines.append((("press the new key", "text"), (f"   {leave} leaves it as it is", "dim")))
+        lines.append((("press the new key", "text"), (f"   {leave} cancels", "dim")))
         self.query_one("#question", Painted).show(*lines)
 
 
@@ -185,8 +183,8 @@ def settings_lines(settings: Settings, words: str, width: int, signs: Signs) -> 
     """Return a line for every setting that the filter lets through, in groups."""
     groups = {
         "looks": _looks(settings, signs),
-        "call me when": _kinds(settings, signs),
-        "by way of": _services(settings, signs),
+        "notify me when": _kinds(settings, signs),
+        "by": _services(settings, signs),
         "keys": _keys(settings),
     }
     accepted = {
@@ -221,7 +219,7 @@ def _looks(settings: Settings, signs: Signs) -> list[_Shown]:
     typed = next(
         (name for name in THEME_NAMES if PALETTE_NAMES[name] is settings.palette), settings.palette.name
     )
-    forced = "NO_COLOR is set: no theme counts" if os.environ.get("NO_COLOR") else " ".join(THEME_NAMES)
+    forced = "NO_COLOR is set: themes have no effect" if os.environ.get("NO_COLOR") else " ".join(THEME_NAMES)
     theme = Setting("console", "theme", value=typed, choices=tuple(THEME_NAMES))
     plain = Setting("console", "ascii", value=settings.ascii_only, choices=(False, True))
     refresh = Setting("console", "refresh", value=settings.refresh_seconds, choices=REFRESH_CHOICES)

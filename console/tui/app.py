@@ -236,7 +236,9 @@ class ConsoleApp(TerminalApp):
 
     def action_help_quit(self) -> None:
         """Say how to leave: Ctrl-C closes nothing, so that it is not closed by habit."""
-        self.say(f"{self.settings.keys.named('app.quit').keys[0]} closes the console; the engine goes on")
+        self.say(
+            f"{self.settings.keys.named('app.quit').keys[0]} closes the console; the engine keeps running"
+        )
 
     def open_demo(self) -> None:
         """Leave this state for the demo's."""
@@ -389,7 +391,7 @@ class ConsoleApp(TerminalApp):
         except Exception as error:
             # What fails for one screen must not end the console; the log keeps the traceback.
             log.exception("working for a screen")
-            self.say(f"that failed: {error!r}\nconsole.log in the state has more", bad=True)
+            self.say(f"failed: {error!r}\nsee console.log in the state directory", bad=True)
         else:
             if then is not None:
                 then(result)

@@ -93,14 +93,16 @@ COMMANDS: tuple[Command, ...] = (
     Command("host", "", "The machine, and who uses what of it", _go("host")),
     Command("launch", "", "Compose and launch a sweep", _go("launch")),
     Command("events", "", "Everything that happened", _go("events")),
-    Command("settings", "", "Looks, notifications and keys", _go("settings")),
+    Command("settings", "", "Appearance, notifications and keys", _go("settings")),
     Command("pause", "SWEEP", "Start no more runs of a sweep", _pause, needs=1),
     Command("resume", "SWEEP", "Start runs of a sweep again", _resume, needs=1),
     Command("concurrency", "SWEEP N", "How many runs of a sweep may be live at once", _concurrency, needs=2),
     Command("theme", "|".join(THEME_NAMES), "Change the theme", _theme, needs=1),
     Command("engine", "", "Start the engine if it is not running", _start_engine),
     Command("help", "", "The keys of this screen", lambda app, _words: app.action_help()),
-    Command("quit", "", "Close the console; the engine goes on", lambda app, _words: app.action_leave()),
+    Command(
+        "quit", "", "Close the console; the engine keeps running", lambda app, _words: app.action_leave()
+    ),
 )
 _ALIASES = {
     "q": "quit",

@@ -97,12 +97,12 @@ TABLE: tuple[Key, ...] = (
     _key("app.host", "6", "app.go('host')", "host", "The machine, and who uses what of it"),
     _key("app.launch", "7", "app.go('launch')", "launch", "Compose and launch a sweep"),
     _key("app.events", "8", "app.go('events')", "events", "Everything that happened"),
-    _key("app.settings", "9", "app.go('settings')", "settings", "Looks, notifications and keys"),
+    _key("app.settings", "9", "app.go('settings')", "settings", "Appearance, notifications and keys"),
     _key("app.command", "colon", "app.command_line", "command", "Command line with completion", 90),
     _key("app.palette", "ctrl+p", "app.command_palette", "palette", "Search all commands"),
     _key("app.help", "question_mark f1", "app.help", "help", "The keys of this screen", 91),
     _key("app.theme", "f2", "app.next_theme", "theme", "Dark or light"),
-    _key("app.quit", "q ctrl+q", "app.leave", "quit", "Close the console; the engine goes on", 92),
+    _key("app.quit", "q ctrl+q", "app.leave", "quit", "Close the console; the engine keeps running", 92),
     # Lists and the matrix
     _key("list.down", "down j", "cursor(1)", "down", "One line down"),
     _key("list.up", "up k", "cursor(-1)", "up", "One line up"),
@@ -128,7 +128,7 @@ TABLE: tuple[Key, ...] = (
     # Sweep
     _key("sweep.open", "enter", "open", "run", "Open the run under the cursor", 1),
     _key("sweep.log", "l", "log", "log", "The run's log", 2),
-    _key("sweep.mark", "space", "mark", "mark", "Mark the run, or take the mark away", 3),
+    _key("sweep.mark", "space", "mark", "mark", "Mark or unmark the run", 3),
     _key(
         "sweep.relaunch",
         "r",
@@ -192,7 +192,7 @@ TABLE: tuple[Key, ...] = (
     _key("file.copy", "Y", "copy", "copy path", "Copy the path of the file"),
     # Datasets
     _key("data.open", "enter", "open", "detail", "Everything about the dataset under the cursor", 1),
-    _key("data.mark", "space", "mark", "mark", "Mark the dataset, or take the mark away", 2),
+    _key("data.mark", "space", "mark", "mark", "Mark or unmark the dataset", 2),
     _key(
         "data.prepare",
         "p",
@@ -285,7 +285,7 @@ TABLE: tuple[Key, ...] = (
     # Host
     _key("host.open", "enter", "open", "run", "Open the run under the cursor, on what it uses", 1),
     # Launch
-    _key("launch.launch", "ctrl+l", "launch", "launch", "Launch what is composed", 1, changes=True),
+    _key("launch.launch", "ctrl+l", "launch", "launch", "Launch the sweep", 1, changes=True),
     _key("launch.dry", "ctrl+t", "dry_run", "dry run", "Show in which order and when runs would start", 2),
     _key("launch.prepare", "ctrl+r", "prepare", "prepare data", "Prepare what is missing first", 3),
     _key("launch.build", "ctrl+b", "build", "build", "Build the images that are missing", changes=True),
@@ -308,7 +308,7 @@ TABLE: tuple[Key, ...] = (
     _key("confirm.yes", "y", "answer(True)", "yes", "Do it", 1),
     _key("confirm.no", "n escape q", "answer(False)", "no", "Leave it", 2),
     _key("confirm.choose", "tab left right shift+tab", "choose", "other", "Choose the other answer"),
-    _key("confirm.take", "enter", "take", "take", "Take what is chosen, which is no at first"),
+    _key("confirm.take", "enter", "take", "take", "Take the chosen answer, which is no at first"),
     # Correcting a class
     _key("classify.down", "down tab", "choose(1)", "next", "The next class"),
     _key("classify.up", "up shift+tab", "choose(-1)", "previous", "The class before"),
@@ -396,7 +396,9 @@ def rebound_keys(changes: Mapping[str, str]) -> KeyTable:
     for name in changes:
         if name not in known:
             raise UsageProblem(
-                f"config.toml rebinds '{name}', which no key does", "", "docs/keys.md lists the names."
+                f"config.toml rebinds '{name}', which is not the name of a key",
+                "",
+                "docs/keys.md lists the names.",
             )
     table = tuple(
         replace(key, keys=tuple(_textual_name(part.strip()) for part in changes[key.id].split(",")))
@@ -439,4 +441,4 @@ def _refuse_clashes(table: Iterable[Key]) -> None:
         for key in entry.keys:
             other = taken.setdefault((entry.context, key), entry.id)
             if other != entry.id:
-                raise UsageProblem(f"the key '{key}' is given to both '{other}' and '{entry.id}'")
+                raise UsageProblem(f"the key '{key}' is bound to both '{other}' and '{entry.id}'")

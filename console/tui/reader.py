@@ -140,7 +140,7 @@ class Reader:
         try:
             self._on_engine(self._engine_status(self._places))
         except Problem as problem:
-            log.warning("asking how the engine is: %s", problem)
+            log.warning("reading the engine's status: %s", problem)
             self._on_engine(None)
 
     def _look(self) -> None:

@@ -70,7 +70,7 @@ def run_console(
         return app.return_code or 0
     engine = app.engine
     if engine is not None and engine.running:
-        sys.stdout.write(f"The engine goes on (process {engine.pid}, {engine.live} runs live).\n")
+        sys.stdout.write(f"The engine keeps running (process {engine.pid}, {engine.live} runs live).\n")
     return app.return_code or 0
 
 
@@ -116,7 +116,7 @@ def main() -> int:
         parser.add_argument(name, action="store_true")
     asked = parser.parse_args()
     if os.environ.get("TEXTUAL_DRIVER") is None:
-        parser.error("it speaks to a browser only; see 'mlebench-console serve'")
+        parser.error("it works in a browser only; see 'mlebench-console serve'")
 
     places = Places(asked.config, asked.data_dir, asked.state_dir)
     return run_console(

@@ -296,7 +296,7 @@ class Frame:
         problem, runs = self.condition.problem, self.engine is not None and self.engine.running
         if self.stalled_seconds > _STALLED_SECONDS:
             since = wording.span(self.stalled_seconds // 5 * 5)
-            found.append((f"the state has not answered for {since}; what you see is from before", "warn"))
+            found.append((f"the state has not answered for {since}; what you see may be outdated", "warn"))
         elif self.condition.health is StateHealth.BAD and problem is not None:
             found.append((f"{problem.what}: {problem.why}" if problem.why else problem.what, "bad"))
             if problem.next_step:
@@ -304,7 +304,7 @@ class Frame:
         elif self.engine is not None and self.engine.problem:
             found.append((f"engine: {self.engine.problem}", "warn"))
         elif self.condition.health is StateHealth.GOOD and not runs:
-            how = "start it with :engine (nothing new starts or is graded; agents go on)"
+            how = "start it with :engine (nothing new starts or is graded; agents keep running)"
             found.append((f"the engine is not running, {how}", "warn"))
         if self.demo:
             found.append(("demo: synthetic data, real thresholds, not a result", "warn"))

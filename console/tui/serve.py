@@ -67,7 +67,7 @@ class GuardedServer(Server):
                 raise EnvironmentProblem(
                     f"port {self.port} can't be used",
                     error.strerror or str(error),
-                    "Name another one: --port.",
+                    "Choose another one: --port.",
                 ) from error
             self.port = runner.addresses[0][1]
             ready(self.address)

@@ -275,7 +275,7 @@ class ExportResult:
             DataProblem: it can't be written.
         """
         if path.exists():
-            raise UsageProblem(f"{path} is there already", "", "Name another file.")
+            raise UsageProblem(f"{path} exists already", "", "Name another file.")
         with writing(path):
             write_text(path, self.text(form))
         return path

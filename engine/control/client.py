@@ -146,7 +146,7 @@ def stop(places: Places, *, with_runs: bool = False) -> EngineStatus:
         while locks.is_held(lock):
             if time.monotonic() > give_up:
                 raise EnvironmentProblem(
-                    f"the engine (process {pid}) does not end",
+                    f"the engine (process {pid}) did not stop",
                     f"it was asked to {_STOP_PATIENCE:.0f} s ago",
                     f"'kill -9 {pid}' is safe: a restart finds everything again.",
                 )
@@ -178,7 +178,7 @@ def stop_all_runs(places: Places) -> None:
         while left := runs.live(with_state):
             if time.monotonic() > give_up:
                 raise EnvironmentProblem(
-                    f"{len(left)} runs do not end", "their grace is over", f"See {places.engine_log}."
+                    f"{len(left)} runs did not end", "their grace period is over", f"See {places.engine_log}."
                 )
             time.sleep(0.1)
     finally:
@@ -258,7 +258,7 @@ def _last_words(log: Path, start: int) -> str:
     with log.open("rb") as stream:
         stream.seek(start)
         lines = [line.strip() for line in stream.read().decode("utf-8", "replace").splitlines()]
-    return " / ".join([line for line in lines if line][-_LOG_LINES_SHOWN:]) or "it said nothing"
+    return " / ".join([line for line in lines if line][-_LOG_LINES_SHOWN:]) or "it wrote nothing"
 
 
 def _end_runner(places: Places) -> None:
@@ -270,7 +270,7 @@ def _end_runner(places: Places) -> None:
             os.kill(int(lock.read_text()), signal.SIGTERM)
         if time.monotonic() > give_up:
             raise EnvironmentProblem(
-                "the runner does not end", f"it holds {lock}", "Kill it: 'kill -9' is safe."
+                "the runner did not end", f"it holds {lock}", "Kill it: 'kill -9' is safe."
             )
         time.sleep(0.1)
 

@@ -29,7 +29,7 @@ def check_choice(choice: str) -> str:
         raise UsageProblem(
             f"Descriptions {choice!r} are not known",
             "there is no such folder",
-            f"Say {OURS}, {OBFUSCATED}, {KAGGLE}, or name a folder that holds <competition id>/description.md.",
+            f"Use {OURS}, {OBFUSCATED}, {KAGGLE}, or name a folder that holds <competition id>/description.md.",
         )
     return str(folder)
 
@@ -67,7 +67,7 @@ def kaggles_description(competition: Competition) -> str:
         raise DataProblem(
             f"{competition.id}: Kaggle shows no description",
             f"its pages are {', '.join(sorted(pages)) or 'none'}",
-            f"Take --descriptions {OURS}.",
+            f"Use --descriptions {OURS}.",
         )
     return f"# {competition.name}\n\n" + "\n".join(parts)
 
@@ -83,5 +83,5 @@ def _from_folder(competition: Competition, folder: Path) -> str:
     raise DataProblem(
         f"{competition.id} has no description in {folder}",
         f"neither {places[0].relative_to(folder)} nor {places[1].name} is there",
-        f"Put it there, or take --descriptions {OURS}.",
+        f"Put it there, or use --descriptions {OURS}.",
     )

@@ -69,16 +69,16 @@ def refresh_leaderboard(competition_id: str, *, force: bool = False) -> Refreshe
         teams, expected = kaggle.leaderboard(competition_id), kaggle.team_count(competition_id)
     if expected is None or len(teams) < expected:
         raise DataProblem(
-            f"the leaderboard of {competition_id} was not taken",
+            f"the leaderboard of {competition_id} was not imported",
             f"Kaggle gave {len(teams):,} of {'unknown' if expected is None else f'{expected:,}'} teams",
-            "The cut-offs stay as they are; take a leaderboard from Kaggle's Meta Kaggle dataset instead.",
+            "The cut-offs stay as they are; use a leaderboard from Kaggle's Meta Kaggle dataset instead.",
         )
     after = thresholds_of(competition_id, scores_of(competition_id, teams))
     before = competition.thresholds
     if after.is_lower_better != before.is_lower_better:
         raise DataProblem(
-            f"the leaderboard of {competition_id} was not taken",
-            "it is sorted the other way round than its metric",
+            f"the leaderboard of {competition_id} was not imported",
+            "it is sorted against the direction of its metric",
         )
     _keep(path, teams)
     values = {
@@ -103,9 +103,9 @@ def scores_of(competition_id: str, teams: Sequence[Team]) -> list[float]:
     try:
         scores = [float(team.score) for team in teams]
     except ValueError as error:
-        raise DataProblem(f"the leaderboard of {competition_id} was not taken", str(error)) from error
+        raise DataProblem(f"the leaderboard of {competition_id} was not imported", str(error)) from error
     if len(scores) < _FEWEST_TEAMS or not all(map(math.isfinite, scores)):
-        raise DataProblem(f"the leaderboard of {competition_id} was not taken", "it holds too few scores")
+        raise DataProblem(f"the leaderboard of {competition_id} was not imported", "it holds too few scores")
     return scores
 
 
@@ -118,7 +118,9 @@ def thresholds_of(competition_id: str, scores: Sequence[float]) -> Thresholds:
     lower = scores[0] < scores[-1]
     ordered = sorted(scores, reverse=not lower)
     if list(scores) != ordered:
-        raise DataProblem(f"the leaderboard of {competition_id} was not taken", "its scores are in no order")
+        raise DataProblem(
+            f"the leaderboard of {competition_id} was not imported", "its scores are not sorted"
+        )
     gold, silver, bronze = medal_positions(len(ordered))
     return Thresholds(
         gold=ordered[gold - 1],

@@ -103,7 +103,7 @@ class DatasetRecords:
 
     def pruned(self, competition_id: str, bytes_removed: int) -> None:
         """Parts of it were removed from the disk."""
-        text = f"pruned, {gigabytes(bytes_removed)} given back"
+        text = f"pruned, {gigabytes(bytes_removed)} freed"
         self._append("dataset.pruned", competition_id, text, {"bytes": bytes_removed})
 
     def not_pruned(self, competition_id: str, problem: Problem) -> None:

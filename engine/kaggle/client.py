@@ -432,7 +432,7 @@ def _reason(error: BaseException) -> str:
     import requests
 
     if isinstance(error, requests.Timeout):
-        return "it has fallen silent"
+        return "it stopped sending data"
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.strerror:

@@ -171,4 +171,4 @@ def _receive(response: DataResponse, partial: _Partial, keep_free: int, report: 
             report(there, size or 0)
         os.fsync(stream.fileno())
     if size is not None and there != size:
-        raise TemporaryFailure(f"{there:,} of {size:,} bytes came")
+        raise TemporaryFailure(f"{there:,} of {size:,} bytes arrived")

@@ -54,11 +54,11 @@ def send(urls: Sequence[str], text: str, *, make: Callable[[], Sender] | None = 
         if not sender.add(url):
             raise EnvironmentProblem(
                 "a notification address can't be used",
-                "apprise does not know its form",
+                "apprise does not recognise it",
                 "See urls under [notifications] in config.toml.",
             )
     if not sender.notify(visible(text)[:_LONGEST], TITLE):
-        raise EnvironmentProblem("a notification was not delivered", "a service did not take it")
+        raise EnvironmentProblem("a notification was not delivered", "a service refused it")
 
 
 def _apprise() -> Sender:

@@ -168,7 +168,7 @@ class SweepOptions:
         form=FormField("agent", "its id, such as aide"),
     )
     competitions: tuple[str, ...] | None = _option(
-        "Ids, commas between; repeatable.",
+        "Ids separated by commas; repeatable.",
         metavar="ID,...",
         short="-c",
         form=FormField("competitions", "a split, or names", initial="low"),
@@ -212,13 +212,13 @@ class SweepOptions:
         form=FormField("start ramp", "time between starts"),
     )
     retries: int | None = _option(
-        "How often a run that failed for the infrastructure starts again.",
+        "How often a run is started again that failed because of the infrastructure.",
         default=2,
         least=0,
         form=FormField("retries", "of infrastructure", initial="2"),
     )
     name: str | None = _option(
-        "The sweep's name; made from the agent's if not given. Again is harmless.",
+        "The sweep's name; made from the agent's if not given. Launching the same again changes nothing.",
         metavar="NAME",
         form=FormField("name", "the agent's if empty"),
     )
@@ -227,7 +227,7 @@ class SweepOptions:
         metavar="NAME",
         form=FormField("experiment", "its leaderboard row"),
     )
-    note: str | None = _option("What it is for.", has_flag=False)
+    note: str | None = _option("What the sweep is for.", has_flag=False)
     agents_dir: str | None = _option(
         "An agents folder in MLE-bench's format.",
         metavar="DIR",
@@ -263,10 +263,10 @@ class SweepOptions:
         form=FormField("descriptions", "obfuscated or as usual", column=1),
     )
     cpus: float | None = _option(
-        "Processors that a run counts as.",
+        "Processors reserved for a run.",
         default=1.0,
         above=0,
-        form=FormField("CPUs", "that a run counts as", initial="1", column=1),
+        form=FormField("CPUs", "reserved for a run", initial="1", column=1),
     )
     memory_gb: float | None = _option(
         "Memory limit of a run; none if not given or 0.",
@@ -291,14 +291,14 @@ class SweepOptions:
         form=FormField("runs per GPU", "1", initial="1", column=1),
     )
     idle_minutes: float | None = _option(
-        "End a run in which nothing happens for so long; 0 is never.",
+        "End a run in which nothing happens for this long; 0 means never.",
         kept_as="idle_limit_seconds",
         unit=60,
         least=0,
         form=FormField("idle limit", "30m; none if empty", column=1),
     )
     disk_gb: float | None = _option(
-        "End a run that holds more than so much on disk; 0 is never.",
+        "End a run that uses more disk space than this; 0 means never.",
         kept_as="disk_limit_bytes",
         unit=_GB,
         least=0,
@@ -308,13 +308,11 @@ class SweepOptions:
         "Limits of containers, as MLE-bench's JSON.", kept_as="", metavar="FILE", is_path=True
     )
     container_runtime: str | None = _option("The OCI runtime of containers.", has_flag=False)
-    keep_containers: bool | None = _option("Leave agents' containers when runs have ended.")
+    keep_containers: bool | None = _option("Keep agents' containers after their runs.")
     grace_seconds: float | None = _option(
-        "How long an agent has to end once it is asked to.", least=0, has_flag=False
+        "How long an agent has to end after it is asked to.", least=0, has_flag=False
     )
-    grade_every_seconds: float | None = _option(
-        "How often what is handed in is looked at.", above=0, has_flag=False
-    )
+    grade_every_seconds: float | None = _option("How often submissions are checked.", above=0, has_flag=False)
     prepare: bool | None = _option("Prepare datasets that are not prepared yet.", kept_as="prepare_missing")
 
     def given(self) -> dict[str, Any]:
@@ -411,7 +409,9 @@ def resolve(options: SweepOptions, places: Places) -> Launch:
     chosen = tuple(dict.fromkeys([*members, *registry.choose(options.competitions or ())]))
     if not chosen:
         raise UsageProblem(
-            "no competition was named", "", "Give --split low, or --competitions with ids, commas between."
+            "no competition was named",
+            "",
+            "Give --split low, or --competitions with ids separated by commas.",
         )
     return completed(options, chosen, places)
 

@@ -99,7 +99,7 @@ def measures_on(
     """
     if evidence.conflict:
         raise UsageProblem(
-            f"{evidence.name} makes no row", evidence.conflict, "Aggregate each part separately."
+            f"{evidence.name} does not make a row", evidence.conflict, "Aggregate each part separately."
         )
     results = evidence.results(pad_missing=pad_missing)
     return aggregate(results, members, pad_missing=pad_missing, seeds=seeds)

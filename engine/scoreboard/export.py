@@ -279,7 +279,7 @@ def _markdown(row: Row, disclosure: Disclosure) -> str:
     cells = (*_row_cells(row), *(value for _, value in extra))
     lines = [_table_line(headings), _table_line(["---"] * len(headings)), _table_line(cells), ""]
     lines += [f"*{note}*" for note in row_notes(row)]
-    lines += ["", "<details><summary>How this row came about</summary>", ""]
+    lines += ["", "<details><summary>How this row was made</summary>", ""]
     lines += [f"- {name}: {_markdown_safe(text)}" for name, text in disclosure.facts()]
     return "\n".join([*lines, "", "</details>", ""])
 
@@ -393,7 +393,7 @@ def write_bundle(
     if folder.exists():
         raise UsageProblem(f"{folder} exists", "", "Name a new folder.")
     if evidence.conflict:
-        raise UsageProblem(f"{evidence.name} makes no row", evidence.conflict)
+        raise UsageProblem(f"{evidence.name} does not make a row", evidence.conflict)
     disclosure = disclose(evidence, row)
     partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.partial")
     try:

@@ -52,9 +52,7 @@ def page_of(
     sections = (
         _heading(row),
         _section("Row", _row_table(row, published)),
-        _section(
-            "How it came about", _table((), [(name, visible(text)) for name, text in disclosure.facts()])
-        ),
+        _section("How it was made", _table((), [(name, visible(text)) for name, text in disclosure.facts()])),
         _section("By split", _standings(row.columns)),
         _plots(evidence, row),
         _section("By category", _standings(by_category(evidence, pad_missing=row.padded))),

@@ -310,7 +310,7 @@ def picture(plot: Plot, form: str) -> bytes:
         EnvironmentProblem: it needs matplotlib, which is not installed.
     """
     if form not in FORMS:
-        raise UsageProblem(f"plots can't be drawn as '{form}'", "", f"Take one of {', '.join(FORMS)}.")
+        raise UsageProblem(f"plots can't be drawn as '{form}'", "", f"Choose one of {', '.join(FORMS)}.")
     if form == "svg":
         return svg(plot).encode()
     try:
@@ -320,7 +320,7 @@ def picture(plot: Plot, form: str) -> bytes:
         raise EnvironmentProblem(
             f"drawing {form} needs matplotlib",
             "it is not installed",
-            "Install the extra 'plots', or take svg.",
+            "Install the extra 'plots', or use svg.",
         ) from error
     figure = Figure(figsize=(7, 4), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)

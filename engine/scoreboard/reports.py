@@ -113,7 +113,7 @@ def import_reports(
     home = state_dir / FOLDER / about.name
     if home.exists() and not replace:
         raise UsageProblem(
-            f"there is already an import '{about.name}'", "", "Take another name, or --replace."
+            f"there is already an import '{about.name}'", "", "Choose another name, or use --replace."
         )
     ordered = sorted(paths)
     evidence = _read_files(ordered, about)

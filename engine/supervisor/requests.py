@@ -113,7 +113,7 @@ class RequestDispatcher:
 
     def _pause(self, arguments: OneSweep, _by: str) -> Answer:
         return self._set_state(
-            arguments, SweepState.PAUSED, "paused: its live runs go on, no more are started"
+            arguments, SweepState.PAUSED, "paused: live runs continue, and no more are started"
         )
 
     def _resume(self, arguments: OneSweep, _by: str) -> Answer:
@@ -169,7 +169,7 @@ class RequestDispatcher:
                 raise UsageProblem(f"run {run.id} can't be stopped", f"it is {run.state}")
         for run in chosen:
             self._stop(run, by)
-        return Answer(f"{_runs(len(chosen))} told to stop", chosen[0].sweep_id)
+        return Answer(f"{_runs(len(chosen))} asked to stop", chosen[0].sweep_id)
 
     def _stop(self, run: Run, by: str) -> None:
         """Stop a run: a queued one at once, of a live one the runner ends the agent."""

@@ -140,10 +140,10 @@ class Starter:
         """Hand over, or fail the run and pause its sweep: the next ones would meet the same."""
         try:
             if sweep.spec.gpus and not gpu_uuids:
-                raise EnvironmentProblem("its GPUs are not free any more", "others hold them")
+                raise EnvironmentProblem("its GPUs are not free any more", "others use them")
             launching.put_into_inbox(self._places.state_dir, sweep.spec, run, attempt, gpu_uuids)
         except Exception as error:  # noqa: BLE001 - whatever it is, the run must not stay starting for ever
-            self._log(f"run {run.id} can't be handed over", error)
+            self._log(f"run {run.id} can't be given to the runner", error)
             text = f"it can't be started: {error}".replace("\n", " ")
             now = self._clock.now()
             with self._database.transaction():

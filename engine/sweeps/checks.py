@@ -184,7 +184,7 @@ def _check_policy(spec: SweepSpec, agent: Agent) -> None:
     if agent.dockerfile is None:
         raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", "it can't run in a container")
     if spec.network == _MODELS and not spec.allowed_hosts:
-        raise UsageProblem("the network 'models' leads nowhere", "", "Name its hosts: --allow HOST")
+        raise UsageProblem("the network 'models' has no hosts", "", "Name its hosts: --allow HOST")
     if spec.network != _MODELS and spec.allowed_hosts:
         raise UsageProblem("hosts are allowed only on the network 'models'", f"it is '{spec.network}'")
     for host in spec.allowed_hosts:

@@ -114,7 +114,7 @@ def test_datasets_are_asked_for_once_for_each_edition() -> None:
         ("dataset.prepare", {"competition_ids": ["leaf-classification"], "edition": "corrected"}),
     ]
     assert datasets.stop(chosen).requests[0].arguments["competition_ids"] == ["dog-breed-identification"]
-    with pytest.raises(NotApplicable, match="nothing of that is prepared"):
+    with pytest.raises(NotApplicable, match="none of these is prepared"):
         datasets.verify(chosen)
 
 

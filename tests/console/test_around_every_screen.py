@@ -35,7 +35,7 @@ async def test_digits_switch_screens(opened: OpenConsole) -> None:
 async def test_ctrl_c_tells_how_to_leave(opened: OpenConsole) -> None:
     async with opened() as console:
         await console.press("ctrl+c")
-        await console.sees("q closes the console; the engine goes on")
+        await console.sees("q closes the console; the engine keeps running")
 
 
 async def test_a_tick_that_comes_when_the_screens_are_gone_is_harmless(opened: OpenConsole) -> None:

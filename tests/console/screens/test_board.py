@@ -171,7 +171,7 @@ async def test_a_row_is_previewed_copied_and_written(
         await console.until((tmp_path / "aide-o3.json").is_file)
         assert json.loads((tmp_path / "aide-o3.json").read_text())["llms"] == "o3"
         await console.press("w", "enter")
-        await console.sees("is there already")
+        await console.sees("exists already")
         await console.press("b", "enter")
         await console.until((tmp_path / "aide-o3-bundle" / "manifest.json").is_file)
 

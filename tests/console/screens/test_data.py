@@ -91,7 +91,7 @@ async def test_what_is_pruned_is_listed_first_and_no_is_the_default(
         await console.sees(PREPARED)
         await only(console, PREPARED)
         await console.press("x")
-        await console.sees("Remove 1 part?", "zip", "2.0 MB in all", "What is prepared stays")
+        await console.sees("Remove 1 part?", "zip", "2.0 MB in all", "Prepared data is kept")
         await console.press("enter")
         await console.misses("Remove 1 part?")
         assert asked == []
@@ -126,7 +126,7 @@ async def test_a_small_terminal_tells_what_to_do_in_one_line(opened: OpenConsole
         await only(console, REFUSED)
         await console.sees("y copies the address, then c checks again")
         await only(console, GONE)
-        await console.sees("no longer; it counts in every denominator")
+        await console.sees("no longer on Kaggle; it counts in every denominator")
 
 
 async def test_everything_about_a_dataset_has_a_screen_of_its_own(

@@ -108,7 +108,7 @@ async def test_a_launch_form_that_is_left_says_how_to_go_on(opened: OpenConsole,
         await console.sees("22 of 22 datasets are not prepared")
         await console.misses("tab goes back")
         await console.press("escape")
-        await console.sees("not launched: something is missing yet, tab goes back to the fields")
+        await console.sees("not launched: something is missing, tab goes back to the fields")
         await console.press("ctrl+r")
         see_running_engine(console)
         await console.sees(
@@ -124,7 +124,7 @@ async def test_nothing_is_launched_while_something_is_missing(opened: OpenConsol
         await console.press(*"dummy")
         await console.sees("22 of 22 datasets are not prepared", "^r fixes it")
         await console.press("ctrl+l")
-        await console.sees("something is missing yet")
+        await console.sees("something is missing")
         await console.press("ctrl+r")
         await console.sees("22 of 22 datasets will be prepared first")
         assert not asked

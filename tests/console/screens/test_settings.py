@@ -26,7 +26,7 @@ async def go_to(console: ShownConsole, words: str) -> None:
 
 async def test_the_theme_changes_at_once_and_is_written(opened: OpenConsole, places: Places) -> None:
     async with opened(screen="settings") as console:
-        await console.sees("theme", "dark", "call me when", str(places.config_file.name))
+        await console.sees("theme", "dark", "notify me when", str(places.config_file.name))
         await console.press("enter")
         await console.sees("light")
         assert console.app.palette.name == "day" and written(places)["console"]["theme"] == "light"
@@ -77,7 +77,7 @@ async def test_a_key_that_is_taken_is_refused_and_one_that_hides_another_is_aske
         await go_to(console, "sweep.stop")
         await console.press("g", "enter")
         await console.press("r")
-        await console.sees("is given to both")
+        await console.sees("is bound to both")
         await console.press("j")
         await console.sees("would hide 'list.down'")
         await console.press("j")

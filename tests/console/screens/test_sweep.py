@@ -85,7 +85,9 @@ async def test_marks_are_counted_and_relaunch_tells_infrastructure_from_the_agen
         await console.sees("8 marked")
         await console.press("r")
         await console.sees(
-            "3 runs lost to infrastructure", "5 runs ended by the agent's own doing", "count as re-rolled"
+            "3 runs lost to infrastructure",
+            "5 runs that finished or failed by the agent's own doing",
+            "count as re-rolled",
         )
         await console.press("enter")
         await console.misses("re-rolled")
@@ -204,7 +206,7 @@ async def test_failures_are_classified_with_a_note(opened: OpenConsole, asked: l
     async with opened(screen=SWEEP) as console:
         await console.sees("LOW")
         await console.press("f", "c")
-        await console.sees("What did 1 run fail of?", "infrastructure")
+        await console.sees("Why did 1 run fail?", "infrastructure")
         await console.press("down", *"disk", "enter")
         await console.until(lambda: asked)
         assert asked[0][0] == "run.classify"
@@ -218,9 +220,9 @@ async def test_leaving_the_classes_changes_nothing(
     async with opened(screen=SWEEP) as console:
         await console.sees("LOW")
         await console.press("f", "c")
-        await console.sees("What did 1 run fail of?")
+        await console.sees("Why did 1 run fail?")
         await console.press("escape")
-        await console.misses("What did")
+        await console.misses("Why did")
 
 
 def test_what_needs_a_person_comes_first_in_that_order(places: Places) -> None:
