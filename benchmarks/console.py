@@ -69,7 +69,7 @@ def _at(screen: str) -> tuple[str, ...]:
 
 
 def _first_frames(empty: Path, many: Path, rounds: int) -> Iterator[Comparison]:
-    # Of this, 50 ms are the library with which Typer validates flags.
+    # 50 ms of what is compared with it are the library with which Typer validates flags.
     smallest = until_drawn("first frame of a smallest app", b"smallest", "-c", _SMALLEST)
     for name, folder, marker, promise in (
         ("first frame without a state", empty, b"Overview", 2.5),

@@ -104,7 +104,7 @@ def test_a_run_is_lost_relaunched_and_graded_while_the_engine_is_killed_in_betwe
     assert terminal.title() in ("", socket.gethostname())
 
     terminal.press("q")
-    terminal.wait_for("The engine goes on")
+    terminal.wait_for("The engine keeps running")
     assert status(places).running
     terminal.type(f"clear; {program} runs list")
     terminal.wait_for("finished", "below median")
@@ -131,7 +131,7 @@ def test_a_day_from_the_launch_to_the_row(
     terminal.wait_for("launched")
 
     terminal.press("C-q")
-    terminal.wait_for("The engine goes on")
+    terminal.wait_for("The engine keeps running")
     terminal.type(f"clear; {program} --screen sweep:day")
     terminal.wait_until(lambda seen: seen.count("v 1.05150") == 2, "two seeds of three with a score")
     terminal.press("f")
@@ -151,7 +151,7 @@ def test_a_day_from_the_launch_to_the_row(
     terminal.type(str(vector.folder / "submissions" / "noisy.csv"))
     terminal.wait_for("0.3177")
     terminal.press("C-q")
-    terminal.wait_for("The engine goes on")
+    terminal.wait_for("The engine keeps running")
     terminal.type(f"clear; {program} --screen board")
     terminal.wait_for("ours: night", "published")
 
@@ -168,4 +168,4 @@ def test_a_day_from_the_launch_to_the_row(
     assert "# complete seeds: 3 of 3\n" in written
     assert written.splitlines()[-1].startswith("own,careless,")
     terminal.press("q")
-    terminal.wait_for("The engine goes on")
+    terminal.wait_for("The engine keeps running")

@@ -107,7 +107,7 @@ def test_a_failed_seed_of_225_runs_is_found_read_and_relaunched_on_a_terminal_th
     terminal.press("y")
     terminal.wait_until(lambda _seen: relaunches(places) == [{"run_ids": [failed]}], "the request filed")
     terminal.press("q")
-    terminal.wait_for("The engine goes on")
+    terminal.wait_for("The engine keeps running")
 
 
 def relaunches(places: Places) -> list[dict[str, object]]:

@@ -85,7 +85,7 @@ def test_an_unknown_id_suggests_the_nearest(agents: Path) -> None:
         ("bad: {start: bad/start.sh, kwargs_type: yaml}", "unknown kwargs_type 'yaml'"),
         ("bad: {start: bad/start.sh, kwargs_type: argparse, kwargs: {a: [1]}}", "not a single value"),
         ("bad: {start: bad/start.sh, env_vars: [A]}", "not a mapping"),
-        ("bad: {start: bad/start.sh, privileged: 'yes'}", "neither true nor false"),
+        ("bad: {start: bad/start.sh, privileged: 'yes'}", "must be true or false"),
         ("bad: {start: bad/start.sh, startt: x}", "unknown key 'startt'"),
         ("aide: {start: bad/start.sh}", "of this id too"),
     ],
