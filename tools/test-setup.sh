@@ -61,8 +61,13 @@ make_base_image() {
     docker image inspect "$base" &>/dev/null && return
     local mirror root
     source /etc/os-release
-    mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-        sed -nE 's/^(deb( \[[^]]*\])?|URIs:) +([^ ]+\/(debian|ubuntu)\/?)( .*)?$/\3/p' | head -n 1)
+    # Newer releases have no sources.list, only files in sources.list.d.
+    mirror=$(find /etc/apt -name '*.list' -o -name '*.sources' | sort | xargs --no-run-if-empty cat |
+        sed -nE 's/^(deb( \[[^]]*\])?|URIs:) +([^ ]+\/(debian|ubuntu)\/?)( .*)?$/\3/p' | sed -n 1p)
+    if [[ -z $mirror ]]; then
+        echo "error: no package mirror is named in /etc/apt; the base image of the container tests can't be made" >&2
+        return 1
+    fi
     root=$(mktemp -d)
     retry debootstrap --variant=minbase --include=ca-certificates "$VERSION_CODENAME" "$root" "$mirror" >/dev/null
     tar -C "$root" -c . | docker import - "$base" >/dev/null
