@@ -127,7 +127,7 @@ def test_a_terminal_shows_bars_and_an_interrupt_leaves_the_engine_at_it(
         [*command, "prepare", "-c", OPEN], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
     ) as process:
         os.close(theirs)
-        while not (b"download" in shown and b"0 of 1 done with" in shown and b"\xc2\xb7" in shown):
+        while not (b"download" in shown and b"0 of 1 done" in shown and b"\xc2\xb7" in shown):
             shown += os.read(ours, 1 << 16)
         process.send_signal(2)
         try:

@@ -70,7 +70,7 @@ def test_medals_go_to_as_many_as_mle_bench_says(teams: int, positions: tuple[int
 
 
 def test_scores_in_no_order_are_refused() -> None:
-    with pytest.raises(DataProblem, match="in no order"):
+    with pytest.raises(DataProblem, match="not sorted"):
         thresholds_of(ID, [1.0, 3.0, 2.0])
 
 

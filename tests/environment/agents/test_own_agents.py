@@ -223,7 +223,7 @@ def test_the_dummy_tells_what_it_finds_and_submits_the_sample(datasets: Path, tm
     assert finished.submission.read_bytes() == (public / "sample_submission.csv").read_bytes()
     for told in ("competition spaceship-titanic, seed 1", "GPUs:", "train.csv", "asked about 871 lines"):
         assert told in finished.output
-    assert (tmp_path / "code" / "selection.py").is_file()
+    assert (tmp_path / "code" / "train.py").is_file()
 
 
 def test_the_dummy_says_when_there_is_nothing_to_submit(tmp_path: Path) -> None:
