@@ -22,7 +22,6 @@ from engine.settings import EngineSettings
 from engine.supervisor.starting import Starter
 from environment.container.redaction import TextRedactor
 from environment.runner import host, protocol
-from environment.runner.host import RecordedReader
 from foundation import locks
 from foundation.clock import SystemClock
 from state import database, datasets, runs, sweeps
@@ -89,7 +88,7 @@ def _starter(queued: int) -> Iterator[tuple[Starter, Callable[[], int]]]:
     )
     datasets.set_state(state, _COMPETITION, spec.edition, DatasetState.PREPARED, now=clock.now())
     places = Places(folder / "config.toml", folder / "data", folder)
-    pool = GpuPool(RecordedReader(()), clock)
+    pool = GpuPool(tuple, clock)
     settings = EngineSettings(cpus=float(queued), memory_gb=1.0)
     try:
         yield (

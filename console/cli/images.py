@@ -97,11 +97,11 @@ def check(
     from engine import images
     from engine.agents import get_agent
     from engine.places import own_agents_folder
-    from environment.runner.host import nvidia_reader
+    from environment.runner.host import read_nvidia
 
     folders = [*([agents_dir.expanduser()] if agents_dir else []), own_agents_folder()]
     found = get_agent(agent, folders)
-    devices = tuple(gpu.uuid for gpu in nvidia_reader().read()[:gpus]) if gpus else ()
+    devices = tuple(gpu.uuid for gpu in read_nvidia()[:gpus]) if gpus else ()
     if len(devices) < gpus:
         raise EnvironmentProblem(f"this host has no {gpus} GPUs", f"the driver shows {len(devices)}")
     results = images.check(

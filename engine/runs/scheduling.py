@@ -145,7 +145,7 @@ class GpuPool:
     """The leases of this host's GPUs, in memory; after a restart `hold` is called for each live attempt."""
 
     def __init__(self, reader: GpuReader, clock: Clock) -> None:
-        self._reader = reader
+        self._read = reader
         self._clock = clock
         self._leases: dict[int, _Lease] = {}
         self._devices: tuple[str, ...] = ()
@@ -160,7 +160,7 @@ class GpuPool:
         """List the devices of this host, as they were not long ago."""
         now = self._clock.monotonic()
         if self._read_at is None or now - self._read_at > _READ_SECONDS:
-            self._devices = tuple(gpu.uuid for gpu in self._reader.read())
+            self._devices = tuple(gpu.uuid for gpu in self._read())
             self._read_at = now
         return self._devices
 

@@ -32,7 +32,7 @@ from engine.sweeps.imports import SweepImport
 from engine.sweeps.removal import SweepRemoval
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol
-from environment.runner.host import nvidia_reader
+from environment.runner.host import read_nvidia
 from environment.runner.process import bubblewrap
 from foundation import locks
 from foundation.clock import Clock
@@ -93,7 +93,7 @@ class Supervisor:
         self._images = ImageBuilds(places.state_dir)
         handlers |= self._images.handlers
         self._requests = RequestDispatcher(database, places, clock, log, handlers, settings)
-        self._gpus = GpuPool(nvidia_reader(), clock)
+        self._gpus = GpuPool(read_nvidia, clock)
         self._starter = Starter(database, places, clock, log, redaction, self._gpus, settings)
         self._retrier = Retrier(database, clock)
         self._intake = Intake(database, samples, places.state_dir, clock, log, redaction)

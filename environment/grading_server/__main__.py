@@ -8,7 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from environment.grading_server.server import CallRecord, RateLimit, Service, Validator, make_server
+from environment.grading_server.server import RateLimit, Service, Validator, make_server
+
+_VALIDATIONS_A_MINUTE = 30
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -21,20 +23,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--edition", choices=("v1", "corrected"), default="v1")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--socket", type=Path, help="Unix socket to listen on")
-    where.add_argument("--port", type=int, help="TCP port to listen on")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on, with --port")
-    parser.add_argument("--record", type=Path, help="file to append a line to for each call")
-    parser.add_argument("--per-minute", type=int, default=30, help="validations allowed a minute")
+    where.add_argument("--port", type=int, help="TCP port on localhost to listen on")
+    parser.add_argument("--record", type=Path, required=True, help="file to append a line to for each check")
     parser.add_argument("--max-bytes", type=int, default=1 << 30, help="largest upload")
     asked = parser.parse_args(argv)
     service = Service(
         check=Validator(asked.competition, asked.edition, asked.prepared),
-        record=CallRecord(asked.record),
-        rate=RateLimit(asked.per_minute),
+        record=asked.record,
+        rate=RateLimit(_VALIDATIONS_A_MINUTE),
         max_bytes=asked.max_bytes,
     )
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
-    with make_server(service, address=asked.socket or (asked.host, asked.port)) as server:
+    with make_server(service, address=asked.socket or ("127.0.0.1", asked.port)) as server:
         server.serve_forever()
     return 0
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from email.parser import BytesHeaderParser
-from typing import IO, Protocol
+from http import HTTPStatus
+from typing import IO
 
 _CHUNK = 1 << 16
 _MAX_PART_HEADERS = 16 << 10
@@ -14,52 +16,53 @@ _BOUNDARY = re.compile(
 )
 
 
-class BadUpload(Exception):
-    """The request is not an upload that can be read; the message is for who sent it."""
+class UploadRefused(Exception):
+    """An upload that is answered with an error: the message is for who sent it."""
 
-
-class Readable(Protocol):
-    """What bytes come from."""
-
-    def read(self, size: int, /) -> bytes:
-        """At most `size` bytes; none at the end."""
+    def __init__(self, message: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def boundary_of(content_type: str) -> bytes:
     """The boundary that a Content-Type header names.
 
     Raises:
-        BadUpload: it is no multipart form.
+        UploadRefused: it is no multipart form.
     """
     match = _BOUNDARY.match(content_type.strip())
     if match is None:
-        raise BadUpload("Send the submission as multipart/form-data with a field named 'file'.")
+        raise UploadRefused("Send the submission as multipart/form-data with a field named 'file'.")
     return (match[1] or match[2]).encode("latin-1", "replace")
 
 
-def copy_file_field(body: Readable, length: int, boundary: bytes, field: str, sink: IO[bytes]) -> int:
+def copy_file_field(
+    read: Callable[[int], bytes], length: int, boundary: bytes, field: str, sink: IO[bytes]
+) -> int:
     """Copy the first part of that field name to `sink` and return its size.
 
+    `read` returns at most so many bytes of the body, and none at the end.
+
     Raises:
-        BadUpload: there is no such part, or the upload breaks off.
+        UploadRefused: there is no such part, or the upload breaks off.
     """
-    parts = _Parts(body, length, boundary)
+    parts = _Parts(read, length, boundary)
     parts.skip_to_delimiter(None)
     for _ in range(_MAX_PARTS):
         name = parts.next_name()
         if name is None:
-            raise BadUpload(f"The upload has no field named '{field}'.")
+            raise UploadRefused(f"The upload has no field named '{field}'.")
         if name == field:
             return parts.skip_to_delimiter(sink)
         parts.skip_to_delimiter(None)
-    raise BadUpload("The upload has too many fields.")
+    raise UploadRefused("The upload has too many fields.")
 
 
 class _Parts:
     """A cursor over the parts of a body of known length."""
 
-    def __init__(self, body: Readable, length: int, boundary: bytes) -> None:
-        self._body = body
+    def __init__(self, read: Callable[[int], bytes], length: int, boundary: bytes) -> None:
+        self._read = read
         self._remaining = length
         # The first delimiter has no line end before it; giving it one makes all of them alike.
         self._buffer = b"\r\n"
@@ -73,7 +76,7 @@ class _Parts:
             return None
         while (end := self._buffer.find(b"\r\n\r\n")) < 0:
             if len(self._buffer) > _MAX_PART_HEADERS:
-                raise BadUpload("A field of the upload has too long headers.")
+                raise UploadRefused("A field of the upload has too long headers.")
             self._fill()
         headers = BytesHeaderParser().parsebytes(self._buffer[2 : end + 4])
         self._buffer = self._buffer[end + 4 :]
@@ -98,8 +101,8 @@ class _Parts:
         return size
 
     def _fill(self) -> None:
-        data = self._body.read(min(_CHUNK, self._remaining)) if self._remaining else b""
+        data = self._read(min(_CHUNK, self._remaining)) if self._remaining else b""
         if not data:
-            raise BadUpload("The upload broke off or is not closed by its boundary.")
+            raise UploadRefused("The upload broke off or is not closed by its boundary.")
         self._remaining -= len(data)
         self._buffer += data

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import socket
 import sys
 import tempfile
@@ -20,7 +19,8 @@ from typing import Any
 
 from competitions.grader import LIMITS, Grader, GradeRequest
 from competitions.model import Edition
-from environment.grading_server.multipart import BadUpload, boundary_of, copy_file_field
+from environment.grading_server.multipart import UploadRefused, boundary_of, copy_file_field
+from foundation import jsonlines
 from foundation.problems import Problem
 from foundation.workers import Limits
 
@@ -84,31 +84,13 @@ class RateLimit:
             return (1 - self._left) / self._per_second
 
 
-class CallRecord:
-    """One line a checked upload in `validations.jsonl`: when, how many bytes, valid or not; no content."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-
-    def add(self, size: int, valid: bool | None) -> None:
-        """Append a line in one write, so that lines of several threads do not mix."""
-        if self._path is None:
-            return
-        line = json.dumps({"time": round(time.time(), 3), "bytes": size, "valid": valid}) + "\n"
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            os.write(descriptor, line.encode())
-        finally:
-            os.close(descriptor)
-
-
 @dataclass(frozen=True)
 class Service:
     """What all requests share.
 
     Attributes:
         check: finds out whether a file is valid.
-        record: keeps count.
+        record: gets one line a checked upload: when, how many bytes, valid or not; no content.
         rate: how often one may ask.
         max_bytes: of an upload.
         idle_seconds: how long a silent client is waited for.
@@ -117,7 +99,7 @@ class Service:
     """
 
     check: Callable[[Path], Validity]
-    record: CallRecord
+    record: Path
     rate: RateLimit
     max_bytes: int = 1 << 30
     idle_seconds: float = 30.0
@@ -140,14 +122,6 @@ def make_server(service: Service, *, address: tuple[str, int] | Path) -> TCPServ
         address.chmod(0o666)
         return server
     return _Server(address, handler)
-
-
-class _Refused(Exception):
-    """A request that is answered with an error."""
-
-    def __init__(self, status: HTTPStatus, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -180,14 +154,11 @@ class _Handler(BaseHTTPRequestHandler):
             length = self._upload_length()
             wait = self.service.rate.wait_seconds(time.monotonic())
             if wait > 0:
-                raise _Refused(
-                    HTTPStatus.TOO_MANY_REQUESTS, f"Too many validations; try again in {wait:.0f} seconds."
-                )
+                text = f"Too many validations; try again in {wait:.0f} seconds."
+                raise UploadRefused(text, HTTPStatus.TOO_MANY_REQUESTS)
             verdict = self._validate(length)
-        except _Refused as refusal:
+        except UploadRefused as refusal:
             self.send_error(refusal.status, str(refusal))
-        except BadUpload as error:
-            self.send_error(HTTPStatus.BAD_REQUEST, str(error))
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
@@ -201,7 +172,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Refuse what is too large before it is sent."""
         try:
             self._upload_length()
-        except _Refused as refusal:
+        except UploadRefused as refusal:
             self.send_error(refusal.status, str(refusal))
             return False
         return super().handle_expect_100()
@@ -229,26 +200,32 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _upload_length(self) -> int:
         if self.path != "/validate":
-            raise _Refused(HTTPStatus.NOT_FOUND, "There are POST /validate and GET /health.")
+            raise UploadRefused("There are POST /validate and GET /health.", HTTPStatus.NOT_FOUND)
         text = self.headers.get("Content-Length", "")
         if not (text.isascii() and text.isdigit()):
-            raise _Refused(HTTPStatus.LENGTH_REQUIRED, "The upload must state its Content-Length.")
+            raise UploadRefused("The upload must state its Content-Length.", HTTPStatus.LENGTH_REQUIRED)
         if len(text) > 18 or int(text) > self.service.max_bytes:
-            raise _Refused(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"Uploads have at most {self.service.max_bytes:,} bytes."
-            )
+            most = f"Uploads have at most {self.service.max_bytes:,} bytes."
+            raise UploadRefused(most, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         return int(text)
 
     def _validate(self, length: int) -> Validity:
         boundary = boundary_of(self.headers.get("Content-Type", ""))
+        end = time.monotonic() + self.service.upload_seconds
+
+        def read(size: int) -> bytes:
+            if time.monotonic() > end:  # so that no client holds a place by dripping
+                raise UploadRefused("The upload took too long.")
+            return self.rfile.read1(size)
+
         with tempfile.TemporaryDirectory(prefix="validation-") as folder:
             file = Path(folder, "submission.csv")
             with file.open("wb") as sink:
-                body = _Timed(self.rfile.read1, time.monotonic() + self.service.upload_seconds)
-                size = copy_file_field(body, length, boundary, "file", sink)
+                size = copy_file_field(read, length, boundary, "file", sink)
             with self.service.busy:
                 verdict = self.service.check(file)
-        self.service.record.add(size, verdict.valid)
+        line = {"time": round(time.time(), 3), "bytes": size, "valid": verdict.valid}
+        jsonlines.append(self.service.record, [line])
         return verdict
 
     def _answer(self, status: HTTPStatus, content: dict[str, str]) -> None:
@@ -260,24 +237,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
         self.close_connection = True
-
-
-class _Timed:
-    """A body that must be complete by some moment, so that no client holds a place by dripping."""
-
-    def __init__(self, read: Callable[[int], bytes], end: float) -> None:
-        self._read = read
-        self._end = end
-
-    def read(self, size: int, /) -> bytes:
-        """Read what is there.
-
-        Raises:
-            BadUpload: it takes too long.
-        """
-        if time.monotonic() > self._end:
-            raise BadUpload("The upload took too long.")
-        return self._read(size)
 
 
 class _Server(ThreadingMixIn, TCPServer):

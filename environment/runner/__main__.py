@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 from environment.runner import protocol
-from environment.runner.host import nvidia_reader
+from environment.runner.host import read_nvidia
 from environment.runner.loop import LOOK_SECONDS, Runner
 from foundation import locks
 from foundation.clock import SystemClock
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda _number, _frame: ended.set())
     clock = SystemClock()
     needed_at = clock.monotonic()
-    with closing(Runner(home, clock, _log, nvidia_reader(), single=single)) as runner:
+    with closing(Runner(home, clock, _log, read_nvidia, single=single)) as runner:
         while not ended.wait(LOOK_SECONDS):
             runner.tick()
             if not runner.holds_nothing or locks.is_held(home / protocol.ENGINE_LOCK):

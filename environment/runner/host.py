@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from foundation.hardware import Hardware
 
-_LOOPBACK = "lo"
 # Of an interface's numbers in /proc/PID/net/dev, those of bytes received and sent.
 _RECEIVED, _SENT = 0, 8
 
@@ -32,22 +32,8 @@ class Gpu:
     busy_percent: int | None
 
 
-class GpuReader(Protocol):
-    """Reads which GPUs there are: a driver, or a recording."""
-
-    def read(self) -> tuple[Gpu, ...]:
-        """Read all devices, in the driver's order; none where there is no driver."""
-
-
-@dataclass(frozen=True)
-class RecordedReader:
-    """Returns what was recorded elsewhere."""
-
-    gpus: tuple[Gpu, ...]
-
-    def read(self) -> tuple[Gpu, ...]:
-        """Return the recorded devices."""
-        return self.gpus
+GpuReader = Callable[[], tuple[Gpu, ...]]
+"""Reads all devices, in the driver's order; none where there is no driver."""
 
 
 def processes_of_attempt(attempt: Path) -> list[int]:
@@ -80,19 +66,11 @@ def kill(pids: list[int]) -> None:
 def disk_usage(folder: Path) -> int:
     """Add up the bytes on disk below a folder, no links followed."""
     total = 0
-    todo = [str(folder)]
-    while todo:
-        try:
-            entries = list(os.scandir(todo.pop()))
-        except OSError:
-            continue  # it went away or was closed to us while we walked: it counts as nothing
-        for entry in entries:
-            try:
-                total += entry.stat(follow_symlinks=False).st_blocks * 512
-            except FileNotFoundError:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                todo.append(entry.path)
+    for parent, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            # What goes away or is closed to us while we walk counts as nothing.
+            with suppress(OSError):
+                total += os.lstat(f"{parent}/{name}").st_blocks * 512
     return total
 
 
@@ -105,20 +83,18 @@ def network_bytes(process: int, proc: Path = Path("/proc")) -> int | None:
     except OSError:
         # It has just ended, or belongs to somebody else.
         return None
-    return sum(_bytes_of_interface(line) for line in table.splitlines() if ":" in line)
-
-
-def _bytes_of_interface(line: str) -> int:
-    name, _, rest = line.partition(":")
-    numbers = rest.split()
-    if name.strip() == _LOOPBACK:
-        return 0
-    return int(numbers[_RECEIVED]) + int(numbers[_SENT])
+    total = 0
+    for line in table.splitlines()[2:]:  # after two lines of headings
+        name, _, rest = line.partition(":")
+        numbers = rest.split()
+        if name.strip() != "lo":
+            total += int(numbers[_RECEIVED]) + int(numbers[_SENT])
+    return total
 
 
 def hardware_of(gpu_uuids: tuple[str, ...], reader: GpuReader) -> Hardware:
     """Read the host's processors and memory, and the devices of these ids; without ids no driver is asked."""
-    known = {gpu.uuid: gpu for gpu in reader.read()} if gpu_uuids else {}
+    known = {gpu.uuid: gpu for gpu in reader()} if gpu_uuids else {}
     return Hardware(
         cpu_model=_cpu_model(),
         cpus=os.cpu_count(),
@@ -139,25 +115,20 @@ def _gpu_in_words(gpu: Gpu) -> str:
     return gpu.name if gpu.memory_total is None else f"{gpu.name}, {gpu.memory_total / (1 << 30):.0f} GiB"
 
 
-class _NvidiaReader:
-    def read(self) -> tuple[Gpu, ...]:
-        import pynvml
+def read_nvidia() -> tuple[Gpu, ...]:
+    """Read the devices of NVIDIA's driver."""
+    import pynvml
 
-        try:
-            pynvml.nvmlInit()
-        except pynvml.NVMLError:
-            return ()  # no driver, or one that is out of order: no device can be given to anybody
-        try:
-            return tuple(_gpu(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount()))
-        except pynvml.NVMLError:
-            return ()  # lost while we looked
-        finally:
-            pynvml.nvmlShutdown()
-
-
-def nvidia_reader() -> GpuReader:
-    """Make the reader of NVIDIA's driver."""
-    return _NvidiaReader()
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return ()  # no driver, or one that is out of order: no device can be given to anybody
+    try:
+        return tuple(_gpu(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount()))
+    except pynvml.NVMLError:
+        return ()  # lost while we looked
+    finally:
+        pynvml.nvmlShutdown()
 
 
 def _gpu(pynvml: Any, index: int) -> Gpu:

@@ -165,7 +165,7 @@ class Runner:
             return 0
         tree = process_tree()
         # One look for all: asking the driver takes longer than everything else here.
-        gpus = self._gpus.read() if any(attempt.has_gpus for attempt in running) else ()
+        gpus = self._gpus() if any(attempt.has_gpus for attempt in running) else ()
         for attempt in running:
             try:
                 attempt.measure(tree, with_disk=self._measured % DISK_EVERY == 0, gpus=gpus)

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import environment
-from environment.grading_server.server import CallRecord, RateLimit, Service, Validator, Validity, make_server
+from environment.grading_server.server import RateLimit, Service, Validator, Validity, make_server
 from foundation.workers import Limits
 
 SCRIPT = Path(environment.__path__[0]) / "validate_submission.sh"
@@ -52,7 +52,7 @@ def service_for(
 ) -> Service:
     return Service(
         check=check,
-        record=CallRecord(tmp_path / "validations.jsonl"),
+        record=tmp_path / "validations.jsonl",
         rate=RateLimit(per_minute),
         max_bytes=max_bytes,
         idle_seconds=idle_seconds,
@@ -313,7 +313,8 @@ def test_a_dataset_that_is_gone_is_not_held_against_a_submission(tmp_path: Path)
 def test_the_listening_process_stays_small_and_stops_when_told(tmp_path: Path, prepared: Path) -> None:
     address = tmp_path / "v.sock"
     command = [sys.executable, "-m", "environment.grading_server", "--competition", "spaceship-titanic"]
-    with subprocess.Popen([*command, "--prepared", str(prepared), "--socket", str(address)]) as server:
+    command += ["--prepared", str(prepared), "--record", str(tmp_path / "validations.jsonl")]
+    with subprocess.Popen([*command, "--socket", str(address)]) as server:
         try:
             with connected(address, server) as client:
                 client.sendall(b"GET /health HTTP/1.1\r\n\r\n")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environment.grading_server.multipart import BadUpload, boundary_of, copy_file_field
+from environment.grading_server.multipart import UploadRefused, boundary_of, copy_file_field
 
 
 class Dripping:
@@ -32,7 +32,7 @@ def form(content: bytes, *, name: str = "file", boundary: bytes = b"XX", before:
 def extract(body: bytes, *, piece: int = 1 << 16, length: int | None = None) -> bytes:
     sink = io.BytesIO()
     size = copy_file_field(
-        Dripping(body, piece), len(body) if length is None else length, b"XX", "file", sink
+        Dripping(body, piece).read, len(body) if length is None else length, b"XX", "file", sink
     )
     assert size == len(sink.getvalue())
     return sink.getvalue()
@@ -69,12 +69,12 @@ def test_other_fields_are_skipped() -> None:
     ],
 )
 def test_a_broken_upload_is_refused(body: bytes) -> None:
-    with pytest.raises(BadUpload):
+    with pytest.raises(UploadRefused):
         extract(body)
 
 
 def test_nothing_is_read_beyond_the_announced_length() -> None:
-    with pytest.raises(BadUpload):
+    with pytest.raises(UploadRefused):
         extract(form(b"a"), length=10)
 
 
@@ -92,5 +92,5 @@ def test_the_boundary_is_found(header: str, boundary: bytes) -> None:
 
 @pytest.mark.parametrize("header", ["", "text/csv", "multipart/form-data", "multipart/form-data; boundary="])
 def test_what_is_no_form_is_refused(header: str) -> None:
-    with pytest.raises(BadUpload, match="field named 'file'"):
+    with pytest.raises(UploadRefused, match="field named 'file'"):
         boundary_of(header)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from engine.runs.scheduling import GpuPool, lease
-from environment.runner.host import Gpu, RecordedReader, nvidia_reader
+from environment.runner.host import Gpu, read_nvidia
 from tests.clocks import HandClock
 
 GPUS = tuple(Gpu(f"GPU-{letter}", "A10", 24 << 30, None, None) for letter in "ab")
 
 
 def test_an_attempt_holds_its_devices_until_it_is_live_no_more() -> None:
-    pool = GpuPool(RecordedReader(GPUS), HandClock())
+    pool = GpuPool(lambda: GPUS, HandClock())
     pool.hold(1, ("GPU-a",), 1.0)
     pool.hold(2, ("GPU-b",), 0.5)
     assert pool.free({1, 2}) == {"GPU-a": 0.0, "GPU-b": 0.5}
@@ -20,7 +20,7 @@ def test_an_attempt_holds_its_devices_until_it_is_live_no_more() -> None:
 
 def test_a_device_that_the_driver_lost_is_leased_to_nobody() -> None:
     clock = HandClock()
-    pool = GpuPool(RecordedReader(GPUS[1:]), clock)
+    pool = GpuPool(lambda: GPUS[1:], clock)
     pool.hold(1, ("GPU-a",), 1.0)
     assert pool.free({1}) == {"GPU-b": 1.0}
 
@@ -32,4 +32,4 @@ def test_a_run_without_gpus_needs_none_and_one_of_all_needs_some() -> None:
 
 
 def test_a_host_without_a_driver_has_no_gpus() -> None:
-    assert all(gpu.uuid for gpu in nvidia_reader().read())
+    assert all(gpu.uuid for gpu in read_nvidia())

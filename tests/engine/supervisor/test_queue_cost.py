@@ -11,7 +11,6 @@ from engine.runs.scheduling import GpuPool
 from engine.settings import EngineSettings
 from engine.supervisor.starting import Starter
 from environment.container.redaction import TextRedactor
-from environment.runner.host import RecordedReader
 from state import database, datasets, runs
 from state.records import DatasetState, SweepSpec
 from tests.clocks import HandClock
@@ -37,7 +36,7 @@ def cost_of_a_step(folder: Path, queued: int) -> tuple[float, int]:
         HandClock(),
         lambda _text, error: errors.append(error),
         TextRedactor(),
-        GpuPool(RecordedReader(()), HandClock()),
+        GpuPool(tuple, HandClock()),
         EngineSettings(cpus=1000.0, memory_gb=1.0),
     )
     starter.step()

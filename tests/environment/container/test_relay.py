@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import environment
-from environment.grading_server.server import CallRecord, RateLimit, Service, Validity, make_server
+from environment.grading_server.server import RateLimit, Service, Validity, make_server
 
 RELAY = Path(environment.__path__[0]) / "container" / "relay.py"
 
@@ -35,7 +35,7 @@ def free_port() -> int:
 def validation_server(path: Path) -> Iterator[None]:
     service = Service(
         check=lambda file: Validity(True, f"{file.stat().st_size} bytes"),
-        record=CallRecord(None),
+        record=path.with_name("validations.jsonl"),
         rate=RateLimit(100),
     )
     with make_server(service, address=path) as server:

@@ -16,7 +16,7 @@ from environment.container import output
 from environment.container.output import Ending, Started
 from environment.runner import protocol
 from environment.runner.attempt import RunnerAttempt, Stage
-from environment.runner.host import Gpu, RecordedReader
+from environment.runner.host import Gpu
 from environment.runner.process.runtime import ProcessSandbox
 from environment.runner.protocol import Order, Stop
 from foundation import locks
@@ -24,9 +24,7 @@ from foundation.clock import SystemClock
 from tests.engine.harness import eventually, lines
 from tests.environment.runner.orders import order_with
 
-GPUS = RecordedReader(
-    (Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None), Gpu("GPU-b", "Some GPU", None, None, None))
-)
+GPUS = (Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None), Gpu("GPU-b", "Some GPU", None, None, None))
 DISK = ThreadPoolExecutor(1)
 HOLD = (
     "import sys, time; from pathlib import Path; from foundation.locks import FileLock; import os;"
@@ -48,7 +46,7 @@ def never(_folder: Path) -> subprocess.Popen[bytes]:
 
 def attempt_in(folder: Path, start: Callable[[Path], subprocess.Popen[bytes]] = never) -> RunnerAttempt:
     return RunnerAttempt(
-        folder, SystemClock(), lambda place, _order: ProcessSandbox(place, start), GPUS, DISK
+        folder, SystemClock(), lambda place, _order: ProcessSandbox(place, start), lambda: GPUS, DISK
     )
 
 

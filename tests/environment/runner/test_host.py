@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 import pytest
 
 from environment.runner import host
-from environment.runner.host import Gpu, RecordedReader
+from environment.runner.host import Gpu
 from foundation.hardware import Hardware
 
 A10 = Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None)
 QUIET = Gpu("GPU-b", "Some GPU", None, None, None)
 
 
-@dataclass(frozen=True)
-class Untouchable:
-    def read(self) -> tuple[Gpu, ...]:
-        raise AssertionError("the driver was asked for nothing")
+def untouchable() -> tuple[Gpu, ...]:
+    raise AssertionError("the driver was asked for nothing")
 
 
 def test_the_leased_devices_are_named_by_their_driver_and_no_other_is() -> None:
-    found = host.hardware_of(("GPU-b", "GPU-a", "GPU-gone"), RecordedReader((A10, QUIET)))
+    found = host.hardware_of(("GPU-b", "GPU-a", "GPU-gone"), lambda: (A10, QUIET))
     assert found.gpus == ("Some GPU", "NVIDIA A10, 24 GiB")
-    assert host.hardware_of(("GPU-a",), RecordedReader(())).gpus == ()
+    assert host.hardware_of(("GPU-a",), tuple).gpus == ()
 
 
 def test_the_host_is_told_as_the_kernel_tells_it() -> None:
-    found = host.hardware_of((), Untouchable())
+    found = host.hardware_of((), untouchable)
     assert found.cpus == os.cpu_count()
     assert found.memory_bytes == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert found.gpus == ()

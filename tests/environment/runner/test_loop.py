@@ -9,7 +9,6 @@ from pathlib import Path
 
 from environment.container.output import Ending
 from environment.runner import protocol
-from environment.runner.host import RecordedReader
 from environment.runner.loop import Runner
 from environment.runner.protocol import InboxEntry, Order
 from tests.clocks import HandClock
@@ -30,7 +29,7 @@ def hand_over(state_dir: Path, number: int, order: str | None) -> Path:
 def test_an_attempt_that_can_not_be_looked_after_is_given_up_in_the_end(tmp_path: Path) -> None:
     clock, logged = HandClock(100.0), list[str]()
     folder = hand_over(tmp_path, 1, "{")
-    runner = Runner(tmp_path, clock, lambda text, _error: logged.append(text), RecordedReader(()))
+    runner = Runner(tmp_path, clock, lambda text, _error: logged.append(text), tuple)
     for _ in range(30):
         runner.tick()
         clock.moment += 3
@@ -44,7 +43,7 @@ def test_an_attempt_that_the_engine_has_taken_in_is_forgotten(tmp_path: Path) ->
     clock = HandClock(100.0)
     folder = hand_over(tmp_path, 1, None)
     protocol.write(folder / protocol.EXIT, Ending("exited", 0, None, None, 1.0))
-    runner = Runner(tmp_path, clock, lambda _text, _error: None, RecordedReader(()))
+    runner = Runner(tmp_path, clock, lambda _text, _error: None, tuple)
     runner.tick()
     assert not runner.holds_nothing
     (protocol.inbox(tmp_path) / "1.json").unlink()
