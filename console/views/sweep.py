@@ -11,7 +11,7 @@ from typing import TypeVar
 from competitions.model import Thresholds
 from console.views.lists import SortOrder
 from console.views.splits import ORDER, split_of, thresholds
-from engine.scoreboard import Cell, Measure, aggregate
+from engine.scoreboard import Cell, Measure, aggregate, results_of
 from engine.scoreboard.aggregation import complete_seeds
 from engine.scoreboard.own_runs import trial_of
 from state import datasets, runs, sweeps
@@ -178,7 +178,7 @@ def sweep_board(database: Database, sweep_id: str | None) -> SweepBoard | None:
 
 def any_medal_of(found: Sequence[Run], competitions: Sequence[str]) -> Cell | None:
     """How many medals finished runs earn over the seeds that every competition has; None before the first."""
-    results = [result for run in found if (result := trial_of(run).result(pad_missing=False)) is not None]
+    results = results_of((run.competition_id, trial_of(run).earned) for run in found)
     if not complete_seeds(results, competitions):
         return None
     return aggregate(results, competitions).get(Measure.ANY_MEDAL)

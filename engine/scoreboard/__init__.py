@@ -14,10 +14,11 @@ from engine.scoreboard.model import (
     Conditions,
     Evidence,
     Measure,
-    Result,
+    Results,
     Row,
     Standing,
     Trial,
+    results_of,
 )
 from engine.scoreboard.own_runs import find_evidence, own_evidence
 from engine.scoreboard.published import published_rows
@@ -34,7 +35,7 @@ __all__ = [
     "Duel",
     "Evidence",
     "Measure",
-    "Result",
+    "Results",
     "Row",
     "RowFormat",
     "Side",
@@ -48,6 +49,7 @@ __all__ = [
     "load_evidence",
     "own_evidence",
     "published_rows",
+    "results_of",
     "row_of",
     "row_text",
 ]

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from competitions import registry
-from engine.scoreboard.model import COLUMNS, Cell, Evidence, Measure, Result, Row, Standing, Trial
+from engine.scoreboard.model import COLUMNS, Cell, Evidence, Measure, Results, Row, Standing, Trial
 from foundation.problems import DataProblem, UsageProblem
 
 ALL_SEEDS = -1
 
 
 def aggregate(
-    results: Iterable[Result],
+    results: Results,
     competitions: Sequence[str],
     *,
     pad_missing: bool = False,
@@ -24,10 +23,8 @@ def aggregate(
 ) -> Mapping[Measure, Cell]:
     """Aggregate results over a split, as MLE-bench does.
 
-    The k-th result of a competition belongs to seed k, whatever number its run had.
-
     Args:
-        results: in the order in which they count as seeds; those of other competitions are ignored.
+        results: those of other competitions are ignored.
         competitions: the split.
         pad_missing: count what is missing as no submission, instead of dropping incomplete seeds.
         seeds: how many seeds to take; all of them by default.
@@ -35,7 +32,7 @@ def aggregate(
     Raises:
         DataProblem: a competition has no result, or there are fewer seeds than asked for.
     """
-    table = _by_competition(results, competitions)
+    table = {competition: results.get(competition, ()) for competition in competitions}
     taken = _number_of_seeds(table, pad_missing=pad_missing, seeds=seeds)
     return {
         measure: over_seeds([_percentage(table, measure, seed) for seed in range(taken)])
@@ -43,9 +40,9 @@ def aggregate(
     }
 
 
-def complete_seeds(results: Iterable[Result], competitions: Sequence[str]) -> int:
+def complete_seeds(results: Results, competitions: Sequence[str]) -> int:
     """Count the seeds that every competition has a result of."""
-    return min((len(found) for found in _by_competition(results, competitions).values()), default=0)
+    return min((len(results.get(competition, ())) for competition in competitions), default=0)
 
 
 def over_seeds(percentages: Sequence[float]) -> Cell:
@@ -58,14 +55,7 @@ def over_seeds(percentages: Sequence[float]) -> Cell:
     return Cell(mean, math.sqrt(variance / n), n)
 
 
-def _by_competition(results: Iterable[Result], competitions: Sequence[str]) -> dict[str, list[Result]]:
-    found: defaultdict[str, list[Result]] = defaultdict(list)
-    for result in results:
-        found[result.competition_id].append(result)
-    return {competition: found[competition] for competition in competitions}
-
-
-def _number_of_seeds(table: Mapping[str, Sequence[Result]], *, pad_missing: bool, seeds: int) -> int:
+def _number_of_seeds(table: Results, *, pad_missing: bool, seeds: int) -> int:
     counts = {competition: len(found) for competition, found in table.items()}
     if not any(counts.values()):
         raise DataProblem("there is nothing to aggregate", "no competition of the split has a result")
@@ -83,8 +73,8 @@ def _number_of_seeds(table: Mapping[str, Sequence[Result]], *, pad_missing: bool
     return fewest if seeds == ALL_SEEDS else seeds
 
 
-def _percentage(table: Mapping[str, Sequence[Result]], measure: Measure, seed: int) -> float:
-    earned = sum(len(found) > seed and measure in found[seed].earned for found in table.values())
+def _percentage(table: Results, measure: Measure, seed: int) -> float:
+    earned = sum(len(found) > seed and measure in found[seed] for found in table.values())
     return 100.0 * earned / len(table)
 
 
@@ -119,7 +109,7 @@ def row_of(
         user_splits: further columns, by name.
     """
     splits = {column: registry.splits()[split] for column, split in COLUMNS.items()} | dict(user_splits or {})
-    results = () if evidence.conflict else evidence.results(pad_missing=pad_missing)
+    results = {} if evidence.conflict else evidence.results(pad_missing=pad_missing)
     covered = evidence.competitions
     own = _standing(results, covered, covered, pad_missing=pad_missing)
     created = datetime.fromtimestamp(evidence.created_at, UTC) if evidence.created_at else None
@@ -136,7 +126,7 @@ def row_of(
         hours=evidence.limit_hours,
         date="" if created is None else created.date().isoformat(),
         edition=evidence.conditions.edition,
-        seeds_done=own.cell.n if own.cell else complete_seeds(evidence.results(pad_missing=False), covered),
+        seeds_done=own.cell.n if own.cell else complete_seeds(evidence.results(), covered),
         seeds_planned=evidence.planned_seeds,
         running=any(not trial.ended for trial in evidence.trials),
         demo=evidence.conditions.data == "demo",
@@ -153,7 +143,7 @@ def by_category(evidence: Evidence, *, pad_missing: bool = False) -> Mapping[str
     members: dict[str, list[str]] = {}
     for competition_id in registry.splits()["split75"]:
         members.setdefault(registry.get(competition_id).category, []).append(competition_id)
-    results = () if evidence.conflict else evidence.results(pad_missing=pad_missing)
+    results = {} if evidence.conflict else evidence.results(pad_missing=pad_missing)
     found = {}
     for category, ids in sorted(members.items()):
         run = [competition_id for competition_id in ids if competition_id in covered]
@@ -163,17 +153,13 @@ def by_category(evidence: Evidence, *, pad_missing: bool = False) -> Mapping[str
 
 
 def _standing(
-    results: Iterable[Result], members: Sequence[str], covered: Sequence[str], *, pad_missing: bool
+    results: Results, members: Sequence[str], covered: Sequence[str], *, pad_missing: bool
 ) -> Standing:
     """The standing on a split; a part of it is never shown as if it were the whole, unless padded."""
-    wanted = set(members)
-    count = len(wanted & set(covered))
-    relevant = [result for result in results if result.competition_id in wanted]
-    if not relevant or (count < len(members) and not pad_missing):
+    count = len({*members} & {*covered})
+    if not (any(map(results.get, members)) if pad_missing else complete_seeds(results, members)):
         return Standing(None, count, len(members))
-    if not pad_missing and complete_seeds(relevant, members) == 0:
-        return Standing(None, count, len(members))
-    measures = aggregate(relevant, members, pad_missing=pad_missing)
+    measures = aggregate(results, members, pad_missing=pad_missing)
     return Standing(measures[Measure.ANY_MEDAL], count, len(members), measures)
 
 
@@ -187,28 +173,19 @@ class CompetitionResult:
 
     competition_id: str
     complexity: str
-    category: str
     trials: tuple[Trial, ...]
     measures: Mapping[Measure, Cell]
 
 
 def by_competition(evidence: Evidence) -> tuple[CompetitionResult, ...]:
     """List the results by competition: low, medium, high, then the others, each by name."""
-    trials: dict[str, list[Trial]] = {}
-    for trial in evidence.trials:
-        trials.setdefault(trial.competition_id, []).append(trial)
+    results = evidence.results()
     found = []
-    for competition_id, seeds in trials.items():
-        competition = registry.get(competition_id)
-        counted = [trial for trial in seeds if trial.earned is not None]
-        measures = {
-            measure: over_seeds([100.0 * trial.has(measure) for trial in counted])
-            for measure in (Measure if counted else ())
-        }
-        found.append(
-            CompetitionResult(
-                competition_id, competition.complexity, competition.category, tuple(seeds), measures
-            )
-        )
+    for competition_id in evidence.competitions:
+        trials = tuple(trial for trial in evidence.trials if trial.competition_id == competition_id)
+        counted = results.get(competition_id)
+        measures = aggregate(results, [competition_id]) if counted else {}
+        complexity = registry.get(competition_id).complexity
+        found.append(CompetitionResult(competition_id, complexity, trials, measures))
     order = ("low", "medium", "high", "dev")
     return tuple(sorted(found, key=lambda line: (order.index(line.complexity), line.competition_id.lower())))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -119,7 +120,16 @@ def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY
     common = sorted(ours.keys() & theirs.keys(), key=str.lower)
     if not common:
         raise DataProblem(f"{first.name} and {second.name} have results of no competition in common")
-    duels = [_duel(competition, ours[competition], theirs[competition]) for competition in common]
+    duels = [
+        Duel(
+            competition_id=name,
+            complexity=registry.get(name).complexity,
+            first=ours[name],
+            second=theirs[name],
+            difference=100.0 * (ours[name].rate - theirs[name].rate),
+        )
+        for name in common
+    ]
     by_column = {}
     for column, split in COLUMNS.items():
         members = set(registry.splits()[split])
@@ -146,17 +156,15 @@ def permutation_p_value(differences_of_pairs: Sequence[Fraction]) -> float:
     scale = min(math.lcm(*(value.denominator for value in differences_of_pairs)), _FINEST_SCALE)
     steps = [abs(round(value * scale)) for value in differences_of_pairs]
     observed = abs(sum(round(value * scale) for value in differences_of_pairs))
-    ways = {0: 1}
-    for step in steps:
-        if step == 0:
-            continue
-        following: dict[int, int] = {}
+    ways = Counter({0: 1})
+    for step in filter(None, steps):
+        following: Counter[int] = Counter()
         for total, count in ways.items():
-            for reached in (total + step, total - step):
-                following[reached] = following.get(reached, 0) + count
+            following[total + step] += count
+            following[total - step] += count
         ways = following
     extreme = sum(count for total, count in ways.items() if abs(total) >= observed)
-    return float(Fraction(extreme, sum(ways.values())))
+    return float(Fraction(extreme, ways.total()))
 
 
 def _require_comparable(first: Evidence, second: Evidence) -> None:
@@ -182,13 +190,7 @@ def _sides(evidence: Evidence, measure: Measure) -> dict[str, Side]:
     return found
 
 
-def _duel(competition_id: str, first: Side, second: Side) -> Duel:
-    complexity = registry.get(competition_id).complexity
-    return Duel(competition_id, complexity, first, second, 100.0 * (first.rate - second.rate))
-
-
-def _difference(duels: Iterable[Duel]) -> Difference:
-    pairs = tuple(duels)
+def _difference(pairs: Sequence[Duel]) -> Difference:
     exact = [
         Fraction(duel.first.earned, duel.first.seeds) - Fraction(duel.second.earned, duel.second.seeds)
         for duel in pairs

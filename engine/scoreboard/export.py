@@ -459,11 +459,11 @@ def write_runs(
     groups: list[list[tuple[Trial, frozenset[Measure]]]] = []
     seeds: Counter[str] = Counter()
     for trial in evidence.trials:
-        result = trial.result(pad_missing=pad_missing)
-        if result is not None:
+        earned = trial.counted(pad_missing=pad_missing)
+        if earned is not None:
             if seeds[trial.competition_id] == len(groups):
                 groups.append([])
-            groups[seeds[trial.competition_id]].append((trial, result.earned))
+            groups[seeds[trial.competition_id]].append((trial, earned))
             seeds[trial.competition_id] += 1
     if not groups:
         raise DataProblem(f"{evidence.name} has no result to export")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any, Literal
 
 from competitions import registry
-from competitions.model import EDITIONS, Edition
-from engine.scoreboard.aggregation import aggregate, complete_seeds
-from engine.scoreboard.model import Cell, Evidence, Measure, Result, Trial
+from competitions.model import EDITIONS
+from engine.scoreboard.aggregation import aggregate
+from engine.scoreboard.model import Cell, Evidence, Measure, Trial, results_of
 from engine.settings import Prices
 
 # Best first, then what the agent failed at, then what it is not to blame for.
@@ -63,20 +63,14 @@ def pass_at_k(evidence: Evidence, *, measure: Measure = Measure.ANY_MEDAL) -> tu
     Each competition gives 1 - C(n - c, k) / C(n, k) for n seeds of which c earned the measure. A k that
     only some competitions have seeds for is over fewer of them, which `competitions` says.
     """
-    counts: dict[str, tuple[int, int]] = {}
-    for trial in evidence.trials:
-        if trial.earned is not None:
-            seeds, earned = counts.get(trial.competition_id, (0, 0))
-            counts[trial.competition_id] = seeds + 1, earned + trial.has(measure)
-    most = max((seeds for seeds, _ in counts.values()), default=0)
-    return tuple(_at(k, tuple(counts.values())) for k in range(1, most + 1))
-
-
-def _at(k: int, counts: Sequence[tuple[int, int]]) -> PassAtK:
-    chances = [
-        1.0 - math.comb(seeds - earned, k) / math.comb(seeds, k) for seeds, earned in counts if seeds >= k
+    counts = [
+        (len(seeds), sum(measure in earned for earned in seeds)) for seeds in evidence.results().values()
     ]
-    return PassAtK(k, 100.0 * math.fsum(chances) / len(chances), len(chances))
+    found = []
+    for k in range(1, 1 + max((n for n, _ in counts), default=0)):
+        chances = [1.0 - math.comb(n - c, k) / math.comb(n, k) for n, c in counts if n >= k]
+        found.append(PassAtK(k, 100.0 * math.fsum(chances) / len(chances), len(chances)))
+    return tuple(found)
 
 
 # Shorter time limits
@@ -98,19 +92,14 @@ def shorter_limits(evidence: Evidence) -> tuple[TimePoint, ...]:
     a shorter limit would work otherwise: it is an estimate from below. Empty where no seed is complete.
     """
     trials = [trial for trial in evidence.trials if trial.earned is not None and trial.run_id is not None]
-    competitions = sorted({trial.competition_id for trial in trials})
-    final = [Result(trial.competition_id, trial.earned or frozenset()) for trial in trials]
-    if (
-        evidence.conflict
-        or evidence.limit_hours is None
-        or not competitions
-        or not complete_seeds(final, competitions)
-    ):
+    final = results_of((trial.competition_id, trial.earned) for trial in trials)
+    competitions = list(final)
+    if evidence.conflict or evidence.limit_hours is None or not competitions:
         return ()
     limits = [hours for hours in _HOURS if hours < evidence.limit_hours]
     points = []
     for hours in limits or [fraction * evidence.limit_hours for fraction in _FRACTIONS]:
-        results = [Result(trial.competition_id, trial.earned_at(hours * 3600)) for trial in trials]
+        results = results_of((trial.competition_id, trial.earned_at(hours * 3600)) for trial in trials)
         points.append(TimePoint(hours, aggregate(results, competitions)[Measure.ANY_MEDAL]))
     full = aggregate(final, competitions)[Measure.ANY_MEDAL]
     return (*points, TimePoint(evidence.limit_hours, full, full=True))
@@ -146,21 +135,17 @@ def ending_of(trial: Trial) -> str:
 
 def endings_by_split(evidence: Evidence) -> tuple[EndingsOfSplit, ...]:
     """Count endings by complexity, then over all; splits without runs are left out."""
-    found: dict[str, Counter[str]] = {}
-    for trial in evidence.trials:
-        ending = ending_of(trial)
-        for split in (registry.get(trial.competition_id).complexity, "all"):
-            found.setdefault(split, Counter())[ending] += 1
-    order = ("low", "medium", "high", "dev", "all")
-    return tuple(
-        EndingsOfSplit(
-            split,
-            found[split].total(),
-            {ending: found[split][ending] for ending in ENDINGS if found[split][ending]},
+    found = []
+    for split in ("low", "medium", "high", "dev", "all"):
+        counts = Counter(
+            ending_of(trial)
+            for trial in evidence.trials
+            if split in (registry.get(trial.competition_id).complexity, "all")
         )
-        for split in order
-        if split in found
-    )
+        if counts:
+            of_split = {ending: counts[ending] for ending in ENDINGS if ending in counts}
+            found.append(EndingsOfSplit(split, counts.total(), of_split))
+    return tuple(found)
 
 
 # Noise between seeds
@@ -196,10 +181,9 @@ class Stability:
 
 def stability_of(evidence: Evidence) -> Stability | None:
     """Measure the noise between seeds, by any medal; None where no competition has two seeds."""
-    found: dict[str, list[bool]] = {}
-    for trial in evidence.trials:
-        if trial.earned is not None:
-            found.setdefault(trial.competition_id, []).append(trial.has(Measure.ANY_MEDAL))
+    found = {
+        name: [Measure.ANY_MEDAL in earned for earned in seeds] for name, seeds in evidence.results().items()
+    }
     repeated = {name: seeds for name, seeds in found.items() if len(seeds) > 1}
     if not repeated:
         return None
@@ -237,44 +221,29 @@ class Flag:
     text: str
 
 
-def flags_of(evidences: Iterable[Evidence]) -> tuple[Flag, ...]:
-    """Flag the competitions of some experiments taken together, by competition."""
-    together = tuple(evidences)
-    golds: dict[str, list[bool]] = {}
-    medals: dict[str, list[bool]] = {}
-    for evidence in together:
-        for trial in evidence.trials:
-            if trial.earned is not None:
-                golds.setdefault(trial.competition_id, []).append(trial.has(Measure.GOLD))
-                medals.setdefault(trial.competition_id, []).append(trial.has(Measure.ANY_MEDAL))
-    editions = tuple(
-        one for one in EDITIONS if any(evidence.conditions.edition == one for evidence in together)
-    )
+def flags_of(evidence: Evidence) -> tuple[Flag, ...]:
+    """Flag the competitions of an experiment, by competition."""
     flags: list[Flag] = []
-    for competition_id in sorted(golds, key=str.lower):
-        seeds = len(golds[competition_id])
-        if seeds >= _ENOUGH_SEEDS and all(golds[competition_id]):
-            flags.append(Flag(competition_id, "saturated", f"gold in all {seeds} seeds"))
-        if seeds >= _ENOUGH_SEEDS and not any(medals[competition_id]):
-            flags.append(Flag(competition_id, "out of reach", f"no medal in any of {seeds} seeds"))
-        flags += _flags_of_competition(competition_id, editions)
+    for competition_id, seeds in sorted(evidence.results().items(), key=lambda found: found[0].lower()):
+        competition = registry.get(competition_id)
+        cut = competition.thresholds
+        if len(seeds) >= _ENOUGH_SEEDS and all(Measure.GOLD in earned for earned in seeds):
+            flags.append(Flag(competition_id, "saturated", f"gold in all {len(seeds)} seeds"))
+        if len(seeds) >= _ENOUGH_SEEDS and not any(Measure.ANY_MEDAL in earned for earned in seeds):
+            flags.append(Flag(competition_id, "out of reach", f"no medal in any of {len(seeds)} seeds"))
+        if cut.gold == cut.bronze:
+            text = f"the cut-offs of all medals are the same, {cut.gold:g}"
+            flags.append(Flag(competition_id, "no gradation", text))
+        elif cut.bronze == cut.median:
+            text = f"the cut-off of bronze is the median, {cut.bronze:g}"
+            flags.append(Flag(competition_id, "no gradation", text))
+        flags += [
+            Flag(competition_id, "defect", text)
+            for edition in EDITIONS
+            if edition == evidence.conditions.edition
+            for text in competition.defects_in(edition)
+        ]
     return tuple(flags)
-
-
-def _flags_of_competition(competition_id: str, editions: tuple[Edition, ...]) -> list[Flag]:
-    competition = registry.get(competition_id)
-    cut = competition.thresholds
-    flags = []
-    if cut.gold == cut.bronze:
-        flags.append(
-            Flag(competition_id, "no gradation", f"the cut-offs of all medals are the same, {cut.gold:g}")
-        )
-    elif cut.bronze == cut.median:
-        flags.append(
-            Flag(competition_id, "no gradation", f"the cut-off of bronze is the median, {cut.bronze:g}")
-        )
-    texts = dict.fromkeys(text for edition in editions for text in competition.defects_in(edition))
-    return [*flags, *(Flag(competition_id, "defect", text) for text in texts)]
 
 
 # Effort and cost
@@ -421,5 +390,5 @@ def insight_of(evidence: Evidence, prices: Prices | None = None) -> Insight:
         stability=stability_of(evidence),
         effort=effort,
         cost=cost_of(effort, prices or Prices()),
-        flags=flags_of([evidence]),
+        flags=flags_of(evidence),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -92,12 +93,17 @@ def limit_text(hours: float) -> str:
     return f"{hours:g} h" if hours >= 1 else f"{hours * 60:g} min"
 
 
-@dataclass(frozen=True)
-class Result:
-    """What one seed of one competition counts for."""
+# What each seed of a competition counts for, by competition; the k-th result is seed k, whatever number its run had.
+Results = Mapping[str, Sequence[frozenset[Measure]]]
 
-    competition_id: str
-    earned: frozenset[Measure] = frozenset()
+
+def results_of(earned: Iterable[tuple[str, frozenset[Measure] | None]]) -> Results:
+    """Group by competition what was earned, in the order given; None counts for nothing."""
+    found: defaultdict[str, list[frozenset[Measure]]] = defaultdict(list)
+    for competition_id, measures in earned:
+        if measures is not None:
+            found[competition_id].append(measures)
+    return found
 
 
 @dataclass(frozen=True)
@@ -162,11 +168,9 @@ class Trial:
         """Whether it counts for a measure."""
         return self.earned is not None and measure in self.earned
 
-    def result(self, *, pad_missing: bool) -> Result | None:
+    def counted(self, *, pad_missing: bool) -> frozenset[Measure] | None:
         """What it counts for, None for nothing; with padding, an ended one that counts for nothing is no medal."""
-        if self.earned is not None:
-            return Result(self.competition_id, self.earned)
-        return Result(self.competition_id) if pad_missing and self.ended else None
+        return frozenset() if self.earned is None and pad_missing and self.ended else self.earned
 
     def earned_at(self, seconds: float) -> frozenset[Measure]:
         """What it would count for, had the agent been stopped then."""
@@ -221,10 +225,9 @@ class Evidence:
             limit_hours=self.limit_hours if hours is None else hours,
         )
 
-    def results(self, *, pad_missing: bool) -> tuple[Result, ...]:
-        """What its trials count for; see `Trial.result`."""
-        found = (trial.result(pad_missing=pad_missing) for trial in self.trials)
-        return tuple(result for result in found if result is not None)
+    def results(self, *, pad_missing: bool = False) -> Results:
+        """What its trials count for; see `Trial.counted`."""
+        return results_of((one.competition_id, one.counted(pad_missing=pad_missing)) for one in self.trials)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from competitions.registry import splits
-from engine.scoreboard import COLUMNS, Cell, Measure, Result, aggregate
+from engine.scoreboard import COLUMNS, Cell, Measure, Results, aggregate, results_of
 from engine.scoreboard.aggregation import over_seeds
 from foundation.problems import DataProblem
 
@@ -15,7 +15,7 @@ MEDAL = frozenset({Measure.SUBMISSION, Measure.VALID, Measure.ABOVE_MEDIAN, Meas
 NOTHING: frozenset[Measure] = frozenset()
 
 
-def operand_results() -> list[Result]:
+def operand_results() -> Results:
     """The per-seed outcomes behind a published row, in the order of their seeds."""
     with (Path(__file__).parent / "operand_row.csv").open() as stream:
         entries = sorted(csv.DictReader(stream), key=lambda entry: int(entry["seed"]))
@@ -26,8 +26,8 @@ def operand_results() -> list[Result]:
         earned |= {Measure.ABOVE_MEDIAN} if entry["above_median"] == "1" else set()
         for medal in (Measure.GOLD, Measure.SILVER, Measure.BRONZE):
             earned |= {medal, Measure.ANY_MEDAL} if entry[f"{medal}_medal"] == "1" else set()
-        results.append(Result(entry["competition_id"], frozenset(earned)))
-    return results
+        results.append((entry["competition_id"], frozenset(earned)))
+    return results_of(results)
 
 
 @pytest.mark.parametrize(
@@ -53,19 +53,13 @@ def test_without_padding_a_split_with_an_unfinished_competition_is_refused_by_na
 
 
 def test_only_seeds_that_every_competition_finished_count() -> None:
-    results = [
-        Result("a", MEDAL),
-        Result("a", NOTHING),
-        Result("a", NOTHING),
-        Result("b", NOTHING),
-        Result("b", MEDAL),
-    ]
+    results = {"a": [MEDAL, NOTHING, NOTHING], "b": [NOTHING, MEDAL]}
     row = aggregate(results, ["a", "b"])
     assert row[Measure.ANY_MEDAL] == Cell(50.0, 0.0, 2)
 
 
 def test_padding_counts_missing_reports_as_no_medal() -> None:
-    results = [Result("a", MEDAL), Result("a", MEDAL), Result("b", MEDAL)]
+    results = {"a": [MEDAL, MEDAL], "b": [MEDAL]}
     row = aggregate(results, ["a", "b", "c"], pad_missing=True)
     assert row[Measure.ANY_MEDAL].n == 2
     assert row[Measure.ANY_MEDAL].mean == pytest.approx((200 / 3 + 100 / 3) / 2)
@@ -73,7 +67,7 @@ def test_padding_counts_missing_reports_as_no_medal() -> None:
 
 
 def test_asking_for_more_seeds_than_there_are_is_refused_without_padding() -> None:
-    results = [Result("a", MEDAL), Result("a", MEDAL)]
+    results = {"a": [MEDAL, MEDAL]}
     with pytest.raises(DataProblem):
         aggregate(results, ["a"], seeds=3)
     assert aggregate(results, ["a"], seeds=1)[Measure.ANY_MEDAL] == Cell(100.0, 0.0, 1)
@@ -82,7 +76,7 @@ def test_asking_for_more_seeds_than_there_are_is_refused_without_padding() -> No
 
 def test_nothing_at_all_is_refused_even_with_padding() -> None:
     with pytest.raises(DataProblem):
-        aggregate([Result("elsewhere", MEDAL)], ["a"], pad_missing=True)
+        aggregate({"elsewhere": [MEDAL]}, ["a"], pad_missing=True)
 
 
 def test_the_error_is_that_of_the_mean_with_the_sample_deviation() -> None:
@@ -96,7 +90,7 @@ def test_the_error_is_that_of_the_mean_with_the_sample_deviation() -> None:
 
 def test_the_order_of_competitions_changes_nothing() -> None:
     results = operand_results()
-    by_competition = sorted(results, key=lambda result: result.competition_id)
+    by_competition = dict(sorted(results.items()))
     members = list(splits()["split75"])
     random.Random(0).shuffle(members)
     assert aggregate(results, splits()["split75"], pad_missing=True) == aggregate(

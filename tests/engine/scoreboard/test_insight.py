@@ -175,17 +175,17 @@ def test_reports_have_no_history() -> None:
     assert shorter_limits(replace(evidence("e", {LEAF: "+"}), limit_hours=24.0)) == ()
 
 
-def test_saturation_needs_seeds_and_counts_all_experiments_together() -> None:
-    once = evidence("a", {SPOOKY: "GG", LEAF: "--", CACTUS: "G"})
-    again = evidence("b", {SPOOKY: "G", LEAF: "^"})
-    told = {(flag.competition_id, flag.kind) for flag in flags_of([once, again]) if flag.kind != "defect"}
+def test_saturation_needs_three_seeds() -> None:
+    three = evidence("a", {SPOOKY: "GGG", LEAF: "--^", CACTUS: "G"})
+    told = {(flag.competition_id, flag.kind) for flag in flags_of(three) if flag.kind != "defect"}
     assert told == {(SPOOKY, "saturated"), (LEAF, "out of reach"), (CACTUS, "no gradation")}
-    assert not [flag for flag in flags_of([once]) if flag.kind in ("saturated", "out of reach")]
+    two = evidence("b", {SPOOKY: "GG.", LEAF: "--"})
+    assert not [flag for flag in flags_of(two) if flag.kind in ("saturated", "out of reach")]
 
 
 def test_defects_are_those_that_the_edition_does_not_mend() -> None:
-    v1 = flags_of([evidence("a", {"spaceship-titanic": "+"})])
-    corrected = flags_of([evidence("a", {"spaceship-titanic": "+"}, edition="corrected")])
+    v1 = flags_of(evidence("a", {"spaceship-titanic": "+"}))
+    corrected = flags_of(evidence("a", {"spaceship-titanic": "+"}, edition="corrected"))
     assert {flag.kind for flag in v1} == {"defect"}
     assert corrected == ()
 
