@@ -203,7 +203,7 @@ class SubmissionLine:
     """One line of a submission JSONL."""
 
     competition_id: str
-    submission_path: str | None
+    submission_path: str | None = None
     logs_path: str | None = None
     code_path: str | None = None
 
@@ -214,13 +214,18 @@ def read_submissions(path: Path) -> list[SubmissionLine]:
     Raises:
         DataProblem: the file can't be read, or a line is not valid, by its number.
     """
+    import msgspec  # here, because run groups are mostly read without a list of submissions
+
     with reading(path):
         lines = path.read_text(encoding="utf-8").splitlines()
-    return [
-        _read_line(line, f"{path}, line {number}")
-        for number, line in enumerate(lines, start=1)
-        if line.strip() and not line.lstrip().startswith(("#", "//"))
-    ]
+    found = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip() and not line.lstrip().startswith(("#", "//")):
+            try:
+                found.append(msgspec.json.decode(line, type=SubmissionLine))
+            except msgspec.DecodeError as error:
+                raise DataProblem(f"{path}, line {number} is not a submission", str(error)) from error
+    return found
 
 
 def write_submissions(path: Path, lines: Sequence[SubmissionLine]) -> None:
@@ -258,19 +263,6 @@ def submissions_of(group: RunGroup, *, log: str = LOG, code: str = CODE) -> tupl
         )
         for run_id in group.run_ids
     )
-
-
-def _read_line(line: str, where: str) -> SubmissionLine:
-    try:
-        values = json.loads(line)
-    except ValueError as error:
-        raise DataProblem(f"{where} is not JSON", str(error)) from error
-    if not isinstance(values, dict) or not isinstance(values.get("competition_id"), str):
-        raise DataProblem(f"{where} names no competition", next_step='It needs a key "competition_id".')
-    paths = [values.get(key) for key in ("submission_path", "logs_path", "code_path")]
-    if not all(value is None or isinstance(value, str) for value in paths):
-        raise DataProblem(f"{where} is not valid", "a path is neither text nor null")
-    return SubmissionLine(values["competition_id"], *paths)
 
 
 def _regular_file(folder: Path, relative: str) -> str | None:

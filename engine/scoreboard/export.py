@@ -10,19 +10,29 @@ import secrets
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from competitions import registry
+from competitions.judging import Judgement
 from competitions.model import Edition
 from engine.grading.batch import REPORT_SUFFIX, BatchReport
-from engine.grading.report import Report, ReportOutcome
-from engine.rungroups import MAPPING_NAME, ExportedRun, group_name, run_id_for, write_group, write_mapping
+from engine.grading.report import Report, make_report
+from engine.rungroups import (
+    MAPPING_NAME,
+    SUBMISSION,
+    ExportedRun,
+    group_name,
+    run_id_for,
+    write_group,
+    write_mapping,
+)
 from engine.scoreboard.insight import ending_of
 from engine.scoreboard.model import (
     COLUMNS,
+    FLAGS,
     Cell,
     Evidence,
     Measure,
@@ -151,7 +161,7 @@ def disclose(evidence: Evidence, row: Row) -> Disclosure:
     """Gather what a reader must know to trust a row; our own agents never learn a score, of others it is unknown."""
     found = [trial.provenance for trial in evidence.trials if trial.provenance is not None]
     isolated = [one.isolated for one in found if one.isolated is not None]
-    edition: Edition = "corrected" if evidence.conditions.edition == "corrected" else "v1"
+    edition = _known_edition(evidence.conditions.edition)
     covered = evidence.competitions
     absent = tuple(name for name in registry.splits()["split75"] if name not in set(covered))
     return Disclosure(
@@ -186,6 +196,11 @@ def disclose(evidence: Evidence, row: Row) -> Disclosure:
         isolated=(sum(isolated), len(isolated)) if evidence.table == "own" else None,
         demo=row.demo,
     )
+
+
+def _known_edition(name: str) -> Edition:
+    """The edition by whose defects a row is read; one that is not known here is read as v1."""
+    return "corrected" if name == "corrected" else "v1"
 
 
 def _of(part: int | None, whole: int | None) -> str:
@@ -494,33 +509,21 @@ def _exported(run_id: str, *, success: bool, left: Provenance | None) -> Exporte
 
 def report_of(trial: Trial, earned: frozenset[Measure], edition: str, run_id: str) -> Report:
     """A trial as a report; its flags are what it was counted for, nothing is graded again."""
-    cut = registry.get(trial.competition_id).thresholds
-    used: Edition = "corrected" if edition == "corrected" else "v1"
-    outcome: ReportOutcome = (
-        "scored" if Measure.VALID in earned else "rejected" if Measure.SUBMISSION in earned else "no_file"
+    message = trial.text if trial.earned is not None else f"counted as no medal (padding): {trial.text}"
+    judgement = Judgement("no_file", None, message)
+    if Measure.VALID in earned:
+        judgement = Judgement("scored", trial.score, message)
+    elif Measure.SUBMISSION in earned:
+        judgement = Judgement("rejected", None, message)
+    made = make_report(
+        registry.get(trial.competition_id),
+        judgement,
+        Path(run_id, SUBMISSION) if Measure.SUBMISSION in earned else None,
+        _known_edition(edition),
+        "" if trial.decided_at is None else iso(trial.decided_at),
     )
-    return Report(
-        competition_id=trial.competition_id,
-        score=trial.score if Measure.VALID in earned else None,
-        gold_threshold=cut.gold,
-        silver_threshold=cut.silver,
-        bronze_threshold=cut.bronze,
-        median_threshold=cut.median,
-        any_medal=Measure.ANY_MEDAL in earned,
-        gold_medal=Measure.GOLD in earned,
-        silver_medal=Measure.SILVER in earned,
-        bronze_medal=Measure.BRONZE in earned,
-        above_median=Measure.ABOVE_MEDIAN in earned,
-        submission_exists=Measure.SUBMISSION in earned,
-        valid_submission=Measure.VALID in earned,
-        is_lower_better=cut.is_lower_better,
-        created_at="" if trial.decided_at is None else iso(trial.decided_at),
-        submission_path=f"{run_id}/submission/submission.csv" if Measure.SUBMISSION in earned else "None",
-        edition=used,
-        outcome=outcome,
-        message=trial.text if trial.earned is not None else f"counted as no medal (padding): {trial.text}",
-        defects=registry.get(trial.competition_id).defects_in(used),
-    )
+    flags: dict[str, Any] = {flag: measure in earned for flag, measure in FLAGS.items()}
+    return replace(made, **flags)
 
 
 def _checksums(folder: Path) -> dict[str, dict[str, object]]:

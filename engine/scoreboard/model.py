@@ -35,6 +35,17 @@ class Measure(StrEnum):
         return self.value.replace("_", " ")
 
 
+# The fields of a report that say what it counts for.
+FLAGS: Mapping[str, Measure] = {
+    "any_medal": Measure.ANY_MEDAL,
+    "gold_medal": Measure.GOLD,
+    "silver_medal": Measure.SILVER,
+    "bronze_medal": Measure.BRONZE,
+    "above_median": Measure.ABOVE_MEDIAN,
+    "submission_exists": Measure.SUBMISSION,
+    "valid_submission": Measure.VALID,
+}
+
 # In the order in which tables show them: the leaderboard's measure first.
 MEASURES_BY_INTEREST = (
     Measure.ANY_MEDAL,

@@ -8,6 +8,7 @@ import secrets
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ from competitions import registry
 from engine.grading.batch import REPORT_SUFFIX
 from engine.rungroups import MAPPING_NAME, METADATA, read_mapping
 from engine.scoreboard.export import RUNS, verify_bundle
-from engine.scoreboard.model import Conditions, Evidence, Measure, Trial, differences, limit_text
+from engine.scoreboard.model import FLAGS, Conditions, Evidence, Measure, Trial, differences, limit_text
 from engine.scoreboard.own_runs import find_evidence
 from foundation.files import read_csv, write_json
 from foundation.problems import DataProblem, UsageProblem, reading
@@ -31,15 +32,6 @@ _ABOUT = "about.json"
 _REPORTS = "reports"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
-# The fields of a report that say what it counts for.
-_FLAGS: Mapping[str, Measure] = {
-    "submission_exists": Measure.SUBMISSION,
-    "valid_submission": Measure.VALID,
-    "above_median": Measure.ABOVE_MEDIAN,
-    "gold_medal": Measure.GOLD,
-    "silver_medal": Measure.SILVER,
-    "bronze_medal": Measure.BRONZE,
-}
 _MEDALS = frozenset({Measure.GOLD, Measure.SILVER, Measure.BRONZE})
 
 
@@ -89,11 +81,8 @@ def _load_by_name(name: str, state_dir: Path | None) -> Evidence:
         return read_import(state_dir, name)
     if not state_database.exists(state_dir):
         raise UsageProblem(f"there is no experiment, import or file '{name}'")
-    database = state_database.open_for_reading(state_dir)
-    try:
+    with closing(state_database.open_for_reading(state_dir)) as database:
         return find_evidence(database, name)
-    finally:
-        database.close()
 
 
 # Imports
@@ -206,17 +195,15 @@ def _reports_of_experiment(runs_dir: Path, experiment_id: str | None) -> tuple[P
     mapping = runs_dir / MAPPING_NAME
     groups_of = read_mapping(mapping)
     if experiment_id is None and len(groups_of) == 1:
-        experiment_id = next(iter(groups_of))
+        (experiment_id,) = groups_of
     if experiment_id is None or experiment_id not in groups_of:
-        raise UsageProblem(
-            f"{mapping} holds several experiments"
-            if experiment_id is None
-            else f"{mapping} has no experiment '{experiment_id}'",
-            "",
-            f"Give one of {', '.join(sorted(groups_of)[:12]) or 'none'} with --experiment-id.",
+        wrong = (
+            "holds several experiments" if experiment_id is None else f"has no experiment '{experiment_id}'"
         )
+        known = ", ".join(sorted(groups_of)[:12]) or "none"
+        raise UsageProblem(f"{mapping} {wrong}", "", f"Give one of {known} with --experiment-id.")
     groups = groups_of[experiment_id]
-    newest = {group: max((runs_dir / group).glob(f"*{REPORT_SUFFIX}"), default=None) for group in groups}
+    newest = {group: _newest_report(runs_dir / group) for group in groups}
     missing = [group for group, report in newest.items() if report is None]
     if missing:
         raise DataProblem(
@@ -228,16 +215,20 @@ def _reports_of_experiment(runs_dir: Path, experiment_id: str | None) -> tuple[P
 
 
 def _reports_at(path: Path) -> list[Path]:
+    """The newest report in a folder, or in each folder below it; a file as it is."""
     if not path.is_dir():
         # `runs/*/*.json` also names the groups' own metadata.
         return [path] if path.name != METADATA else []
-    inside = sorted(path.glob(f"*{REPORT_SUFFIX}"))
-    if inside:
-        return [inside[-1]]
-    groups = sorted({found.parent for found in path.glob(f"*/*{REPORT_SUFFIX}")})
-    if not groups:
+    own = _newest_report(path)
+    below = (own,) if own is not None else map(_newest_report, sorted(path.glob("*/")))
+    found = [report for report in below if report is not None]
+    if not found:
         raise DataProblem(f"{path} holds no grading report", f"no file in it ends in {REPORT_SUFFIX}")
-    return [max(group.glob(f"*{REPORT_SUFFIX}")) for group in groups]
+    return found
+
+
+def _newest_report(folder: Path) -> Path | None:
+    return max(folder.glob(f"*{REPORT_SUFFIX}"), default=None)
 
 
 # Reading reports and tables
@@ -268,7 +259,7 @@ def _read_report(path: Path) -> list[dict[str, Any]]:
         raise DataProblem(
             f"{path} is not a grading report", 'it has no list "competition_reports" as MLE-bench has it'
         )
-    return sorted(reports, key=lambda report: str(report["competition_id"]))
+    return sorted(reports, key=lambda report: report["competition_id"])
 
 
 def _read_outcomes(path: Path, about: About) -> Evidence:
@@ -284,14 +275,13 @@ def _read_outcomes(path: Path, about: About) -> Evidence:
             lines.append((int(row["seed"]), _outcome(row)))
         except (ValueError, TypeError) as error:
             raise DataProblem(f"{path}, row {number}, is not valid", str(error)) from error
-    lines.sort(key=lambda line: line[0])
-    return _evidence([values for _, values in lines], about)
+    return _evidence([values for _, values in sorted(lines, key=lambda line: line[0])], about)
 
 
 def _outcome(row: Mapping[str, str]) -> dict[str, Any]:
     """A line of a table as a report."""
     values: dict[str, Any] = {"competition_id": row["competition_id"]}
-    for flag in _FLAGS:
+    for flag in FLAGS:
         if row.get(flag):
             values[flag] = bool(int(float(row[flag])))
     # Without a column for it, only a valid submission is known to exist.
@@ -303,15 +293,14 @@ def _outcome(row: Mapping[str, str]) -> dict[str, Any]:
 
 def _evidence(reports: Sequence[Mapping[str, Any]], about: About) -> Evidence:
     known = set(registry.all_ids())
+    unknown = sorted({report["competition_id"] for report in reports} - known)
+    reports = [report for report in reports if report["competition_id"] in known]
     seeds: Counter[str] = Counter()
     trials: list[Trial] = []
     for report in reports:
-        competition_id = str(report["competition_id"])
-        if competition_id in known:
-            seeds[competition_id] += 1
-            trials.append(_trial(report, competition_id, seeds[competition_id]))
-    unknown = sorted({str(report["competition_id"]) for report in reports} - known)
-    editions = {str(one.get("edition") or "v1") for one in reports if str(one["competition_id"]) in known}
+        seeds[report["competition_id"]] += 1
+        trials.append(_trial(report, seeds[report["competition_id"]]))
+    editions = {str(report.get("edition") or "v1") for report in reports}
     conditions = [
         Conditions(
             edition=edition,
@@ -334,9 +323,9 @@ def _evidence(reports: Sequence[Mapping[str, Any]], about: About) -> Evidence:
     )
 
 
-def _trial(report: Mapping[str, Any], competition_id: str, seed: int) -> Trial:
-    earned = {measure for flag, measure in _FLAGS.items() if report.get(flag)}
-    if earned & _MEDALS or report.get("any_medal"):
+def _trial(report: Mapping[str, Any], seed: int) -> Trial:
+    earned = {measure for flag, measure in FLAGS.items() if report.get(flag)}
+    if earned & _MEDALS:
         earned.add(Measure.ANY_MEDAL)
     try:
         decided_at = datetime.fromisoformat(str(report.get("created_at"))).timestamp() or None
@@ -344,7 +333,7 @@ def _trial(report: Mapping[str, Any], competition_id: str, seed: int) -> Trial:
         decided_at = None
     reason = "invalid submission" if Measure.SUBMISSION in earned else "no submission"
     return Trial(
-        competition_id=competition_id,
+        competition_id=report["competition_id"],
         seed=seed,
         earned=frozenset(earned),
         score=_number(report.get("score")),

@@ -32,10 +32,10 @@ def test_comments_and_blank_lines_are_skipped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", r"line 2 is not JSON"),
-        ("[]", "line 2 names no competition"),
-        ('{"submission_path": "x"}', "line 2 names no competition"),
-        ('{"competition_id": "a", "submission_path": 5}', "line 2 is not valid"),
+        ("{", "line 2 is not a submission"),
+        ("[]", "line 2 .* got `array`"),
+        ('{"submission_path": "x"}', "line 2 .* missing required field `competition_id`"),
+        ('{"competition_id": "a", "submission_path": 5}', r"line 2 .* got `int` - at `\$.submission_path`"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
