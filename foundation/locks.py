@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+_TRIES = 50
+_TRY_SECONDS = 0.02
 
 
 class FileLock:
@@ -35,6 +39,14 @@ class FileLock:
         os.pwrite(descriptor, note.encode(), 0)
         self._descriptor = descriptor
         return True
+
+    def acquire_soon(self) -> bool:
+        """Take the lock for this process, whose id is noted; whoever looks whether it is held holds it for a moment."""
+        for _ in range(_TRIES):
+            if self.acquire(note=str(os.getpid())):
+                return True
+            time.sleep(_TRY_SECONDS)
+        return False
 
     @property
     def descriptor(self) -> int:

@@ -6,7 +6,6 @@ import argparse
 import os
 import signal
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from engine.places import Places
 from foundation.clock import SystemClock
 from foundation.locks import FileLock
 from foundation.problems import Problem, StateProblem
-
-_LOCK_TRIES = 50
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,7 +48,12 @@ def _run(places: Places, ready: int | None) -> None:
 
     places.state_dir.mkdir(parents=True, exist_ok=True)
     lock = FileLock(lock_path(places))
-    _acquire(lock, places)
+    if not lock.acquire_soon():
+        raise StateProblem(
+            f"another engine works on {places.state_dir}",
+            f"process {lock.path.read_text().strip()} holds {lock.path.name}",
+            "Use that one, or stop it: mlebench-console engine stop",
+        )
     stops: list[int] = []
     wakeup, wakeup_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
@@ -81,18 +83,6 @@ def _run(places: Places, ready: int | None) -> None:
             grader.close()
             samples.close()
             state.close()
-
-
-def _acquire(lock: FileLock, places: Places) -> None:
-    for _ in range(_LOCK_TRIES):  # whoever looks whether it is held holds it for a moment
-        if lock.acquire(note=str(os.getpid())):
-            return
-        time.sleep(0.02)
-    raise StateProblem(
-        f"another engine works on {places.state_dir}",
-        f"process {lock.path.read_text().strip()} holds {lock.path.name}",
-        "Use that one, or stop it: mlebench-console engine stop",
-    )
 
 
 if __name__ == "__main__":

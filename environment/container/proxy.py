@@ -12,13 +12,13 @@ from __future__ import annotations
 import argparse
 import socket
 import sys
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from environment.container.relay import carry, shut
+from environment.container.relay import carry_both_ways, serve
 
 MAX_CONNECTIONS = 128
 _USUAL_PORTS = (443, 80)
@@ -64,62 +64,42 @@ class _Request:
     head: bytes
 
 
-class Proxy:
-    """Serves connections, each on its own thread."""
+def _answer(rules: Sequence[Rule], client: socket.socket) -> None:
+    try:
+        _forward(rules, client)
+    except OSError as error:
+        sys.stdout.write(f"broken: {error}\n")
+    sys.stdout.flush()
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
-        self._rules = tuple(rules)
-        self._free = threading.Semaphore(MAX_CONNECTIONS)
 
-    def serve(self, listener: socket.socket) -> None:
-        """Serve for ever; beyond the limit connections wait."""
-        while True:
-            self._free.acquire()
-            client, _ = listener.accept()
-            threading.Thread(target=self._answer, args=(client,), daemon=True).start()
-
-    def _answer(self, client: socket.socket) -> None:
-        with client:
-            try:
-                self._forward(client)
-            except OSError as error:
-                sys.stdout.write(f"broken: {error}\n")
-            finally:
-                self._free.release()
-        sys.stdout.flush()
-
-    def _forward(self, client: socket.socket) -> None:
-        client.settimeout(_HEAD_SECONDS)
-        head, rest = _read_head(client)
-        request = _parse(head)
-        if request is None:
-            _refuse(client, "400 Bad Request", "This is not a request to a proxy.")
-            return
-        where = f"{request.host}:{request.port}"
-        if not any(rule.allows(request.host, request.port) for rule in self._rules):
-            sys.stdout.write(f"refused {where}\n")
-            _refuse(client, "403 Forbidden", f"{request.host} is not among the hosts that may be reached.")
-            return
-        try:
-            server = socket.create_connection((request.host, request.port), _CONNECT_SECONDS)
-        except OSError as error:
-            sys.stdout.write(f"unreachable {where}: {error}\n")
-            _refuse(client, "502 Bad Gateway", f"{request.host} can't be reached.")
-            return
-        sys.stdout.write(f"allowed {where}\n")
-        with server:
-            for end in (client, server):
-                end.settimeout(None)
-            if request.is_tunnel:
-                client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            else:
-                server.sendall(request.head)
-            server.sendall(rest)
-            forth = threading.Thread(target=carry, args=(client, server), daemon=True)
-            forth.start()
-            carry(server, client)
-            shut(client, socket.SHUT_RDWR)
-            forth.join()
+def _forward(rules: Sequence[Rule], client: socket.socket) -> None:
+    client.settimeout(_HEAD_SECONDS)
+    head, rest = _read_head(client)
+    request = _parse(head)
+    if request is None:
+        _refuse(client, "400 Bad Request", "This is not a request to a proxy.")
+        return
+    where = f"{request.host}:{request.port}"
+    if not any(rule.allows(request.host, request.port) for rule in rules):
+        sys.stdout.write(f"refused {where}\n")
+        _refuse(client, "403 Forbidden", f"{request.host} is not among the hosts that may be reached.")
+        return
+    try:
+        server = socket.create_connection((request.host, request.port), _CONNECT_SECONDS)
+    except OSError as error:
+        sys.stdout.write(f"unreachable {where}: {error}\n")
+        _refuse(client, "502 Bad Gateway", f"{request.host} can't be reached.")
+        return
+    sys.stdout.write(f"allowed {where}\n")
+    with server:
+        for end in (client, server):
+            end.settimeout(None)
+        if request.is_tunnel:
+            client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        else:
+            server.sendall(request.head)
+        server.sendall(rest)
+        carry_both_ways(client, server)
 
 
 def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
@@ -180,7 +160,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(options.socket))
         listener.listen(MAX_CONNECTIONS)
-        Proxy(options.allow).serve(listener)
+        serve(listener, partial(_answer, options.allow), MAX_CONNECTIONS)
     return 0
 
 

@@ -15,7 +15,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 MAX_CONNECTIONS = 16
@@ -32,49 +33,59 @@ def listen(port: int) -> socket.socket:
     return listener
 
 
-def serve(listener: socket.socket, target: Path) -> None:
-    """Relay every connection that comes in, for ever; beyond the limit they wait."""
-    free = threading.Semaphore(MAX_CONNECTIONS)
+def serve(listener: socket.socket, answer: Callable[[socket.socket], None], most: int) -> None:
+    """Answer each connection on its own thread, for ever; beyond `most` at a time they wait."""
+    free = threading.Semaphore(most)
+
+    def answer_one(client: socket.socket) -> None:
+        try:
+            with client:
+                answer(client)
+        finally:
+            free.release()
+
     while True:
         free.acquire()
         client, _ = listener.accept()
-        threading.Thread(target=_relay, args=(client, target, free), daemon=True).start()
+        threading.Thread(target=answer_one, args=(client,), daemon=True).start()
 
 
-def _relay(client: socket.socket, target: Path, free: threading.Semaphore) -> None:
-    try:
-        with client, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
-            try:
-                server.connect(str(target))
-            except OSError as error:
-                sys.stderr.write(f"relay: {target}: {error.strerror}\n")
-                return
-            forth = threading.Thread(target=carry, args=(client, server), daemon=True)
-            forth.start()
-            carry(server, client)
-            # The answer is complete: a client that still sends is not listened to any longer.
-            shut(client, socket.SHUT_RDWR)
-            forth.join()
-    finally:
-        free.release()
+def carry_both_ways(client: socket.socket, server: socket.socket) -> None:
+    """Copy what either side sends to the other, until the server's answer is complete."""
+    forth = threading.Thread(target=_carry, args=(client, server), daemon=True)
+    forth.start()
+    _carry(server, client)
+    # A client that still sends is not listened to any longer.
+    _shut(client, socket.SHUT_RDWR)
+    forth.join()
 
 
-def carry(source: socket.socket, sink: socket.socket) -> None:
+def _carry(source: socket.socket, sink: socket.socket) -> None:
     """Copy until one side ends; a broken connection is an end like any other."""
     try:
         while data := source.recv(_CHUNK):
             sink.sendall(data)
     except OSError:
-        shut(source, socket.SHUT_RD)
-    shut(sink, socket.SHUT_WR)
+        _shut(source, socket.SHUT_RD)
+    _shut(sink, socket.SHUT_WR)
 
 
-def shut(end: socket.socket, how: int) -> None:
-    """Shut one or both directions of a connection."""
-    try:
+def _shut(end: socket.socket, how: int) -> None:
+    with suppress(OSError):  # it is closed already, which is what was wanted
         end.shutdown(how)
-    except OSError:
-        return  # it is closed already, which is what was wanted
+
+
+def _relay(listener: socket.socket, target: Path) -> None:
+    def answer(client: socket.socket) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+            try:
+                server.connect(str(target))
+            except OSError as error:
+                sys.stderr.write(f"relay: {target}: {error.strerror}\n")
+            else:
+                carry_both_ways(client, server)
+
+    serve(listener, answer, MAX_CONNECTIONS)
 
 
 def _serve_beside(listener: socket.socket, target: Path) -> None:
@@ -84,7 +95,7 @@ def _serve_beside(listener: socket.socket, target: Path) -> None:
         return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() == parent:
-        serve(listener, target)
+        _relay(listener, target)
     os._exit(0)
 
 
@@ -101,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"relay: port {options.port}: {error.strerror}\n")
         return 1
     if not options.command:
-        serve(listener, options.socket)
+        _relay(listener, options.socket)
     _serve_beside(listener, options.socket)
     listener.close()
     try:

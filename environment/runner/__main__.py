@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Sequence
 from contextlib import closing
@@ -23,7 +21,6 @@ from foundation.locks import FileLock
 
 EXIT_SECOND = 4
 _IDLE_SECONDS = 5.0
-_LOCK_TRIES = 50
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     own = single if single is not None else home / protocol.RUNNER
     if single is None:
         protocol.inbox(home).mkdir(parents=True, exist_ok=True)
-    if not _acquire(FileLock(own / protocol.RUNNER_LOCK)):
+    if not FileLock(own / protocol.RUNNER_LOCK).acquire_soon():
         return EXIT_SECOND
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda _number, _frame: ended.set())
@@ -60,14 +57,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             elif single is not None or clock.monotonic() - needed_at > _IDLE_SECONDS:
                 break
     return 0
-
-
-def _acquire(lock: FileLock) -> bool:
-    for _ in range(_LOCK_TRIES):  # whoever looks whether it is held holds it for a moment
-        if lock.acquire(note=str(os.getpid())):
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def _log(text: str, error: BaseException | None = None) -> None:

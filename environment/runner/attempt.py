@@ -37,7 +37,6 @@ class Stage(Enum):
     """How far an attempt is."""
 
     NEW = "new"
-    STARTING = "starting"
     RUNNING = "running"
     DONE = "done"
 
@@ -93,10 +92,10 @@ class RunnerAttempt:
                 self._gather(self._sandbox.ending())
             case AgentStatus.ALIVE:
                 self._watch()
-            case AgentStatus.STARTING:
-                self.stage = Stage.STARTING
             case AgentStatus.ABSENT:
                 self._start()
+            case AgentStatus.STARTING:
+                pass
 
     def measure(self, tree: ProcessTree, *, with_disk: bool, gpus: Sequence[Gpu] = ()) -> None:
         """Add a line to usage.jsonl if the attempt is running, and have it ended where it is over a limit."""
@@ -125,8 +124,6 @@ class RunnerAttempt:
         why_not = self._sandbox.start()
         if why_not:
             self._give_up("unstarted", why_not)
-        else:
-            self.stage = Stage.STARTING
 
     def _give_up(self, reason: str, problem: str) -> None:
         """End an attempt before its agent has run; claimed by us, so that nothing on its way starts it."""

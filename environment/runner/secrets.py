@@ -36,9 +36,7 @@ def take(attempt: Path) -> SecretLaunch:
     Raises:
         EnvironmentProblem: they are not there, as after a reboot.
     """
-    place = _place(attempt)
-    if not place.exists():
-        raise _gone()
+    place = _left(attempt)
     with files.reading_untrusted(place, max_bytes=_MAX_BYTES) as stream:
         values = json.load(stream)
     place.unlink()
@@ -51,9 +49,7 @@ def path_of(attempt: Path) -> Path:
     Raises:
         EnvironmentProblem: they are not there, as after a reboot.
     """
-    place = _place(attempt)
-    if not place.exists():
-        raise _gone()
+    place = _left(attempt)
     # Its group is the engine's own; a container's root, which may have no other right, is put into it.
     place.chmod(0o660)
     return place
@@ -64,8 +60,11 @@ def discard(attempt: Path) -> None:
     _place(attempt).unlink(missing_ok=True)
 
 
-def _gone() -> EnvironmentProblem:
-    return EnvironmentProblem("the agent's secrets are gone", "they are kept in memory until it starts")
+def _left(attempt: Path) -> Path:
+    place = _place(attempt)
+    if not place.exists():
+        raise EnvironmentProblem("the agent's secrets are gone", "they are kept in memory until it starts")
+    return place
 
 
 def _place(attempt: Path) -> Path:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from environment.runner import protocol
 from environment.runner.protocol import SubmissionTaken
@@ -15,8 +15,7 @@ from foundation.problems import DataProblem
 _BLOCK = 1 << 20
 
 
-@dataclass(frozen=True)
-class _Look:
+class _Look(NamedTuple):
     inode: int
     size: int
     modified: int

@@ -16,6 +16,7 @@ from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
     from docker import APIClient
+    from docker.errors import APIError
 
 _TIMEOUT_SECONDS = 120
 _UNIX = "unix://"
@@ -109,11 +110,16 @@ def daemon_problems(doing: str = "Docker can't be used") -> Iterator[None]:
     try:
         yield
     except APIError as error:
-        raise EnvironmentProblem(doing, " ".join(str(error.explanation or error).split())) from error
+        raise EnvironmentProblem(doing, explanation(error)) from error
     except (NotReached, Timeout) as error:
         raise EnvironmentProblem(doing, "the daemon does not answer", _START_IT) from error
     except DockerException as error:
         raise EnvironmentProblem(doing, " ".join(str(error).split())[:300], _START_IT) from error
+
+
+def explanation(error: APIError) -> str:
+    """Return the daemon's own words for a refusal, as one line."""
+    return " ".join(str(error.explanation or error).split())
 
 
 def create(client: APIClient, name: str, plan: Plan, labels: dict[str, str]) -> str:

@@ -54,6 +54,8 @@ class DockerHost:
 
     Attributes:
         starters: threads for what takes the daemon seconds: the other attempts are looked after meanwhile.
+        joining: held while a container is put on the network that leads outside, so that the network is not
+            dropped before the container is on it.
     """
 
     def __init__(self, state_dir: Path) -> None:
@@ -62,7 +64,7 @@ class DockerHost:
         self._seen: dict[tuple[int, Role], Container] = {}
         self._seen_at: float | None = None
         self.starters = ThreadPoolExecutor(_STARTED_AT_ONCE, thread_name_prefix="docker")
-        self._joining = threading.Lock()
+        self.joining = threading.Lock()
 
     def name_of(self, attempt_id: int, role: Role) -> str:
         """Make the name of a container, the same for whoever creates it: the daemon gives it only once."""
@@ -77,12 +79,6 @@ class DockerHost:
     def _prefix(self) -> str:
         return f"mlebench-{hashlib.sha256(str(self.state_dir).encode()).hexdigest()[:10]}"
 
-    @contextmanager
-    def joining_outside_network(self) -> Iterator[None]:
-        """Keep the network from being dropped while a container that has been made for it is not on it yet."""
-        with self._joining:
-            yield
-
     def drop_outside_network(self) -> None:
         """Remove the network unless somebody is on it; the next who needs it makes it again.
 
@@ -90,12 +86,12 @@ class DockerHost:
             Unreachable: the daemon does not answer.
         """
         # Not waited for: whoever joins it now will drop it later.
-        if self._joining.acquire(blocking=False):
+        if self.joining.acquire(blocking=False):
             try:
                 with self.asking("the network can't be removed") as client:
                     daemon.remove_outside_network(client, self.outside_network)
             finally:
-                self._joining.release()
+                self.joining.release()
 
     def find(self, attempt_id: int, role: Role) -> Container | None:
         """Find one container, as it was less than a second ago.
@@ -142,7 +138,7 @@ class DockerHost:
         except APIError as error:
             if error.is_client_error():
                 raise
-            raise Unreachable(doing, " ".join(str(error.explanation or error).split())) from error
+            raise Unreachable(doing, daemon.explanation(error)) from error
         except (RequestException, DockerException) as error:
             self._client = None
             raise Unreachable(doing, f"the daemon does not answer ({type(error).__name__})") from error
@@ -169,7 +165,7 @@ class DockerHost:
                 if if_possible:
                     return
                 # Another runner may be removing it: the next listing shows whether it is gone.
-                raise Unreachable("a container can't be removed", str(error.explanation)) from error
+                raise Unreachable("a container can't be removed", daemon.explanation(error)) from error
 
     def _all(self) -> list[Container]:
         with self.asking("the containers can't be listed") as client:
@@ -360,33 +356,20 @@ class DockerSandbox:
         Raises:
             Problem: it can't be done.
         """
-        from docker.errors import APIError, ImageNotFound
-
-        try:
-            with self._host.asking("the containers can't be started"):
-                self._start_all()
-        except ImageNotFound as error:
-            raise EnvironmentProblem(
-                "an image is missing", " ".join(str(error.explanation).split())
-            ) from error
-        except APIError as error:
-            raise EnvironmentProblem(
-                "a container can't be started", " ".join(str(error.explanation).split())
-            ) from error
-        finally:
-            self._host.forget()
-
-    def _start_all(self) -> None:
+        doing = "the containers can't be started"
         launch = secrets.path_of(self._attempt) if self._order.secret else None
         open_folders(self._attempt)
         names = {role: self._host.name_of(self._order.attempt_id, role) for role in Role}
-        client = self._host.client()
-        for plan in plans(self._attempt, self._order, names, launch, self._host.outside_network):
-            with self._host.joining_outside_network() if plan.on_outside_network else nullcontext():
-                container = daemon.create(client, names[plan.role], plan, self._labels(plan))
-                self._start_one(client, container)
-            if plan.role is Role.GRADER:
-                daemon.wait_for_grader(client, container, self._attempt)
+        try:
+            with daemon.daemon_problems(doing), self._host.asking(doing) as client:
+                for plan in plans(self._attempt, self._order, names, launch, self._host.outside_network):
+                    with self._host.joining if plan.on_outside_network else nullcontext():
+                        container = daemon.create(client, names[plan.role], plan, self._labels(plan))
+                        self._start_one(client, container)
+                    if plan.role is Role.GRADER:
+                        daemon.wait_for_grader(client, container, self._attempt)
+        finally:
+            self._host.forget()
 
     def _start_one(self, client: APIClient, container: str) -> None:
         from docker.errors import APIError
@@ -399,8 +382,7 @@ class DockerSandbox:
             # A daemon that was killed while it started a container can't start it ever again ("task already
             # exists"), so the next try shall make a new one; the claim still lets only one of them run the agent.
             self._host.remove(container)
-            why = " ".join(str(error.explanation or error).split())
-            raise EnvironmentProblem("a container can't be started", why) from error
+            raise EnvironmentProblem("a container can't be started", daemon.explanation(error)) from error
 
     def _labels(self, plan: Plan) -> dict[str, str]:
         order = self._order

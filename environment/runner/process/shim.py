@@ -34,7 +34,6 @@ from foundation.locks import FileLock
 from foundation.problems import DataProblem, EnvironmentProblem, Problem
 
 EXIT_CLAIMED = 75
-_LOCK_TRIES = 50
 _SERVER_PATIENCE = 30.0
 _SERVER_RESTARTS = 5
 _SOCKET_PATH_BYTES = 108
@@ -246,13 +245,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     (folder,) = sys.argv[1:] if argv is None else argv
     attempt = Path(folder)
     lock = FileLock(attempt / protocol.LOCK)
-    for _ in range(_LOCK_TRIES):  # whoever looks whether it is held holds it for a moment
-        if lock.acquire(note=str(os.getpid())):
-            break
-        time.sleep(0.02)
-    else:
-        return EXIT_CLAIMED
-    if not output.claim(attempt / protocol.CLAIM):
+    if not lock.acquire_soon() or not output.claim(attempt / protocol.CLAIM):
         return EXIT_CLAIMED
     try:
         Shim(attempt, protocol.read(attempt / protocol.ORDER, Order)).run()
