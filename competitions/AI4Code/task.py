@@ -1,6 +1,7 @@
 """AI4Code: notebooks whose cells are to be put into order, split by origin, scored by Kendall's tau."""
 
 import math
+from bisect import bisect
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +12,6 @@ from competitions.kit.formats import json_files
 from competitions.kit.tables import labelled_table
 from competitions.raw import RawDataProblem
 from competitions.task import Grading, InvalidSubmission, Preparation
-
-from . import cell_orders
 
 LARGEST_SHARE = 0.15  # of all notebooks; the 20000 of the real data are less
 
@@ -86,9 +85,32 @@ def grade(case: Grading) -> float:
     """Kendall's tau over all notebooks: 1 in the right order, -1 in the reversed one."""
     checks.columns_present(case.submission, ["id", "cell_order"])
     rows = checks.matched_rows(case.submission, case.answers, "id")
-    given = case.submission["cell_order"].iloc[rows]
-    ranks, sizes = cell_orders.ranks(case.answers["cell_order"], given, "cell_order", rows)
-    pairs = int((sizes * (sizes - 1)).sum())
+    wanted, given = (
+        [[] if pd.isna(cell) else str(cell).split() for cell in cells.tolist()]
+        for cells in (case.answers["cell_order"], case.submission["cell_order"].iloc[rows])
+    )
+    wrong = sum(inversions(*each) for each in zip(rows, wanted, given, strict=True))
+    pairs = sum(len(names) * (len(names) - 1) for names in wanted)
     if not pairs:
         raise InvalidSubmission("No notebook has two cells, so there is no order to compare.")
-    return 1.0 - 4.0 * cell_orders.inversions(ranks, sizes) / pairs
+    return 1.0 - 4.0 * wrong / pairs
+
+
+def inversions(row: int, wanted: list[str], given: list[str]) -> int:
+    """How many pairs of names stand the other way round than wanted; `row` is for the messages."""
+    if len(wanted) != len(given):
+        raise InvalidSubmission(
+            f"Row {row + 1}: cell_order holds {len(given)} names, expected {len(wanted)}."
+        )
+    ranks = {name: rank for rank, name in enumerate(wanted)}
+    if ranks.keys() != set(given):
+        raise InvalidSubmission(
+            f"Row {row + 1}: cell_order must hold every name of its own exactly once, and no other."
+        )
+    found = 0
+    before: list[int] = []  # the ranks of the names passed, sorted
+    for passed, rank in enumerate(map(ranks.__getitem__, given)):
+        lower = bisect(before, rank)
+        found += passed - lower
+        before.insert(lower, rank)
+    return found

@@ -1,21 +1,20 @@
 """UW-Madison GI tract: MRI scans split by patient and day, scored by Dice and Hausdorff distance of organs."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy import ndimage
 
 from competitions.kit import checks, placing, splits
 from competitions.kit.formats import run_lengths
-from competitions.kit.metrics import matching
 from competitions.kit.tables import labelled_table
 from competitions.raw import RawPath
 from competitions.task import Grading, InvalidSubmission, Preparation
 from foundation.problems import DataProblem
-
-from . import volumes
 
 KEYS = ["id", "class"]
 DAYS_KEPT = 4  # of a patient that both parts see, the first days are train
@@ -24,6 +23,7 @@ MOST_TIMES = 10  # a volume predicted so many times too large is as bad as none
 
 Whole = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
+Solid = npt.NDArray[np.bool_]
 
 
 def prepare(job: Preparation) -> None:
@@ -108,8 +108,7 @@ def grade(case: Grading) -> float:
     true_scans = _scans(case.answers["id"], height, width)
     if case.corrected:
         organs = pd.factorize(case.answers["class"])[0]
-        true_scans = true_scans.divided(organs)
-        scans = true_scans
+        scans = true_scans = true_scans.divided(organs)
     else:
         ids = case.submission["id"].iloc[rows]
         scans = _scans(ids, height[: len(rows)], width[: len(rows)])
@@ -159,15 +158,10 @@ def _scans(ids: pd.Series, height: Whole, width: Whole) -> Scans:
     strange = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)
     if strange is not None:
         raise InvalidSubmission(f"Row {strange + 1}: id is no text such as case7_day0_slice_0001.")
-    slice_, names = pd.factorize(np.array(texts, dtype=object))
-    by_text = sorted(range(len(names)), key=names.__getitem__)
-    place = np.empty(len(names), dtype=np.int64)
-    place[by_text] = np.arange(len(names))
-    days = pd.factorize(np.array([names[i].partition("_slice_")[0] for i in by_text], dtype=object))[0]
-    by_day = np.argsort(days, kind="stable")
-    layers = np.empty(len(days), dtype=np.int64)
-    layers[by_day] = matching.ranks(days[by_day])
-    volume = days[place[slice_]]
+    slice_, names = pd.factorize(np.array(texts, dtype=object), sort=True)
+    days = pd.factorize(np.array([name.partition("_slice_")[0] for name in names], dtype=object))[0]
+    layers = pd.Series(days).groupby(days).cumcount().to_numpy()
+    volume = days[slice_]
     firsts = np.unique(volume, return_index=True)[1]
     differs = (height != height[firsts][volume]) | (width != width[firsts][volume])
     if differs.any():
@@ -176,28 +170,57 @@ def _scans(ids: pd.Series, height: Whole, width: Whole) -> Scans:
             "rows must come in the order of test.csv."
         )
     shape = np.column_stack([np.bincount(days), height[firsts], width[firsts]])
-    return Scans(volume, layers[place[slice_]], shape.astype(np.int64))
+    return Scans(volume, layers[slice_], shape.astype(np.int64))
 
 
 def _distances(
     truth: run_lengths.Masks, true_scans: Scans, predicted: run_lengths.Masks, scans: Scans, *, by_rows: bool
 ) -> Numbers:
     """Per volume the Hausdorff distance relative to the true volume's diagonal; NaN where both are empty."""
-    count = min(len(true_scans.shape), len(scans.shape))
-    solids = [
-        volumes.strokes(
-            where.volume[masks.row],
-            where.layer[masks.row],
-            masks.start,
-            masks.stop,
-            where.shape[where.volume[masks.row], 2 if by_rows else 1],
-        )
-        for masks, where in ((truth, true_scans), (predicted, scans))
-    ]
-    true_size, size = (side.voxels(count)[:count] for side in solids)
-    comparable = (true_size > 0) & (size > 0) & (size <= MOST_TIMES * true_size)
-    kept = np.append(comparable, np.zeros(max(len(true_scans.shape), len(scans.shape)) - count, dtype=bool))
-    scale = 1 / true_scans.shape[:count][:, [0, 1, 2] if by_rows else [0, 2, 1]]
-    ours, theirs = (side.take(kept[side.solid]) for side in solids)
-    apart = volumes.hausdorff(ours, theirs, scale) / np.sqrt(3)
-    return np.where((true_size == 0) & (size == 0), np.nan, np.where(comparable, apart, 1.0))
+    distances = []
+    pairs = zip(_solids(truth, true_scans, by_rows), _solids(predicted, scans, by_rows), strict=False)
+    for true, claimed in pairs:
+        true_size, size = np.count_nonzero(true), np.count_nonzero(claimed)
+        if not true_size and not size:
+            distances.append(float("nan"))
+        elif 0 < size <= MOST_TIMES * true_size:
+            distances.append(hausdorff(true, claimed, 1 / np.array(true.shape)) / np.sqrt(3))
+        else:
+            distances.append(1.0)
+    return np.array(distances)
+
+
+def _solids(masks: run_lengths.Masks, scans: Scans, by_rows: bool) -> Iterator[Solid]:
+    """Each volume with its masks painted in, layer by layer; their pixels are counted along rows or columns."""
+    volume, layer = scans.volume[masks.row], scans.layer[masks.row]
+    order = np.argsort(volume, kind="stable")
+    edges = np.searchsorted(volume[order], np.arange(1, len(scans.shape)))
+    for (layers, height, width), runs in zip(scans.shape.tolist(), np.split(order, edges), strict=True):
+        solid = np.zeros((layers, height * width), dtype=bool)
+        ends = (layer[runs].tolist(), masks.start[runs].tolist(), masks.stop[runs].tolist())
+        for place, start, stop in zip(*ends, strict=True):
+            solid[place, start:stop] = True
+        yield solid.reshape((layers, height, width) if by_rows else (layers, width, height))
+
+
+def hausdorff(one: Solid, other: Solid, scale: Numbers) -> float:
+    """The largest distance from a voxel of either solid to the nearest voxel of the other.
+
+    Neither is empty, and they need not be parts of equally large volumes.
+
+    Args:
+        one: for each voxel whether it belongs to the solid.
+        other: the same of the other solid.
+        scale: how far neighbouring voxels are apart along each axis.
+    """
+    shape = np.maximum(one.shape, other.shape)
+    one, other = (np.pad(side, [(0, gap) for gap in shape - side.shape]) for side in (one, other))
+    (box,) = ndimage.find_objects((one | other).view(np.int8))
+    return max(_directed(one[box], other[box], scale), _directed(other[box], one[box], scale))
+
+
+def _directed(near: Solid, far: Solid, scale: Numbers) -> float:
+    nearest = ndimage.distance_transform_edt(~far, scale, return_distances=False, return_indices=True)
+    beyond = near & ~far
+    apart = (nearest[:, beyond] - np.nonzero(beyond)) * scale[:, None]
+    return float(np.sqrt((apart**2).sum(axis=0).max(initial=0)))
