@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from zipfile import ZipInfo
 
 from competitions.kit.archives import zip_tree
-from competitions.kit.archives.zip_members import Member
 from competitions.kit.archives.zip_tree import ZipPath, ZipTree
 from competitions.model import Competition
 from competitions.raw import RawPath
@@ -279,7 +279,7 @@ def is_unpacked(contents: Contents, target: Path) -> bool:
 
 
 def _contents(tree: ZipTree) -> Contents:
-    return Contents({place: tree.member(place).size for place in tree.files})
+    return Contents({place: tree.member(place).file_size for place in tree.files})
 
 
 def _is_there(path: Path, size: int) -> bool:
@@ -304,7 +304,7 @@ def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
         yield batch
 
 
-def _punch(path: Path, members: Sequence[Member]) -> None:
+def _punch(path: Path, members: Sequence[ZipInfo]) -> None:
     """Free the space of extracted members; the zip keeps its directory and length."""
     libc = ctypes.CDLL(None, use_errno=True)
     with path.open("r+b") as stream:
@@ -312,6 +312,6 @@ def _punch(path: Path, members: Sequence[Member]) -> None:
             libc.fallocate(
                 stream.fileno(),
                 _KEEP_SIZE | _PUNCH_HOLE,
-                ctypes.c_int64(member.offset),
-                ctypes.c_int64(_LOCAL_HEADER_BYTES + member.packed),
+                ctypes.c_int64(member.header_offset),
+                ctypes.c_int64(_LOCAL_HEADER_BYTES + member.compress_size),
             )

@@ -1,9 +1,8 @@
-"""Archives of raw data: zips here, 7z in `sevenzip`, tar in `tarballs`, a zip used as a folder in `zip_tree`."""
+"""Archives of raw data: zips here, 7z in `sevenzip`, tar in `tars`, a zip used as a folder in `zip_tree`."""
 
 from competitions.kit.archives.zips import (
     create_empty,
     extract_as,
-    extract_members,
     files_in,
     member_size,
     new_member,
@@ -18,7 +17,6 @@ from competitions.kit.archives.zips import (
 __all__ = [
     "create_empty",
     "extract_as",
-    "extract_members",
     "files_in",
     "member_size",
     "new_member",

@@ -11,16 +11,16 @@ import struct
 import zlib
 from bisect import bisect
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
+from io import FileIO
 from typing import TYPE_CHECKING
+from zipfile import ZIP_DEFLATED, ZipInfo
 
 from foundation.problems import DataProblem
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-STORED, DEFLATED = 0, 8
 _BLOCK = 1 << 20
 _PACKED_BLOCK = 1 << 18
 _KEPT = 8  # blocks that can be gone back to: a zip within a zip is begun at its end
@@ -30,83 +30,67 @@ _LOCAL = struct.Struct("<4s22x2H")
 _NAMES = 512  # bytes that the names in a local header hardly ever exceed
 
 
-@dataclass(frozen=True)
-class Member:
-    """Where a member lies, and what it must come to.
-
-    Attributes:
-        name: for messages about damage.
-        offset: where its local header begins.
-        packed: how many bytes it takes in the zip.
-        size: how many it has.
-    """
-
-    name: str
-    method: int
-    offset: int
-    packed: int
-    size: int
-    crc: int
-
-
-Damaged = Callable[[Member, str], DataProblem]
-
-
-def read(descriptor: int, member: Member, damaged: Damaged) -> bytes:
-    """All of a member, checked.
+def read(archive: FileIO, member: ZipInfo) -> bytes:
+    """All of a member of an open zip, checked.
 
     Raises:
-        DataProblem: it is damaged, as made by `damaged`.
+        DataProblem: it is damaged.
     """
-    found = os.pread(descriptor, _LOCAL.size + _NAMES + member.packed, member.offset)
-    start = _header_size(found, member, damaged)
-    packed = found[start : start + member.packed]
-    if len(packed) < member.packed:
-        packed += os.pread(descriptor, member.packed - len(packed), member.offset + start + len(packed))
+    descriptor, size = archive.fileno(), member.compress_size
+    found = os.pread(descriptor, _LOCAL.size + _NAMES + size, member.header_offset)
+    start = _header_size(archive, member, found)
+    packed = found[start : start + size]
+    if len(packed) < size:
+        packed += os.pread(descriptor, size - len(packed), member.header_offset + start + len(packed))
     content = packed
-    if member.method == DEFLATED:
+    if member.compress_type == ZIP_DEFLATED:
         try:
-            content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, member.size + 1)
+            content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, member.file_size + 1)
         except zlib.error as error:
-            raise damaged(member, str(error)) from error
-    if len(content) != member.size:
-        raise damaged(member, f"it does not have the {member.size:,} bytes that it claims")
-    _check(zlib.crc32(content), member, damaged)
+            raise _damaged(archive, member, str(error)) from error
+    if len(content) != member.file_size:
+        raise _damaged(archive, member, f"it does not have the {member.file_size:,} bytes that it claims")
+    _check(archive, member, zlib.crc32(content))
     return content
 
 
-def opened(descriptor: int, member: Member, damaged: Damaged) -> io.BufferedReader:
+def opened(archive: FileIO, member: ZipInfo) -> io.BufferedReader:
     """Open a member; its checksum is compared when it is read from front to back.
 
     Raises:
         DataProblem: it is damaged; reading may raise it too.
     """
-    kind = _Deflated if member.method == DEFLATED else _Stored
-    return io.BufferedReader(kind(descriptor, member, damaged), _BLOCK)
+    kind = _Deflated if member.compress_type == ZIP_DEFLATED else _Stored
+    return io.BufferedReader(kind(archive, member), _BLOCK)
 
 
-def _header_size(found: bytes, member: Member, damaged: Damaged) -> int:
+def _header_size(archive: FileIO, member: ZipInfo, found: bytes) -> int:
     if len(found) < _LOCAL.size:
-        raise damaged(member, "it is cut short")
+        raise _damaged(archive, member, "it is cut short")
     signature, name, extra = _LOCAL.unpack_from(found)
     if signature != b"PK\3\4":
-        raise damaged(member, "it is not where the directory says")
+        raise _damaged(archive, member, "it is not where the directory says")
     return _LOCAL.size + int(name) + int(extra)
 
 
-def _check(crc: int, member: Member, damaged: Damaged) -> None:
-    if crc != member.crc:
-        raise damaged(member, "its checksum is wrong")
+def _check(archive: FileIO, member: ZipInfo, crc: int) -> None:
+    if crc != member.CRC:
+        raise _damaged(archive, member, "its checksum is wrong")
+
+
+def _damaged(archive: FileIO, member: ZipInfo, why: str) -> DataProblem:
+    return DataProblem(
+        f"{archive.name} is damaged", f"{member.filename}: {why}", "Remove it; it is downloaded again then."
+    )
 
 
 class _Stream(io.RawIOBase):
-    def __init__(self, descriptor: int, member: Member, damaged: Damaged) -> None:
+    def __init__(self, archive: FileIO, member: ZipInfo) -> None:
         super().__init__()
-        self._descriptor = descriptor
+        self._archive = archive
         self._member = member
-        self._damaged = damaged
-        head = os.pread(descriptor, _LOCAL.size, member.offset)
-        self._start = member.offset + _header_size(head, member, damaged)
+        head = os.pread(archive.fileno(), _LOCAL.size, member.header_offset)
+        self._start = member.header_offset + _header_size(archive, member, head)
         self._at = 0
 
     def readable(self) -> bool:
@@ -119,12 +103,12 @@ class _Stream(io.RawIOBase):
         return self._at
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._member.size}[whence]
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._member.file_size}[whence]
         self._at = max(base + offset, 0)
         return self._at
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        view = memoryview(buffer).cast("B")[: max(self._member.size - self._at, 0)]
+        view = memoryview(buffer).cast("B")[: max(self._member.file_size - self._at, 0)]
         if not len(view):
             return 0
         count = self._fill(view)
@@ -143,14 +127,14 @@ class _Stored(_Stream):
     _crc = 0
 
     def _fill(self, view: memoryview) -> int:
-        count = os.preadv(self._descriptor, [view], self._start + self._at)
+        count = os.preadv(self._archive.fileno(), [view], self._start + self._at)
         if not count:
-            raise self._damaged(self._member, "it is cut short")
+            raise _damaged(self._archive, self._member, "it is cut short")
         if self._at == self._checked:
             self._checked += count
             self._crc = zlib.crc32(view[:count], self._crc)
-            if self._checked == self._member.size:
-                _check(self._crc, self._member, self._damaged)
+            if self._checked == self._member.file_size:
+                _check(self._archive, self._member, self._crc)
         return count
 
 
@@ -167,8 +151,8 @@ class _Mark:
 class _Deflated(_Stream):
     """A compressed member; the last blocks are kept, and marks along the way to go back or ahead to."""
 
-    def __init__(self, descriptor: int, member: Member, damaged: Damaged) -> None:
-        super().__init__(descriptor, member, damaged)
+    def __init__(self, archive: FileIO, member: ZipInfo) -> None:
+        super().__init__(archive, member)
         self._marks = [_Mark(0, 0, 0, zlib.decompressobj(-zlib.MAX_WBITS))]
         self._spacing = _SPACING
         self._go_to(self._marks[0])
@@ -206,21 +190,21 @@ class _Deflated(_Stream):
         if not packed:
             if self._end >= self._marks[-1].end + self._spacing:
                 self._mark()
-            left = self._member.packed - self._taken
-            packed = os.pread(self._descriptor, min(_PACKED_BLOCK, left), self._start + self._taken)
+            left = self._member.compress_size - self._taken
+            packed = os.pread(self._archive.fileno(), min(_PACKED_BLOCK, left), self._start + self._taken)
             self._taken += len(packed)
         try:
             block = self._inflater.decompress(packed, _BLOCK)
         except zlib.error as error:
-            raise self._damaged(self._member, str(error)) from error
+            raise _damaged(self._archive, self._member, str(error)) from error
         if not block and (not packed or self._inflater.eof):
-            raise self._damaged(self._member, "it is cut short")
+            raise _damaged(self._archive, self._member, "it is cut short")
         if not block:
             return
         self._kept.append(block)
         self._end += len(block)
         self._crc = zlib.crc32(block, self._crc)
-        if self._end > self._member.size:
-            raise self._damaged(self._member, "it is longer than it claims")
-        if self._end == self._member.size:
-            _check(self._crc, self._member, self._damaged)
+        if self._end > self._member.file_size:
+            raise _damaged(self._archive, self._member, "it is longer than it claims")
+        if self._end == self._member.file_size:
+            _check(self._archive, self._member, self._crc)

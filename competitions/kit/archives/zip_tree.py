@@ -9,19 +9,16 @@ import os
 import re
 import stat
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
-from io import BufferedReader
+from io import BufferedReader, FileIO
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Literal
+from typing import IO, Literal
 
-import numpy as np
-
-from competitions.kit.archives import safe_path, zip_directory, zip_members
-from competitions.kit.archives.zip_members import DEFLATED, STORED, Member
+from competitions.kit.archives import safe_path, zip_members
 from foundation.problems import DataProblem
 
 _MOST_INFLATED = 200  # times the zip: the real ones stay below 30, and nobody's data need more
@@ -42,47 +39,34 @@ class ZipTree:
     """What a zip holds, by path."""
 
     def __init__(
-        self,
-        path: Path,
-        descriptor: int,
-        found: zip_directory.Members,
-        known_bytes: int | None,
+        self, path: Path, archive: FileIO, members: Iterable[zipfile.ZipInfo], known_bytes: int | None
     ) -> None:
         self.path = path
-        self.members = found
-        self._descriptor = descriptor
-        self._rows: dict[str, int] = {}
+        self._archive = archive
+        self._files: dict[str, zipfile.ZipInfo] = {}
         self._folders = {"."}
-        for row, name in enumerate(found.names):
+        for member in members:
+            name = member.filename
             place = safe_path(name).as_posix() if UNUSUAL.search(name) else name
             if name.endswith(("/", "\\")):
                 self._add_folders(place)
                 continue
-            if place in self._rows:
+            if place in self._files:
                 raise self._refused(f"two of its members would lie at {place}")
-            self._rows[place] = row
+            self._files[place] = member
             self._add_folders(place.rpartition("/")[0] or ".")
-        mixed = self._folders & self._rows.keys()
+        mixed = self._folders & self._files.keys()
         if mixed:
             raise self._refused(f"two of its members would lie at {min(mixed)}")
-        self._refuse_odd()
+        for member in self._files.values():
+            if odd := _oddity(member):
+                raise self._refused(f"its member {member.filename} {odd}")
         self._refuse_bombs(known_bytes)
 
     def _add_folders(self, folder: str) -> None:
         while folder not in self._folders:
             self._folders.add(folder)
             folder = folder.rpartition("/")[0] or "."
-
-    def _refuse_odd(self) -> None:
-        found, rows = self.members, self._file_rows
-        kinds = found.attributes[rows] >> 16 & 0o170000
-        for reason, flags in (
-            ("is a link or a device", ~np.isin(kinds, [0, stat.S_IFREG])),
-            ("is encrypted", found.flags[rows] & _ENCRYPTED != 0),
-            ("is compressed in a way that is not known", ~np.isin(found.methods[rows], [STORED, DEFLATED])),
-        ):
-            if flags.any():
-                raise self._refused(f"its member {found.names[rows[int(flags.argmax())]]} {reason}")
 
     def _refuse_bombs(self, known_bytes: int | None) -> None:
         size = self.path.stat().st_size
@@ -92,31 +76,23 @@ class ZipTree:
             raise self._refused(
                 f"it claims to inflate to {self.size:,} bytes, about {known_bytes:,} are known"
             )
-        rows = self._file_rows
-        rows = rows[np.argsort(self.members.offsets[rows], kind="stable")]
-        starts = self.members.offsets[rows]
-        ends = starts + _LOCAL_HEADER_BYTES + self.members.packed[rows]
-        overlapping = starts[1:] < ends[:-1]
-        if overlapping.any():
-            name = self.members.names[rows[int(overlapping.argmax()) + 1]]
-            raise self._refused(f"its member {name} overlaps another one")
-        if len(ends) and ends[-1] > size:
+        end = 0
+        for member in sorted(self._files.values(), key=lambda member: member.header_offset):
+            if member.header_offset < end:
+                raise self._refused(f"its member {member.filename} overlaps another one")
+            end = member.header_offset + _LOCAL_HEADER_BYTES + member.compress_size
+        if end > size:
             raise self._refused("its members reach beyond its end")
 
-    @property
-    def _file_rows(self) -> Any:
-        return np.fromiter(self._rows.values(), dtype=np.intp, count=len(self._rows))
-
-    @property
+    @cached_property
     def size(self) -> int:
         """How many bytes the files have together."""
-        return int(self.members.sizes[self._file_rows].sum())
+        return sum(member.file_size for member in self._files.values())
 
     @property
     def files(self) -> list[str]:
         """The paths of all files, in the order in which they lie in the zip."""
-        offsets = self.members.offsets
-        return sorted(self._rows, key=lambda place: int(offsets[self._rows[place]]))
+        return sorted(self._files, key=lambda place: self._files[place].header_offset)
 
     @property
     def folders(self) -> list[str]:
@@ -125,30 +101,21 @@ class ZipTree:
 
     def is_file(self, place: str) -> bool:
         """Whether a file lies there."""
-        return place in self._rows
+        return place in self._files
 
     def is_folder(self, place: str) -> bool:
         """Whether a folder lies there."""
         return place in self._folders
 
-    def member(self, place: str) -> Member:
+    def member(self, place: str) -> zipfile.ZipInfo:
         """The member that is the file at a path.
 
         Raises:
             FileNotFoundError: there is none.
         """
-        row = self._rows.get(place)
-        if row is None:
+        if place not in self._files:
             raise FileNotFoundError(2, "No such file in the zip", str(self.path / place))
-        found = self.members
-        return Member(
-            name=found.names[row],
-            method=int(found.methods[row]),
-            offset=int(found.offsets[row]),
-            packed=int(found.packed[row]),
-            size=int(found.sizes[row]),
-            crc=int(found.crcs[row]),
-        )
+        return self._files[place]
 
     def names_in(self, folder: str) -> list[str]:
         """The names of what lies directly in a folder."""
@@ -159,36 +126,31 @@ class ZipTree:
     @cached_property
     def _names(self) -> dict[str, list[str]]:
         names: dict[str, list[str]] = {}
-        for place in (*self._rows, *self._folders - {"."}):
+        for place in (*self._files, *self._folders - {"."}):
             folder, _, name = place.rpartition("/")
             names.setdefault(folder or ".", []).append(name)
         return names
 
     def open(self, place: str) -> BufferedReader:
         """Open the file at a path."""
-        return zip_members.opened(self._descriptor, self.member(place), self._damaged)
+        return zip_members.opened(self._archive, self.member(place))
 
     def read(self, place: str) -> bytes:
         """All of the file at a path."""
         member = self.member(place)
-        if max(member.size, member.packed) <= _AT_ONCE:
-            return zip_members.read(self._descriptor, member, self._damaged)
+        if max(member.file_size, member.compress_size) <= _AT_ONCE:
+            return zip_members.read(self._archive, member)
         with self.open(place) as stream:
             return stream.read()
 
     def copy(self, place: str, target: IO[bytes], tell: Callable[[int], None] = _nobody) -> None:
         """Write the file at a path to an open one, telling how many bytes have been added."""
-        if self.member(place).size <= _AT_ONCE:
+        if self.member(place).file_size <= _AT_ONCE:
             tell(target.write(self.read(place)))
             return
         with self.open(place) as stream:
             while block := stream.read(_BLOCK):
                 tell(target.write(block))
-
-    def _damaged(self, member: Member, why: str) -> DataProblem:
-        return DataProblem(
-            f"{self.path} is damaged", f"{member.name}: {why}", "Remove it; it is downloaded again then."
-        )
 
     def _refused(self, why: str) -> DataProblem:
         return DataProblem(f"{self.path} was not taken", why)
@@ -206,13 +168,25 @@ def opened(path: Path, *, known_bytes: int | None = None) -> Iterator[ZipTree]:
         DataProblem: it is no zip, or would write outside its folder, over itself, or beyond all measure.
     """
     try:
-        found = zip_directory.read(path)
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
     except (zipfile.BadZipFile, NotImplementedError) as error:
         raise DataProblem(
             f"{path} cannot be read as a zip", str(error), "Remove it; it is downloaded again then."
         ) from error
-    with path.open("rb") as stream:
-        yield ZipTree(path, stream.fileno(), found, known_bytes)
+    with path.open("rb", buffering=0) as stream:
+        yield ZipTree(path, stream, members, known_bytes)
+
+
+def _oddity(member: zipfile.ZipInfo) -> str | None:
+    """Why a member is not taken whatever it holds, if so."""
+    if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
+        return "is a link or a device"
+    if member.flag_bits & _ENCRYPTED:
+        return "is encrypted"
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return "is compressed in a way that is not known"
+    return None
 
 
 @dataclass(frozen=True)
@@ -304,7 +278,7 @@ class ZipPath:
 
     def stat(self) -> _Size:
         """How large a file is."""
-        return _Size(self._tree.member(self._place).size)
+        return _Size(self._tree.member(self._place).file_size)
 
     def open(self, mode: Literal["rb"]) -> BufferedReader:
         """Open a file."""

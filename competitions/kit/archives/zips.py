@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-import numpy as np
-
-from competitions.kit.archives import zip_copy, zip_directory
 from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Preparation, Progress
+from competitions.task import Preparation
 from foundation.problems import DataProblem
 
 _WORKERS = 4
 _BATCH = 256
 _MAX_RATIO = 1100  # deflate cannot do better than 1032:1, so a member that claims more lies
 _BLOCK = 1 << 20
-_FILE_TYPE = 0o170000  # of a Unix mode
+_STEP = 1000
+_LOCAL = struct.Struct("<26x2H")  # a local header, which ends with the lengths of name and extra field
+_ENCRYPTED = 0x1
+_MODE = 0o100644 << 16
 
 
 @contextmanager
@@ -49,30 +49,22 @@ def _as_data_problems(path: RawPath) -> Iterator[None]:
 
 def files_in(path: RawPath) -> list[str]:
     """The names of the members of a zip that are files, in its own order."""
-    return [name for name in _directory(path).rows if not name.endswith("/")]
+    return [name for name in _members(path) if not name.endswith("/")]
 
 
-@dataclass(frozen=True)
-class _Directory:
-    """The members of a zip, and the row of each name; the last one where a name stands twice."""
-
-    members: zip_directory.Members
-    rows: Mapping[str, int]
-
-
-def _directory(path: RawPath) -> _Directory:
+def _members(path: RawPath) -> Mapping[str, zipfile.ZipInfo]:
+    """The members of a zip by name; the last one where a name stands twice."""
     if not isinstance(path, Path):
-        return _read_directory(path)
+        return _read_members(path)
     found = path.stat()
-    return _read_directory(path, found.st_ino, found.st_size, found.st_mtime_ns)
+    return _read_members(path, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 @lru_cache(maxsize=1)  # a task asks several times for the archive it works on
-def _read_directory(path: RawPath, *state: int) -> _Directory:
+def _read_members(path: RawPath, *state: int) -> Mapping[str, zipfile.ZipInfo]:
     del state  # a changed file is read anew
-    with _as_data_problems(path):
-        members = zip_directory.read(path)
-    return _Directory(members, dict(zip(members.names, range(len(members)), strict=True)))
+    with opened(path) as archive:
+        return _by_name(archive)
 
 
 def ordered_by_checksum(path: RawPath, names: Iterable[str]) -> list[str]:
@@ -81,9 +73,9 @@ def ordered_by_checksum(path: RawPath, names: Iterable[str]) -> list[str]:
     Raises:
         DataProblem: a member is missing.
     """
-    directory = _directory(path)
+    members = _members(path)
     try:
-        return sorted(names, key=lambda name: int(directory.members.crcs[directory.rows[name]]))
+        return sorted(names, key=lambda name: members[name].CRC)
     except KeyError as error:
         raise _incomplete(path, str(error.args[0])) from error
 
@@ -118,10 +110,10 @@ def member_size(path: RawPath, name: str) -> int:
     Raises:
         DataProblem: it is not there.
     """
-    directory, full_name = _directory(path), _full_name(path, name)
-    if full_name not in directory.rows:
+    members, full_name = _members(path), _full_name(path, name)
+    if full_name not in members:
         raise _incomplete(path, name)
-    return int(directory.members.sizes[directory.rows[full_name]])
+    return members[full_name].file_size
 
 
 def _full_name(path: RawPath, name: str) -> str:
@@ -130,11 +122,6 @@ def _full_name(path: RawPath, name: str) -> str:
 
 
 def extract_as(job: Preparation, path: RawPath, targets: Mapping[str, Path]) -> None:
-    """Take the named members out of a zip, each to its own path; see `extract_members`."""
-    extract_members(path, targets, job.progress)
-
-
-def extract_members(path: RawPath, targets: Mapping[str, Path], progress: Progress) -> None:
     """Take the named members out of a zip, each to its own path, several at a time.
 
     Raises:
@@ -153,7 +140,7 @@ def extract_members(path: RawPath, targets: Mapping[str, Path], progress: Progre
         try:
             for count in pool.map(lambda batch: _extract_batch(path, batch), batches):
                 done += count
-                progress(path.name, done, len(wanted))
+                job.progress(path.name, done, len(wanted))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -179,35 +166,69 @@ def create_empty(files: Iterable[Path]) -> None:
 def repack(job: Preparation, path: RawPath, target: Path, names: Mapping[str, str] | Iterable[str]) -> None:
     """Make a zip of some members of another one, copying their compressed bytes as they lie.
 
+    They are put in the order of their new names and all get the same time: where a member lay in the
+    source, and since when, may show its class.
+
     Args:
         job: whose progress hook to call.
         path: the source zip.
         target: the zip to make.
         names: member names, or a mapping from the name in the source to the name in the target.
+
+    Raises:
+        DataProblem: a member is missing, a link, encrypted, cut short or not where the source says.
     """
     renamed = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
+    members = _members(path)
+    pairs = []
+    for old, new in renamed.items():
+        info = _regular(members, path, old)
+        pairs.append((info, _renamed(info, new)))
+    copies = sorted((copy for _, copy in pairs), key=lambda copy: copy.filename)
+    end = 0
+    for copy in copies:
+        copy.header_offset = end
+        end += len(copy.FileHeader()) + copy.compress_size
+    pairs.sort(
+        key=lambda pair: pair[0].header_offset
+    )  # an archive within an archive is read from front to back
     target.parent.mkdir(parents=True, exist_ok=True)
-    members, targets = _chosen(path, renamed)
-    zip_copy.copy(path, members, targets, target, job.progress)
+    with path.open("rb") as source, target.open("xb") as made:
+        for done, (info, copy) in enumerate(pairs, start=1):
+            made.seek(copy.header_offset)
+            made.write(copy.FileHeader())
+            _copy_packed(source, info, made)
+            if done % _STEP == 0 or done == len(pairs):
+                job.progress(target.name, done, len(pairs))
+        made.seek(end)
+        with zipfile.ZipFile(made, "w") as archive:  # writes the directory where the stream stands
+            archive.filelist = copies
 
 
-def _chosen(path: RawPath, renamed: Mapping[str, str]) -> tuple[zip_directory.Members, list[str]]:
-    """Members by their place in the zip, and their new names."""
-    directory = _directory(path)
-    missing = next((name for name in renamed if name not in directory.rows), None)
-    if missing is not None:
-        raise _incomplete(path, missing)
-    rows = np.fromiter(map(directory.rows.__getitem__, renamed), dtype=np.intp, count=len(renamed))
-    order = np.argsort(directory.members.offsets[rows], kind="stable")
-    members = directory.members.at(rows[order])
-    for problem, flags in (
-        (_link, (members.attributes >> 16 & _FILE_TYPE) == stat.S_IFLNK),
-        (_bomb, members.sizes > _MAX_RATIO * members.packed + 1024),
-    ):
-        if flags.any():
-            raise problem(path, members.names[int(flags.argmax())])
-    targets = list(renamed.values())
-    return members, [targets[place] for place in order.tolist()]
+def _renamed(info: zipfile.ZipInfo, name: str) -> zipfile.ZipInfo:
+    renamed = zipfile.ZipInfo(name)
+    renamed.compress_type = info.compress_type
+    renamed.CRC = info.CRC
+    renamed.compress_size = info.compress_size
+    renamed.file_size = info.file_size
+    renamed.external_attr = _MODE
+    return renamed
+
+
+def _copy_packed(source: IO[bytes], info: zipfile.ZipInfo, target: IO[bytes]) -> None:
+    if info.flag_bits & _ENCRYPTED:
+        raise DataProblem(f"Archive member {info.filename!r} was not taken", "it is encrypted")
+    source.seek(info.header_offset)
+    head = source.read(_LOCAL.size)
+    if len(head) < _LOCAL.size or not head.startswith(b"PK\3\4"):
+        raise DataProblem(f"Archive member {info.filename!r} is not where the zip says", "the zip is damaged")
+    source.read(sum(_LOCAL.unpack(head)))
+    left = info.compress_size
+    while left and (block := source.read(min(left, _BLOCK))):
+        target.write(block)
+        left -= len(block)
+    if left:
+        raise DataProblem(f"Archive member {info.filename!r} is cut short", "the zip is incomplete")
 
 
 @contextmanager
@@ -227,22 +248,14 @@ def _regular(directory: Mapping[str, zipfile.ZipInfo], path: RawPath, name: str)
         raise _incomplete(path, name)
     info = directory[name]
     if stat.S_ISLNK(info.external_attr >> 16):
-        raise _link(path, name)
+        raise DataProblem(f"{path} was not taken", f"its member {name} is a link")
     if info.file_size > _MAX_RATIO * info.compress_size + 1024:
-        raise _bomb(path, name)
+        raise DataProblem(f"{path} was not taken", f"its member {name} claims to inflate beyond all measure")
     return info
 
 
 def _incomplete(path: RawPath, name: str) -> DataProblem:
     return RawDataProblem(f"{path} is incomplete", f"it holds no {name}")
-
-
-def _link(path: RawPath, name: str) -> DataProblem:
-    return DataProblem(f"{path} was not taken", f"its member {name} is a link")
-
-
-def _bomb(path: RawPath, name: str) -> DataProblem:
-    return DataProblem(f"{path} was not taken", f"its member {name} claims to inflate beyond all measure")
 
 
 def safe_path(name: str) -> Path:

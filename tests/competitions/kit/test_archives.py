@@ -11,7 +11,6 @@ from typing import IO
 import pytest
 
 from competitions.kit import archives
-from competitions.kit.archives import zip_copy
 from competitions.task import Preparation
 from foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
@@ -109,13 +108,59 @@ def test_more_members_than_a_plain_zip_can_count_are_written(make_job: MakeJob, 
 def test_numbers_of_64_bits_are_written_where_zipfile_reads_them(
     make_job: MakeJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zip_copy, "_LARGE", 2000)  # so that no test writes four gigabytes
     members = {"a": NOISE, "b": b"small", "c": NOISE, "d": b"b" * 5000}
     source = make_zip(tmp_path / "s.zip", members)
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 2000)  # so that no test writes four gigabytes
     archives.repack(make_job(), source, tmp_path / "t.zip", list(members))
     with zipfile.ZipFile(tmp_path / "t.zip") as made:
         assert made.testzip() is None
         assert {name: made.read(name) for name in made.namelist()} == members
+
+
+def test_members_of_all_sizes_and_far_apart_are_moved_whole(make_job: MakeJob, tmp_path: Path) -> None:
+    sizes = [0, 1, 5 << 20, 100, 70_000, 4 << 20, 7, 9 << 20, 3]
+    members = {f"{number}": os.urandom(size) for number, size in enumerate(sizes)}
+    source = make_zip(tmp_path / "s.zip", members)
+    chosen = ["8", "2", "0", "3", "7", "6"]
+    archives.repack(make_job(), source, tmp_path / "t.zip", {name: f"new/{name}" for name in chosen})
+    with zipfile.ZipFile(tmp_path / "t.zip") as made:
+        assert {name: made.read(name) for name in made.namelist()} == {
+            f"new/{name}": members[name] for name in chosen
+        }
+
+
+@pytest.mark.parametrize("prefix", [b"#!/bin/sh\n", b""])
+@pytest.mark.parametrize("comment", [b"PK\1\2 and more", b""])
+def test_zips_with_a_comment_or_behind_other_bytes_are_repacked(
+    make_job: MakeJob, tmp_path: Path, prefix: bytes, comment: bytes
+) -> None:
+    source = tmp_path / "s.zip"
+    source.write_bytes(prefix)
+    with zipfile.ZipFile(source, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.comment = comment
+        for name in ("b/", "\u00e4.txt", "PK\1\2.txt"):
+            archive.writestr(name, name.encode() * 99 * (name != "b/"))
+    assert archives.files_in(source) == ["\u00e4.txt", "PK\1\2.txt"]
+    archives.repack(make_job(), source, tmp_path / "t.zip", ["PK\1\2.txt"])
+    with zipfile.ZipFile(tmp_path / "t.zip") as made:
+        assert made.read("PK\1\2.txt") == b"PK\1\2.txt" * 99
+
+
+@pytest.mark.parametrize("wrong", ["place", "size", "encryption"])
+def test_a_zip_whose_directory_lies_is_told(make_job: MakeJob, tmp_path: Path, wrong: str) -> None:
+    source = make_zip(tmp_path / "s.zip", {"a": NOISE, "b": NOISE}, zipfile.ZIP_STORED)
+    content = bytearray(source.read_bytes())
+    if wrong == "place":
+        content[0] = 0
+    else:
+        record = content.index(b"PK\1\2")
+        if wrong == "encryption":
+            content[record + 8] |= 1
+        else:
+            content[record + 20 : record + 28] = b"\0\0\1\0" * 2  # 64 KiB packed and inflated
+    source.write_bytes(content)
+    with pytest.raises(DataProblem, match=r"is not where the zip says|is cut short|is encrypted"):
+        archives.repack(make_job(), source, tmp_path / "t.zip", ["a", "b"])
 
 
 def test_a_missing_member_is_named(make_job: MakeJob, tmp_path: Path) -> None:

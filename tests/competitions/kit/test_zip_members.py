@@ -8,44 +8,39 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from io import FileIO
 from pathlib import Path
 
 import pytest
 
 from competitions.kit.archives import zip_members
-from competitions.kit.archives.zip_members import Member
 from foundation.problems import DataProblem
 
 TEXT = b"".join(b"%d,%d\n" % (number, number * number) for number in range(1_300_000))  # 24 MB
 METHODS = pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 
 
-def damaged(member: Member, why: str) -> DataProblem:
-    return DataProblem(f"{member.name} is damaged", why)
-
-
-def in_zip(path: Path, content: bytes, method: int) -> Member:
+def in_zip(path: Path, content: bytes, method: int) -> zipfile.ZipInfo:
     with zipfile.ZipFile(path, "w") as archive:
         info = zipfile.ZipInfo("a.csv")
         info.extra = b"\xff\xff\4\0abcd"
         archive.writestr(info, content, method, compresslevel=1)
-    return Member("a.csv", method, info.header_offset, info.compress_size, info.file_size, info.CRC)
+    return info
 
 
 @pytest.fixture
-def descriptor(tmp_path: Path) -> Iterator[int]:
+def opened(tmp_path: Path) -> Iterator[FileIO]:
     path = tmp_path / "x.zip"
     path.touch()
-    found = os.open(path, os.O_RDONLY)
-    yield found
-    os.close(found)
+    with path.open("rb", buffering=0) as stream:
+        yield stream
 
 
 @METHODS
-def test_all_of_it_and_any_part_of_it_can_be_read(tmp_path: Path, descriptor: int, method: int) -> None:
+def test_all_of_it_and_any_part_of_it_can_be_read(tmp_path: Path, opened: FileIO, method: int) -> None:
     member = in_zip(tmp_path / "x.zip", TEXT, method)
-    assert zip_members.read(descriptor, member, damaged) == TEXT
-    with zip_members.opened(descriptor, member, damaged) as stream:
+    assert zip_members.read(opened, member) == TEXT
+    with zip_members.opened(opened, member) as stream:
         assert stream.read() == TEXT
         assert stream.read(1) == b""
         draw = random.Random(0)
@@ -64,12 +59,12 @@ def test_all_of_it_and_any_part_of_it_can_be_read(tmp_path: Path, descriptor: in
 
 
 def test_a_compressed_member_is_not_inflated_from_its_start_for_every_place(
-    tmp_path: Path, descriptor: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, opened: FileIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(zip_members, "_SPACING", 1 << 20)
     monkeypatch.setattr(zip_members, "_MOST_MARKS", 8)
     member = in_zip(tmp_path / "x.zip", TEXT, zipfile.ZIP_DEFLATED)
-    with zip_members.opened(descriptor, member, damaged) as stream:
+    with zip_members.opened(opened, member) as stream:
         assert stream.read() == TEXT
         pread, packed = os.pread, [0]
 
@@ -83,17 +78,17 @@ def test_a_compressed_member_is_not_inflated_from_its_start_for_every_place(
         for place in places:
             stream.seek(place)
             assert stream.read(1000) == TEXT[place:][:1000]
-        assert packed[0] < 40 * member.packed / 4
+        assert packed[0] < 40 * member.compress_size / 4
         stream.seek(len(TEXT) // 2)
         assert stream.read() == TEXT[len(TEXT) // 2 :]  # its checksum is still the right one
 
 
 @METHODS
-def test_threads_can_share_a_zip(tmp_path: Path, descriptor: int, method: int) -> None:
+def test_threads_can_share_a_zip(tmp_path: Path, opened: FileIO, method: int) -> None:
     member = in_zip(tmp_path / "x.zip", TEXT, method)
 
     def crc(number: int) -> int:
-        with zip_members.opened(descriptor, member, damaged) as stream:
+        with zip_members.opened(opened, member) as stream:
             found = 0
             while block := stream.read(100_000 + number):
                 found = zlib.crc32(block, found)
@@ -104,16 +99,16 @@ def test_threads_can_share_a_zip(tmp_path: Path, descriptor: int, method: int) -
 
 
 @METHODS
-def test_a_member_without_bytes_is_empty(tmp_path: Path, descriptor: int, method: int) -> None:
+def test_a_member_without_bytes_is_empty(tmp_path: Path, opened: FileIO, method: int) -> None:
     member = in_zip(tmp_path / "x.zip", b"", method)
-    assert zip_members.read(descriptor, member, damaged) == b""
-    with zip_members.opened(descriptor, member, damaged) as stream:
+    assert zip_members.read(opened, member) == b""
+    with zip_members.opened(opened, member) as stream:
         assert stream.read() == b""
 
 
 @METHODS
 @pytest.mark.parametrize("kind", ["flipped", "moved", "cut", "claims more", "claims less"])
-def test_damage_is_told(tmp_path: Path, descriptor: int, method: int, kind: str) -> None:
+def test_damage_is_told(tmp_path: Path, opened: FileIO, method: int, kind: str) -> None:
     path = tmp_path / "x.zip"
     member = in_zip(path, TEXT, method)
     content = bytearray(path.read_bytes())
@@ -122,15 +117,15 @@ def test_damage_is_told(tmp_path: Path, descriptor: int, method: int, kind: str)
     elif kind == "moved":
         content[0] ^= 0xFF
     elif kind == "cut":
-        del content[member.packed // 2 :]
+        del content[member.compress_size // 2 :]
     else:
         more = 1 if kind == "claims more" else -1
-        member = Member("a.csv", method, 0, member.packed, member.size + more, member.crc)
+        member.file_size += more
     path.write_bytes(content)
-    with pytest.raises(DataProblem, match=r"a\.csv is damaged"):
-        zip_members.read(descriptor, member, damaged)
+    with pytest.raises(DataProblem, match=r"x\.zip is damaged: a\.csv"):
+        zip_members.read(opened, member)
     with (
-        pytest.raises(DataProblem, match=r"a\.csv is damaged"),
-        zip_members.opened(descriptor, member, damaged) as stream,
+        pytest.raises(DataProblem, match=r"x\.zip is damaged: a\.csv"),
+        zip_members.opened(opened, member) as stream,
     ):
         stream.read()
