@@ -27,7 +27,6 @@ import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from environment.container import output
@@ -80,9 +79,13 @@ def run(options: argparse.Namespace) -> int:
         become = becoming(user.pw_uid, user.pw_gid, keep_privileges=options.privileged)
         log = CappedLog(folder / output.LOG, options.log_limit, hide=secrets)
         warden = Warden(
-            options.command, deadline=options.deadline, grace=options.grace, log=log, prepare=become
+            options.command,
+            deadline=options.deadline,
+            grace=options.grace,
+            log=log,
+            oom_counters=_OOM_COUNTERS,
+            prepare=become,
         )
-        kills_before = output.oom_kills(_OOM_COUNTERS)
         warden.start()
     except (OSError, KeyError, ValueError) as error:
         problem = f"the agent can't be started: {error}"
@@ -90,10 +93,8 @@ def run(options: argparse.Namespace) -> int:
         return _EXIT_NOT_STARTED
     output.write(folder / output.STARTED, Started.now(os.getpid(), isolated=not options.privileged))
     ending = warden.watch()
-    log.close()
     _as_user(become, lambda: _tidy(secrets))
-    kills = output.oom_kills(_OOM_COUNTERS) - kills_before
-    output.write(folder / output.ENDING, replace(ending, oom_kills=kills))
+    output.write(folder / output.ENDING, ending)
     return shell_code(ending)
 
 

@@ -14,8 +14,10 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 
+from environment.container import output
 from environment.container.output import Ending
 from environment.container.processes import Process, process_tree
 from environment.container.run_log import CappedLog
@@ -38,6 +40,7 @@ class Warden:
         deadline: float,
         grace: float,
         log: CappedLog,
+        oom_counters: Sequence[Path] = (),
         spare: str | None = None,
         prepare: Callable[[], None] | None = None,
     ) -> None:
@@ -47,7 +50,8 @@ class Warden:
             command: program and arguments.
             deadline: seconds from the start after which everything is asked to end.
             grace: seconds between SIGTERM and SIGKILL.
-            log: takes what the command prints.
+            log: takes what the command prints, and is closed in the end.
+            oom_counters: where the kernel counts what it kills for memory; the first that is there is read.
             spare: a process name that gets no SIGTERM, only SIGKILL: a sandbox program that would
                 take everything inside down with it before the grace is over.
             prepare: what the command's process does before it becomes the command.
@@ -56,6 +60,8 @@ class Warden:
         self._deadline = deadline
         self._grace = grace
         self._log = log
+        self._oom_counters = oom_counters
+        self._oom_kills = output.oom_kills(oom_counters)
         self._spare = spare
         self._prepare = prepare
         self._stops = 0
@@ -108,6 +114,7 @@ class Warden:
             survivors = self._kill_all(selector)
             ended_at = time.time()
             self._drain(selector)
+        self._log.close()
         code = None if self._status is None else os.waitstatus_to_exitcode(self._status)
         return Ending(
             reason,
@@ -115,6 +122,7 @@ class Warden:
             -code if code is not None and code < 0 else None,
             self._started_at,
             ended_at,
+            oom_kills=output.oom_kills(self._oom_counters) - self._oom_kills,
             survivors=survivors,
             log_error=self._log.error,
         )

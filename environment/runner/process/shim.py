@@ -18,7 +18,6 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -160,13 +159,13 @@ class Shim:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if self._order.memory_bytes is not None:
             resource.setrlimit(resource.RLIMIT_AS, (self._order.memory_bytes, self._order.memory_bytes))
-        kills_before = output.oom_kills(_OOM_COUNTERS)
         log = CappedLog(self._attempt / protocol.LOG, self._order.log_limit_bytes, hide=hidden)
         warden = Warden(
             command,
             deadline=self._order.time_limit_seconds,
             grace=self._order.grace_seconds,
             log=log,
+            oom_counters=_OOM_COUNTERS,
             spare="bwrap",
         )
         try:
@@ -179,10 +178,7 @@ class Shim:
             return 0
         if self._stops:  # it was asked to before the warden listened
             os.kill(os.getpid(), signal.SIGTERM)
-        ending = warden.watch()
-        log.close()
-        kills = output.oom_kills(_OOM_COUNTERS) - kills_before
-        _write_ending(self._attempt, replace(ending, oom_kills=kills))
+        _write_ending(self._attempt, warden.watch())
         return 0
 
     def _watch(self) -> None:

@@ -29,7 +29,6 @@ def main() -> None:
         ending = Ending.unseen("unstarted", str(error))
     else:
         ending = warden.watch()
-    log.close()
     output.write(folder / "ending.json", ending)
 
 

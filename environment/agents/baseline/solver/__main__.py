@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,7 @@ from .selection import ModelSelection, class_names, filled
 from .workplace import CannotSolveError, Workplace
 
 if TYPE_CHECKING:
-    from .learners import Fitted
+    from .learners import Models
 
 HELD_OUT = 0.15
 ROUNDS = {"pictures": 2, "text": 4, "a table": 6}
@@ -87,22 +86,24 @@ def _improve(problem: Problem, place: Workplace) -> None:
     for number in range(ROUNDS[problem.material]):
         held_out, used = np.split(random.permutation(len(train)), [int(len(train) * HELD_OUT)])
         selection = ModelSelection(problem, place, truth[held_out], selected)
-        for model in _models(problem, train[used], truth[used], place.seed + 1000 * number):
-            selection.add(model.name, model.predict(train[held_out]), model.predict(test))
+        for name, model in _models(problem, train, place.seed + 1000 * number):
+            model.fit(train[used], truth[used])
+            predict = model.predict if problem.goal == "numbers" else model.predict_proba
+            selection.add(name, predict(train[held_out]), predict(test))
         selected.append(selection.finish())
         place.submit(filled(problem, np.mean(selected, axis=0)))
         place.say(f"submitted the mean of {len(selected)} round{'s' if number else ''}")
 
 
-def _models(problem: Problem, rows: Matrix, truth: Matrix, seed: int) -> Iterator[Fitted]:
+def _models(problem: Problem, train: Matrix, seed: int) -> Models:
     # Imported late: the constant submission should not wait for it.
     from . import learners
 
     if problem.goal == "numbers":
-        return learners.number_learners(rows, truth, seed)
+        return learners.number_models(train.shape[1], seed)
     if problem.text:
-        return learners.text_learners(rows, truth, seed)
-    return learners.class_learners(rows, truth, len(class_names(problem)), seed)
+        return learners.text_models(seed)
+    return learners.class_models(len(class_names(problem)), seed)
 
 
 def _targets(problem: Problem) -> Matrix:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from PIL import Image
 
 from .problem import Problem
 from .workplace import CannotSolveError
@@ -23,47 +24,37 @@ _PICTURE_FOLDERS = ("{part}.zip", "{part}", "{part}_images", "images")
 
 def table_matrices(problem: Problem) -> tuple[Matrix, Matrix]:
     """Numbers for the rows of train and test; the two are looked at together, labels apart."""
-    both = pd.concat([problem.train[list(problem.features)], problem.test[list(problem.features)]])
-    parts: list[pd.DataFrame] = []
-    for name in problem.features:
-        parts += _columns(both[name].reset_index(drop=True), name)
-    matrix = np.hstack([part.to_numpy(np.float64) for part in parts])
+    # Imported late: the constant submission should not wait for it.
+    from sklearn.compose import make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+    columns = list(problem.features)
+    both = pd.concat([problem.train[columns], problem.test[columns]], ignore_index=True)
+    _add_pieces(both)
+    numbers = both.select_dtypes(["number", "bool"]).astype(float)
+    both[numbers.columns] = numbers
+    skewed = numbers.columns[(numbers.min() >= 0) & (numbers.max() > 50 * numbers.median().clip(lower=1))]
+    few = [name for name in both if both[name].nunique() <= (12 if name in numbers else MAX_CATEGORIES)]
+    to_numbers = make_column_transformer(
+        (SimpleImputer(strategy="median", add_indicator=True), list(numbers)),
+        (make_pipeline(SimpleImputer(strategy="median"), FunctionTransformer(np.log1p)), list(skewed)),
+        (OneHotEncoder(sparse_output=False), few),
+    )
+    matrix = to_numbers.fit_transform(both)
     return matrix[: len(problem.train)], matrix[len(problem.train) :]
 
 
-def _columns(column: pd.Series, name: str) -> list[pd.DataFrame]:
-    if pd.api.types.is_bool_dtype(column):
-        return [column.astype(float).to_frame()]
-    if pd.api.types.is_numeric_dtype(column):
-        numbers = column.astype(float)
-        filled = numbers.fillna(numbers.median())
-        parts = [filled.to_frame()]
-        if numbers.isna().any():
-            parts.append(numbers.isna().astype(float).to_frame())
-        if filled.min() >= 0 and filled.max() > 50 * max(filled.median(), 1):
-            parts.append(filled.map(np.log1p).to_frame())
-        if filled.nunique() <= 12:
-            parts.append(pd.get_dummies(filled.map(str), dtype=float))
-        return parts
-    text = column.map(str)
-    if text.nunique() <= MAX_CATEGORIES:
-        return [pd.get_dummies(text, dtype=float)]
-    return _pieces(text, name)
-
-
-def _pieces(text: pd.Series, name: str) -> list[pd.DataFrame]:
-    """Compound codes such as `B/12/P` or `0042_01`: their pieces are columns of their own."""
-    separator = next((mark for mark in "/_" if text.str.contains(mark, regex=False).mean() > 0.5), None)
-    if separator is None:
-        return []
-    parts: list[pd.DataFrame] = []
-    for place, piece in text.str.split(separator, expand=True).items():
-        numbers = pd.to_numeric(piece, errors="coerce")
-        if numbers.notna().mean() > 0.5:
-            parts.append(numbers.fillna(numbers.median()).to_frame())
-        elif piece.nunique() <= MAX_CATEGORIES:
-            parts.append(pd.get_dummies(piece.map(str), prefix=f"{name}{place}", dtype=float))
-    return parts
+def _add_pieces(table: pd.DataFrame) -> None:
+    """Make the pieces of compound codes such as `B/12/P` or `0042_01` columns of their own."""
+    for name in list(table.select_dtypes(exclude=["number", "bool"])):
+        text = table[name].map(str)
+        separator = next((mark for mark in "/_" if text.str.contains(mark, regex=False).mean() > 0.5), None)
+        if separator is not None and text.nunique() > MAX_CATEGORIES:
+            for place, piece in text.str.split(separator, expand=True).items():
+                numbers = pd.to_numeric(piece, errors="coerce")
+                table[f"{name}{place}"] = numbers if numbers.notna().mean() > 0.5 else piece
 
 
 def picture_matrices(problem: Problem, data: Path) -> tuple[Matrix, Matrix]:
@@ -98,25 +89,9 @@ def _known(names: dict[str, str], name: str, place: Path) -> str:
 def _stack(contents: list[bytes]) -> Matrix:
     pictures = np.empty((len(contents), PICTURE_SIDE, PICTURE_SIDE, 3), np.float32)
     for place, content in enumerate(contents):
-        pixels = _decode(content)
-        rows, columns = (np.arange(PICTURE_SIDE) * length // PICTURE_SIDE for length in pixels.shape[:2])
-        pictures[place] = pixels[rows][:, columns] / 255
-    return pictures
-
-
-def _decode(content: bytes) -> Matrix:
-    """Pixels of a picture; plain bitmaps need no library."""
-    if content[:2] == b"BM" and content[28:30] == b"\x18\0" and content[30:34] == b"\0\0\0\0":
-        begin, width, height = (int.from_bytes(content[at : at + 4], "little") for at in (10, 18, 22))
-        stride = (3 * width + 3) // 4 * 4
-        rows = np.frombuffer(content, np.uint8, stride * height, begin).reshape(height, stride)
-        return rows[::-1, : 3 * width].reshape(height, width, 3)[:, :, ::-1]
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise CannotSolveError("the pictures are compressed and Pillow is not installed") from error
-    with Image.open(io.BytesIO(content)) as image:
-        return np.asarray(image.convert("RGB"))
+        with Image.open(io.BytesIO(content)) as image:
+            pictures[place] = np.asarray(image.convert("RGB").resize((PICTURE_SIDE, PICTURE_SIDE)))
+    return pictures / 255
 
 
 def _describe(pictures: Matrix) -> Matrix:

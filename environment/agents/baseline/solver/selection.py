@@ -11,8 +11,6 @@ from .features import Matrix
 from .problem import Problem
 from .workplace import Workplace
 
-_TINY = 1e-15
-
 
 @dataclass
 class ModelSelection:
@@ -53,16 +51,15 @@ class ModelSelection:
         return names[self.problem.goal]
 
     def _loss(self, predicted: Matrix) -> float:
-        if self.problem.goal == "numbers":
-            return float(np.sqrt(((predicted - self.truth) ** 2).mean(axis=0)).mean())
-        if self.problem.goal == "label":
-            return float((predicted.argmax(axis=1) != self.truth).mean())
-        if self.problem.goal == "classes":
-            chances = predicted[np.arange(len(self.truth)), self.truth]
-            return float(-np.log(np.clip(chances, _TINY, 1)).mean())
-        from sklearn.metrics import roc_auc_score
+        from sklearn import metrics
 
-        return 1 - float(roc_auc_score(self.truth, predicted[:, 1]))
+        if self.problem.goal == "numbers":
+            return float(metrics.root_mean_squared_error(self.truth, predicted))
+        if self.problem.goal == "label":
+            return float(metrics.zero_one_loss(self.truth, predicted.argmax(axis=1)))
+        if self.problem.goal == "classes":
+            return float(metrics.log_loss(self.truth, predicted, labels=range(predicted.shape[1])))
+        return 1 - float(metrics.roc_auc_score(self.truth, predicted[:, 1]))
 
 
 def filled(problem: Problem, predicted: Matrix) -> pd.DataFrame:

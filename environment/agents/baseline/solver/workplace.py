@@ -19,10 +19,6 @@ class CannotSolveError(Exception):
     """This competition is beyond the baseline; the message says why."""
 
 
-def _folder(name: str, usual: str) -> Path:
-    return Path(os.environ.get(name, usual))
-
-
 @dataclass(frozen=True)
 class Workplace:
     """Paths and identity of this run, by the environment or as in a container."""
@@ -39,14 +35,15 @@ class Workplace:
     @classmethod
     def from_environment(cls) -> Workplace:
         """Read the environment."""
+        variable = os.environ.get
         return cls(
-            data=_folder("DATA_DIR", "/home/data"),
-            submission=_folder("SUBMISSION_DIR", "/home/submission"),
-            logs=_folder("LOGS_DIR", "/home/logs"),
-            code=_folder("CODE_DIR", "/home/code"),
-            validate_script=_folder("VALIDATE_SCRIPT", "/home/validate_submission.sh"),
-            competition=os.environ.get("COMPETITION_ID", "unknown"),
-            seed=int(os.environ.get("SEED", "0")),
+            data=Path(variable("DATA_DIR", "/home/data")),
+            submission=Path(variable("SUBMISSION_DIR", "/home/submission")),
+            logs=Path(variable("LOGS_DIR", "/home/logs")),
+            code=Path(variable("CODE_DIR", "/home/code")),
+            validate_script=Path(variable("VALIDATE_SCRIPT", "/home/validate_submission.sh")),
+            competition=variable("COMPETITION_ID", "unknown"),
+            seed=int(variable("SEED", "0")),
             started=time.monotonic(),
         )
 
