@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from competitions.model import Competition
 from engine.datasets.steps import CHECK, no_report, reporting_wait
-from engine.kaggle.client import Kaggle, NotAvailable, RulesNotAccepted
+from engine.kaggle import NotAvailable, RulesNotAccepted
 from foundation.problems import Problem
 from foundation.workers import ReportProgress
 from state.records import DatasetState, DatasetStep, StepState
@@ -26,31 +26,23 @@ class AccessState(StrEnum):
     UNKNOWN = "unknown"
 
 
-_REFUSALS: dict[str, tuple[AccessState, DatasetState]] = {
-    RulesNotAccepted.__name__: (AccessState.RULES, DatasetState.REFUSED),
-    NotAvailable.__name__: (AccessState.GONE, DatasetState.UNAVAILABLE),
+# By the names of errors, which is what a worker tells of them.
+_STATES = {
+    RulesNotAccepted.__name__: DatasetState.REFUSED,
+    NotAvailable.__name__: DatasetState.UNAVAILABLE,
 }
-
-
-def access_after(problem: Problem) -> AccessState:
-    """Return what an error of asking Kaggle says about the access."""
-    access, _state = _REFUSALS.get(type(problem).__name__, (AccessState.UNKNOWN, DatasetState.FAILED))
-    return access
+_REFUSALS = {DatasetState.REFUSED: AccessState.RULES, DatasetState.UNAVAILABLE: AccessState.GONE}
 
 
 def state_after(kind: str) -> DatasetState:
     """Return the state of a dataset after an error of this class, given by its name."""
-    _access, state = _REFUSALS.get(kind, (AccessState.UNKNOWN, DatasetState.FAILED))
-    return state
+    return _STATES.get(kind, DatasetState.FAILED)
 
 
-def access_of(state: DatasetState, steps: Iterable[DatasetStep]) -> AccessState:
+def access_of(state: DatasetState, steps: Iterable[DatasetStep] = ()) -> AccessState:
     """Return what is known of a dataset's access without asking again."""
-    for access, refused in _REFUSALS.values():
-        if state is refused:
-            return access
     checked = any(step.name == CHECK and step.state is StepState.DONE for step in steps)
-    return AccessState.OPEN if checked else AccessState.UNKNOWN
+    return _REFUSALS.get(state, AccessState.OPEN if checked else AccessState.UNKNOWN)
 
 
 @dataclass(frozen=True)
@@ -70,6 +62,8 @@ def check(competition: Competition, report: ReportProgress = no_report) -> int |
     Raises:
         Problem: it does not, or it can't be reached.
     """
+    from engine.kaggle.client import Kaggle
+
     report(CHECK, "", 0, 0)
     with Kaggle(wait=reporting_wait(report, lambda: (CHECK, 0, 0))) as kaggle:
         return kaggle.data_size(competition.id)
@@ -85,4 +79,10 @@ def _ask_one(competition: Competition) -> Access:
     try:
         return Access(competition.id, AccessState.OPEN, check(competition), competition.rules_url)
     except Problem as problem:
-        return Access(competition.id, access_after(problem), None, competition.rules_url, problem.cause)
+        return Access(
+            competition.id,
+            access_of(state_after(type(problem).__name__)),
+            None,
+            competition.rules_url,
+            problem.cause,
+        )

@@ -61,12 +61,13 @@ def kaggles_description(competition: Competition) -> str:
     from engine.kaggle.client import Kaggle
 
     with Kaggle() as kaggle:
-        pages = {page.name.lower(): page for page in kaggle.pages(competition.id)}
-    parts = [f"## {pages[name].name}\n\n{pages[name].text.strip()}\n" for name in _PAGES if name in pages]
+        pages = kaggle.pages(competition.id)
+    found = {name.lower(): f"## {name}\n\n{text.strip()}\n" for name, text in pages.items()}
+    parts = [found[name] for name in _PAGES if name in found]
     if not parts:
         raise DataProblem(
             f"{competition.id}: Kaggle shows no description",
-            f"its pages are {', '.join(sorted(pages)) or 'none'}",
+            f"its pages are {', '.join(sorted(found)) or 'none'}",
             f"Use --descriptions {OURS}.",
         )
     return f"# {competition.name}\n\n" + "\n".join(parts)

@@ -88,7 +88,7 @@ def _of_zip(competition: Competition, path: Path) -> Estimate:
 
     size = path.stat().st_size
     try:
-        inflated = raw_data.read_contents(path).bytes
+        inflated = sum(raw_data.sizes_in(path).values())
     except Problem as problem:  # one damaged zip is one competition's problem
         return Estimate(competition.id, ToDo.PREPARE, size, "its zip", None, problem.cause)
     return Estimate(competition.id, ToDo.PREPARE, size, "its zip", inflated)

@@ -53,17 +53,6 @@ class Raw:
     spent: Path | None = None
 
 
-def given_folder(path: Path) -> Raw:
-    """Use raw data that the operator extracted.
-
-    Raises:
-        DataProblem: there is no such folder.
-    """
-    if not path.is_dir():
-        raise DataProblem(f"Raw folder {path} was not found", next_step="Give an extracted Kaggle folder.")
-    return Raw(path.absolute())
-
-
 def fetch(
     competition: Competition, folder: DatasetFolder, *, keep_free: int = 0, report: ReportProgress
 ) -> None:
@@ -87,12 +76,11 @@ def fetch(
     report(DOWNLOAD, "", 0, 0)
     target = folder.zip(competition)
     with Kaggle(wait=reporting_wait(report, lambda: place)) as kaggle:
-        found = download(kaggle, competition.id, target, keep_free=keep_free, report=report_bytes)
-        checksums.record_zip(target, found.md5)
-        if found.md5 != competition.checksums.zip:
+        md5 = download(kaggle, competition.id, target, keep_free=keep_free, report=report_bytes)
+        checksums.record_zip(target, md5)
+        if md5 != competition.checksums.zip:
             # what is not known may not inflate beyond what Kaggle lists
-            listed = sum(file.bytes for file in kaggle.files(competition.id))
-            checksums.record_zip(target, found.md5, listed)
+            checksums.record_zip(target, md5, kaggle.listed_bytes(competition.id))
 
 
 def open_raw_data(
@@ -128,7 +116,7 @@ def open_raw_data(
         return Raw(folder.whole_raw, folder.whole_raw)
     found = folder.zips()
     # MLE-bench may have been killed while it extracted
-    if folder.has_extracted_data and (len(found) != 1 or is_unpacked(read_contents(found[0]), folder.raw)):
+    if folder.has_extracted_data and (len(found) != 1 or is_unpacked(sizes_in(found[0]), folder.raw)):
         return Raw(folder.raw)
     if len(found) != 1:
         raise DataProblem(
@@ -182,14 +170,29 @@ def unpack(
         DiskFull: it does not fit.
     """
     with zip_tree.opened(path, known_bytes=known_bytes) as tree:
-        contents = _contents(tree)
-        missing = {
-            place: size for place, size in contents.sizes.items() if not _is_there(target / place, size)
-        }
-        needed = sum(missing.values())
+        sizes = _sizes(tree)
+        missing = {place: size for place, size in sizes.items() if not _is_there(target / place, size)}
+        needed, total = sum(missing.values()), sum(sizes.values())
+        done = total - needed
         if not consume:  # what is consumed makes room for what comes; whether that is enough shows on the way
             require_space(target.parent, needed, keep_free=keep_free)
-        extraction = _Extraction(tree, target, contents.bytes, contents.bytes - needed, report)
+        report("", done, total)
+        lock = threading.Lock()
+
+        def add(count: int) -> None:
+            nonlocal done
+            with lock:
+                done += count
+                report("", done, total)
+
+        def extract(batch: Sequence[str]) -> None:
+            for place in batch:
+                final = target / place
+                partial = final.with_name(f".{final.name[:200]}.partial~")
+                with partial.open("wb") as given:
+                    tree.copy(place, given, add)
+                partial.rename(final)
+
         with naming_full_disks(target.parent):
             for folder in tree.folders:
                 (target / folder).mkdir(parents=True, exist_ok=True)
@@ -197,67 +200,29 @@ def unpack(
             at_once = _WORKERS if consume else max(len(batches), 1)
             for start in range(0, len(batches), at_once):
                 some = batches[start : start + at_once]
-                extraction.run(some)
+                with ThreadPoolExecutor(_WORKERS) as pool:
+                    try:
+                        list(pool.map(extract, some))
+                    except BaseException:
+                        pool.shutdown(cancel_futures=True)
+                        raise
                 if consume:
                     sync_file_system(target)  # only what has reached the disk may vanish from the zip
                     _punch(path, [tree.member(place) for batch in some for place in batch])
 
 
-class _Extraction:
-    """Extracts members of a zip by several threads, and reports how many bytes are done."""
-
-    def __init__(self, tree: ZipTree, target: Path, total: int, done: int, report: ReportStep) -> None:
-        self._tree = tree
-        self._target = target
-        self._total = total
-        self._done = done
-        self._report = report
-        self._lock = threading.Lock()
-        self._add(0)
-
-    def run(self, batches: Sequence[Sequence[str]]) -> None:
-        with ThreadPoolExecutor(_WORKERS) as pool:
-            try:
-                for _ in pool.map(self._extract, batches):
-                    pass
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
-
-    def _extract(self, batch: Sequence[str]) -> None:
-        for place in batch:
-            final = self._target / place
-            partial = final.with_name(f".{final.name[:200]}.partial~")
-            with partial.open("wb") as given:
-                self._tree.copy(place, given, self._add)
-            partial.rename(final)
-
-    def _add(self, count: int) -> None:
-        with self._lock:
-            self._done += count
-            self._report("", self._done, self._total)
-
-
-@dataclass(frozen=True)
-class Contents:
-    """What a zip holds, found harmless: its files by path, each with its size."""
-
-    sizes: Mapping[str, int]
-
-    @property
-    def bytes(self) -> int:
-        """How much it inflates to."""
-        return sum(self.sizes.values())
-
-
-def read_contents(path: Path) -> Contents:
-    """Read what a zip holds.
+def sizes_in(path: Path) -> dict[str, int]:
+    """Read what files a zip holds, by path, each with its size.
 
     Raises:
         DataProblem: it is no zip, or would write outside its folder, over itself, or beyond all measure.
     """
     with zip_tree.opened(path) as tree:
-        return _contents(tree)
+        return _sizes(tree)
+
+
+def _sizes(tree: ZipTree) -> dict[str, int]:
+    return {place: tree.member(place).file_size for place in tree.files}
 
 
 def is_best_consumed(path: Path) -> bool:
@@ -266,20 +231,14 @@ def is_best_consumed(path: Path) -> bool:
     So it is where most files are only linked to afterwards, not where tables would stay beside what is made of them.
     """
     tables = sum(
-        size
-        for place, size in read_contents(path).sizes.items()
-        if PurePosixPath(place).suffix.lower() in _TABLES
+        size for place, size in sizes_in(path).items() if PurePosixPath(place).suffix.lower() in _TABLES
     )
     return tables <= path.stat().st_size
 
 
-def is_unpacked(contents: Contents, target: Path) -> bool:
+def is_unpacked(sizes: Mapping[str, int], target: Path) -> bool:
     """Whether a folder holds everything that a zip does."""
-    return all(_is_there(target / place, size) for place, size in contents.sizes.items())
-
-
-def _contents(tree: ZipTree) -> Contents:
-    return Contents({place: tree.member(place).file_size for place in tree.files})
+    return all(_is_there(target / place, size) for place, size in sizes.items())
 
 
 def _is_there(path: Path, size: int) -> bool:

@@ -6,25 +6,35 @@ Downloading a competition's zip to the disk is in `download`.
 from __future__ import annotations
 
 import base64
-import binascii
 import random
+import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
-from engine.kaggle.credentials import NO_CREDENTIALS_STEP, Credentials, find_credentials
-from foundation.problems import DataProblem, EnvironmentProblem, Problem
+import requests
 
-if TYPE_CHECKING:
-    import requests
+# kagglesdk is what Kaggle's `kaggle` package itself talks through. Importing `kaggle` would sign in at
+# once, print, and make folders; and its KaggleApi ignores KAGGLE_API_ENVIRONMENT.
+from kagglesdk.competitions.types import competition_api_service as api
+from kagglesdk.kaggle_client import KaggleClient
+from kagglesdk.kaggle_creds import KaggleCredentials
+from requests.adapters import HTTPAdapter
+from urllib3.exceptions import InvalidHeader
+from urllib3.util import Retry
+
+from engine.kaggle import KaggleFailure, NotAvailable, RulesNotAccepted
+from engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
+from foundation.problems import EnvironmentProblem, Problem
 
 # Seconds until a connection is there, and of silence on one.
 TIMEOUTS = (30.0, 60.0)
-_LONGEST_ASKED = 900.0
-_FILES_A_PAGE = _ROWS_A_PAGE = 200
+# Between tries it waits twice as long each time, up to a limit, or as long as Kaggle asks, up to another.
+_FIRST_WAIT, _LONGEST_WAIT, _LONGEST_ASKED = 1.0, 60.0, 900.0
+_ROWS_A_PAGE = 200
 _BLOCK = 1 << 17  # requests gives nothing before a block is full, and a slow line is to be seen moving
 _MOST_SAID = 200
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -32,27 +42,7 @@ _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 Wait = Callable[[float, str], None]
 """Called with how long to wait and why; it may report that, and raise to give up."""
 
-Result = TypeVar("Result")
-
-
-class NoCredentials(EnvironmentProblem):
-    """There is nothing to sign in with."""
-
-
-class BadCredentials(EnvironmentProblem):
-    """Kaggle does not know who asks (401)."""
-
-
-class RulesNotAccepted(EnvironmentProblem):
-    """A person has to accept the competition's rules in a browser (403)."""
-
-
-class NotAvailable(DataProblem):
-    """Kaggle does not offer the competition any more (404)."""
-
-
-class KaggleFailure(EnvironmentProblem):
-    """Kaggle or the way to it does not work, and trying again has not helped."""
+Answer = TypeVar("Answer")
 
 
 class TemporaryFailure(Exception):
@@ -70,22 +60,6 @@ class TemporaryFailure(Exception):
 
 
 @dataclass(frozen=True)
-class RemoteFile:
-    """One file of a competition's data."""
-
-    name: str
-    bytes: int
-
-
-@dataclass(frozen=True)
-class Page:
-    """One page of a competition's site."""
-
-    name: str
-    text: str
-
-
-@dataclass(frozen=True)
 class Team:
     """One row of a leaderboard."""
 
@@ -100,96 +74,60 @@ def sleep(seconds: float, why: str) -> None:
     time.sleep(seconds)
 
 
-@dataclass(frozen=True)
-class Retries:
-    """How often to try, and how long to wait in between: doubling, with some chance in it."""
-
-    tries: int = 8
-    first_seconds: float = 1.0
-    most_seconds: float = 60.0
-
-    def delay(self, failures: int, asked: float | None = None) -> float:
-        """How long to wait after so many failures in a row."""
-        if asked is not None:
-            return min(asked, _LONGEST_ASKED)
-        longest: float = min(self.most_seconds, self.first_seconds * 2 ** (failures - 1))
-        return longest * random.uniform(0.5, 1.0)  # noqa: S311 - it spreads requests, it guards nothing
-
-
 class Kaggle:
     """Kaggle, signed in; a context manager."""
 
-    def __init__(
-        self,
-        credentials: Credentials | None = None,
-        *,
-        retries: Retries | None = None,
-        wait: Wait = sleep,
-    ) -> None:
+    def __init__(self, *, tries: int = 8, wait: Wait = sleep) -> None:
         """Find credentials; nothing is asked yet.
 
         Raises:
-            NoCredentials: there are none.
+            EnvironmentProblem: there are none.
         """
-        found = credentials or find_credentials()
+        found = find_credentials()
         if found is None:
-            raise NoCredentials(
-                "Kaggle can't be asked",
-                "no credentials were found",
-                NO_CREDENTIALS_STEP,
+            raise EnvironmentProblem(
+                "Kaggle can't be asked", "no credentials were found", NO_CREDENTIALS_STEP
             )
         self._credentials = found
-        self.retries = retries or Retries()
-        self.wait = wait
+        self._tries = tries
+        self._wait = wait
         self._client: Any = None
 
     def __enter__(self) -> Self:
-        """Load Kaggle's client and sign in."""
-        # kagglesdk is what Kaggle's `kaggle` package itself talks through. Importing `kaggle` would sign
-        # in at once, print, and make folders; and its KaggleApi ignores KAGGLE_API_ENVIRONMENT.
-        from kagglesdk.kaggle_client import KaggleClient
-
+        """Sign in."""
         found = self._credentials
-        self._client = KaggleClient(username=found.username, password=found.key, api_token=found.token)
-        self._client.__enter__()
-        _set_timeouts(self._client)
+        self._sign_in(username=found.username, password=found.key, api_token=found.token)
         if found.oauth:
-            token = self._retry(lambda: _oauth_token(self._client), "the login")
+            token = self._ask(lambda: KaggleCredentials.load(self._client).get_access_token(), "the login")
             self._client.__exit__(None, None, None)
-            self._client = KaggleClient(api_token=token)
-            self._client.__enter__()
-            _set_timeouts(self._client)
+            self._sign_in(api_token=token)
         return self
+
+    def _sign_in(self, **login: str | None) -> None:
+        self._client = KaggleClient(**login)
+        self._client.__enter__()
+        for scheme in ("https://", "http://"):
+            self._client.http_client()._session.mount(scheme, _WithTimeout())
 
     def __exit__(self, *_: object) -> None:
         """Close the connections."""
         self._client.__exit__(None, None, None)
 
-    def files(self, competition_id: str) -> tuple[RemoteFile, ...]:
-        """List a competition's files with their sizes.
+    def listed_bytes(self, competition_id: str) -> int:
+        """Return what a competition's files take, as Kaggle lists them.
 
         Raises:
             Problem: as for `data`.
         """
-        from kagglesdk.competitions.types.competition_api_service import ApiListDataFilesRequest
+        request = _about(api.ApiListDataFilesRequest(), competition_id)
+        pages = self._paged(self._competitions.list_data_files, request)
+        return sum(file.total_bytes for page in pages for file in page.files or ())
 
-        request = ApiListDataFilesRequest()
-        request.competition_name = competition_id
-        request.page_size = _FILES_A_PAGE
-        return tuple(
-            RemoteFile(file.name, file.total_bytes)
-            for page in self._paged(self._api.list_data_files, request, competition_id)
-            for file in page.files or ()
-        )
-
-    def pages(self, competition_id: str) -> tuple[Page, ...]:
-        """Read the pages of a competition's site."""
-        from kagglesdk.competitions.types.competition_api_service import ApiListCompetitionPagesRequest
-
-        request = ApiListCompetitionPagesRequest()
-        request.competition_name = competition_id
-        answer = self._retry(lambda: self._api.list_competition_pages(request), competition_id)
-        return tuple(Page(page.name, page.content) for page in answer.pages or ())
+    def pages(self, competition_id: str) -> dict[str, str]:
+        """Read the pages of a competition's site, by their names."""
+        request = _about(api.ApiListCompetitionPagesRequest(), competition_id)
+        answer = self._ask(partial(self._competitions.list_competition_pages, request), competition_id)
+        return {page.name: page.content for page in answer.pages or ()}
 
     @contextmanager
     def data(self, competition_id: str) -> Iterator[DataResponse]:
@@ -197,42 +135,29 @@ class Kaggle:
 
         Raises:
             TemporaryFailure: it may work later.
-            BadCredentials: Kaggle does not know who asks.
             RulesNotAccepted: a person must accept the rules first.
             NotAvailable: the competition is gone.
+            Problem: Kaggle refuses for another reason, such as credentials that it does not know.
         """
-        from kagglesdk.competitions.types.competition_api_service import ApiDownloadDataFilesRequest
-
-        request = ApiDownloadDataFilesRequest()
-        request.competition_name = competition_id
-        response = DataResponse(
-            _translate_errors(lambda: self._api.download_data_files(request), competition_id), competition_id
-        )
-        try:
+        request = _about(api.ApiDownloadDataFilesRequest(), competition_id)
+        with _translated_errors(competition_id):
+            answer = self._competitions.download_data_files(request)
+        with closing(DataResponse(answer, competition_id)) as response:
             yield response
-        finally:
-            response.close()
 
     def leaderboard(self, competition_id: str) -> tuple[Team, ...]:
         """Read a competition's leaderboard, best first, as far as Kaggle gives it; the private one if it can be."""
-        from kagglesdk.competitions.types.competition_api_service import ApiGetLeaderboardRequest
-
-        request = ApiGetLeaderboardRequest()
-        request.competition_name = competition_id
-        request.page_size = _ROWS_A_PAGE
+        request = _about(api.ApiGetLeaderboardRequest(), competition_id)
         return tuple(
             Team(row.team_id, row.team_name or "", row.score or "")
-            for page in self._paged(self._api.get_leaderboard, request, competition_id)
+            for page in self._paged(self._competitions.get_leaderboard, request)
             for row in page.submissions
         )
 
     def team_count(self, competition_id: str) -> int | None:
         """How many teams took part; None: Kaggle does not say."""
-        from kagglesdk.competitions.types.competition_api_service import ApiGetCompetitionRequest
-
-        request = ApiGetCompetitionRequest()
-        request.competition_name = competition_id
-        answer = self._retry(lambda: self._api.get_competition(request), competition_id)
+        request = _about(api.ApiGetCompetitionRequest(), competition_id)
+        answer = self._ask(partial(self._competitions.get_competition, request), competition_id)
         return answer.team_count or None
 
     def data_size(self, competition_id: str) -> int | None:
@@ -245,35 +170,58 @@ class Kaggle:
             with self.data(competition_id) as response:
                 return response.size
 
-        return retry(look, self.retries, wait=self.wait, progressed=lambda: False)
+        return self.retry(look)
+
+    def retry(self, call: Callable[[], Answer], progressed: Callable[[], bool] = lambda: False) -> Answer:
+        """Call until it succeeds; failures after which something had been gained do not count.
+
+        Raises:
+            KaggleFailure: it failed too often in a row.
+        """
+        failures = 0
+        while True:
+            try:
+                return call()
+            except TemporaryFailure as trouble:
+                failures = 1 if progressed() else failures + 1
+                if failures >= self._tries:
+                    why = f"{trouble.why}, {failures} times in a row"
+                    raise KaggleFailure("Kaggle can't be reached", why, "Try again later.") from None
+                self._wait(_seconds_to_wait(failures, trouble.retry_after), trouble.why)
 
     @property
-    def _api(self) -> Any:
+    def _competitions(self) -> Any:
         return self._client.competitions.competition_api_client
 
-    def _paged(self, ask: Callable[[Any], Any], request: Any, competition_id: str) -> Iterator[Any]:
+    def _paged(self, method: Callable[[Any], Any], request: Any) -> Iterator[Any]:
         """All answers to a request that is answered in pages."""
+        request.page_size = _ROWS_A_PAGE
         while True:
-            answer = self._retry(partial(ask, request), competition_id)
+            answer = self._ask(partial(method, request), request.competition_name)
             yield answer
             if not answer.next_page_token:
                 return
             request.page_token = answer.next_page_token
 
-    def _retry(self, call: Callable[[], Result], competition_id: str) -> Result:
-        return retry(
-            lambda: _translate_errors(call, competition_id),
-            self.retries,
-            wait=self.wait,
-            progressed=lambda: False,
-        )
+    def _ask(self, call: Callable[[], Any], competition_id: str) -> Any:
+        def translated() -> Any:
+            with _translated_errors(competition_id):
+                return call()
+
+        return self.retry(translated)
 
 
-def _oauth_token(client: Any) -> str:
-    from kagglesdk.kaggle_creds import KaggleCredentials
+class _WithTimeout(HTTPAdapter):
+    """Gives every request of Kaggle's client a timeout; it has none, and would wait for ever."""
 
-    token: str = KaggleCredentials.load(client).get_access_token()
-    return token
+    def send(self, request: Any, *arguments: Any, **settings: Any) -> Any:
+        settings["timeout"] = TIMEOUTS
+        return super().send(request, *arguments, **settings)
+
+
+def _about(request: Any, competition_id: str) -> Any:
+    request.competition_name = competition_id
+    return request
 
 
 class DataResponse:
@@ -298,14 +246,8 @@ class DataResponse:
     @property
     def md5(self) -> str | None:
         """The file's MD5 as the storage names it."""
-        for part in self._response.headers.get("x-goog-hash", "").split(","):
-            name, _, value = part.strip().partition("=")
-            if name == "md5":
-                try:
-                    return base64.b64decode(value, validate=True).hex()
-                except binascii.Error:
-                    return None
-        return None
+        found = re.search(r"\bmd5=([A-Za-z0-9+/]{22}==)", self._response.headers.get("x-goog-hash", ""))
+        return base64.b64decode(found[1]).hex() if found else None
 
     def chunks(self, start: int) -> Iterator[tuple[int, bytes]]:
         """The file's bytes from `start` on, each piece with its place; from 0 if the server can't do parts.
@@ -313,26 +255,16 @@ class DataResponse:
         Raises:
             TemporaryFailure: the connection was cut or fell silent.
         """
-        import requests
-
-        response = self._response
-        at = 0
-        try:
-            if start:
-                response = self._part(start)
-                at = start if response.status_code == requests.codes.partial_content else 0
+        with _translated_errors(self._competition_id), closing(self._from(start)) as response:
+            at = start if response.status_code == requests.codes.partial_content else 0
             for chunk in response.iter_content(_BLOCK):
                 yield at, chunk
                 at += len(chunk)
-        except requests.RequestException as error:
-            raise _translated(error, self._competition_id) from None
-        finally:
-            response.close()
 
-    def _part(self, start: int) -> requests.Response:
-        """Ask for the rest, at the address and with the rights with which the whole was offered."""
-        import requests
-
+    def _from(self, start: int) -> requests.Response:
+        """The file from `start` on, asked for at the address and with the rights with which the whole was offered."""
+        if not start:
+            return self._response
         prepared = self._response.request.copy()
         prepared.headers["Range"] = f"bytes={start}-"
         if self.identity is not None:
@@ -349,38 +281,24 @@ class DataResponse:
         self._response.close()
 
 
-def retry(
-    call: Callable[[], Result], retries: Retries, *, wait: Wait = sleep, progressed: Callable[[], bool]
-) -> Result:
-    """Call until it succeeds; failures after which something had been gained do not count.
-
-    Raises:
-        KaggleFailure: it failed too often in a row.
-    """
-    failures = 0
-    while True:
-        try:
-            return call()
-        except TemporaryFailure as trouble:
-            failures = 1 if progressed() else failures + 1
-            if failures >= retries.tries:
-                raise KaggleFailure(
-                    "Kaggle can't be reached", f"{trouble.why}, {failures} times in a row", "Try again later."
-                ) from None
-            wait(retries.delay(failures, trouble.retry_after), trouble.why)
+def _seconds_to_wait(failures: int, asked: float | None) -> float:
+    """How long to wait after so many failures in a row, with some chance in it, or as Kaggle has asked."""
+    if asked is not None:
+        return min(asked, _LONGEST_ASKED)
+    longest: float = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** (failures - 1))
+    return longest * random.uniform(0.5, 1.0)  # noqa: S311 - it spreads requests, it guards nothing
 
 
-def _translate_errors(call: Callable[[], Result], competition_id: str) -> Result:
-    """Make a call to Kaggle and turn its errors into problems.
+@contextmanager
+def _translated_errors(competition_id: str) -> Iterator[None]:
+    """Turn the errors of requests to Kaggle into problems.
 
     Raises:
         TemporaryFailure: it may work later.
         Problem: it won't, and why.
     """
-    import requests
-
     try:
-        return call()
+        yield
     except requests.RequestException as error:
         # `from None`: the original names the address, whose signature is a secret.
         raise _translated(error, competition_id) from None
@@ -399,7 +317,7 @@ def _translated(error: requests.RequestException, competition_id: str) -> Proble
         return TemporaryFailure(f"Kaggle's storage answered {status}")
     url = f"https://www.kaggle.com/c/{competition_id}"
     if status == 401:
-        return BadCredentials(
+        return EnvironmentProblem(
             "Kaggle does not accept the credentials",
             "it answered 401",
             "Make a new token on kaggle.com (Settings, API).",
@@ -429,8 +347,6 @@ def _said(response: requests.Response) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    import requests
-
     if isinstance(error, requests.Timeout):
         return "it stopped sending data"
     cause: BaseException | None = error
@@ -444,24 +360,7 @@ def _reason(error: BaseException) -> str:
 
 def _seconds_of(retry_after: str | None) -> float | None:
     """Read a Retry-After header: seconds, or a date."""
-    from urllib3.exceptions import InvalidHeader
-    from urllib3.util import Retry
-
     try:
         return Retry().parse_retry_after(retry_after) if retry_after else None
     except InvalidHeader:
         return None
-
-
-def _set_timeouts(client: Any) -> None:
-    """Give every request of Kaggle's client a timeout; it has none, and would wait for ever."""
-    from requests.adapters import HTTPAdapter
-
-    class WithTimeout(HTTPAdapter):
-        def send(self, request: Any, *arguments: Any, **settings: Any) -> Any:
-            settings["timeout"] = TIMEOUTS
-            return super().send(request, *arguments, **settings)
-
-    session = client.http_client()._session
-    for scheme in ("https://", "http://"):
-        session.mount(scheme, WithTimeout())

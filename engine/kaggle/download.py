@@ -6,11 +6,11 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from io import FileIO
 from pathlib import Path
 
-from engine.kaggle.client import DataResponse, Kaggle, KaggleFailure, TemporaryFailure, retry
+from engine.kaggle import KaggleFailure
+from engine.kaggle.client import DataResponse, Kaggle, TemporaryFailure
 from engine.space import naming_full_disks, require_space
 from foundation.files import PARTIAL_SUFFIX, sync_directory, write_json
 
@@ -21,25 +21,11 @@ ReportBytes = Callable[[int, int], None]
 """Called with the bytes that are there and the bytes that there will be (0: unknown)."""
 
 
-@dataclass(frozen=True)
-class Downloaded:
-    """A whole file.
-
-    Attributes:
-        vouched: whether the storage named the same MD5.
-    """
-
-    bytes: int
-    md5: str
-    vouched: bool
-
-
-@dataclass(frozen=True)
-class _Origin:
-    """What a partial file is a part of; only more of the same may be added to it."""
-
-    identity: str
-    size: int
+def _origin_of(response: DataResponse) -> dict[str, object] | None:
+    """What a partial file is a part of, as only more of the same may be added to it; None: the server does not say."""
+    if response.identity is None or response.size is None:
+        return None
+    return {"identity": response.identity, "size": response.size}
 
 
 class _Partial:
@@ -48,26 +34,24 @@ class _Partial:
     def __init__(self, target: Path) -> None:
         self.path = target.with_name(target.name + PARTIAL_SUFFIX)
         self._origin_file = target.with_name(target.name + PARTIAL_SUFFIX + ".json")
-        self._md5 = hashlib.md5(usedforsecurity=False)
-        self._hashed = 0
+        self.forget()
 
     @property
     def size(self) -> int:
         return self.path.stat().st_size if self.path.exists() else 0
 
     def belongs_to(self, response: DataResponse) -> bool:
-        if response.identity is None or response.size is None:
-            return False
         try:
             recorded = json.loads(self._origin_file.read_bytes())
         except (FileNotFoundError, ValueError):
             return False
-        return bool(recorded == asdict(_Origin(response.identity, response.size)))
+        return bool(recorded == _origin_of(response))
 
     def begin(self, response: DataResponse) -> None:
         self.remove()
-        if response.identity is not None and response.size is not None:
-            write_json(self._origin_file, asdict(_Origin(response.identity, response.size)), durable=False)
+        origin = _origin_of(response)
+        if origin is not None:
+            write_json(self._origin_file, origin, durable=False)
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -108,8 +92,8 @@ class _Partial:
 
 def download(
     kaggle: Kaggle, competition_id: str, target: Path, *, keep_free: int = 0, report: ReportBytes
-) -> Downloaded:
-    """Download a competition's data to `target`.
+) -> str:
+    """Download a competition's data to `target`, and return their MD5.
 
     Raises:
         Problem: Kaggle refuses, can't be reached, or sends damaged data again and again; or the disk is full.
@@ -129,7 +113,7 @@ def download(
 
     with naming_full_disks(target.parent):
         while True:
-            expected = retry(fetch, kaggle.retries, wait=kaggle.wait, progressed=progressed)
+            expected = kaggle.retry(fetch, progressed)
             found = partial.digest()
             if expected is None or expected == found:
                 break
@@ -142,9 +126,8 @@ def download(
                     f"its MD5 should be {expected} and is {found}, {damaged} times in a row",
                     "Look for what changes data on the way, such as a proxy.",
                 )
-        size = partial.size
         partial.finish(target)
-    return Downloaded(size, found, expected is not None)
+    return found
 
 
 def _receive(response: DataResponse, partial: _Partial, keep_free: int, report: ReportBytes) -> None:
