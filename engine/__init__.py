@@ -47,17 +47,11 @@ def prepare_competition(
     Raises:
         Problem: unknown competition, raw data missing, damaged or not as known.
     """
+    from engine.datasets.plans import Options
     from engine.datasets.preparing import prepare
 
-    return prepare(
-        competition_id,
-        data_dir=data_dir,
-        raw=raw,
-        edition=edition,
-        parameters=parameters,
-        verify=verify,
-        descriptions=descriptions,
-    )
+    options = Options("" if raw is None else str(raw), verify, descriptions=descriptions)
+    return prepare(competition_id, data_dir=data_dir, edition=edition, parameters=parameters, options=options)
 
 
 def grade_submission(

@@ -13,7 +13,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -115,17 +115,10 @@ def _clear(path: Path, what: str) -> None:
     except FileNotFoundError:
         return  # another process was faster, and the next try meets its claim
     if _read(aside) != owner:  # in between the dead one's place was taken: give it back
-        with _unless_taken():
+        # two may have taken over at once; both find out by their token, and the file names the one that stays
+        with suppress(FileExistsError):
             os.link(aside, path)
     aside.unlink()
-
-
-@contextmanager
-def _unless_taken() -> Iterator[None]:
-    try:
-        yield
-    except FileExistsError:
-        return  # two took over at once; both find out by their token, and the file names the one that stays
 
 
 def _is_dead(path: Path, owner: Owner) -> bool:
@@ -148,10 +141,10 @@ def _age(path: Path) -> float:
 
 def _beat(path: Path, ended: threading.Event) -> None:
     while not ended.wait(BEAT_SECONDS):
-        try:
+        with suppress(
+            OSError
+        ):  # it hangs or the claim was taken over: the next beat or the release finds out
             os.utime(path)
-        except OSError:
-            continue  # the file system hangs or the claim was taken over: the next beat or the release finds out
 
 
 def _read(path: Path) -> Owner | None:

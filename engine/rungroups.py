@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import shutil
@@ -16,7 +14,7 @@ from pathlib import Path
 
 from environment.runner import protocol
 from foundation.clock import run_group_stamp
-from foundation.files import read_csv, reading_untrusted, write_json, write_text
+from foundation.files import csv_text, read_csv, reading_untrusted, write_json, write_text
 from foundation.problems import DataProblem, reading, writing
 
 METADATA = "metadata.json"
@@ -188,11 +186,7 @@ def read_mapping(path: Path) -> dict[str, tuple[str, ...]]:
 
 def write_mapping(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
     """Write pairs of an experiment and one of its run groups."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(_MAPPING_COLUMNS)
-    writer.writerows(pairs)
-    write_text(path, stream.getvalue())
+    write_text(path, csv_text([_MAPPING_COLUMNS, *pairs]))
 
 
 # Lists of submissions, which `grade` and MLE-bench take
@@ -243,10 +237,7 @@ def write_submissions(path: Path, lines: Sequence[SubmissionLine]) -> None:
 def submissions_of(group: RunGroup, *, log: str = LOG, code: str = CODE) -> tuple[SubmissionLine, ...]:
     """List the submissions of a group's runs; the path of a missing file is None.
 
-    Args:
-        group: the group.
-        log: where a run's log lies, relative to the run's folder.
-        code: where its code lies, likewise.
+    `log` and `code` say where those of a run lie, relative to the run's folder.
 
     Raises:
         DataProblem: such a path leads out of the run's folder.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import secrets
@@ -68,6 +69,13 @@ def read_csv(path: Path, columns: Iterable[str], kind: str) -> list[dict[str, st
     if missing:
         raise DataProblem(f"{path} is not a {kind}", f"it has no column {', '.join(missing)}")
     return list(reader)
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Write rows as the text of a CSV file."""
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(rows)
+    return stream.getvalue()
 
 
 def sync_directory(path: Path) -> None:

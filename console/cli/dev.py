@@ -34,13 +34,12 @@ def download_leaderboard(
     outcomes: list[dict[str, Any]] = []
     for one in chosen:
         try:
-            found = refresh_leaderboard(one, force=force)
+            cut, is_new = refresh_leaderboard(one, force=force)
         except Problem as problem:
             outcomes.append({"competition_id": one, "state": "failed", "problem": str(problem)})
             complain(str(problem))
             continue
-        cut = found.after
-        state = "taken" if found.changed else "was there"
+        state = "taken" if is_new else "was there"
         values = {"gold": cut.gold, "silver": cut.silver, "bronze": cut.bronze, "median": cut.median}
         outcomes.append({"competition_id": one, "state": state, "problem": "", **values})
         if not json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -34,37 +34,16 @@ class Sum:
     sealed: str | None
     found: str | None
 
-    @property
-    def as_known(self) -> bool:
-        """Whether it is what is known, as far as something is."""
-        return self.known is None or self.found == self.known
 
-    @property
-    def as_sealed(self) -> bool:
-        """Whether it has not changed since it was prepared, as far as that is known."""
-        return self.sealed is None or self.found == self.sealed
+def differences(sums: Sequence[Sum]) -> str:
+    """What differs from what is expected, by name; empty when nothing does."""
+    changed = [one.name for one in sums if one.sealed not in (None, one.found)]
+    unlike = [one.name for one in sums if one.known not in (None, one.found) and one.name not in changed]
+    found = {"changed since it was prepared": changed, "unlike the known checksum": unlike}
+    return "; ".join(f"{what}: {', '.join(names)}" for what, names in found.items() if names)
 
 
-@dataclass(frozen=True)
-class Verification:
-    """What was found."""
-
-    sums: tuple[Sum, ...]
-
-    @property
-    def differs(self) -> str:
-        """What differs from what is expected, by name; empty when nothing does."""
-        changed = [one.name for one in self.sums if not one.as_sealed]
-        unknown = [one.name for one in self.sums if one.as_sealed and not one.as_known]
-        parts = []
-        if changed:
-            parts.append(f"changed since it was prepared: {', '.join(changed)}")
-        if unknown:
-            parts.append(f"unlike the known checksum: {', '.join(unknown)}")
-        return "; ".join(parts)
-
-
-def verify(competition: Competition, folder: DatasetFolder, report: ReportStep | None = None) -> Verification:
+def verify(competition: Competition, folder: DatasetFolder, report: ReportStep | None = None) -> list[Sum]:
     """Read a prepared dataset's tables and compare; nothing is changed.
 
     Raises:
@@ -87,7 +66,7 @@ def verify(competition: Competition, folder: DatasetFolder, report: ReportStep |
             Sum(f"{side}/{name}", real.get(name), sealed.get(name), actual.get(name))
             for name in sorted({*actual, *real, *sealed})
         ]
-    return Verification(tuple(compared))
+    return compared
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import statistics
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ from competitions.model import Competition, Thresholds
 from engine.datasets import checksums
 from engine.kaggle.client import Kaggle, Team
 from engine.layout import dataset_folder
-from foundation.files import write_text
+from foundation.files import csv_text, write_text
 from foundation.problems import DataProblem, EnvironmentProblem
 
 _FEWEST_TEAMS = 2
@@ -37,26 +35,10 @@ def take_checksums(competition_id: str, data_dir: Path | str) -> None:
     _replace_table(competition, "checksums", ({"zip": md5} if md5 else {}) | table)
 
 
-@dataclass(frozen=True)
-class Refreshed:
-    """What a leaderboard says, beside what was known.
+def refresh_leaderboard(competition_id: str, *, force: bool = False) -> tuple[Thresholds, bool]:
+    """Download a leaderboard and take its cut-offs, unless one was downloaded before and it is not forced.
 
-    Attributes:
-        changed: whether it was taken over.
-    """
-
-    competition_id: str
-    before: Thresholds
-    after: Thresholds
-    changed: bool
-
-
-def refresh_leaderboard(competition_id: str, *, force: bool = False) -> Refreshed:
-    """Download a leaderboard and take its cut-offs, unless one was downloaded before.
-
-    Args:
-        competition_id: which competition.
-        force: also where a leaderboard has been downloaded before.
+    Returns the cut-offs, and whether they were taken now.
 
     Raises:
         Problem: Kaggle refuses or can't be reached, or gives a part of the leaderboard only.
@@ -64,7 +46,7 @@ def refresh_leaderboard(competition_id: str, *, force: bool = False) -> Refreshe
     competition = registry.get(competition_id)
     path = competition.folder / "leaderboard.csv"
     if path.exists() and not force:
-        return Refreshed(competition_id, competition.thresholds, competition.thresholds, changed=False)
+        return competition.thresholds, False
     with Kaggle() as kaggle:
         teams, expected = kaggle.leaderboard(competition_id), kaggle.team_count(competition_id)
     if expected is None or len(teams) < expected:
@@ -74,24 +56,15 @@ def refresh_leaderboard(competition_id: str, *, force: bool = False) -> Refreshe
             "The cut-offs stay as they are; use a leaderboard from Kaggle's Meta Kaggle dataset instead.",
         )
     after = thresholds_of(competition_id, scores_of(competition_id, teams))
-    before = competition.thresholds
-    if after.is_lower_better != before.is_lower_better:
+    if after.is_lower_better != competition.thresholds.is_lower_better:
         raise DataProblem(
             f"the leaderboard of {competition_id} was not imported",
             "it is sorted against the direction of its metric",
         )
-    _keep(path, teams)
-    values = {
-        "gold": after.gold,
-        "silver": after.silver,
-        "bronze": after.bronze,
-        "median": after.median,
-        "num_teams": len(teams),
-        "is_lower_better": after.is_lower_better,
-        "confidence": after.confidence,
-    }
-    _replace_table(competition, "thresholds", values)
-    return Refreshed(competition_id, before, after, changed=True)
+    rows = [("teamId", "teamName", "score"), *((team.id, team.name, team.score) for team in teams)]
+    _write(path, csv_text(rows))
+    _replace_table(competition, "thresholds", asdict(after))
+    return after, True
 
 
 def scores_of(competition_id: str, teams: Sequence[Team]) -> list[float]:
@@ -143,14 +116,6 @@ def medal_positions(teams: int) -> tuple[int, int, int]:
     if teams < 1000:
         return gold, 50, 100
     return gold, max(1, int(0.05 * teams)), max(1, int(0.1 * teams))
-
-
-def _keep(path: Path, teams: Sequence[Team]) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("teamId", "teamName", "score"))
-    writer.writerows((team.id, team.name, team.score) for team in teams)
-    _write(path, text.getvalue())
 
 
 def _replace_table(competition: Competition, name: str, values: dict[str, Any]) -> None:

@@ -5,19 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from enum import Enum
 from pathlib import Path
 
 from competitions import registry
 from competitions.model import Edition
+from engine.datasets.access import AccessState, access_of
 from engine.datasets.descriptions import OURS
-from engine.datasets.steps import (
-    CHECK,
-    DOWNLOAD,
-    EXTRACT,
-    STEPS,
-    VERIFY,
-)
+from engine.datasets.steps import CHECK, DOWNLOAD, EXTRACT, PREPARE, STEPS, VERIFY
 from engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
 from engine.layout import dataset_folder, is_prepared
 from foundation.problems import DataProblem
@@ -27,6 +21,7 @@ from state.datasets import Progress
 from state.records import Dataset, DatasetState, StepState
 
 DEMO = "demo"
+BUSY = (DatasetState.WAITING, DatasetState.WORKING)
 
 
 @dataclass(frozen=True)
@@ -87,13 +82,8 @@ def plan(
 ) -> Plan:
     """Plan how a dataset is prepared, by where its raw data come from.
 
-    Args:
-        competition_id: which competition.
-        edition: which edition to prepare.
-        data_dir: the data directory.
-        raw_dir: an extracted Kaggle folder, or a folder that holds one for each competition by its id.
-        demo: make synthetic raw data.
-        options: what else was asked for.
+    `raw_dir` is an extracted Kaggle folder, or a folder that holds one for each competition by its id; a demo's raw
+    data are made.
 
     Raises:
         Problem: the competition is not known, or it has no raw data.
@@ -137,7 +127,7 @@ def record_prepared(database: Database, competition_id: str, edition: Edition, *
 def request(database: Database, wanted: Plan, *, now: float) -> None:
     """Put a dataset in the queue, unless it is there or being worked on already."""
     known = datasets.find(database, wanted.competition_id, wanted.edition)
-    if known is not None and known.state in (DatasetState.WAITING, DatasetState.WORKING):
+    if known is not None and known.state in BUSY:
         return
     with database.transaction():
         datasets.request(
@@ -171,20 +161,10 @@ def by_priority(database: Database, waiting: Sequence[Dataset]) -> list[Dataset]
     return sorted(waiting, key=place)
 
 
-class Stage(Enum):
-    """What a dataset waits for, or is in: each has its own capacity."""
-
-    CHECK = "check"
-    DOWNLOAD = "download"
-    PREPARE = "prepare"
-
-
-def next_stage(database: Database, dataset: Dataset, data_dir: Path) -> Stage:
-    """Return the next stage of a dataset that waits."""
-    if Options.from_text(dataset.source).source:
-        return Stage.PREPARE
-    if dataset_folder(registry.get(dataset.competition_id), data_dir).has_raw_data:
-        return Stage.PREPARE
+def next_stage(database: Database, dataset: Dataset, data_dir: Path) -> str:
+    """Return which of the steps CHECK, DOWNLOAD and PREPARE, which a job each does, comes next for a dataset."""
+    folder = dataset_folder(registry.get(dataset.competition_id), data_dir)
+    if Options.from_text(dataset.source).source or folder.has_raw_data:
+        return PREPARE
     steps = datasets.steps(database, dataset.competition_id, dataset.edition)
-    checked = any(step.name == CHECK and step.state is StepState.DONE for step in steps)
-    return Stage.DOWNLOAD if checked else Stage.CHECK
+    return DOWNLOAD if access_of(dataset.state, steps) is AccessState.OPEN else CHECK

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from competitions.registry import get, load_task
 from competitions.task import Preparation, merge_parameters, refuse_excluded
 from engine.claims import claimed_folder
 from engine.datasets import checksums, raw_data
-from engine.datasets.descriptions import OURS, check_choice, chosen_description
+from engine.datasets.descriptions import check_choice, chosen_description
+from engine.datasets.plans import Options
 from engine.datasets.raw_data import Raw
 from engine.datasets.steps import CHECKSUM, PREPARE, no_report, within
 from engine.layout import MARKER, DatasetFolder, dataset_folder
@@ -29,57 +31,47 @@ def prepare(
     competition_id: str,
     *,
     data_dir: Path | str | None = None,
-    raw: Path | str | None = None,
     edition: Edition = "v1",
     parameters: Mapping[str, Parameter] | None = None,
-    verify: bool | None = None,
-    keep_raw: bool = False,
-    discard_zip: bool = False,
-    descriptions: str = OURS,
+    options: Options | None = None,
     keep_free: int = 0,
     report: ReportProgress = no_report,
 ) -> Path:
     """Prepare a dataset and return its `prepared` folder; see `engine.prepare_competition`.
 
-    Args:
-        competition_id: which competition.
-        data_dir: the data directory.
-        raw: an already extracted Kaggle folder.
-        edition: which edition's task.
-        parameters: replaces numbers that the competition fixes.
-        verify: compare with the known checksums.
-        keep_raw: leave what was extracted in `raw/`.
-        discard_zip: the zip is not needed any more: its space is freed while it is extracted, or at the end.
-        descriptions: whose text the agent finds beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
-        keep_free: bytes that are to stay free on the disk.
-        report: called with how far each step is; what it raises cancels the preparation.
+    The source among the options is a folder, if any: a demo's data have been made before. `keep_free` bytes stay
+    free on the disk. What `report` raises cancels the preparation.
     """
     competition = get(competition_id)
     refuse_excluded(competition, edition)
     load_task(competition)  # before a download of hours: without a task there is nothing to prepare
     folder = dataset_folder(competition, data_dir, edition)
     merged = merge_parameters(competition, parameters)
-    descriptions = check_choice(descriptions)
+    options = options or Options()
+    descriptions = check_choice(options.descriptions)
+    verify = options.verify
     if verify is None:
-        verify = raw is None and not parameters
+        verify = not options.source and not parameters
     with (
         claimed_folder(folder.root, folder.claim, competition.id),
         _workspace(folder) as work,
         ExitStack() as stack,
     ):
         text = chosen_description(competition, edition, descriptions)  # what cannot be had fails at once
-        if raw is not None:
-            source = raw_data.given_folder(Path(raw))
+        if options.source:
+            raw = Raw(Path(options.source).absolute())
+            if not Path(options.source).is_dir():
+                raise DataProblem(
+                    f"Raw folder {options.source} was not found", "", "Give an extracted Kaggle folder."
+                )
         else:
             raw_data.fetch(competition, folder, keep_free=keep_free, report=report)
-            source = raw_data.open_raw_data(
+            raw = raw_data.open_raw_data(
                 competition,
                 folder,
                 work,
                 stack,
-                verify=verify,
-                keep_raw=keep_raw,
-                discard_zip=discard_zip,
+                options=replace(options, verify=verify),
                 keep_free=keep_free,
                 report=report,
             )
@@ -88,18 +80,18 @@ def prepare(
             competition=competition,
             edition=edition,
             parameters=merged,
-            raw=source.files,
+            raw=raw.files,
             public=work / "prepared" / "public",
             private=work / "prepared" / "private",
             scratch=work / "scratch",
-            may_link=source.extracted is not None and not keep_raw,
+            may_link=raw.extracted is not None and not options.keep_raw,
             progress=within(report, PREPARE),
         )
         _run(job)
         report(CHECKSUM, "", 0, 0)
         _seal(job, work / "prepared", verify, descriptions, text)
         _put_in_place(work, folder)
-        _clean_up(source, folder, keep_raw)
+        _clean_up(raw, folder, options.keep_raw)
     return folder.prepared
 
 
@@ -151,19 +143,19 @@ def _set_one_time(folder: Path) -> None:
         os.utime(here, ns=(now, now))
 
 
-def _clean_up(source: Raw, folder: DatasetFolder, keep_raw: bool) -> None:
+def _clean_up(raw: Raw, folder: DatasetFolder, keep_raw: bool) -> None:
     """Remove what was extracted for this preparation, or leave it where MLE-bench does; and a zip that is spent."""
-    if source.spent is not None:
-        source.spent.unlink()
-        checksums.forget_zip(source.spent)
-    if source.extracted is None:
+    if raw.spent is not None:
+        raw.spent.unlink()
+        checksums.forget_zip(raw.spent)
+    if raw.extracted is None:
         return
     if keep_raw:
         if folder.raw.exists():  # incomplete, or it would have been used
             shutil.rmtree(folder.raw)
-        source.extracted.rename(folder.raw)
-    elif source.extracted == folder.whole_raw:
-        shutil.rmtree(source.extracted)
+        raw.extracted.rename(folder.raw)
+    elif raw.extracted == folder.whole_raw:
+        shutil.rmtree(raw.extracted)
 
 
 @contextmanager

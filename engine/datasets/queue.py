@@ -16,7 +16,7 @@ from competitions.model import EDITIONS, edition_named
 from engine.claims import Claimed
 from engine.datasets.access import state_after
 from engine.datasets.plans import (
-    Stage,
+    BUSY,
     by_priority,
     is_ready,
     next_stage,
@@ -26,7 +26,6 @@ from engine.datasets.records import DatasetRecords
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE
 from engine.space import DiskFull, free_bytes
 from foundation.clock import Clock
-from foundation.problems import Problem
 from foundation.workers import Ended, Progressed, WorkerPool
 from state import datasets
 from state.database import Database
@@ -38,7 +37,6 @@ PREPARE_DATASET, VERIFY = f"{_TASKS}:prepare_dataset", f"{_TASKS}:verify_dataset
 PRUNE = f"{_TASKS}:prune_dataset"
 PRELOAD = ("pandas", _TASKS)
 
-_BUSY = (DatasetState.WAITING, DatasetState.WORKING)
 _RESTARTS = 3
 _CHECKS_AT_ONCE = 4
 _PROGRESS_SECONDS = 0.5
@@ -60,7 +58,7 @@ class Capacity:
 @dataclass
 class _Work:
     dataset: Dataset
-    stage: Stage
+    stage: str
     free_before: int
     shared_disk: bool
     step: str = ""
@@ -80,8 +78,8 @@ class DatasetQueue:
         self._clock = clock
         self._data_dir = data_dir
         self._capacity = capacity
-        self._records = DatasetRecords(database, clock)
-        self._verifications = Verifications(database, pool, self._records, clock, data_dir=data_dir)
+        self.records = DatasetRecords(database, clock)
+        self.verifications = Verifications(database, pool, self.records, clock, data_dir=data_dir)
         self._working: dict[int, _Work] = {}
         self._pruning: dict[int, str] = {}
         self._restarts: dict[Key, int] = {}
@@ -90,41 +88,39 @@ class DatasetQueue:
     @property
     def working(self) -> int:
         """Count the datasets that are being worked on."""
-        return len(self._working) + self._verifications.working
+        return len(self._working) + self.verifications.working
 
     def recover(self) -> None:
         """Queue again what an earlier engine was working on."""
         for dataset in datasets.in_state(self._database, DatasetState.WORKING):
-            self._records.put_back(dataset)
+            self.records.put_back(dataset)
         self.refresh()
-        self._verifications.recover()
+        self.verifications.recover()
 
     def step(self) -> None:
         """Start what there is capacity for, and record progress that came too soon after other progress."""
         for work in self._working.values():
             if work.unreported is not None:
                 self._take_progress(work, work.unreported)
-        self._verifications.step(self._capacity.preparations)
+        self.verifications.step(self._capacity.preparations)
         free = {
-            Stage.CHECK: _CHECKS_AT_ONCE - self._in_stage(Stage.CHECK),
-            Stage.DOWNLOAD: self._capacity.downloads - self._in_stage(Stage.DOWNLOAD),
-            Stage.PREPARE: self._capacity.preparations - self._in_stage(Stage.PREPARE),
+            CHECK: _CHECKS_AT_ONCE - self._in_stage(CHECK),
+            DOWNLOAD: self._capacity.downloads - self._in_stage(DOWNLOAD),
+            PREPARE: self._capacity.preparations - self._in_stage(PREPARE),
         }
         if max(free.values()) <= 0:
             return
-        if self._in_stage(Stage.CHECK):
+        if self._in_stage(CHECK):
             # whoever has to accept rules learns of all of them before the hours begin
-            free[Stage.DOWNLOAD] = 0
+            free[DOWNLOAD] = 0
         waiting = datasets.in_state(self._database, DatasetState.WAITING)
         for dataset in by_priority(self._database, waiting):
             key = _key(dataset)
-            if key in self._blocked and self._blocked[key]():
-                continue
-            if self._others_did_it(dataset):
+            if (key in self._blocked and self._blocked[key]()) or self._others_did_it(dataset):
                 continue
             stage = next_stage(self._database, dataset, self._data_dir)
-            if stage is Stage.CHECK:
-                free[Stage.DOWNLOAD] = 0
+            if stage is CHECK:
+                free[DOWNLOAD] = 0
             if free[stage] > 0 and not self._is_busy(dataset.competition_id):
                 free[stage] -= 1
                 self._blocked.pop(key, None)
@@ -146,43 +142,27 @@ class DatasetQueue:
                 work.cancelled = True
                 self._pool.cancel(number)
                 return
-        if self._verifications.knows(dataset):
-            self._verifications.stop(dataset)
+        if self.verifications.knows(dataset):
+            self.verifications.stop(dataset)
         else:
-            self._records.stopped(dataset)
-
-    def verify(self, dataset: Dataset) -> None:
-        """Compare a prepared dataset with what is known of it."""
-        self._verifications.ask(dataset)
-
-    def is_verifying(self, dataset: Dataset) -> bool:
-        """Whether a dataset is being verified or waits for it."""
-        return self._verifications.knows(dataset)
+            self.records.stopped(dataset)
 
     def prune(self, competition_id: str, parts: tuple[str, ...]) -> None:
         """Remove parts of a competition's data from the disk."""
         wanted = {"competition_id": competition_id, "data_dir": str(self._data_dir), "parts": parts}
         self._pruning[self._pool.start(PRUNE, wanted)] = competition_id
 
-    def refuse_to_prune(self, competition_id: str, problem: Problem) -> None:
-        """Record why a competition's data are not removed."""
-        self._records.not_pruned(competition_id, problem)
-
     def refresh(self) -> None:
         """Record which datasets are prepared on the disk, by whatever program, and which are gone."""
         known = {(one.competition_id, one.edition): one for one in datasets.all_datasets(self._database)}
         for dataset in known.values():
-            prepared = dataset.state is DatasetState.PREPARED
-            if prepared and not is_ready(
-                dataset.competition_id, edition_named(dataset.edition), self._data_dir
-            ):
-                self._records.gone(dataset)
+            if dataset.state is DatasetState.PREPARED and not self._is_ready(dataset):
+                self.records.gone(dataset)
         for competition_id in registry.all_ids():
             for edition in EDITIONS:
                 found = known.get((competition_id, edition))
-                if found is not None and found.state in _BUSY:
-                    continue
-                if is_ready(competition_id, edition, self._data_dir):
+                busy = found is not None and found.state in BUSY
+                if not busy and is_ready(competition_id, edition, self._data_dir):
                     record_prepared(self._database, competition_id, edition, now=self._clock.now())
 
     def take_news(self, news: Progressed | Ended) -> bool:
@@ -191,12 +171,12 @@ class DatasetQueue:
             if isinstance(news, Ended):
                 competition_id = self._pruning.pop(news.number)
                 if news.problem is not None:
-                    self._records.not_pruned(competition_id, news.problem)
+                    self.records.not_pruned(competition_id, news.problem)
                 else:
-                    self._records.pruned(competition_id, int(news.value["bytes"]))
+                    self.records.pruned(competition_id, int(news.value["bytes"]))
                 self.refresh()
             return True
-        if self._verifications.take_news(news):
+        if self.verifications.take_news(news):
             return True
         work = self._working.get(news.number)
         if work is None:
@@ -208,32 +188,33 @@ class DatasetQueue:
             self._take_end(work, news)
         return True
 
-    def _in_stage(self, stage: Stage) -> int:
+    def _in_stage(self, stage: str) -> int:
         return sum(work.stage is stage for work in self._working.values())
 
     def _is_busy(self, competition_id: str) -> bool:
         """Whether another edition of it is being worked on: they share the raw data."""
         return any(work.dataset.competition_id == competition_id for work in self._working.values())
 
+    def _is_ready(self, dataset: Dataset) -> bool:
+        return is_ready(dataset.competition_id, edition_named(dataset.edition), self._data_dir)
+
     def _others_did_it(self, dataset: Dataset) -> bool:
         """Whether another user of the data directory has prepared it while we waited for their claim."""
         key = _key(dataset)
-        if key not in self._blocked:
-            return False
-        if not is_ready(dataset.competition_id, edition_named(dataset.edition), self._data_dir):
+        if key not in self._blocked or not self._is_ready(dataset):
             return False
         del self._blocked[key]
-        self._records.prepared(dataset, None)
+        self.records.prepared(dataset, None)
         return True
 
-    def _start(self, dataset: Dataset, stage: Stage) -> None:
-        self._records.working(dataset)
+    def _start(self, dataset: Dataset, stage: str) -> None:
+        self.records.working(dataset)
         task = CHECK_ACCESS
         wanted: dict[str, object] = {"competition_id": dataset.competition_id}
-        if stage is not Stage.CHECK:
+        if stage is not CHECK:
             task = FETCH
             wanted |= {"data_dir": str(self._data_dir), "keep_free": self._capacity.keep_free}
-        if stage is Stage.PREPARE:
+        if stage is PREPARE:
             task = PREPARE_DATASET
             wanted |= {"edition": edition_named(dataset.edition), "options": dataset.source}
         for work in self._working.values():
@@ -247,7 +228,7 @@ class DatasetQueue:
             work.unreported = news  # the screen can't show more, and every change is a disk write
             return
         work.unreported = None
-        self._records.progress(work.dataset, work.step, news)
+        self.records.progress(work.dataset, work.step, news)
         work.step = news.step
         work.reported_at = now
 
@@ -255,33 +236,32 @@ class DatasetQueue:
         dataset = work.dataset
         key = _key(dataset)
         if work.cancelled:
-            self._records.stopped(dataset)
+            self.records.stopped(dataset)
         elif news.lost and self._restarts.get(key, 0) < _RESTARTS:
             self._restarts[key] = self._restarts.get(key, 0) + 1
-            self._records.put_back(dataset)
+            self.records.put_back(dataset)
         elif news.kind in (DiskFull.__name__, Claimed.__name__):
             self._wait(work, news)
         elif news.value is None:
-            usual = {Stage.CHECK: CHECK, Stage.DOWNLOAD: DOWNLOAD}.get(work.stage, PREPARE)
-            self._records.failed(dataset, work.step or usual, news, state_after(news.kind))
-        elif work.stage is Stage.CHECK:
-            self._records.offered(dataset, news.value["bytes"])
-        elif work.stage is Stage.DOWNLOAD:
-            self._records.fetched(dataset)
+            self.records.failed(dataset, work.step or work.stage, news, state_after(news.kind))
+        elif work.stage is CHECK:
+            self.records.offered(dataset, news.value["bytes"])
+        elif work.stage is DOWNLOAD:
+            self.records.fetched(dataset)
         else:
-            self._records.prepared(dataset, int(news.value["bytes_on_disk"]))
+            self.records.prepared(dataset, int(news.value["bytes_on_disk"]))
 
     def _wait(self, work: _Work, news: Ended) -> None:
         """Keep a dataset in the queue until what stopped it may have passed."""
         dataset = work.dataset
         assert news.problem is not None
-        self._records.put_back(dataset, news.problem.in_one_line())
+        self.records.put_back(dataset, news.problem.in_one_line())
         if news.kind == Claimed.__name__:
             not_before = self._clock.monotonic() + _CLAIMED_SECONDS
             self._blocked[_key(dataset)] = lambda: self._clock.monotonic() < not_before
             return
         # What a preparation wrote is gone again; a download stays and is resumed.
-        before = free_bytes(self._data_dir) if work.stage is Stage.DOWNLOAD else work.free_before
+        before = free_bytes(self._data_dir) if work.stage is DOWNLOAD else work.free_before
         shared_disk = work.shared_disk
 
         def too_full() -> bool:

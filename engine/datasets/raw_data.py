@@ -22,6 +22,7 @@ from competitions.kit.archives.zip_tree import ZipPath, ZipTree
 from competitions.model import Competition
 from competitions.raw import RawPath
 from engine.datasets import checksums
+from engine.datasets.plans import Options
 from engine.datasets.steps import DOWNLOAD, EXTRACT, VERIFY, ReportStep, reporting_wait, within
 from engine.layout import DatasetFolder
 from engine.space import naming_full_disks, require_space
@@ -89,24 +90,14 @@ def open_raw_data(
     work: Path,
     stack: ExitStack,
     *,
-    verify: bool,
-    keep_raw: bool,
-    discard_zip: bool,
+    options: Options,
     keep_free: int,
     report: ReportProgress,
 ) -> Raw:
     """Make the raw data readable, wherever they are; a zip is read without extracting it unless it is to be discarded.
 
-    Args:
-        competition: whose.
-        folder: the dataset's folder.
-        work: a folder for what is only needed for a while.
-        stack: closes what stays open until the data have been read.
-        verify: compare the zip with its known checksum.
-        keep_raw: what is in the zip stays as a folder at the end.
-        discard_zip: the zip is not needed any more, so its space can be freed.
-        keep_free: bytes that are to stay free on the disk.
-        report: called with how far it is.
+    `work` is a folder for what is only needed for a while, `stack` closes what stays open until the data have been
+    read, and `keep_free` bytes stay free on the disk.
 
     Raises:
         DataProblem: there are none or they are damaged.
@@ -116,7 +107,7 @@ def open_raw_data(
         return Raw(folder.whole_raw, folder.whole_raw)
     found = folder.zips()
     # MLE-bench may have been killed while it extracted
-    if folder.has_extracted_data and (len(found) != 1 or is_unpacked(sizes_in(found[0]), folder.raw)):
+    if folder.has_extracted_data and (len(found) != 1 or not _missing(sizes_in(found[0]), folder.raw)):
         return Raw(folder.raw)
     if len(found) != 1:
         raise DataProblem(
@@ -126,18 +117,18 @@ def open_raw_data(
         )
     (path,) = found
     consuming = folder.consuming.exists()
-    if verify and not consuming:
+    if options.verify and not consuming:
         report(VERIFY, "", 0, 0)  # a sum known since the download is not taken again, and may yet differ
         checksums.expect_zip(competition, path, within(report, VERIFY))
     report(EXTRACT, "", 0, 0)
     known = checksums.inflated_bytes(path)
     if known is None and competition.size_gb is not None:
         known = int(competition.size_gb * 1e9)
-    consuming = consuming or (discard_zip and (keep_raw or is_best_consumed(path)))
-    if not (keep_raw or consuming):
+    consuming = consuming or (options.discard_zip and (options.keep_raw or is_best_consumed(path)))
+    if not (options.keep_raw or consuming):
         tree = stack.enter_context(zip_tree.opened(path, known_bytes=known))
         require_space(folder.root, tree.size, keep_free=keep_free)  # or hours pass until it is found out
-        return Raw(ZipPath(tree), spent=path if discard_zip else None)
+        return Raw(ZipPath(tree), spent=path if options.discard_zip else None)
     if not consuming:
         unpack(path, work / "raw", known_bytes=known, keep_free=keep_free, report=within(report, EXTRACT))
         return Raw(work / "raw", work / "raw")
@@ -171,7 +162,7 @@ def unpack(
     """
     with zip_tree.opened(path, known_bytes=known_bytes) as tree:
         sizes = _sizes(tree)
-        missing = {place: size for place, size in sizes.items() if not _is_there(target / place, size)}
+        missing = _missing(sizes, target)
         needed, total = sum(missing.values()), sum(sizes.values())
         done = total - needed
         if not consume:  # what is consumed makes room for what comes; whether that is enough shows on the way
@@ -236,9 +227,9 @@ def is_best_consumed(path: Path) -> bool:
     return tables <= path.stat().st_size
 
 
-def is_unpacked(sizes: Mapping[str, int], target: Path) -> bool:
-    """Whether a folder holds everything that a zip does."""
-    return all(_is_there(target / place, size) for place, size in sizes.items())
+def _missing(sizes: Mapping[str, int], folder: Path) -> dict[str, int]:
+    """Which files of a zip a folder does not hold."""
+    return {place: size for place, size in sizes.items() if not _is_there(folder / place, size)}
 
 
 def _is_there(path: Path, size: int) -> bool:

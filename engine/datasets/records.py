@@ -39,7 +39,8 @@ class DatasetRecords:
         with self._database.transaction():
             if before and news.step != before:
                 self._finish(dataset, before)
-            total = news.total or self._total(dataset, news.step)
+            known = next((step.total for step in self._steps(dataset) if step.name == news.step), None)
+            total = news.total or known
             unit = "" if total is None else "bytes" if news.step in _IN_BYTES else "items"
             self._set_step(dataset, news.step, Progress(StepState.WORKING, news.done, total, unit, news.what))
 
@@ -62,14 +63,7 @@ class DatasetRecords:
             for step in self._steps(dataset):
                 if step.state not in (StepState.SKIPPED, StepState.DONE):  # when it was done is kept
                     self._finish(dataset, step.name)
-            datasets.set_state(
-                self._database,
-                dataset.competition_id,
-                dataset.edition,
-                DatasetState.PREPARED,
-                now=self._clock.now(),
-                bytes_on_disk=bytes_on_disk,
-            )
+            self._set_state(dataset, DatasetState.PREPARED, bytes_on_disk=bytes_on_disk)
 
     def failed(self, dataset: Dataset, step: str, news: Ended, state: DatasetState) -> None:
         """It can't be prepared as things are."""
@@ -113,19 +107,16 @@ class DatasetRecords:
 
     def to_verify(self, dataset: Dataset) -> None:
         """It is to be compared with what is known of it."""
-        with self._database.transaction():
-            self._set_step(dataset, CHECKSUM, Progress(StepState.WAITING, note="to be verified"))
+        self._set_step(dataset, CHECKSUM, Progress(StepState.WAITING, note="to be verified"))
 
     def verifying(self, dataset: Dataset, news: Progressed) -> None:
         """It is being compared, so far."""
         progress = Progress(StepState.WORKING, news.done, news.total or None, "bytes", news.what)
-        with self._database.transaction():
-            self._set_step(dataset, CHECKSUM, progress)
+        self._set_step(dataset, CHECKSUM, progress)
 
     def not_verified(self, dataset: Dataset) -> None:
         """Its verification was stopped on request."""
-        with self._database.transaction():
-            self._set_step(dataset, CHECKSUM, Progress(StepState.DONE, note="not verified: stopped"))
+        self._set_step(dataset, CHECKSUM, Progress(StepState.DONE, note="not verified: stopped"))
 
     def verified(self, dataset: Dataset, news: Ended) -> None:
         """It was compared with what is known of it."""
@@ -157,14 +148,12 @@ class DatasetRecords:
                 total = step.total or step.done
                 self._set_step(dataset, name, Progress(StepState.DONE, total, step.total, step.unit))
 
-    def _total(self, dataset: Dataset, name: str) -> int | None:
-        """What is known already of how much there is to do in a step."""
-        return next((step.total for step in self._steps(dataset) if step.name == name), None)
-
     def _steps(self, dataset: Dataset) -> list[DatasetStep]:
         return datasets.steps(self._database, dataset.competition_id, dataset.edition)
 
-    def _set_state(self, dataset: Dataset, state: DatasetState, problem: str = "") -> None:
+    def _set_state(
+        self, dataset: Dataset, state: DatasetState, problem: str = "", *, bytes_on_disk: int | None = None
+    ) -> None:
         datasets.set_state(
             self._database,
             dataset.competition_id,
@@ -172,6 +161,7 @@ class DatasetRecords:
             state,
             now=self._clock.now(),
             problem=problem,
+            bytes_on_disk=bytes_on_disk,
         )
 
     def _set_step(self, dataset: Dataset, name: str, progress: Progress) -> None:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from competitions.model import Edition, edition_named
+from competitions.model import edition_named
 from engine.datasets import plans
 from engine.datasets.descriptions import OURS, check_choice
-from engine.datasets.plans import Options
+from engine.datasets.plans import BUSY, Options
 from engine.datasets.pruning import CORRECTED, PREPARED
 from engine.datasets.queue import DatasetQueue
 from engine.options import requests
 from engine.options.requests import Answer
 from foundation.clock import Clock
-from foundation.problems import DataProblem, Problem, UsageProblem
+from foundation.problems import DataProblem, UsageProblem
 from state import datasets, runs, sweeps
 from state.database import Database
 from state.records import Dataset, DatasetState
 
-_BUSY = (DatasetState.WAITING, DatasetState.WORKING)
 _STEP_APART = 1e-6
 
 
@@ -45,7 +44,7 @@ class DatasetRequests:
 
     def prepare(self, arguments: requests.PrepareDatasets, _by: str) -> Answer:
         """Put datasets in the queue in the order given; those that are prepared are left alone."""
-        chosen, edition = self._chosen(arguments)
+        chosen, edition = arguments.competition_ids, edition_named(arguments.edition)
         options = Options(
             verify=False if arguments.skip_verification else None,
             keep_raw=arguments.keep_raw,
@@ -71,7 +70,9 @@ class DatasetRequests:
             except DataProblem as problem:
                 if not keep_going:
                     raise
-                self._fail(competition_id, edition, problem)
+                text = problem.in_one_line()
+                state = DatasetState.FAILED
+                datasets.set_state(self._database, competition_id, edition, state, now=now, problem=text)
                 failed += 1
                 continue
             plans.request(self._database, wanted, now=now + number * _STEP_APART)
@@ -85,9 +86,8 @@ class DatasetRequests:
 
     def stop(self, arguments: requests.SomeDatasets, _by: str) -> Answer:
         """Stop preparing or verifying; what is downloaded stays and is resumed by the next request."""
-        chosen, edition = self._chosen(arguments)
-        known = self._known(chosen, edition)
-        busy = [found for found in known if found.state in _BUSY or self._queue.is_verifying(found)]
+        verifying = self._queue.verifications
+        busy = [one for one in self._known(arguments) if one.state in BUSY or verifying.knows(one)]
         if not busy:
             raise UsageProblem("none of them is being prepared or verified")
         for dataset in busy:
@@ -96,62 +96,45 @@ class DatasetRequests:
 
     def verify(self, arguments: requests.SomeDatasets, _by: str) -> Answer:
         """Compare prepared datasets with what is known of them."""
-        chosen, edition = self._chosen(arguments)
-        for competition_id in chosen:
+        edition = edition_named(arguments.edition)
+        for competition_id in arguments.competition_ids:
             if not plans.is_ready(competition_id, edition, self._data_dir):
                 raise UsageProblem(f"{competition_id} is not prepared", "", "Prepare it first.")
             plans.record_prepared(self._database, competition_id, edition, now=self._clock.now())
-        known = self._known(chosen, edition)
+        known = self._known(arguments)
         for dataset in known:
-            self._queue.verify(dataset)
+            self._queue.verifications.ask(dataset)
         return Answer(f"{_datasets(len(known))} being verified")
 
     def prune(self, arguments: requests.PruneDatasets, _by: str) -> Answer:
         """Remove parts of datasets from the disk; prepared data that runs wait for stay."""
-        chosen, edition = self._chosen(arguments)
         pruned = []
-        for competition_id in chosen:
-            problem = self._why_not_prune(competition_id, edition, arguments.parts)
+        for competition_id in arguments.competition_ids:
+            problem = self._why_not_prune(competition_id, arguments)
             if problem is None:
                 pruned.append(competition_id)
             elif arguments.keep_going:
-                self._queue.refuse_to_prune(competition_id, problem)
+                self._queue.records.not_pruned(competition_id, problem)
             else:
                 raise problem
         for competition_id in pruned:
             self._queue.prune(competition_id, arguments.parts)
         return Answer(f"{_datasets(len(pruned))} being pruned")
 
-    def _why_not_prune(
-        self, competition_id: str, edition: Edition, parts: Sequence[str]
-    ) -> UsageProblem | None:
-        dataset = datasets.find(self._database, competition_id, edition)
-        if dataset is not None and dataset.state in _BUSY:
+    def _why_not_prune(self, competition_id: str, asked: requests.PruneDatasets) -> UsageProblem | None:
+        dataset = datasets.find(self._database, competition_id, edition_named(asked.edition))
+        if dataset is not None and dataset.state in BUSY:
             return UsageProblem(f"{competition_id} is being prepared", "", "Stop that first.")
         user = sweep_in_need_of(self._database, competition_id)
-        if user is not None and {PREPARED, CORRECTED} & {*parts}:
+        if user is not None and {PREPARED, CORRECTED} & {*asked.parts}:
             return UsageProblem(
                 f"{competition_id} can't be pruned", f"sweep {user} has runs of it that have not ended"
             )
         return None
 
-    def _fail(self, competition_id: str, edition: Edition, problem: Problem) -> None:
-        """Record one that can't be prepared, so that the others go on."""
-        datasets.set_state(
-            self._database,
-            competition_id,
-            edition,
-            DatasetState.FAILED,
-            now=self._clock.now(),
-            problem=problem.in_one_line(),
-        )
-
-    @staticmethod
-    def _chosen(arguments: requests.SomeDatasets) -> tuple[tuple[str, ...], Edition]:
-        return arguments.competition_ids, edition_named(arguments.edition)
-
-    def _known(self, chosen: tuple[str, ...], edition: Edition) -> list[Dataset]:
-        found = (datasets.find(self._database, competition_id, edition) for competition_id in chosen)
+    def _known(self, asked: requests.SomeDatasets) -> list[Dataset]:
+        edition = edition_named(asked.edition)
+        found = (datasets.find(self._database, one, edition) for one in asked.competition_ids)
         return [dataset for dataset in found if dataset is not None]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from competitions import registry
 from competitions.model import Edition
 from engine.claims import claimed_folder
 from engine.datasets import access, raw_data
-from engine.datasets.checksums import verify
+from engine.datasets.checksums import differences, verify
 from engine.datasets.plans import DEMO, Options
 from engine.datasets.preparing import prepare
 from engine.datasets.pruning import prune
@@ -53,18 +53,13 @@ def prepare_dataset(
     """Prepare a dataset with options in their own text form: `bytes_on_disk` is what it takes."""
     chosen = Options.from_text(options)
     _share_with_group(data_dir)
-    raw: Path | None = Path(chosen.source) if chosen.source else None
     if chosen.source == DEMO:
-        raw = _generate(competition_id, data_dir, report_progress)
+        chosen = replace(chosen, source=str(_generate(competition_id, data_dir, report_progress)))
     prepared = prepare(
         competition_id,
         data_dir=data_dir,
-        raw=raw,
         edition=edition,
-        verify=chosen.verify,
-        keep_raw=chosen.keep_raw,
-        discard_zip=chosen.discard_zip,
-        descriptions=chosen.descriptions,
+        options=chosen,
         keep_free=keep_free,
         report=throttled(report_progress),
     )
@@ -78,7 +73,7 @@ def verify_dataset(
     competition = registry.get(competition_id)
     folder = dataset_folder(competition, data_dir, edition)
     found = verify(competition, folder, within(throttled(report_progress), CHECKSUM))
-    return {"sums": [asdict(one) for one in found.sums], "differs": found.differs}
+    return {"sums": [asdict(one) for one in found], "differs": differences(found)}
 
 
 def prune_dataset(

@@ -101,12 +101,9 @@ def row_of(
     pad_missing: bool = False,
     user_splits: Mapping[str, Sequence[str]] | None = None,
 ) -> Row:
-    """Make the row of evidence; what is in conflict with itself gets no numbers.
+    """Make the row of evidence, with further columns for splits of users; a conflict with itself gets no numbers.
 
-    Args:
-        evidence: the experiment.
-        pad_missing: count stopped, lost and missing runs as no medal instead of dropping their seeds.
-        user_splits: further columns, by name.
+    With padding, stopped, lost and missing runs count as no medal, instead of their seeds being dropped.
     """
     splits = {column: registry.splits()[split] for column, split in COLUMNS.items()} | dict(user_splits or {})
     results = {} if evidence.conflict else evidence.results(pad_missing=pad_missing)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import secrets
 import shutil
@@ -43,7 +41,7 @@ from engine.scoreboard.model import (
     limit_text,
 )
 from foundation.clock import iso
-from foundation.files import write_json, write_text
+from foundation.files import csv_text, write_json, write_text
 from foundation.problems import DataProblem, UsageProblem
 from foundation.text import visible
 
@@ -309,27 +307,22 @@ def _markdown_safe(text: str) -> str:
 
 def _csv(row: Row, disclosure: Disclosure) -> str:
     """One line as in the published leaderboard.csv's columns, the disclosure as comment lines above it."""
-    stream = io.StringIO()
-    for name, text in disclosure.facts():
-        stream.write(f"# {name}: {visible(text)}\n")
-    writer = csv.writer(stream, lineterminator="\n")
-    names = ["table", "agent", "llms"]
-    values: list[object] = [row.table, visible(row.agent or row.name), visible(row.llms)]
+    values = {"table": row.table, "agent": visible(row.agent or row.name), "llms": visible(row.llms)}
     for column in COLUMNS:
         cell = row.columns[column].cell
-        names += [f"{column}_mean", f"{column}_sem"]
-        values += ["", ""] if cell is None else [f"{cell.mean:.2f}", f"{cell.sem:.2f}"]
-    names += ["hours", "date", "source_available", "reports_available", "padded_missing_seeds", "note"]
-    hours = "" if row.hours is None else f"{row.hours:g}"
-    values += [hours, row.date, _yes_no(row.source_available), _yes_no(row.reports_available)]
-    values += [_yes_no(row.padded), visible(row.note)]
-    writer.writerow(names)
-    writer.writerow(values)
-    return stream.getvalue()
-
-
-def _yes_no(value: bool | None) -> str:
-    return "" if value is None else "yes" if value else "no"
+        values[f"{column}_mean"] = "" if cell is None else f"{cell.mean:.2f}"
+        values[f"{column}_sem"] = "" if cell is None else f"{cell.sem:.2f}"
+    yes_no = {True: "yes", False: "no", None: ""}
+    values |= {
+        "hours": "" if row.hours is None else f"{row.hours:g}",
+        "date": row.date,
+        "source_available": yes_no[row.source_available],
+        "reports_available": yes_no[row.reports_available],
+        "padded_missing_seeds": yes_no[row.padded],
+        "note": visible(row.note),
+    }
+    comments = "".join(f"# {name}: {visible(text)}\n" for name, text in disclosure.facts())
+    return comments + csv_text([values.keys(), values.values()])
 
 
 def _json(row: Row, disclosure: Disclosure) -> str:
@@ -392,14 +385,10 @@ def write_bundle(
     now: float,
     with_files: bool = False,
 ) -> Path:
-    """Write a bundle and return its manifest; all of it appears in one step.
+    """Write a bundle into a new folder, which appears in one step, and return its manifest.
 
-    Args:
-        folder: the new folder.
-        evidence: what the row was made of; with a padded row, missing results are in the reports too.
-        row: the row.
-        now: the moment, in seconds since the epoch.
-        with_files: also the submissions, logs and code of our own runs.
+    With a padded row, missing results are in the reports too. With files, so are submissions,
+    logs and code of own runs.
 
     Raises:
         UsageProblem: the folder exists, or the evidence is in conflict with itself.

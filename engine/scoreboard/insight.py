@@ -302,16 +302,11 @@ class Cost:
 
 def cost_of(effort: Effort, prices: Prices) -> Cost | None:
     """Price the hours; None without a price, or where a price is for GPUs and their hours are unknown."""
-    parts: list[float] = []
-    if prices.run_hour is not None:
-        parts.append(effort.run_hours * prices.run_hour)
-    if prices.gpu_hour is not None:
-        if effort.gpu_hours is None:
-            return None
-        parts.append(effort.gpu_hours * prices.gpu_hour)
-    if not parts or not effort.runs:
+    priced = ((effort.run_hours, prices.run_hour), (effort.gpu_hours, prices.gpu_hour))
+    hours_and_prices = [(hours, price) for hours, price in priced if price is not None]
+    if not hours_and_prices or not effort.runs or any(hours is None for hours, _ in hours_and_prices):
         return None
-    total = sum(parts)
+    total = sum((hours or 0.0) * price for hours, price in hours_and_prices)
     return Cost(total, total / effort.medals if effort.medals else None, prices.currency)
 
 

@@ -37,14 +37,7 @@ _LONGEST = 200
 def page_of(
     evidence: Evidence, row: Row, *, published: Sequence[Row] = (), prices: Prices | None = None
 ) -> str:
-    """Write the page.
-
-    Args:
-        evidence: the experiment; logs of its own runs are linked, not copied.
-        row: its row.
-        published: rows to show beside it.
-        prices: what an hour costs, where that is known.
-    """
+    """Write the page; logs of own runs are linked, not copied."""
     disclosure = disclose(evidence, row)
     insight = insight_of(evidence, prices)
     title = escape(visible(row.name))

@@ -21,8 +21,9 @@ from competitions.model import Checksums
 from competitions.task import Preparation
 from engine.datasets import preparing, pruning
 from engine.datasets.access import ask_access
-from engine.datasets.checksums import verify
+from engine.datasets.checksums import differences, verify
 from engine.datasets.estimates import estimate, peak_bytes
+from engine.datasets.plans import Options
 from engine.datasets.preparing import prepare
 from engine.layout import dataset_folder, is_prepared
 from foundation.problems import DataProblem, UsageProblem
@@ -63,7 +64,7 @@ def test_a_zip_is_kept_unless_it_is_discarded_and_raw_goes_unless_it_is_kept(
     ]
     for options, left in cases:
         data = tmp_path / "-".join(["data", *options])
-        assert exact(prepare(ID, data_dir=data, verify=False, **options))
+        assert exact(prepare(ID, data_dir=data, options=Options(verify=False, **options)))
         assert names(data) == {"prepared", *left}
 
 
@@ -73,7 +74,7 @@ from pathlib import Path
 from engine.datasets import preparing
 def die(*told): os.kill(os.getpid(), signal.SIGKILL)
 preparing._run = die
-preparing.prepare(sys.argv[1], data_dir=sys.argv[2], verify=False, discard_zip=True)
+preparing.prepare(sys.argv[1], data_dir=sys.argv[2], options=preparing.Options(verify=False, discard_zip=True))
 """
 
 
@@ -82,7 +83,7 @@ def test_a_kill_after_the_zip_is_gone_needs_no_second_download(loopback: Loopbac
     killed = subprocess.run([sys.executable, "-c", KILLED, ID, str(tmp_path)], capture_output=True, text=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     asked = loopback.count("storage")
-    assert exact(prepare(ID, data_dir=tmp_path, verify=False))
+    assert exact(prepare(ID, data_dir=tmp_path, options=Options(verify=False)))
     assert loopback.count("storage") == asked
     assert names(tmp_path) == {"prepared"}
 
@@ -106,7 +107,7 @@ def test_a_zip_of_tables_is_discarded_when_it_has_been_read_and_one_of_images_wh
         run(job)
 
     monkeypatch.setattr(preparing, "_run", looked_at)
-    prepared = prepare(competition_id, data_dir=tmp_path, verify=False, discard_zip=True)
+    prepared = prepare(competition_id, data_dir=tmp_path, options=Options(verify=False, discard_zip=True))
     assert seen == [(extracted, not extracted)]
     expected = Vector(VECTORS / competition_id).expected
     assert describe(prepared, expected) == {side: expected[side] for side in ("public", "private")}
@@ -115,10 +116,10 @@ def test_a_zip_of_tables_is_discarded_when_it_has_been_read_and_one_of_images_wh
 
 def test_half_a_raw_folder_is_not_taken_for_whole(loopback: Loopback, tmp_path: Path) -> None:
     loopback.add(ID)
-    prepare(ID, data_dir=tmp_path, verify=False, keep_raw=True)
+    prepare(ID, data_dir=tmp_path, options=Options(verify=False, keep_raw=True))
     victim = next(path for path in sorted((tmp_path / ID / "raw").rglob("*")) if path.is_file())
     victim.unlink()
-    assert exact(prepare(ID, data_dir=tmp_path, verify=False))
+    assert exact(prepare(ID, data_dir=tmp_path, options=Options(verify=False)))
 
 
 def test_the_known_checksums_decide_about_zip_and_tables(
@@ -129,7 +130,7 @@ def test_the_known_checksums_decide_about_zip_and_tables(
         prepare(ID, data_dir=tmp_path)
     assert not (tmp_path / ID / "prepared").exists()
     folder = dataset_folder(registry.get(ID), tmp_path)
-    prepared = prepare(ID, data_dir=tmp_path, verify=False)
+    prepared = prepare(ID, data_dir=tmp_path, options=Options(verify=False))
     tables = {
         path.name: hashlib.md5(path.read_bytes()).hexdigest() for path in (prepared / "private").glob("*.csv")
     }
@@ -137,11 +138,11 @@ def test_the_known_checksums_decide_about_zip_and_tables(
     competition = dataclasses.replace(registry.get(ID), checksums=known)
     monkeypatch.setattr(preparing, "get", lambda competition_id: competition)
     assert exact(prepare(ID, data_dir=tmp_path))
-    assert verify(competition, folder).differs == ""
+    assert differences(verify(competition, folder)) == ""
     (prepared / "private" / "test.csv").write_text("id\n")
-    assert verify(competition, folder).differs == "changed since it was prepared: private/test.csv"
+    assert differences(verify(competition, folder)) == "changed since it was prepared: private/test.csv"
     folder.marker.unlink()
-    assert verify(competition, folder).differs == "unlike the known checksum: private/test.csv"
+    assert differences(verify(competition, folder)) == "unlike the known checksum: private/test.csv"
 
 
 def test_a_zip_that_is_not_known_may_not_inflate_beyond_what_kaggle_lists(
@@ -155,7 +156,7 @@ def test_a_zip_that_is_not_known_may_not_inflate_beyond_what_kaggle_lists(
     loopback.add(ID, archive=packed.getvalue(), listed_bytes=1000)
     for _ in ("when it has just come", "when it lies there"):
         with pytest.raises(DataProblem, match="to inflate to 102,000 bytes, about 2,000 are known"):
-            prepare(ID, data_dir=tmp_path, verify=False)
+            prepare(ID, data_dir=tmp_path, options=Options(verify=False))
     assert loopback.count("ListDataFiles") == 1
 
 
@@ -171,7 +172,7 @@ def test_kaggle_is_not_asked_what_a_known_zip_inflates_to(
 
 def test_kaggles_own_description_is_put_beside_the_data_on_demand(loopback: Loopback, tmp_path: Path) -> None:
     loopback.add(ID, pages={"rules": "Be nice.", "Evaluation": "Log loss.", "Description": "Who wrote it?"})
-    prepared = prepare(ID, data_dir=tmp_path, verify=False, descriptions="kaggle")
+    prepared = prepare(ID, data_dir=tmp_path, options=Options(verify=False, descriptions="kaggle"))
     text = (prepared / "public" / "description.md").read_text()
     assert text.index("Who wrote it?") < text.index("Log loss.")
     assert "Be nice" not in text
@@ -193,7 +194,7 @@ def test_access_and_size_are_told_before_anything_is_downloaded(loopback: Loopba
 def test_pruning_removes_what_was_named_and_nothing_else(loopback: Loopback, tmp_path: Path) -> None:
     loopback.add(ID)
     competition = registry.get(ID)
-    prepare(ID, data_dir=tmp_path, verify=False, keep_raw=True)
+    prepare(ID, data_dir=tmp_path, options=Options(verify=False, keep_raw=True))
     parts = {part.name: part.bytes for part in pruning.parts_of(competition, tmp_path)}
     assert parts.keys() == {"zip", "raw", "prepared"}
     assert pruning.prune(competition, tmp_path, ("zip", "raw")) == parts["zip"] + parts["raw"]

@@ -11,6 +11,7 @@ from competitions import registry
 from competitions.model import Competition
 from engine.datasets import facts
 from engine.datasets.facts import medal_positions, refresh_leaderboard, thresholds_of
+from engine.datasets.plans import Options
 from engine.datasets.preparing import prepare
 from foundation.problems import DataProblem
 from tests.kaggle.fixtures import LOSS
@@ -27,8 +28,8 @@ def test_a_whole_leaderboard_gives_the_cut_offs(loopback: Loopback, competition:
     before = read(competition)
     text = (competition.folder / "competition.toml").read_text()
     loopback.add(ID, leaderboard=tuple(f"{0.1 + number / 1000:.5f}" for number in range(1244)))
-    found = refresh_leaderboard(ID)
-    assert found.changed
+    _, is_new = refresh_leaderboard(ID)
+    assert is_new
     after = read(competition)
     assert {name: value for name, value in after.items() if name != "thresholds"} == {
         name: value for name, value in before.items() if name != "thresholds"
@@ -48,8 +49,9 @@ def test_a_whole_leaderboard_gives_the_cut_offs(loopback: Loopback, competition:
         "confidence": "high",
     }
     assert len((competition.folder / "leaderboard.csv").read_text().splitlines()) == 1245
-    assert not refresh_leaderboard(ID).changed
-    assert refresh_leaderboard(ID, force=True).changed
+    assert refresh_leaderboard(ID) == (registry.get(ID).thresholds, False)
+    _, is_new = refresh_leaderboard(ID, force=True)
+    assert is_new
 
 
 def test_half_a_leaderboard_is_refused(loopback: Loopback, competition: Competition) -> None:
@@ -78,7 +80,7 @@ def test_found_checksums_are_taken_on_demand(
     loopback: Loopback, competition: Competition, tmp_path: Path
 ) -> None:
     loopback.add(ID)
-    prepare(ID, data_dir=tmp_path / "data", verify=False)
+    prepare(ID, data_dir=tmp_path / "data", options=Options(verify=False))
     facts.take_checksums(ID, tmp_path / "data")
     found = read(competition)["checksums"]
     assert isinstance(found, dict)

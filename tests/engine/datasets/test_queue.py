@@ -128,7 +128,7 @@ def test_a_dataset_is_pruned_on_request_but_not_under_runs_that_need_it(own: Har
     own.ended()
     own.ask("dataset.prune", competition_ids=[COMPETITION], parts=["prepared"])
     eventually(lambda: known(own)[COMPETITION].state is DatasetState.ABSENT)
-    assert list(folder.iterdir()) == []
+    eventually(lambda: list(folder.iterdir()) == [])
     assert told(own, "dataset.pruned")[0].startswith("pruned, ")
 
 
