@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -71,7 +70,9 @@ def prepare(
                 folder,
                 work,
                 stack,
-                options=replace(options, verify=verify),
+                verify=verify,
+                keep_raw=options.keep_raw,
+                discard_zip=options.discard_zip,
                 keep_free=keep_free,
                 report=report,
             )

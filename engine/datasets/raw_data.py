@@ -22,7 +22,6 @@ from competitions.kit.archives.zip_tree import ZipPath, ZipTree
 from competitions.model import Competition
 from competitions.raw import RawPath
 from engine.datasets import checksums
-from engine.datasets.plans import Options
 from engine.datasets.steps import DOWNLOAD, EXTRACT, VERIFY, ReportStep, reporting_wait, within
 from engine.layout import DatasetFolder
 from engine.space import naming_full_disks, require_space
@@ -90,7 +89,9 @@ def open_raw_data(
     work: Path,
     stack: ExitStack,
     *,
-    options: Options,
+    verify: bool,
+    keep_raw: bool,
+    discard_zip: bool,
     keep_free: int,
     report: ReportProgress,
 ) -> Raw:
@@ -117,18 +118,18 @@ def open_raw_data(
         )
     (path,) = found
     consuming = folder.consuming.exists()
-    if options.verify and not consuming:
+    if verify and not consuming:
         report(VERIFY, "", 0, 0)  # a sum known since the download is not taken again, and may yet differ
         checksums.expect_zip(competition, path, within(report, VERIFY))
     report(EXTRACT, "", 0, 0)
     known = checksums.inflated_bytes(path)
     if known is None and competition.size_gb is not None:
         known = int(competition.size_gb * 1e9)
-    consuming = consuming or (options.discard_zip and (options.keep_raw or is_best_consumed(path)))
-    if not (options.keep_raw or consuming):
+    consuming = consuming or (discard_zip and (keep_raw or is_best_consumed(path)))
+    if not (keep_raw or consuming):
         tree = stack.enter_context(zip_tree.opened(path, known_bytes=known))
         require_space(folder.root, tree.size, keep_free=keep_free)  # or hours pass until it is found out
-        return Raw(ZipPath(tree), spent=path if options.discard_zip else None)
+        return Raw(ZipPath(tree), spent=path if discard_zip else None)
     if not consuming:
         unpack(path, work / "raw", known_bytes=known, keep_free=keep_free, report=within(report, EXTRACT))
         return Raw(work / "raw", work / "raw")
