@@ -1,5 +1,7 @@
 """Cdiscount: a split of products in one huge BSON file, scored by accuracy."""
 
+from contextlib import ExitStack
+
 import numpy as np
 import pandas as pd
 
@@ -10,27 +12,35 @@ from foundation.problems import DataProblem
 
 from . import bson
 
+FIELDS = ["_id", "category_id"]
 EXAMPLES = 100
+BLOCK = 1 << 20  # bytes written at a time
 DUMMY = 1000010653
 
 
 def prepare(job: Preparation) -> None:
     """Split the products; their documents are moved as they are, for test without the category."""
     path = job.source("train.bson")
-    found = bson.index(job, path, ["_id", "category_id"])
-    products = pd.DataFrame(found.values, columns=["_id", "category_id"])
+    products = pd.DataFrame(bson.whole_numbers(job, path, FIELDS), columns=FIELDS)
     if products["_id"].duplicated().any():
         raise DataProblem(f"{path} was not taken", "an _id stands there twice")
     split = splits.by_row(job, len(products))
     in_test = np.zeros(len(products), dtype=bool)
     in_test[split.test] = True
-    examples = ~in_test & (np.cumsum(~in_test) <= EXAMPLES)
-    parts = [
-        bson.Part(job.public / "train.bson", ~in_test),
-        bson.Part(job.public / "train_example.bson", examples),
-        bson.Part(job.public / "test.bson", in_test, without=1),
-    ]
-    bson.divide(job, path, found, parts)
+    examples = 0
+    with ExitStack() as stack:
+        train, example, test = (
+            stack.enter_context((job.public / f"{name}.bson").open("xb", BLOCK))
+            for name in ("train", "train_example", "test")
+        )
+        for document, held_out in zip(bson.documents(job, path), in_test.tolist(), strict=True):
+            if held_out:
+                test.write(bson.without(document, "category_id"))
+                continue
+            train.write(document)
+            if examples < EXAMPLES:
+                example.write(document)
+                examples += 1
     answers = products[in_test].sort_values("_id")
     tables.write_csv(answers, job.private / "answers.csv")
     tables.write_csv(answers.assign(category_id=DUMMY), job.public / "sample_submission.csv")

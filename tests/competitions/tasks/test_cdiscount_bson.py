@@ -1,11 +1,10 @@
-"""BSON documents are found, chosen and relieved of a field without being decoded."""
+"""BSON documents are found and relieved of a field without being decoded."""
 
 from __future__ import annotations
 
 import struct
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from competitions.registry import get, load_task
@@ -57,28 +56,15 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "x.bson"
 
 
-def test_whole_numbers_are_found_wherever_they_stand(path: Path, make_job: MakeJob) -> None:
-    found = bson.index(make_job(), path, ["_id", "c"])
-    assert found.values.tolist() == [[5, 100], [6, 1 << 40], [7, -1]]
-    assert np.diff(found.edges).tolist() == [len(each) for each in DOCUMENTS]
+def test_documents_and_whole_numbers_are_found_wherever_they_stand(path: Path, make_job: MakeJob) -> None:
+    assert list(bson.documents(make_job(), path)) == DOCUMENTS
+    found = bson.whole_numbers(make_job(), path, ["_id", "c"])
+    assert found.tolist() == [[5, 100], [6, 1 << 40], [7, -1]]
 
 
-@pytest.mark.parametrize("stretch", [1, 7, 150, 1 << 20])
-def test_chosen_documents_keep_their_bytes_or_lose_a_field(
-    path: Path, make_job: MakeJob, tmp_path: Path, stretch: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bson, "_STRETCH", stretch)
-    job = make_job()
-    found = bson.index(job, path, ["_id", "c"])
-    flags = [np.array(chosen, dtype=bool) for chosen in ([1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0])]
-    parts = [bson.Part(tmp_path / "made" / str(number_), chosen) for number_, chosen in enumerate(flags)]
-    without = bson.Part(tmp_path / "without", np.array([True, True, False]), without=1)
-    bson.divide(job, path, found, [*parts, without])
-    for part in parts:
-        kept = [each for each, flag in zip(DOCUMENTS, part.chosen, strict=True) if flag]
-        assert part.target.read_bytes() == b"".join(kept)
-    expected = document(number("_id", 5), *EVERY_KIND), document(*EVERY_KIND, long("_id", 6))
-    assert without.target.read_bytes() == b"".join(expected)
+def test_documents_lose_a_field() -> None:
+    lost = [bson.without(each, "c") for each in DOCUMENTS[:2]]
+    assert lost == [document(number("_id", 5), *EVERY_KIND), document(*EVERY_KIND, long("_id", 6))]
 
 
 @pytest.mark.parametrize(
@@ -102,10 +88,10 @@ def test_a_damaged_document_is_told_by_number(damaged: bytes, make_job: MakeJob,
     path = tmp_path / "x.bson"
     path.write_bytes(document(number("_id", 1)) + damaged)
     with pytest.raises(DataProblem, match=r"x\.bson is damaged: document 2, at byte 14:"):
-        bson.index(make_job(), path, ["_id"])
+        bson.whole_numbers(make_job(), path, ["_id"])
 
 
 def test_an_empty_file_is_named(tmp_path: Path, make_job: MakeJob) -> None:
     (tmp_path / "x.bson").touch()
     with pytest.raises(DataProblem, match=r"x\.bson is empty"):
-        bson.index(make_job(), tmp_path / "x.bson", ["_id"])
+        bson.whole_numbers(make_job(), tmp_path / "x.bson", ["_id"])
