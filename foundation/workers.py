@@ -9,6 +9,7 @@ When its owner goes away (end of input) it kills all jobs; when the server is ki
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
 import resource
@@ -155,21 +156,16 @@ class WorkerPool:
 
     def poll(self) -> list[Progressed | Ended]:
         """Take the news, without waiting."""
-        news: list[Progressed | Ended] = []
-        descriptor = self.fileno()
-        while descriptor is not None:
-            try:
-                data = os.read(descriptor, _CHUNK)
-            except BlockingIOError:
-                break
-            if not data:
-                self.close()
-                problem = EnvironmentProblem("a worker process was killed", "", "It is started again.")
-                lost, self._jobs = list(self._jobs), {}
-                return news + [Ended(number, problem=problem, lost=True) for number in lost]
-            *lines, self._pending = (self._pending + data).split(b"\n")
-            news += [self._read(json.loads(line)) for line in lines]
-        return news
+        if self._server is None or self._server.stdout is None:
+            return []
+        data = self._server.stdout.read()  # None where nothing has come
+        if data == b"":
+            self.close()
+            problem = EnvironmentProblem("a worker process was killed", "", "It is started again.")
+            lost, self._jobs = list(self._jobs), {}
+            return [Ended(number, problem=problem, lost=True) for number in lost]
+        *lines, self._pending = (self._pending + (data or b"")).split(b"\n")
+        return [self._read(json.loads(line)) for line in lines]
 
     def wait(self) -> list[Progressed | Ended]:
         """Wait until there is news, and take it."""
@@ -262,17 +258,22 @@ class _Child:
 
     Attributes:
         messages: a pipe with its progress and its outcome, as JSON lines.
-        output: a pipe with what it prints; -1 where that is not captured.
+        output: a pipe with what it prints; None where that is not captured.
     """
 
     number: int
-    messages: int
-    output: int
+    messages: io.FileIO
+    output: io.FileIO | None
     give_up: float | None
     pending: bytes = b""
     printed: bytes = b""
     outcome: dict[str, Any] = field(default_factory=dict)
     overdue: bool = False
+
+    @property
+    def pipes(self) -> list[io.FileIO]:
+        """Those of its pipes that may still bring something."""
+        return [pipe for pipe in (self.messages, self.output) if pipe is not None and not pipe.closed]
 
 
 class _Server:
@@ -292,8 +293,9 @@ class _Server:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         while True:
             with selectors.DefaultSelector() as selector:
-                for descriptor in (0, wake, *self._pipes()):
-                    selector.register(descriptor, selectors.EVENT_READ)
+                pipes = (pipe for child in self._children.values() for pipe in child.pipes)
+                for source in (0, wake, *pipes):
+                    selector.register(source, selectors.EVENT_READ)
                 ready = {key.fd for key, _ in selector.select(self._next_overdue())}
             if wake in ready:
                 os.read(wake, _CHUNK)
@@ -307,10 +309,6 @@ class _Server:
             for pid in late:
                 self._children[pid].overdue = True
             self._kill(late)
-
-    def _pipes(self) -> list[int]:
-        both = [(child.messages, child.output) for child in self._children.values()]
-        return [descriptor for pair in both for descriptor in pair if descriptor >= 0]
 
     def _next_overdue(self) -> float | None:
         waiting = (child for child in self._children.values() if not child.overdue)
@@ -335,7 +333,7 @@ class _Server:
             _import_all(self._options["preload"])
             gc.freeze()  # what is loaded stays shared between the children
         messages, messages_write = os.pipe()
-        output, output_write = os.pipe() if self._options["capture_output"] else (-1, -1)
+        output, output_write = os.pipe() if self._options["capture_output"] else (None, None)
         server = os.getpid()
         pid = os.fork()
         if pid == 0:
@@ -344,19 +342,17 @@ class _Server:
             except BaseException:  # noqa: BLE001 - nothing may return into the server's own loop
                 code = 1
             os._exit(code)
-        for descriptor in (messages, output):
-            if descriptor >= 0:
-                os.set_blocking(descriptor, False)
-        for descriptor in (messages_write, output_write):
-            if descriptor >= 0:
-                os.close(descriptor)
+        os.close(messages_write)
+        if output_write is not None:
+            os.close(output_write)
         with suppress(PermissionError, ProcessLookupError):  # the child does the same, whoever is first
             os.setpgid(pid, pid)
         wall = job["limits"]["wall_seconds"]
         give_up = None if wall is None else time.monotonic() + wall
-        self._children[pid] = _Child(job["number"], messages, output, give_up)
+        read_output = None if output is None else _open_pipe(output)
+        self._children[pid] = _Child(job["number"], _open_pipe(messages), read_output, give_up)
 
-    def _be_child(self, server: int, job: dict[str, Any], messages: int, output: int) -> int:
+    def _be_child(self, server: int, job: dict[str, Any], messages: int, output: int | None) -> int:
         import ctypes
 
         os.setpgid(0, 0)
@@ -367,7 +363,7 @@ class _Server:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.close(0)
         os.close(self._news)
-        if output >= 0:
+        if output is not None:
             os.dup2(output, 1)
             os.dup2(output, 2)
         # If memory runs out, this job shall go and not the engine or an agent.
@@ -375,9 +371,7 @@ class _Server:
             Path("/proc/self/oom_score_adj").write_text("1000")
 
         def say(line: dict[str, Any]) -> None:
-            left = memoryview(json.dumps(line).encode() + b"\n")
-            while left:
-                left = left[os.write(messages, left) :]
+            _write_line(messages, line)
 
         def report_progress(step: str, what: str, done: int, total: int) -> None:
             say({"progress": [step, what[:_TEXT_KEPT], done, total]})
@@ -406,15 +400,14 @@ class _Server:
 
     def _listen(self, child: _Child) -> None:
         """Pass on progress, and keep the outcome and the end of the output."""
-        data, child.messages = _drain(child.messages)
-        *lines, child.pending = (child.pending + data).split(b"\n")
+        *lines, child.pending = (child.pending + _available(child.messages)).split(b"\n")
         for line in map(json.loads, lines):
             if "progress" in line:
-                self._say({"number": child.number, **line})
+                _write_line(self._news, {"number": child.number, **line})
             else:
                 child.outcome = line
-        printed, child.output = _drain(child.output)
-        child.printed = (child.printed + printed)[-_OUTPUT_KEPT:]
+        if child.output is not None:
+            child.printed = (child.printed + _available(child.output))[-_OUTPUT_KEPT:]
 
     def _reap(self) -> None:
         while self._children:
@@ -427,21 +420,15 @@ class _Server:
             with suppress(ProcessLookupError, PermissionError):  # what it has started goes with it
                 os.killpg(pid, signal.SIGKILL)
             self._listen(child)
-            for descriptor in (child.messages, child.output):
-                if descriptor >= 0:
-                    os.close(descriptor)
+            for pipe in child.pipes:
+                pipe.close()
             ended = {
                 "code": os.waitstatus_to_exitcode(status),
                 "overdue": child.overdue,
                 "outcome": child.outcome,
                 "output": child.printed.decode(errors="replace"),
             }
-            self._say({"number": child.number, **ended})
-
-    def _say(self, line: dict[str, Any]) -> None:
-        left = memoryview(json.dumps(line).encode() + b"\n")
-        while left:
-            left = left[os.write(self._news, left) :]
+            _write_line(self._news, {"number": child.number, **ended})
 
     @staticmethod
     def _kill(pids: Sequence[int]) -> None:
@@ -473,19 +460,25 @@ def _is_late(child: _Child) -> bool:
     return not child.overdue and child.give_up is not None and time.monotonic() >= child.give_up
 
 
-def _drain(descriptor: int) -> tuple[bytes, int]:
-    """Read what a pipe holds; the descriptor is -1 when its other end is closed."""
-    found = b""
-    while descriptor >= 0:
-        try:
-            data = os.read(descriptor, _CHUNK)
-        except BlockingIOError:
-            break
-        if not data:
-            os.close(descriptor)
-            return found, -1
-        found += data
-    return found, descriptor
+def _open_pipe(descriptor: int) -> io.FileIO:
+    os.set_blocking(descriptor, False)
+    return io.FileIO(descriptor)
+
+
+def _available(pipe: io.FileIO) -> bytes:
+    """Read what a pipe holds; it is closed when its other end is."""
+    if pipe.closed:
+        return b""
+    data = pipe.readall()  # None where nothing has come
+    if data == b"":
+        pipe.close()
+    return data or b""
+
+
+def _write_line(descriptor: int, line: dict[str, Any]) -> None:
+    left = memoryview(json.dumps(line).encode() + b"\n")
+    while left:
+        left = left[os.write(descriptor, left) :]
 
 
 def main() -> None:

@@ -34,7 +34,8 @@ def request(
             (competition_id, edition, source, now, now),
         )
         _set_steps(database, competition_id, edition, steps, StepState.WAITING)
-        _record(database, competition_id, "dataset.requested", f"edition {edition} requested", now)
+        text = f"edition {edition} requested"
+        events.append(database, now, "dataset.requested", text, competition_id=competition_id)
 
 
 def set_state(
@@ -66,7 +67,7 @@ def set_state(
             },
         )
         text = f"edition {edition} is {state}" + (f": {problem}" if problem else "")
-        _record(database, competition_id, f"dataset.{state}", text, now)
+        events.append(database, now, f"dataset.{state}", text, competition_id=competition_id)
 
 
 def found(database: Database, competition_id: str, edition: str, *, steps: Sequence[str], now: float) -> None:
@@ -153,7 +154,3 @@ def _set_steps(
         " VALUES (?, ?, ?, ?, ?, ?)",
         [(competition_id, edition, position, name, state, note) for position, name in enumerate(names)],
     )
-
-
-def _record(database: Database, competition_id: str, kind: str, text: str, now: float) -> None:
-    events.append(database, now, kind, text, competition_id=competition_id)

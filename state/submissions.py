@@ -88,11 +88,6 @@ def of_attempt(database: Database, attempt_id: int) -> list[Submission]:
     )
 
 
-def grade_of(database: Database, submission_id: int) -> Grade | None:
-    """Read the full grade of one snapshot."""
-    return database.record(Grade, "SELECT * FROM grades WHERE submission_id = ?", (submission_id,))
-
-
 def ungraded(database: Database) -> list[Submission]:
     """Read the newest snapshot of each live attempt, where it has no grade yet."""
     return database.records(

@@ -27,7 +27,6 @@ def launch(database: Database, run_id: int, *, directory: str, runtime: str, now
     with database.transaction():
         run = runs.get(database, run_id)
         number = run.attempts + 1
-        _move(database, run, RunState.STARTING)
         attempt_id = database.insert(
             "attempts",
             {
@@ -54,7 +53,7 @@ def launch(database: Database, run_id: int, *, directory: str, runtime: str, now
             submissions=0,
             last_activity_at=now,
         )
-        _record(database, run, "run.starting", f"attempt {number} is starting", now, attempt_id)
+        _move(database, run, RunState.STARTING, f"attempt {number} is starting", now, attempt_id)
     return runs.attempt(database, attempt_id)
 
 
@@ -71,12 +70,12 @@ def started(
     """Starting to running: the agent's process is there, in this image and on this hardware."""
     with database.transaction():
         run, attempt = _current(database, attempt_id)
-        _move(database, run, RunState.RUNNING)
         kept = to_json(hardware) if hardware is not None else None
         database.update("attempts", attempt_id, started_at=at, isolated=isolated, image=image, hardware=kept)
         database.update("runs", run.id, started_at=at, last_activity_at=at)
         mark = "" if isolated else ", not isolated"
-        _record(database, run, "run.running", f"attempt {attempt.number} is running{mark}", now, attempt_id)
+        text = f"attempt {attempt.number} is running{mark}"
+        _move(database, run, RunState.RUNNING, text, now, attempt_id)
 
 
 def agent_ended(
@@ -92,62 +91,57 @@ def agent_ended(
     """Running (or starting) to collecting: the agent is gone, what it left is being gathered."""
     with database.transaction():
         run, attempt = _current(database, attempt_id)
-        _move(database, run, RunState.COLLECTING)
         database.update(
             "attempts", attempt_id, ended_at=at, exit_code=exit_code, exit_signal=signal, exit_reason=reason
         )
         how = f"signal {signal}" if signal is not None else f"exit code {exit_code}"
         text = f"attempt {attempt.number} ended ({reason}, {how})"
-        _record(database, run, "run.collecting", text, now, attempt_id)
+        _move(database, run, RunState.COLLECTING, text, now, attempt_id)
 
 
 def collected(database: Database, attempt_id: int, *, now: float) -> None:
     """Collecting to grading: everything that the attempt left is in its directory."""
     with database.transaction():
         run, attempt = _current(database, attempt_id)
-        _move(database, run, RunState.GRADING)
-        _record(database, run, "run.grading", f"attempt {attempt.number} is being graded", now, attempt_id)
+        text = f"attempt {attempt.number} is being graded"
+        _move(database, run, RunState.GRADING, text, now, attempt_id)
 
 
 def finished(database: Database, attempt_id: int, outcome: Outcome, *, now: float) -> None:
     """Grading to finished: the run has its outcome."""
     with database.transaction():
         run, _attempt = _current(database, attempt_id)
-        _move(database, run, RunState.FINISHED)
         database.update("attempts", attempt_id, outcome=outcome)
         database.update("runs", run.id, outcome=outcome, standing=outcome, ended_at=now)
-        _record(database, run, "run.finished", outcome.replace("_", " "), now, attempt_id)
+        _move(database, run, RunState.FINISHED, outcome.replace("_", " "), now, attempt_id)
 
 
 def failed(database: Database, attempt_id: int, failure: Failure, *, now: float) -> None:
     """Any live state to failed, with the class and its evidence."""
     with database.transaction():
         run, _attempt = _current(database, attempt_id)
-        _move(database, run, RunState.FAILED)
         _write_failure(database, run.id, attempt_id, failure)
         database.update("runs", run.id, ended_at=now)
-        _record(database, run, "run.failed", f"{failure.kind}: {failure.text}", now, attempt_id)
+        _move(database, run, RunState.FAILED, f"{failure.kind}: {failure.text}", now, attempt_id)
 
 
 def stopped(database: Database, run_id: int, *, by: str, now: float) -> None:
     """Queued or live to stopped, because an operator said so."""
     with database.transaction():
         run = runs.get(database, run_id)
-        _move(database, run, RunState.STOPPED)
         database.update("runs", run_id, ended_at=now)
         latest = runs.latest_attempt(database, run_id)
-        _record(database, run, "run.stopped", f"stopped by {by}", now, latest.id if latest else None)
+        _move(database, run, RunState.STOPPED, f"stopped by {by}", now, latest.id if latest else None)
 
 
 def requeued(database: Database, run_id: int, *, by: str, now: float) -> None:
     """Ended to queued: launch it once more. Anything but an infrastructure failure counts as a re-roll."""
     with database.transaction():
         run = runs.get(database, run_id)
-        _move(database, run, RunState.QUEUED)
         reroll = is_reroll(run)
         database.update("runs", run_id, queued_at=now, rerolls=run.rerolls + reroll)
         text = "queued again as a re-roll" if reroll else "queued again"
-        _record(database, run, "run.queued", f"{text} by {by}", now)
+        _move(database, run, RunState.QUEUED, f"{text} by {by}", now)
 
 
 def classified(
@@ -161,7 +155,8 @@ def classified(
             raise StateProblem(f"run {run_id} can't be classified", f"it is {run.state}, not failed")
         text = note or run.failure_text
         _write_failure(database, run_id, latest.id, Failure(kind, text, latest.evidence, by))
-        _record(database, run, "run.classified", f"{kind} by {by}: {text}", now, latest.id)
+        what = f"{kind} by {by}: {text}"
+        events.append(database, now, "run.classified", what, run=run, attempt_id=latest.id)
 
 
 def is_reroll(run: Run) -> bool:
@@ -178,18 +173,16 @@ def _current(database: Database, attempt_id: int) -> tuple[Run, Attempt]:
     return run, attempt
 
 
-def _move(database: Database, run: Run, wanted: RunState) -> None:
+def _move(
+    database: Database, run: Run, wanted: RunState, text: str, now: float, attempt_id: int | None = None
+) -> None:
+    """Put a run into another state, with the event that says so."""
     require_allowed(str(run.id), run.state, wanted)
     database.update("runs", run.id, state=wanted)
+    events.append(database, now, f"run.{wanted}", text, run=run, attempt_id=attempt_id)
 
 
 def _write_failure(database: Database, run_id: int, attempt_id: int, failure: Failure) -> None:
     what = {"failure_class": failure.kind, "failure_text": failure.text}
     database.update("attempts", attempt_id, **what, evidence=failure.evidence, classified_by=failure.by)
     database.update("runs", run_id, **what)
-
-
-def _record(
-    database: Database, run: Run, kind: str, text: str, now: float, attempt_id: int | None = None
-) -> None:
-    events.append(database, now, kind, text, run=run, attempt_id=attempt_id)

@@ -67,8 +67,7 @@ def prepare(job: Preparation) -> None:
         if side == "train":
             tables.write_csv(rows, job.public / "train.csv")
         else:
-            tables.write_csv(_with_confidence(rows), job.private / "test.csv")
-            tables.write_csv(rows[["Id"]].assign(**{COLUMN: ""}), job.public / "sample_submission.csv")
+            labelled_table.write_answers(job, _with_confidence(rows), rows[["Id"]].assign(**{COLUMN: ""}))
 
 
 def _records(job: Preparation, name: str) -> Records:

@@ -29,13 +29,12 @@ def prepare(job: Preparation) -> None:
     held_out = orders["id"].isin(family["id"][in_test])
     parts = {"train": orders[~held_out], "test": orders[held_out]}
     tables.write_csv(parts["train"], job.public / "train_orders.csv")
-    tables.write_csv(parts["test"], job.private / "test_orders.csv")
     tables.write_csv(family[~in_test], job.public / "train_ancestors.csv")
     raw = job.source("train")
     for name, part in parts.items():
         placing.place_named(job, part["id"] + ".json", raw, job.public / name)
     given = [_cells_as_given(job, id_) for id_ in parts["test"]["id"]]
-    tables.write_csv(parts["test"].assign(cell_order=given), job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, parts["test"], parts["test"].assign(cell_order=given))
 
 
 def _check_same_notebooks(job: Preparation, ordered: pd.Series, related: pd.Series) -> None:

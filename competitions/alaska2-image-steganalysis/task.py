@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing, splits, tables
+from competitions.kit import checks, metrics, placing, splits
+from competitions.kit.tables import labelled_table
 from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Grading, Preparation
 
@@ -36,8 +37,7 @@ def prepare(job: Preparation) -> None:
     placing.place(job, pairs, "photos")
     placing.place(job, shown, "Test", anew=True)
     answers = pd.DataFrame(rows, columns=["Id", "Label"])
-    tables.write_csv(answers, job.private / "test.csv")
-    tables.write_csv(answers.assign(Label=0), job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, answers, answers.assign(Label=0))
 
 
 def _check_covers(job: Preparation, covers: set[str]) -> None:

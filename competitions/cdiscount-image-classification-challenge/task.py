@@ -5,7 +5,8 @@ from contextlib import ExitStack
 import numpy as np
 import pandas as pd
 
-from competitions.kit import placing, splits, tables
+from competitions.kit import placing, splits
+from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
@@ -42,8 +43,7 @@ def prepare(job: Preparation) -> None:
                 example.write(document)
                 examples += 1
     answers = products[in_test].sort_values("_id")
-    tables.write_csv(answers, job.private / "answers.csv")
-    tables.write_csv(answers.assign(category_id=DUMMY), job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, answers, answers.assign(category_id=DUMMY))
     names = "category_names.csv"
     placing.copy_file(job, job.source(names), job.public / names)
 

@@ -5,7 +5,8 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from competitions.kit import archives, checks, metrics, splits, tables
+from competitions.kit import archives, checks, metrics, splits
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
 
@@ -33,8 +34,7 @@ def prepare(job: Preparation) -> None:
     answers = pd.DataFrame(
         {"id": np.arange(1, len(test) + 1), "label": [int(_kind(name) == "dog") for name in test]}
     )
-    tables.write_csv(answers, job.private / "answers.csv")
-    tables.write_csv(answers.assign(label=0.5), job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, answers, answers.assign(label=0.5))
 
 
 def _kind(name: str) -> str:

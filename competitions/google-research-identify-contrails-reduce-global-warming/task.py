@@ -4,8 +4,9 @@ import random
 
 import pandas as pd
 
-from competitions.kit import checks, placing, splits, tables
+from competitions.kit import checks, placing, splits
 from competitions.kit.formats import json_files, npy, run_lengths
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation
 
 BANDS = [f"band_{number:02d}.npy" for number in range(8, 17)]
@@ -26,8 +27,7 @@ def prepare(job: Preparation) -> None:
     answers = pd.DataFrame([_answer(job, name) for name in names])
     dice = random.Random(job.integer("seed"))  # noqa: S311 as in MLE-bench: the sample must be the same
     dummies = [dice.choice(DUMMIES) for _ in names]
-    tables.write_csv(answers, job.private / "answers.csv")
-    tables.write_csv(answers.assign(encoded_pixels=dummies), job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, answers, answers.assign(encoded_pixels=dummies))
     json_files.write_json(job.public / "train_metadata.json", train)
     placing.copy_file(job, validation, job.public / "validation_metadata.json")
     raw = job.raw / "train"

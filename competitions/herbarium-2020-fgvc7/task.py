@@ -1,7 +1,5 @@
 """Herbarium 2020: a split of plant sheets species by species, scored by macro F1."""
 
-from dataclasses import replace
-
 from competitions.kit import placing
 from competitions.kit.placing import pseudonyms
 from competitions.kit.tasks import annotated_images, graders
@@ -22,16 +20,10 @@ def prepare(job: Preparation) -> None:
     """
     collection = annotated_images.read(job, f"{BASE}train/metadata.json", encoding="latin-1")
     _check(job, collection)
+    most = MOST if job.corrected else None
     raw = job.source(f"{BASE}train")
-    parts = annotated_images.split(job, collection.images, most=MOST if job.corrected else None)
-    if job.corrected:
-        parts = replace(parts, test=annotated_images.ordered_by_content(job, parts.test, raw))
-    test = annotated_images.write_numbered(job, collection, parts, BASE)
-    target = job.public / BASE / "test"
-    pairs = [
-        (raw / old.image["file_name"], target / new["file_name"])
-        for old, new in zip(parts.test, test, strict=True)
-    ]
+    parts = annotated_images.split(job, collection.images, most=most, hidden_order=raw)
+    pairs = annotated_images.write_numbered(job, collection, parts, BASE)
     if job.corrected:
         pseudonyms.place_unrecognisable(job, pairs)
     else:

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 
 from competitions.kit import placing
 from competitions.kit.formats import json_files
@@ -14,10 +13,8 @@ from competitions.task import Grading, Preparation
 def prepare(job: Preparation) -> None:
     """Split the scans of each species and name them anew; edition corrected numbers test scans by their bytes."""
     collection = annotated_images.read(job, "train_metadata.json", needs=(), image_key="image_id")
-    parts = annotated_images.split(job, collection.images, shuffle_from=1)
     raw = job.source("train_images")
-    if job.corrected:
-        parts = replace(parts, test=annotated_images.ordered_by_content(job, parts.test, raw))
+    parts = annotated_images.split(job, collection.images, shuffle_from=1, hidden_order=raw)
     train = _renamed(parts.train)
     test = [
         {**each.image, "image_id": str(number), "file_name": f"{number // 1000:03d}/test-{number:06d}.jpg"}

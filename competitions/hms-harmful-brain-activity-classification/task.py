@@ -34,10 +34,9 @@ def prepare(job: Preparation) -> None:
     shares = test[VOTES].div(test[VOTES].sum(axis=1), axis=0)
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test[shown], job.public / "test.csv")
-    tables.write_csv(test, job.private / "test.csv")
     tables.write_csv(pd.concat([test[[key]], shares], axis=1), job.private / "gold_submission.csv")
     sample = tables.filled(test[[key]], dict.fromkeys(VOTES, 1 / 6))
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, test, sample)
     placing.place_tree(job, job.source("example_figures"), job.public / "example_figures")
     for kind, column in (("eegs", EEG), ("spectrograms", "spectrogram_id")):
         for part, name in ((train, "train"), (test, "test")):

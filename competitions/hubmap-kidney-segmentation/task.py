@@ -26,13 +26,12 @@ def prepare(job: Preparation) -> None:
         raise DataProblem(f"{INFORMATION} is incomplete", "it lacks an image of train.csv")
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(information.drop(columns="id"), job.public / INFORMATION)
-    tables.write_csv(answers, job.private / "test.csv")
     tables.write_csv(
         test.rename(columns={"encoding": "predicted"})[["id", "predicted"]],
         job.private / "gold_submission.csv",
     )
     sample = test[["id"]].assign(predicted="")
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, answers, sample)
     tables.write_csv(sample, job.public / "test" / "sample_submission.csv")
     shown = (IMAGE, REGIONS) if job.corrected else (IMAGE, OUTLINES, REGIONS)
     for part, name, kinds in ((train, "train", (IMAGE, OUTLINES, REGIONS)), (test, "test", shown)):

@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, placing, splits, tables
+from competitions.kit import checks, placing, splits
+from competitions.kit.tables import labelled_table
 from competitions.task import Grading, InvalidSubmission, Preparation
 
 from . import parquet
@@ -28,9 +29,8 @@ def prepare(job: Preparation) -> None:
     ]
     parquet.divide(job, events, BATCH, parts)
     answers = parquet.rows_with(events, BATCH, test, [ID, *ANGLES])
-    tables.write_csv(answers, job.private / "test.csv")
     sample = answers[[ID]].assign(azimuth=1, zenith=1)
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, answers, sample)
     placing.copy_file(job, job.source("sensor_geometry.csv"), job.public / "sensor_geometry.csv")
     pulses = job.source("train")
     for chosen, name in ((train, "train"), (test, "test")):

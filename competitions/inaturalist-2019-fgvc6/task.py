@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing, tables
+from competitions.kit import checks, metrics, placing
 from competitions.kit.archives import tars
 from competitions.kit.archives.tars import Destination
 from competitions.kit.formats import json_files
+from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import annotated_images
 from competitions.kit.tasks.annotated_images import Labelled, Record
 from competitions.task import Grading, Preparation
@@ -33,8 +34,7 @@ def prepare(job: Preparation) -> None:
     answers = pd.DataFrame(
         {"id": [image["id"] for image in test], "predicted": [each.category for each in old]}
     )
-    tables.write_csv(answers, job.private / "answers.csv")
-    tables.write_csv(answers.assign(predicted=DUMMY), job.public / "kaggle_sample_submission.csv")
+    labelled_table.write_answers(job, answers, answers.assign(predicted=DUMMY))
     _place_photos(job, parts.train, old, test)
 
 

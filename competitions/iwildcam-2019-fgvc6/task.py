@@ -15,13 +15,12 @@ def prepare(job: Preparation) -> None:
     train, test = split.of(table)
     answers = test[["id", "category_id"]].set_axis(["Id", "Category"], axis=1)
     tables.write_csv(test, job.private / "test.csv")
-    tables.write_csv(answers, job.private / "answers.csv")
     tables.write_csv(train, job.public / "train.csv")
     tables.write_csv(test.drop(columns="category_id"), job.public / "test.csv")
     sample = answers.assign(Category=0)
     if not job.corrected:
         sample.insert(0, "", split.test)
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, answers, sample)
     for part, name in ((train, "train_images.zip"), (test, "test_images.zip")):
         members = {f"{id_}.jpg" for id_ in part["id"]}  # an image may have several rows
         archives.repack(job, job.source("train_images.zip"), job.public / name, members)

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import placing, splits, tables
+from competitions.kit import placing, splits
 from competitions.kit.formats import json_files
+from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
 from competitions.raw import RawDataProblem
 from competitions.task import Grading, Preparation
@@ -43,9 +44,8 @@ def prepare(job: Preparation) -> None:
     json_files.write_json(job.public / TEST, unlabelled)
     placing.copy_file(job, job.source(DETECTIONS), job.public / DETECTIONS)
     answers = answers[answers["Id"].isin(in_test)]
-    tables.write_csv(answers, job.private / "answers.csv")
     dummies = np.random.RandomState(job.integer("seed")).randint(0, DUMMIES, size=len(answers))
-    tables.write_csv(answers.assign(Category=dummies), job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, answers, answers.assign(Category=dummies))
     for name, part in (("train", in_train), ("test", in_test)):
         names = [f"{id_}.jpg" for id_ in ids if id_ in part]
         placing.place_named(job, names, job.source("train"), job.public / name)

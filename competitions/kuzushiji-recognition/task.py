@@ -18,12 +18,11 @@ def prepare(job: Preparation) -> None:
     table = labelled_table.read(job, "train.csv", needs=["image_id", "labels"])
     train, test = labelled_table.divided(job, table)
     tables.write_csv(train, job.public / "train.csv")
-    tables.write_csv(test, job.private / "test.csv")
     gold = [
         _points(id_, labels) for id_, labels in zip(test["image_id"], test["labels"].fillna(""), strict=True)
     ]
     tables.write_csv(test.assign(labels=gold), job.private / "gold_submission.csv")
-    tables.write_csv(test[["image_id"]].assign(labels=DUMMY), job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, test, test[["image_id"]].assign(labels=DUMMY))
     translation = "unicode_translation.csv"
     placing.copy_file(job, job.source(translation), job.public / translation)
     for part, name in ((train, PAGES), (test, "test_images.zip")):

@@ -4,9 +4,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import splits, tables
+from competitions.kit import splits
 from competitions.kit.formats import npy
 from competitions.kit.formats.npy import NpyFile
+from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
 from competitions.raw import RawDataProblem
 from competitions.task import Grading, Preparation
@@ -38,8 +39,7 @@ def prepare(job: Preparation) -> None:
     npy.write_rows(job, windows, parts)
     np.save(target / "train_label_11.npy", labels[split.train])
     answers = pd.DataFrame({"Id": np.arange(len(split.test)), "ClassId": labels[split.test]})
-    tables.write_csv(answers, job.private / "answers.csv")
-    tables.write_csv(answers.assign(ClassId=0), job.public / "sampleSubmission.csv")
+    labelled_table.write_answers(job, answers, answers.assign(ClassId=0))
 
 
 def _utterances(windows: NpyFile) -> npt.NDArray[np.intp]:

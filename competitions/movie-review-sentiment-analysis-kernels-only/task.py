@@ -18,8 +18,7 @@ def prepare(job: Preparation) -> None:
     for table, name in ((train, "train.tsv"), (test.drop(columns="Sentiment"), "test.tsv")):
         with archives.new_member(job.public / f"{name}.zip", name) as stream:
             tables.write_csv(table, stream, separator="\t")
-    tables.write_csv(test, job.private / "answers.csv")
-    tables.write_csv(test[["PhraseId"]].assign(Sentiment=2), job.public / "sampleSubmission.csv")
+    labelled_table.write_answers(job, test, test[["PhraseId"]].assign(Sentiment=2))
 
 
 def grade(case: Grading) -> float:

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from competitions.kit import placing, tables
+from competitions.kit import placing
 from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
 from competitions.task import Grading, Preparation
@@ -24,8 +24,7 @@ def prepare(job: Preparation) -> None:
     train, test = labelled_table.divided(job, table)
     if job.corrected:
         test = test.sort_values("file", kind="stable")
-    tables.write_csv(test, job.private / "answers.csv")
-    tables.write_csv(test.assign(species="Sugar beet"), job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, test, test.assign(species="Sugar beet"))
     paths = train["species"] + "/" + train["file"]
     placing.place_named(job, paths, photos, job.public / "train")
     pairs = zip(test["species"], test["file"], strict=True)

@@ -4,8 +4,9 @@ from typing import Any
 
 import pandas as pd
 
-from competitions.kit import archives, splits, tables
+from competitions.kit import archives, splits
 from competitions.kit.formats import json_files
+from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
 from competitions.raw import RawDataProblem
 from competitions.task import Grading, Preparation
@@ -38,8 +39,7 @@ def prepare(job: Preparation) -> None:
     answers = pd.DataFrame(
         {ID: [request[ID] for request in test], TARGET: [int(request[TARGET]) for request in test]}
     )
-    tables.write_csv(answers, job.private / "test.csv")
-    tables.write_csv(answers.assign(**{TARGET: 0}), job.public / "sampleSubmission.csv")
+    labelled_table.write_answers(job, answers, answers.assign(**{TARGET: 0}))
 
 
 def _requests(job: Preparation, name: str) -> list[dict[str, Any]]:

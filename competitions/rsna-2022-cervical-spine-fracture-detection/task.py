@@ -47,10 +47,9 @@ def prepare(job: Preparation) -> None:
     tables.write_csv(shown, job.public / "train_bounding_boxes.csv")
     answers = test.melt("StudyInstanceUID", TARGETS, "prediction_type", "fractured")
     answers["row_id"] = answers["StudyInstanceUID"] + "_" + answers["prediction_type"]
-    tables.write_csv(answers, job.private / "answers.csv")
     tables.write_csv(answers.drop(columns="fractured"), job.public / "test.csv")
     sample = answers[["row_id"]].assign(fractured=0.5)
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, answers, sample)
     names = [f"{uid}.nii" for uid in segmented if uid in chosen.segmented]
     placing.place_named(job, names, volumes, job.public / "segmentations")
 

@@ -38,9 +38,8 @@ def prepare(job: Preparation) -> None:
             f"{job.competition.id}: {source} is incomplete", f"none of the drives to hold out has a {TRUTH}"
         )
     answers = pd.concat(tracks)
-    tables.write_csv(answers, job.private / "test.csv")
     sample = tables.filled(answers, dict(zip(PLACE, (37.904611315634504, -86.48107806249548), strict=True)))
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, answers, sample)
 
 
 def _track_logs(source: RawPath, drives: list[str]) -> set[str]:

@@ -5,9 +5,10 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing, splits, tables
+from competitions.kit import checks, metrics, placing, splits
 from competitions.kit.archives import sevenzip
 from competitions.kit.splits import Split, duplicates
+from competitions.kit.tables import labelled_table
 from competitions.raw import RawPath
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
@@ -37,8 +38,7 @@ def prepare(job: Preparation) -> None:
         labels = [clip.parent.name for clip in test]
     names = [Path(_name(number)).name for number in range(len(labels))]
     answers = pd.DataFrame({"fname": names, "label": labels})
-    tables.write_csv(answers, job.private / "test.csv")
-    tables.write_csv(answers.assign(label="silence"), job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, answers, answers.assign(label="silence"))
 
 
 def _clips(source: RawPath) -> Clips:

@@ -5,7 +5,8 @@ from pathlib import PurePosixPath
 
 import pandas as pd
 
-from competitions.kit import archives, tables
+from competitions.kit import archives
+from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
 from competitions.raw import RawDataProblem
 from competitions.task import Grading, Preparation
@@ -38,8 +39,7 @@ def prepare(job: Preparation) -> None:
         archives.repack(job, source, job.public / f"{folder}.zip", renamed)
     calls = [int(name.removesuffix(".aif").endswith("_1")) for name in test]
     answers = pd.DataFrame({"clip": named["test2"], "probability": calls})
-    tables.write_csv(answers, job.private / "test.csv")
-    tables.write_csv(answers.assign(probability=0), job.public / "sampleSubmission.csv")
+    labelled_table.write_answers(job, answers, answers.assign(probability=0))
 
 
 def grade(case: Grading) -> float:

@@ -21,7 +21,7 @@ DAYS_KEPT = 4  # of a patient that both parts see, the first days are train
 DICE_SHARE, DISTANCE_SHARE = 0.4, 0.6
 MOST_TIMES = 10  # a volume predicted so many times too large is as bad as none
 
-Whole = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.integer]
 Numbers = npt.NDArray[np.float64]
 Solid = npt.NDArray[np.bool_]
 
@@ -142,17 +142,17 @@ class Scans:
         shape: per volume its layers, height and width.
     """
 
-    volume: Whole
-    layer: Whole
-    shape: Whole
+    volume: Positions
+    layer: Positions
+    shape: Positions
 
-    def divided(self, part: npt.NDArray[np.intp]) -> "Scans":
+    def divided(self, part: Positions) -> "Scans":
         """A volume of its own for each part."""
         parts = int(part.max(initial=-1)) + 1
         return Scans(self.volume * parts + part, self.layer, np.repeat(self.shape, parts, axis=0))
 
 
-def _scans(ids: pd.Series, height: Whole, width: Whole) -> Scans:
+def _scans(ids: pd.Series, height: Positions, width: Positions) -> Scans:
     """One volume per day, numbered in the order of the ids' text; slices of a day in that order too."""
     texts = ids.tolist()
     strange = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)
@@ -170,7 +170,7 @@ def _scans(ids: pd.Series, height: Whole, width: Whole) -> Scans:
             "rows must come in the order of test.csv."
         )
     shape = np.column_stack([np.bincount(days), height[firsts], width[firsts]])
-    return Scans(volume, layers[slice_], shape.astype(np.int64))
+    return Scans(volume, layers[slice_], shape)
 
 
 def _distances(

@@ -45,10 +45,9 @@ def prepare(job: Preparation) -> None:
     ]
     gold = pd.Series(texts, name=COLUMN).groupby(answers["image_id"].to_numpy()).agg(" ".join)
     tables.write_csv(table[table["image_id"].isin(train_images)], job.public / "train.csv")
-    tables.write_csv(answers[COLUMNS], job.private / "answers.csv")
     tables.write_csv(gold.rename_axis("image_id").reset_index(), job.private / "gold_submission.csv")
     sample = pd.DataFrame({"image_id": test_images, COLUMN: f"{NO_FINDING} 1 0 0 1 1"})
-    tables.write_csv(sample, job.public / "sample_submission.csv")
+    labelled_table.write_answers(job, answers[COLUMNS], sample)
     for part, name in ((train_images, "train"), (test_images, "test")):
         placing.place_named(job, [f"{id_}.dicom" for id_ in part], job.raw / "train", job.public / name)
 

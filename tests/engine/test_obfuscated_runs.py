@@ -16,7 +16,7 @@ from environment.runner import protocol
 from environment.runner.protocol import Order
 from state import database, submissions
 from state.lifecycle import RunState
-from state.records import Run
+from state.records import Grade, Run
 from tests.engine.harness import COMPETITION, SUBMIT, Harness
 
 # As MLE-bench's agents begin: what they would put in place themselves must not have to be.
@@ -33,8 +33,7 @@ def description_in_report(harness: Harness, run: Run) -> str:
     state = database.open_for_reading(harness.places.state_dir)
     try:
         taken = submissions.of_attempt(state, harness.attempts(run)[-1].id)
-        grade = submissions.grade_of(state, taken[-1].id)
-        assert grade is not None
+        (grade,) = state.records(Grade, "SELECT * FROM grades WHERE submission_id = ?", (taken[-1].id,))
         return str(grade.report["descriptions"])
     finally:
         state.close()

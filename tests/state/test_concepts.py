@@ -110,8 +110,7 @@ def test_a_late_grade_of_an_earlier_snapshot_does_not_change_where_the_run_stand
     )
     run = runs.get(swept, 1)
     assert (run.standing, run.score, run.valid) == (Outcome.GOLD, 0.9, True)
-    kept = submissions.grade_of(swept, second.id)
-    assert kept is not None
+    (kept,) = swept.records(Grade, "SELECT * FROM grades WHERE submission_id = ?", (second.id,))
     assert kept.report == {"score": 0.9}
 
 

@@ -185,7 +185,7 @@ def write_test(
 ) -> None:
     """As `write_parts`, where the train rows are written already."""
     tables.write_csv(test.drop(columns=list(hidden)), job.public / "test.csv")
-    _write_private(job, test if answers is None else answers, sample)
+    write_answers(job, test if answers is None else answers, sample)
 
 
 def write_labels(
@@ -198,9 +198,10 @@ def write_labels(
 ) -> None:
     """Write the usual three files where the test rows are pictures or the like: train, answers, sample submission."""
     tables.write_csv(train, job.public / train_name)
-    _write_private(job, answers, sample)
+    write_answers(job, answers, sample)
 
 
-def _write_private(job: Preparation, answers: pd.DataFrame, sample: pd.DataFrame) -> None:
+def write_answers(job: Preparation, answers: pd.DataFrame, sample: pd.DataFrame) -> None:
+    """Write the answers and the sample submission under the names that the competition gives them."""
     tables.write_csv(answers, job.private / Path(job.competition.answers).name)
     tables.write_csv(sample, job.public / Path(job.competition.sample_submission).name)

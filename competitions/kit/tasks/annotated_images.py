@@ -10,9 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from competitions.kit import placing, splits, tables
+from competitions.kit import placing, splits
 from competitions.kit.formats import json_files
 from competitions.kit.splits import duplicates
+from competitions.kit.tables import labelled_table
 from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Preparation
 
@@ -105,51 +106,54 @@ def read(
 
 
 def split(
-    job: Preparation, images: Sequence[Labelled], *, shuffle_from: int = 5, most: int | None = None
+    job: Preparation,
+    images: Sequence[Labelled],
+    *,
+    shuffle_from: int = 5,
+    most: int | None = None,
+    hidden_order: RawPath | None = None,
 ) -> Parts:
-    """Split each class as `splits.shuffled_per_class` does, then shuffle all test images once."""
+    """Split each class as `splits.shuffled_per_class` does, then shuffle all test images once.
+
+    Where the folder of the images is given as `hidden_order`, edition corrected orders the test images by their
+    bytes alone, so that their order reveals nothing about their classes.
+    """
     categories = [each.category for each in images]
     size, seed = job.number("test_size"), job.integer("seed")
     parts = splits.shuffled_per_class(categories, size, seed, shuffle_from=shuffle_from, most=most)
     test = [images[place] for place in parts.test]
     random.Random(seed).shuffle(test)  # noqa: S311 as in MLE-bench: the order must be the same
+    if job.corrected and hidden_order is not None:
+        order = duplicates.ordered_by_content(job, [hidden_order / each.image["file_name"] for each in test])
+        test = [test[place] for place in order]
     return Parts([images[place] for place in parts.train], test)
 
 
-def ordered_by_content(job: Preparation, images: Sequence[Labelled], folder: RawPath) -> list[Labelled]:
-    """Images in an order that follows from their bytes alone, so that it reveals nothing about their classes."""
-    order = duplicates.ordered_by_content(job, [folder / each.image["file_name"] for each in images])
-    return [images[place] for place in order]
-
-
-def numbered(images: Sequence[Labelled]) -> list[Record]:
-    """Test images under running numbers: their records, and files in folders of a thousand."""
-    return [
-        {**each.image, "id": str(number), "file_name": f"images/{number // 1000:03d}/{number}.jpg"}
-        for number, each in enumerate(images)
-    ]
-
-
-def write_numbered(job: Preparation, collection: Collection, parts: Parts, base: str) -> list[Record]:
+def write_numbered(
+    job: Preparation, collection: Collection, parts: Parts, base: str
+) -> list[tuple[RawPath, Path]]:
     """Write both parts below `base` with their documents, answers and sample submission.
 
-    Train images keep their names. Returns the new records of the test images, whose files are not
-    placed yet.
+    Train images keep their names; test ones get running numbers, and lie in folders of a thousand. Returns where
+    the test images are and where they go, since they are not placed yet.
     """
     raw, public = job.source(f"{base}train"), job.public / base
-    test = numbered(parts.test)
+    test = [
+        {**each.image, "id": str(number), "file_name": f"images/{number // 1000:03d}/{number}.jpg"}
+        for number, each in enumerate(parts.test)
+    ]
     documents = {"train": collection.only(parts.train), "test": collection.without_labels(test)}
     for name, document in documents.items():
         json_files.write_json(public / name / "metadata.json", document, indent=4, sort_keys=True)
     placing.place_named(job, [each.image["file_name"] for each in parts.train], raw, public / "train")
     write_answers(job, parts.test, sample=0)
-    return test
+    return [
+        (raw / old.image["file_name"], public / "test" / new["file_name"])
+        for old, new in zip(parts.test, test, strict=True)
+    ]
 
 
 def write_answers(job: Preparation, test: Sequence[Labelled], *, sample: int) -> None:
     """Write the category of each running number, and a sample submission of one constant."""
     answers = pd.DataFrame({"Id": range(len(test)), "Predicted": [each.category for each in test]})
-    tables.write_csv(answers, job.private / Path(job.competition.answers).name)
-    tables.write_csv(
-        answers.assign(Predicted=sample), job.public / Path(job.competition.sample_submission).name
-    )
+    labelled_table.write_answers(job, answers, answers.assign(Predicted=sample))
