@@ -293,9 +293,9 @@ class _Server:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         while True:
             with selectors.DefaultSelector() as selector:
-                pipes = (pipe for child in self._children.values() for pipe in child.pipes)
-                for source in (0, wake, *pipes):
-                    selector.register(source, selectors.EVENT_READ)
+                pipes = [pipe.fileno() for child in self._children.values() for pipe in child.pipes]
+                for descriptor in (0, wake, *pipes):
+                    selector.register(descriptor, selectors.EVENT_READ)
                 ready = {key.fd for key, _ in selector.select(self._next_overdue())}
             if wake in ready:
                 os.read(wake, _CHUNK)

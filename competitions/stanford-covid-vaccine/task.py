@@ -3,13 +3,13 @@
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
 
 from competitions.kit import checks, metrics, tables
 from competitions.kit.formats import json_files
 from competitions.raw import RawDataProblem
 from competitions.task import Grading, Preparation
-
-from . import similarity
 
 ID = "id_seqpos"
 TARGETS = ["reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C"]
@@ -30,7 +30,7 @@ def prepare(job: Preparation) -> None:
             f"of its {len(molecules)} molecules {clean.sum()} are of good quality, and {count} are to be held out",
         )
     if job.corrected:
-        alike = similarity.groups(molecules["sequence"].tolist(), letters=LETTERS, share=ALIKE)
+        alike = similar(molecules["sequence"], letters=LETTERS, share=ALIKE)
         train_rows, test_rows = _whole_groups(alike, clean, count, job.integer("seed"))
         train, test = molecules.iloc[train_rows], molecules.iloc[test_rows]
     else:
@@ -61,6 +61,24 @@ def _read(job: Preparation, name: str, needs: list[str]) -> pd.DataFrame:
     except (ValueError, KeyError) as error:
         raise RawDataProblem(f"{path} cannot be read as JSON lines of molecules", str(error)) from error
     return table
+
+
+def similar(texts: pd.Series, *, letters: int, share: float) -> npt.NDArray[np.intp]:
+    """Number the texts so that alike ones, and all that a chain of alike ones links, share a number.
+
+    Two texts are alike when of the different stretches of so many letters that the shorter of their
+    lists holds, at least that share is in the other list too. Insertions and deletions shift stretches
+    but don't change them. A text without any stretch is alike to none.
+    """
+    stretches = CountVectorizer(analyzer="char", ngram_range=(letters, letters), binary=True, lowercase=False)
+    held = stretches.fit_transform(texts)
+    sizes = np.asarray(held.sum(axis=1)).ravel()
+    common = (held @ held.T).tocoo()
+    alike = common.data >= share * np.minimum(sizes[common.row], sizes[common.col])
+    links = sparse.coo_array((alike, (common.row, common.col)), shape=common.shape)
+    links.eliminate_zeros()
+    groups: npt.NDArray[np.intp] = sparse.csgraph.connected_components(links)[1]
+    return groups
 
 
 def _whole_groups(

@@ -15,7 +15,7 @@ SIGNAL = 1.2
 """How far features decide the outcome: with this the best possible accuracy is about 0.83."""
 
 _AMENITIES = ("RoomService", "FoodCourt", "ShoppingMall", "Spa", "VRDeck")
-_SYLLABLES = "al ber cor da el fin gor hu im jo ka lun mi nor ose pra".split()
+_SYLLABLES = ["al", "ber", "cor", "da", "el", "fin", "gor", "hu", "im", "jo", "ka", "lun", "mi", "nor", "ose", "pra"]
 
 
 def write(folder: Path, random: np.random.Generator) -> None:
