@@ -5,9 +5,8 @@ The library is an optional extra, because it is as large as all others together 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +20,8 @@ from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
 _STRETCH = 1 << 20
-
-
-@dataclass(frozen=True)
-class Part:
-    """The rows whose key is among some values, and some of the columns, as a file of their own."""
-
-    target: Path
-    keys: npt.NDArray[Any]
-    columns: Sequence[str]
 
 
 def distinct(path: RawPath, column: str) -> npt.NDArray[Any]:
@@ -46,27 +35,22 @@ def distinct(path: RawPath, column: str) -> npt.NDArray[Any]:
     return pd.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]))
 
 
-def rows_with(path: RawPath, key: str, keys: npt.NDArray[Any], columns: Sequence[str]) -> pd.DataFrame:
-    """The rows whose key is among some values as a table in memory; raises as `distinct` does."""
-    parts = []
-    for stretch in _stretches(path, [key, *columns]):
-        chosen = np.isin(_values(stretch, key), keys)
-        parts.append(pd.DataFrame({name: _values(stretch, name)[chosen] for name in columns}))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
+def rows_with(path: RawPath, key: str, keys: npt.NDArray[Any], columns: Sequence[str]) -> Iterator[pa.Table]:
+    """The rows whose key is among some values, and some of the columns, stretch by stretch; raises as `distinct`."""
+    for stretch in _stretches(path, list(dict.fromkeys([key, *columns]))):
+        yield stretch.filter(np.isin(_values(stretch, key), keys)).select(list(columns))
 
 
-def divide(job: Preparation, path: RawPath, key: str, parts: Sequence[Part]) -> None:
-    """Write each part of a table, rows in the order of the table; raises as `distinct` does."""
-    columns = list(dict.fromkeys([key, *(name for part in parts for name in part.columns)]))
+def write(job: Preparation, target: Path, stretches: Iterable[pa.Table]) -> None:
+    """Write rows to a file, which is named in the progress."""
+    _, pq = _library()
+    target.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        writers: dict[Path, pq.ParquetWriter] = {}
-        for done, stretch in enumerate(_stretches(path, columns), start=1):
-            for part in parts:
-                rows = stretch.filter(np.isin(_values(stretch, key), part.keys)).select(list(part.columns))
-                if part.target not in writers:
-                    writers[part.target] = stack.enter_context(_writer(part.target, rows.schema))
-                writers[part.target].write_table(rows)
-            job.progress(path.name, done, done)
+        writer: Any = None
+        for done, rows in enumerate(stretches, start=1):
+            writer = writer or stack.enter_context(pq.ParquetWriter(target, rows.schema))
+            writer.write_table(rows)
+            job.progress(target.name, done, done)
 
 
 def _stretches(path: RawPath, columns: list[str]) -> Iterator[pa.Table]:
@@ -80,14 +64,6 @@ def _stretches(path: RawPath, columns: list[str]) -> Iterator[pa.Table]:
                 yield pa.Table.from_batches([batch.replace_schema_metadata(None)]).select(columns)
     except (pa.ArrowException, OSError) as error:
         raise RawDataProblem(f"{path} cannot be read as parquet", str(error)) from error
-
-
-@contextmanager
-def _writer(target: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
-    _, pq = _library()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with pq.ParquetWriter(target, schema) as writer:
-        yield writer
 
 
 def _values(table: pa.Table, column: str) -> npt.NDArray[Any]:

@@ -23,12 +23,11 @@ def prepare(job: Preparation) -> None:
     batches = parquet.distinct(events, BATCH)
     split = splits.by_row(job, len(batches))
     train, test = batches[split.train], batches[split.test]
-    parts = [
-        parquet.Part(job.public / "train_meta.parquet", train, [*SHOWN, *ANGLES]),
-        parquet.Part(job.public / "test_meta.parquet", test, SHOWN),
-    ]
-    parquet.divide(job, events, BATCH, parts)
-    answers = parquet.rows_with(events, BATCH, test, [ID, *ANGLES])
+    for name, chosen, columns in (("train", train, [*SHOWN, *ANGLES]), ("test", test, SHOWN)):
+        target = job.public / f"{name}_meta.parquet"
+        parquet.write(job, target, parquet.rows_with(events, BATCH, chosen, columns))
+    held_out = parquet.rows_with(events, BATCH, test, [ID, *ANGLES])
+    answers = pd.concat([rows.to_pandas() for rows in held_out], ignore_index=True)
     sample = answers[[ID]].assign(azimuth=1, zenith=1)
     labelled_table.write_answers(job, answers, sample)
     placing.copy_file(job, job.source("sensor_geometry.csv"), job.public / "sensor_geometry.csv")

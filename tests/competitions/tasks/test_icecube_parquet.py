@@ -30,21 +30,16 @@ def test_values_are_told_in_order_of_appearance(path: Path) -> None:
     assert parquet.distinct(path, "key").tolist() == [7, 3, 9]
 
 
-def test_parts_hold_their_rows_and_columns_in_order(path: Path, make_job: MakeJob, tmp_path: Path) -> None:
-    parts = [
-        parquet.Part(tmp_path / "made" / "a.parquet", np.array([7]), ["row", "key", "angle"]),
-        parquet.Part(tmp_path / "b.parquet", np.array([9, 3]), ["row"]),
-        parquet.Part(tmp_path / "none.parquet", np.array([1]), ["row"]),
-    ]
-    parquet.divide(make_job(), path, "key", parts)
-    for part in parts:
-        expected = TABLE[TABLE["key"].isin(part.keys)][list(part.columns)].reset_index(drop=True)
-        pd.testing.assert_frame_equal(pd.read_parquet(part.target), expected)
-
-
-def test_rows_come_as_a_table(path: Path) -> None:
-    found = parquet.rows_with(path, "key", np.array([3, 9]), ["angle"])
-    assert found["angle"].tolist() == [0.3, 0.4, 0.5]
+@pytest.mark.parametrize(
+    ("keys", "columns"), [([7], ["row", "key", "angle"]), ([9, 3], ["row"]), ([1], ["row"])]
+)
+def test_parts_hold_their_rows_and_columns_in_order(
+    keys: list[int], columns: list[str], path: Path, make_job: MakeJob, tmp_path: Path
+) -> None:
+    target = tmp_path / "made" / "part.parquet"
+    parquet.write(make_job(), target, parquet.rows_with(path, "key", np.array(keys), columns))
+    expected = TABLE[TABLE["key"].isin(keys)][columns].reset_index(drop=True)
+    pd.testing.assert_frame_equal(pd.read_parquet(target), expected)
 
 
 def test_damaged_and_missing_files_and_columns_are_named(path: Path) -> None:
