@@ -60,20 +60,20 @@ def build(
     """Build images, in order, and tell their digests."""
     from console.actions.images import build_images
     from console.cli.engine import engine_for
+    from engine.options.requests import BuildImages
 
     own = places_of(context)
     with engine_for(own, own.data_dir) as places:
-        built = build_images(
-            places,
-            names or [],
-            complain,
+        order = BuildImages(
+            names=tuple(names or ()),
             agents_dir=str(agents_dir or ""),
             base_image=base_image,
             heavy=heavy,
-            certificates=certificates,
-            pip_configuration=pip_configuration,
+            certificates=str(certificates or ""),
+            pip_configuration=str(pip_configuration or ""),
             fresh=fresh,
         )
+        built = build_images(places, order, complain)
     _say_images(built, json=json)
 
 

@@ -29,6 +29,7 @@ from console.views.launch import (
     agents_known,
     compose,
 )
+from engine.options.requests import BuildImages
 from engine.options.sweep import FORM_OPTIONS
 from engine.sweeps.checks import Check, Mend
 
@@ -160,9 +161,8 @@ class LaunchScreen(ConsoleScreen):
 
         def build() -> str:
             try:
-                images = build_images(
-                    self.app.places, missing, show, agents_dir=self._draft.texts["agents_dir"]
-                )
+                order = BuildImages(names=missing, agents_dir=self._draft.texts["agents_dir"])
+                images = build_images(self.app.places, order, show)
             finally:
                 self._building = ""
             return f"built: {', '.join(image.name for image in images)}"

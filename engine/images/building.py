@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from engine.agents import Agent, folder_version
+from engine.options.requests import BuildImages
 from environment.runner.docker.daemon import daemon_problems, find_host, is_podman
 from foundation.problems import EnvironmentProblem, UsageProblem
 
@@ -93,42 +95,28 @@ class Recipe:
             yield Path(place)
 
 
-@dataclass(frozen=True)
-class BuildSettings:
-    """What an operator chooses for builds.
+def completed(order: BuildImages, operator: Mapping[str, str]) -> BuildImages:
+    """The order with files as the operator's environment names them where it names none, found from anywhere."""
 
-    Attributes:
-        base_image: in place of the Dockerfile's own; empty to leave that.
-        heavy: install the large machine learning packages into the agents' environment.
-        certificates: in place of the system's while packages are installed; kept out of the image.
-        pip_configuration: a pip.conf, likewise.
-        fresh: use nothing of earlier builds.
-    """
+    def absolute(given: str, *variables: str) -> str:
+        named = given or next((operator[name] for name in variables if operator.get(name)), "")
+        return str(Path(named).expanduser().absolute()) if named else ""
 
-    base_image: str = ""
-    heavy: bool = False
-    certificates: Path | None = None
-    pip_configuration: Path | None = None
-    fresh: bool = False
-
-
-def usual_settings(operator: Mapping[str, str]) -> BuildSettings:
-    """Read certificates and pip configuration from the operator's environment."""
-    certificates = next((operator[name] for name in _CERTIFICATES if operator.get(name)), None)
-    configuration = operator.get(_PIP_CONFIGURATION)
-    return BuildSettings(
-        certificates=Path(certificates) if certificates else None,
-        pip_configuration=Path(configuration) if configuration else None,
+    return replace(
+        order,
+        agents_dir=absolute(order.agents_dir.strip()),
+        certificates=absolute(order.certificates, *_CERTIFICATES),
+        pip_configuration=absolute(order.pip_configuration, _PIP_CONFIGURATION),
     )
 
 
-def build(client: APIClient, recipe: Recipe, settings: BuildSettings, tell: Callable[[str], None]) -> Image:
+def build(client: APIClient, recipe: Recipe, order: BuildImages, tell: Callable[[str], None]) -> Image:
     """Build one image and find it.
 
     Args:
         client: of the daemon that the builder builds with.
         recipe: what to build.
-        settings: the operator's choices.
+        order: the operator's choices.
         tell: gets each line that the builder prints.
 
     Raises:
@@ -136,7 +124,7 @@ def build(client: APIClient, recipe: Recipe, settings: BuildSettings, tell: Call
     """
     builder = find_builder(os.environ, podman=is_podman(client))
     with recipe.context() as context:
-        command = [*builder, *_arguments(recipe, settings), str(context)]
+        command = [*builder, *_arguments(recipe, order), str(context)]
         _run(command, recipe.name, tell)
     return require_image(client, recipe.name)
 
@@ -237,44 +225,40 @@ def _takes_secrets(program: Path) -> bool:
     return asked.returncode == 0 and b"--secret" in asked.stdout
 
 
-def _arguments(recipe: Recipe, settings: BuildSettings) -> list[str]:
+def _arguments(recipe: Recipe, order: BuildImages) -> list[str]:
     arguments = dict(recipe.arguments)
     if recipe.on_a_base:
-        if settings.base_image:
-            arguments["BASE_IMAGE"] = settings.base_image
-        if settings.heavy:
+        if order.base_image:
+            arguments["BASE_IMAGE"] = order.base_image
+        if order.heavy:
             arguments["INSTALL_HEAVY_DEPENDENCIES"] = "true"
-    secrets = (("ca", settings.certificates), ("pip", settings.pip_configuration))
+    secrets = (("ca", order.certificates), ("pip", order.pip_configuration))
     return [
         f"--tag={recipe.name}",
         f"--file={recipe.dockerfile}",
         f"--label={LABEL}={recipe.version()}",
         *(f"--build-arg={name}={value}" for name, value in arguments.items()),
-        *(f"--secret=id={name},src={file}" for name, file in secrets if file is not None),
-        *(["--no-cache"] if settings.fresh else []),
+        *(f"--secret=id={name},src={file}" for name, file in secrets if file),
+        *(["--no-cache"] if order.fresh else []),
     ]
 
 
-def _environment() -> dict[str, str]:
-    # The builder must find the daemon that we have found.
-    return {**os.environ, **_BUILDKIT, "DOCKER_HOST": find_host(os.environ)}
-
-
 def _run(command: list[str], name: str, tell: Callable[[str], None]) -> None:
-    last: list[str] = []
+    last: deque[str] = deque(maxlen=_TAIL_LINES)
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env=_environment(),
+        # The builder must find the daemon that we have found.
+        env={**os.environ, **_BUILDKIT, "DOCKER_HOST": find_host(os.environ)},
     ) as process:
         assert process.stdout is not None
         try:
             for raw in process.stdout:
                 line = raw.decode("utf-8", "replace").rstrip()
                 if line:
-                    last = [*last, line][-_TAIL_LINES:]
+                    last.append(line)
                     tell(line)
         except BaseException:  # an interrupted build must not go on behind our back
             process.terminate()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.agents import find_agents
-from engine.images.building import ENV_IMAGE, BuildSettings, Image, build, find_image, recipes_for
+from engine.images.building import ENV_IMAGE, Image, build, find_image, recipes_for
 from engine.options.requests import Answer, BuildImages, NoArguments
 from engine.places import own_agents_folder
 from environment.runner.docker.daemon import connect
@@ -76,11 +76,6 @@ class ImageBuilds:
             os.kill(int((self._folder / _LOCK).read_text()), signal.SIGTERM)
         return Answer("the build is being stopped")
 
-    @property
-    def is_working(self) -> bool:
-        """Whether a build that was started here has not been seen to end."""
-        return self._child is not None
-
     def step(self) -> None:
         """Take note that the build has ended, which the kernel waits for."""
         if self._child is not None and self._child.poll() is not None:
@@ -114,8 +109,8 @@ def _outcome(folder: Path) -> list[Image]:
     except FileNotFoundError:
         raise problems.EnvironmentProblem("the build was killed", "", f"See {folder / _LOG}.") from None
     if outcome["problem"] is not None:
-        kind = getattr(problems, outcome["problem"].pop("kind"))
-        raise kind(**outcome["problem"])
+        kind, *told = outcome["problem"]
+        raise getattr(problems, kind)(*told)
     return [Image(**image) for image in outcome["images"]]
 
 
@@ -131,32 +126,20 @@ def main(folder: Path) -> None:
     try:
         _build_all(BuildImages(**json.loads((folder / _ORDER).read_bytes())), built)
     except Problem as error:
-        problem = {
-            "kind": type(error).__name__,
-            "what": error.what,
-            "why": error.why,
-            "next_step": error.next_step,
-        }
+        problem = (type(error).__name__, error.what, error.why, error.next_step)
     files.write_json(folder / _OUTCOME, {"images": [asdict(image) for image in built], "problem": problem})
 
 
 def _build_all(order: BuildImages, built: list[Image]) -> None:
     own = [Path(order.agents_dir)] if order.agents_dir else []
     agents = find_agents([*own, own_agents_folder()]).agents
-    settings = BuildSettings(
-        order.base_image,
-        order.heavy,
-        Path(order.certificates) if order.certificates else None,
-        Path(order.pip_configuration) if order.pip_configuration else None,
-        order.fresh,
-    )
     recipes = recipes_for(order.names, agents)
     client = connect()
     if not all(recipe.on_a_base for recipe in recipes) and find_image(client, ENV_IMAGE) is None:
         recipes = recipes_for([ENV_IMAGE, *(recipe.name for recipe in recipes)], agents)
     for recipe in recipes:
         _say(f"building {recipe.name}")
-        built.append(build(client, recipe, settings, _say))
+        built.append(build(client, recipe, order, _say))
 
 
 def _say(line: str) -> None:

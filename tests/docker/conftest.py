@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from engine.agents import find_agents
-from engine.images import BuildSettings, build, connect, find_image, recipes_for
+from engine.images import build, connect, find_image, recipes_for
 from engine.images.building import Recipe
+from engine.options.requests import BuildImages
 from engine.places import Places, own_agents_folder
 from tests.docker.harness import PROBE, DockerHarness
 from tests.engine.conftest import empty_state, prepared_data
@@ -22,8 +23,7 @@ from tests.machine import BASE_IMAGE, SETUP_SCRIPT
 __all__ = ["empty_state", "prepared_data"]  # the engine's fixtures serve here as well
 
 # Read before any test cleans the environment.
-_CERTIFICATES = os.environ.get("SSL_CERT_FILE")
-SETTINGS = BuildSettings(base_image=BASE_IMAGE, certificates=Path(_CERTIFICATES) if _CERTIFICATES else None)
+CHOICES = BuildImages(base_image=BASE_IMAGE, certificates=os.environ.get("SSL_CERT_FILE", ""))
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def build_images(*names: str) -> None:
     """Build images of ours."""
     client = connect()
     for recipe in recipes_for(names, find_agents([own_agents_folder()]).agents):
-        build(client, recipe, SETTINGS, lambda _line: None)
+        build(client, recipe, CHOICES, lambda _line: None)
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def images(tmp_path_factory: pytest.TempPathFactory, docker_daemon: None) -> Non
         harness = DockerHarness(Places(folder, folder, folder), folder / "agents")
         harness.agent("probe", "")
         probe = harness.agents_dir / PROBE
-        build(connect(), Recipe(PROBE, (probe,), probe / "Dockerfile"), SETTINGS, lambda _line: None)
+        build(connect(), Recipe(PROBE, (probe,), probe / "Dockerfile"), CHOICES, lambda _line: None)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from engine.images import build, connect, recipes_for
 from engine.places import own_agents_folder
 from environment.runner import protocol
 from state.lifecycle import Outcome
-from tests.docker.conftest import SETTINGS
+from tests.docker.conftest import CHOICES
 from tests.docker.harness import DockerHarness, serving
 
 KEY = "sk-a-key-for-the-scripted-model"
@@ -88,7 +88,7 @@ def aide_image(images: None) -> None:
     """AIDE's image with the package and what it imports, without torch."""
     (recipe,) = recipes_for(["aide"], find_agents([own_agents_folder()]).agents)
     small = replace(recipe, arguments=(*recipe.arguments, ("AIDE_DEPENDENCIES", "imported")))
-    build(connect(), small, SETTINGS, lambda _line: None)
+    build(connect(), small, CHOICES, lambda _line: None)
 
 
 def test_aide_writes_programs_runs_them_and_hands_in_the_best(

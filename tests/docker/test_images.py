@@ -17,7 +17,7 @@ from engine.images.building import Recipe
 from environment.runner.docker import daemon
 from environment.runner.docker.plans import Plan
 from foundation.problems import EnvironmentProblem
-from tests.docker.conftest import SETTINGS, having_the_daemon
+from tests.docker.conftest import CHOICES, having_the_daemon
 from tests.machine import BASE_IMAGE
 
 IMAGE = "mlebench-test-check"
@@ -49,7 +49,7 @@ def image_of(folder: Path, dockerfile: str) -> str:
     """Build an image of an agent that does what the test needs."""
     (folder / "Dockerfile").write_text(f"FROM mlebench-env\nCOPY . /home/agent\n{dockerfile}")
     (folder / "start.sh").write_text("true\n")
-    build(connect(), Recipe(IMAGE, (folder,), folder / "Dockerfile"), SETTINGS, lambda _line: None)
+    build(connect(), Recipe(IMAGE, (folder,), folder / "Dockerfile"), CHOICES, lambda _line: None)
     return IMAGE
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +18,7 @@ from console.views.launch import Draft, compose
 from engine.control import EngineStatus
 from engine.control.status import publish
 from engine.images import Image
+from engine.options.requests import BuildImages
 from engine.options.sweep import read_duration
 from engine.places import Places
 from foundation.problems import UsageProblem
@@ -197,11 +197,11 @@ def test_a_draft_says_what_flags_say(places: Places) -> None:
 async def test_missing_images_are_built_by_key(opened: OpenConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     images: set[str] = {"mlebench-env"}
 
-    def build(_places: Places, names: Sequence[str], on_line: Any, *, agents_dir: str) -> list[Image]:
-        assert agents_dir == ""
+    def build(_places: Places, order: BuildImages, on_line: Any) -> list[Image]:
         on_line("step 1 of 2")
-        images.update(names)
-        return [Image(name, "", "", 0, "") for name in names]
+        images.update(order.names)
+        assert order == BuildImages(names=order.names)
+        return [Image(name, "", "", 0, "") for name in order.names]
 
     monkeypatch.setattr("engine.sweeps.checks.connect", lambda: None)
     monkeypatch.setattr(

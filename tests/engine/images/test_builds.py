@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from engine.images import ImageBuilds, follow_build
 from engine.options.requests import BuildImages, NoArguments
+from foundation.locks import is_held
 from foundation.problems import EnvironmentProblem, UsageProblem
 
 
@@ -17,8 +19,9 @@ from foundation.problems import EnvironmentProblem, UsageProblem
 def builds(tmp_path: Path) -> Iterator[ImageBuilds]:
     made = ImageBuilds(tmp_path)
     yield made
-    while made.is_working:
-        made.step()
+    while is_held(tmp_path / "image-build" / "lock"):
+        time.sleep(0.05)
+    made.step()
 
 
 def test_an_image_that_nobody_knows_is_refused_as_ever(builds: ImageBuilds, tmp_path: Path) -> None:
