@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from foundation.clock import iso
+
+# Writes to the log: what happened, and the error where there was one.
+Log = Callable[[str, BaseException | None], None]
 
 
 def write_log(text: str) -> None:

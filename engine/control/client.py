@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -25,7 +24,6 @@ from state.lifecycle import RunState, SweepState
 from state.records import RequestState
 
 _POLL_SECONDS = 0.05
-READY = b"ready\n"
 _START_PATIENCE = 60.0
 _STOP_PATIENCE = 30.0
 _LOG_LINES_SHOWN = 5
@@ -100,33 +98,22 @@ def start(places: Places) -> EngineStatus:
             f"an engine is already running on {places.state_dir}", f"its process id is {_holder(places)}"
         )
     log_before = places.engine_log.stat().st_size if places.engine_log.exists() else 0
-    ready_read, ready_write = os.pipe()
     try:
         with places.engine_log.open("ab") as log:
-            # The started process forks once and ends, so that the engine is nobody's child.
+            # The started process ends once a child of its own works, so that the engine is nobody's child.
             subprocess.run(
-                [*engine_command(places), f"--detach={ready_write}"],
+                [*engine_command(places), "--detach"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                pass_fds=(ready_write,),
                 start_new_session=True,
-                check=False,
+                timeout=_START_PATIENCE,
+                check=True,
             )
-        os.close(ready_write)
-        ready_write = -1
-        came_up = _wait_for_ready(ready_read)
-    finally:
-        os.close(ready_read)
-        if ready_write >= 0:
-            os.close(ready_write)
-    if not came_up:
-        raise EnvironmentProblem(
-            "the engine did not start",
-            _last_words(places.engine_log, log_before),
-            f"See {places.engine_log}.",
-        )
+    except subprocess.SubprocessError as error:
+        why = _last_words(places.engine_log, log_before)
+        raise EnvironmentProblem("the engine did not start", why, f"See {places.engine_log}.") from error
     return status(places)
 
 
@@ -141,7 +128,8 @@ def stop(places: Places, *, with_runs: bool = False) -> EngineStatus:
     lock = lock_path(places)
     if locks.is_held(lock):
         pid = _holder(places)
-        _terminate(pid)
+        with suppress(ProcessLookupError):  # it ended by itself in between, which is what was wanted
+            os.kill(pid, signal.SIGTERM)
         give_up = time.monotonic() + _STOP_PATIENCE
         while locks.is_held(lock):
             if time.monotonic() > give_up:
@@ -225,13 +213,6 @@ def author() -> str:
         return f"unknown@{socket.gethostname()}"
 
 
-def _terminate(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGTERM)
-    except ProcessLookupError:
-        return  # it ended by itself in between, which is what was wanted
-
-
 def _holder(places: Places) -> int:
     text = lock_path(places).read_text().strip()
     if not text.isdigit():
@@ -239,19 +220,6 @@ def _holder(places: Places) -> int:
             f"{lock_path(places)} does not name its holder", "an engine is just starting", "Try again."
         )
     return int(text)
-
-
-def _wait_for_ready(descriptor: int) -> bool:
-    """Wait until the engine says that it works, or its end of the pipe is closed by its death."""
-    give_up = time.monotonic() + _START_PATIENCE
-    said = b""
-    while not said.endswith(READY):
-        readable, _, _ = select.select([descriptor], [], [], max(0.0, give_up - time.monotonic()))
-        piece = os.read(descriptor, 64) if readable else b""
-        if not piece:
-            return False
-        said += piece
-    return True
 
 
 def _last_words(log: Path, start: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from environment.runner.protocol import (
 )
 from foundation import jsonlines
 from foundation.clock import Clock
+from foundation.daemon_log import Log
 from state import events, runs, submissions, transitions
 from state.database import Database, UnusableState
 from state.lifecycle import FailureClass, Outcome, RunState
@@ -36,8 +36,6 @@ _GIVE_UP_AFTER = 6
 _TIDY_SECONDS = 10.0
 _BACK_OFF_SECONDS = 5.0
 _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
-
-Log = Callable[[str, BaseException | None], None]
 
 
 @dataclass

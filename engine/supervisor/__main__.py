@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.control.client import READY
 from engine.control.status import lock_path
 from engine.places import Places
 from foundation.clock import SystemClock
@@ -23,17 +22,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--state-dir", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--config", type=Path, required=True)
-    parser.add_argument("--detach", type=int, metavar="FD", help="go to the background; say there when ready")
+    parser.add_argument("--detach", action="store_true", help="go to the background; return when it works")
     asked = parser.parse_args(argv)
-    if asked.detach is not None and os.fork():
-        os._exit(0)
+    ready = _detach() if asked.detach else None
     places = Places(asked.config, asked.data_dir.absolute(), asked.state_dir.absolute())
     try:
-        _run(places, asked.detach)
+        _run(places, ready)
     except Problem as problem:
         sys.stderr.write(f"{problem}\n")
         return problem.exit_code
     return 0
+
+
+def _detach() -> int:
+    """Go on in a child, and return where it says that it works; the parent waits for that and ends."""
+    said, saying = os.pipe()
+    if os.fork():
+        os.close(saying)
+        os._exit(0 if os.read(said, 1) else 1)  # nothing is read where the child has died
+    os.close(said)
+    return saying
 
 
 def _run(places: Places, ready: int | None) -> None:
@@ -74,7 +82,7 @@ def _run(places: Places, ready: int | None) -> None:
             supervisor.recover()
             log(f"engine {os.getpid()} is up")
             if ready is not None:
-                os.write(ready, READY)
+                os.write(ready, b"ready")
                 os.close(ready)
             supervisor.run(lambda: bool(stops), wakeup)
             log(f"engine {os.getpid()} ends; live runs go on")

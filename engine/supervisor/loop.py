@@ -10,7 +10,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -36,7 +36,7 @@ from environment.runner.host import read_nvidia
 from environment.runner.process import bubblewrap
 from foundation import locks
 from foundation.clock import Clock
-from foundation.daemon_log import write_log
+from foundation.daemon_log import Log, write_log
 from foundation.problems import Problem
 from foundation.workers import WorkerPool
 from state import runs
@@ -45,7 +45,6 @@ from state.samples import Samples
 
 WAKE_SECONDS = 0.1
 _BACK_OFF_SECONDS = 5.0
-Log = Callable[[str, BaseException | None], None]
 _START_SECONDS = 10.0
 
 
@@ -75,6 +74,8 @@ class Supervisor:
         log: Log,
         redaction: TextRedactor,
     ) -> None:
+        self._places = places
+        self._settings = settings
         self._database = database
         self._workers = workers
         self._grader = grader
@@ -101,8 +102,11 @@ class Supervisor:
             database, grader, places.state_dir, clock, at_once=settings.grading_workers
         )
         self._runner = RunnerProcess(places.state_dir, clock)
-        self._heartbeat = Heartbeat(places, clock, settings)
-        self._notifier = Notifier(places.config_file, database, clock, self._heartbeat.full_disks)
+        self._started_at = clock.now()
+        why_not = bubblewrap.why_unavailable()
+        self._isolation = f"none: {why_not}" if why_not else "bubblewrap"
+        self._status = EngineStatus()
+        self._notifier = Notifier(places.config_file, database, clock, lambda: full_disks(self._status))
         self._seen_version = -1
         self._steps = [
             _Step("requests", self._answer, WAKE_SECONDS),
@@ -164,56 +168,27 @@ class Supervisor:
             self._log("results of grading", error)
 
     def _beat(self) -> None:
-        status = EngineStatus(
-            live=sum(runs.live_counts(self._database).values()),
-            queued=runs.queued_count(self._database),
-            datasets_working=self._datasets.working,
-            grading=self._grading.working,
-            runner_alive=self._runner.alive,
-            slots_used=self._starter.slots_used,
-            gpus=len(self._gpus.devices()),
-            problem="; ".join(f"{step.name}: {step.problem}" for step in self._steps if step.problem),
-        )
-        self._heartbeat.beat(status)
-
-    def _sleep(self, wakeup: int) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(wakeup, selectors.EVENT_READ)
-            for news in (self._workers.fileno(), self._grader.fileno()):
-                if news is not None:
-                    selector.register(news, selectors.EVENT_READ)
-            selector.select(WAKE_SECONDS)
-
-
-class Heartbeat:
-    """Adds the facts of the host to the engine's status and replaces the status file."""
-
-    def __init__(self, places: Places, clock: Clock, settings: EngineSettings) -> None:
-        self._places = places
-        self._clock = clock
-        self._settings = settings
-        self._started_at = clock.now()
-        self._latest = EngineStatus()
-        why_not = bubblewrap.why_unavailable()
-        self._isolation = f"none: {why_not}" if why_not else "bubblewrap"
-
-    def beat(self, status: EngineStatus) -> None:
-        """Publish the status of this moment."""
+        """Publish how the engine and its host are at this moment."""
         # Imported here: whatever the engine imports at its start delays its answer that it is up.
         import psutil
 
         memory = psutil.virtual_memory()
         state_disk = shutil.disk_usage(_existing(self._places.state_dir))
         data_disk = shutil.disk_usage(_existing(self._places.data_dir))
-        self._latest = replace(
-            status,
+        self._status = EngineStatus(
             running=True,
             pid=os.getpid(),
             host=socket.gethostname(),
             version=version("mlebench-console"),
             started_at=self._started_at,
             heartbeat_at=self._clock.now(),
+            live=sum(runs.live_counts(self._database).values()),
+            queued=runs.queued_count(self._database),
+            datasets_working=self._datasets.working,
+            grading=self._grading.working,
+            runner_alive=self._runner.alive,
             slots=self._settings.cpus,
+            slots_used=self._starter.slots_used,
             memory_for_runs=self._settings.memory_bytes,
             load1=os.getloadavg()[0],
             cpus=os.cpu_count(),
@@ -223,13 +198,19 @@ class Heartbeat:
             state_disk_total=state_disk.total,
             data_disk_free=data_disk.free,
             data_disk_total=data_disk.total,
+            gpus=len(self._gpus.devices()),
             isolation=self._isolation,
+            problem="; ".join(f"{step.name}: {step.problem}" for step in self._steps if step.problem),
         )
-        publish(self._places, self._latest)
+        publish(self._places, self._status)
 
-    def full_disks(self) -> tuple[str, ...]:
-        """Which disks were full at the last beat, in words."""
-        return full_disks(self._latest)
+    def _sleep(self, wakeup: int) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(wakeup, selectors.EVENT_READ)
+            for news in (self._workers.fileno(), self._grader.fileno()):
+                if news is not None:
+                    selector.register(news, selectors.EVENT_READ)
+            selector.select(WAKE_SECONDS)
 
 
 def _existing(folder: Path) -> Path:
@@ -244,7 +225,7 @@ class RunnerProcess:
         self._state_dir = state_dir
         self._clock = clock
         self._child: subprocess.Popen[bytes] | None = None
-        self._started_at: float | None = None
+        self._started_at = 0.0
 
     @property
     def alive(self) -> bool:
@@ -253,13 +234,11 @@ class RunnerProcess:
 
     def step(self) -> None:
         """Start a runner if the inbox holds something and nobody looks at it."""
-        if self._child is not None and self._child.poll() is not None:
-            self._child = None
+        starting = self._child is not None and self._child.poll() is None
         if self.alive or not any(protocol.inbox(self._state_dir).glob("[!.]*.json")):
             return
         now = self._clock.monotonic()
-        starting = self._child is not None and self._started_at is not None
-        if starting and now - (self._started_at or 0.0) < _START_SECONDS:
+        if starting and now - self._started_at < _START_SECONDS:
             return
         self._started_at = now
         with (self._state_dir / protocol.RUNNER / protocol.RUNNER_LOG).open("ab") as log:

@@ -24,13 +24,13 @@ from engine.settings import EngineSettings
 from engine.sweeps.launch import create, refuse_another
 from environment.runner.protocol import Stop
 from foundation.clock import Clock
+from foundation.daemon_log import Log
 from foundation.problems import Problem, UsageProblem
 from state import events, experiments, requests, runs, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, RunState, SweepState
 from state.records import IMPORTED, Request, RequestState, Run
 
-Log = Callable[[str, BaseException | None], None]
 Handler = Callable[[Any, str], Answer]
 
 

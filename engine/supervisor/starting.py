@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
 
 from engine.agents import required_secrets
 from engine.places import Places
@@ -15,6 +14,7 @@ from environment.container.redaction import TextRedactor
 from environment.runner import protocol, runtimes
 from environment.runner.protocol import Order
 from foundation.clock import Clock
+from foundation.daemon_log import Log
 from foundation.problems import EnvironmentProblem, Problem
 from state import runs, sweeps, transitions
 from state.database import Database
@@ -23,7 +23,6 @@ from state.records import Attempt, Run, Sweep
 from state.transitions import Failure
 
 _MOST_STARTS_A_STEP = 8
-Log = Callable[[str, BaseException | None], None]
 _FIRST_WAIT_SECONDS = 30.0
 _LONGEST_WAIT_SECONDS = 900.0
 _ENGINE = "engine"

@@ -14,6 +14,7 @@ from pathlib import Path
 from engine.options import requests
 from engine.options.requests import Answer
 from engine.places import Places
+from foundation.daemon_log import Log
 from foundation.problems import UsageProblem
 from state import events, experiments, runs, sweeps
 from state.database import Database
@@ -77,7 +78,7 @@ class SweepRemoval:
         database: Database,
         samples: Samples,
         places: Places,
-        log: Callable[[str, BaseException | None], None],
+        log: Log,
     ) -> None:
         self._database = database
         self._samples = samples

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from environment.runner.protocol import InboxEntry, Order
 from environment.runner.sandbox import Sandbox, Unreachable
 from foundation import locks
 from foundation.clock import Clock
+from foundation.daemon_log import Log
 from foundation.problems import Problem
 
 LOOK_SECONDS = 0.25
@@ -28,8 +28,6 @@ USAGE_SECONDS_PER_ATTEMPT = 0.05  # so that two hundred cost no more of a core t
 DISK_EVERY = 6  # of the usage looks: walking a directory costs more than reading a counter
 _BACK_OFF_SECONDS = 5.0
 _GIVE_UP_AFTER = 12
-
-Log = Callable[[str, BaseException | None], None]
 
 
 @dataclass
