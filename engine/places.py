@@ -76,6 +76,12 @@ def _path(text: str | None) -> Path | None:
     return Path(text).expanduser() if text else None
 
 
+def agents_folders(agents_dir: str) -> tuple[Path, ...]:
+    """List where agents are looked for: the operator's folder if there is one, which wins, then our own."""
+    wanted = [Path(agents_dir.strip()).expanduser()] if agents_dir.strip() else []
+    return tuple(dict.fromkeys([*wanted, own_agents_folder()]))
+
+
 def own_agents_folder() -> Path:
     """Return the folder of the agents that come with this project."""
     import environment

@@ -28,8 +28,8 @@ class Bounds:
     most: float = math.inf
 
     def allow(self, value: float) -> bool:
-        """Whether a number lies within them; a number that is none does not."""
-        return self.above < value and self.least <= value <= self.most
+        """Whether a finite number lies within them."""
+        return abs(value) < math.inf and self.above < value and self.least <= value <= self.most
 
 
 class FieldError(ValueError):

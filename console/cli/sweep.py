@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from enum import StrEnum
@@ -63,13 +64,13 @@ def _flag(option: Option) -> Any:
     if option.choices:
         make_enum: Any = StrEnum
         kind = make_enum(option.name, {choice.upper(): choice for choice in option.choices})
-    least = option.above if option.least is None else option.least
+    least = -math.inf if option.bounds is None else max(option.bounds.least, option.bounds.above)
     flag = typer.Option(
         f"--{option.name.replace('_', '-')}",
-        *([option.short] if option.short else []),
+        *(["-c"] if option.name == "competitions" else []),
         help=option.help,
         metavar=option.metavar,
-        min=least,
+        min=least if math.isfinite(least) else None,
         show_default=False if option.default is None else str(option.default).removesuffix(".0"),
     )
     return Annotated[kind | None, flag]

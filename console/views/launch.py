@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from competitions import registry
 from engine.agents import Agent, find_agents
 from engine.control import EngineStatus
 from engine.options.sweep import FORM_OPTIONS, Launch, SweepOptions, completed
-from engine.places import Places, own_agents_folder
+from engine.places import Places, agents_folders
 from engine.sweeps.checks import Check, Mend, failed
 from engine.sweeps.forecast import Forecast, forecast
 from foundation.problems import Problem, UsageProblem
@@ -70,8 +69,7 @@ class Composed:
 
 def agents_known(agents_dir: str) -> tuple[Agent, ...]:
     """Read the agents that could be launched, of the operator's folder and our own; waits for the disk."""
-    own = [Path(agents_dir.strip()).expanduser()] if agents_dir.strip() else []
-    return find_agents([*own, own_agents_folder()]).agents
+    return find_agents(agents_folders(agents_dir)).agents
 
 
 def compose(draft: Draft, places: Places, engine: EngineStatus | None) -> Composed:

@@ -21,7 +21,7 @@ from typing import Any
 from engine.agents import find_agents
 from engine.images.building import ENV_IMAGE, Image, build, find_image, recipes_for
 from engine.options.requests import Answer, BuildImages, NoArguments
-from engine.places import own_agents_folder
+from engine.places import agents_folders
 from environment.runner.docker.daemon import connect
 from foundation import files, problems
 from foundation.locks import FileLock, is_held
@@ -131,8 +131,7 @@ def main(folder: Path) -> None:
 
 
 def _build_all(order: BuildImages, built: list[Image]) -> None:
-    own = [Path(order.agents_dir)] if order.agents_dir else []
-    agents = find_agents([*own, own_agents_folder()]).agents
+    agents = find_agents(agents_folders(order.agents_dir)).agents
     recipes = recipes_for(order.names, agents)
     client = connect()
     if not all(recipe.on_a_base for recipe in recipes) and find_image(client, ENV_IMAGE) is None:

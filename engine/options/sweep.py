@@ -18,13 +18,16 @@ from typing import Any, get_args, get_origin, get_type_hints
 from competitions import registry
 from competitions.model import EDITIONS
 from engine.places import Places, own_agents_folder
-from engine.reading import FieldError, convert
+from engine.reading import Bounds, FieldError, convert
 from environment.runner.runtimes import NETWORKS, RUNTIMES
-from foundation.problems import DataProblem, UsageProblem
+from foundation.problems import DataProblem, UsageProblem, reading
 from state.records import SweepSpec
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _GB = 1e9
+_COUNT = Bounds("a whole number, 1 or more", least=1)
+_POSITIVE = Bounds("a number above 0", above=0)
+_NOT_NEGATIVE = Bounds("a number, 0 or more", least=0)
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,10 @@ class Option:
         default: what holds where it is not given; None: as `SweepSpec` says.
         kept_as: the field of `SweepSpec` or `Launch` that holds it, its own name if not given; empty: none does.
         unit: how many of the kept field's units one of its own is, such as 3600 for hours kept as seconds.
-        least: the smallest number that can be meant.
-        above: the number that it must exceed.
-        most: the largest number that can be meant.
+        bounds: the numbers that can be meant, in its own unit; None for what is not a number.
         choices: the values that there are.
         is_path: whether it names a file or a folder, which a file of options means from its own folder.
         metavar: what the flag's help shows for its value.
-        short: the flag's short form.
         has_flag: whether there is a flag for it; others are given in a file.
         form: how the launch form shows it; None where it does not.
     """
@@ -69,13 +69,10 @@ class Option:
     help: str
     default: Any = None
     unit: float = 1
-    least: float | None = None
-    above: float | None = None
-    most: float | None = None
+    bounds: Bounds | None = None
     choices: tuple[str, ...] = ()
     is_path: bool = False
     metavar: str | None = None
-    short: str = ""
     has_flag: bool = True
     form: FormField | None = None
 
@@ -83,29 +80,6 @@ class Option:
     def is_duration(self) -> bool:
         """Whether it is a span of time, which a form takes as `1h30m`."""
         return self.kept_as.endswith("_seconds")
-
-    @property
-    def expected(self) -> str:
-        """What its value must be, in words."""
-        if self.choices:
-            return f"one of {', '.join(self.choices)}"
-        if self.type is bool:
-            return f"'{self.name}' or nothing"
-        kind = "a whole number" if self.type is int else "a number"
-        if self.most is not None:
-            return f"{kind} from {self.least:g} to {self.most:g}"
-        if self.above is not None:
-            return f"{kind} above {self.above:g}"
-        return kind if self.least is None else f"{kind}, {self.least:g} or more"
-
-    def allows(self, value: float) -> bool:
-        """Whether a number can be meant; it is in the unit in which it is kept."""
-        return (
-            math.isfinite(value)
-            and (self.least is None or value >= self.least * self.unit)
-            and (self.above is None or value > self.above * self.unit)
-            and (self.most is None or value <= self.most * self.unit)
-        )
 
     def to_kept(self, value: Any) -> Any:
         """What the state keeps for a value; None for a 0 that stands for no limit."""
@@ -132,19 +106,21 @@ class Option:
         if self.type is str:
             return typed
         assert self.form is not None  # only what the form shows is typed there
+        if self.bounds is None:
+            if typed == self.name:
+                return True
+            raise UsageProblem(f"{self.form.label}: '{typed}' is not '{self.name}' or nothing")
         try:
-            if self.is_duration:
-                return read_duration(typed) / self.unit
-            value = typed == self.name if self.type is bool else self.type(typed)
+            value = read_duration(typed) / self.unit if self.is_duration else self.type(typed)
         except UsageProblem as problem:
             raise UsageProblem(
                 f"{self.form.label}: {problem.what}", problem.why, problem.next_step
             ) from problem
         except ValueError:
             value = math.nan
-        if value is True or (value is not False and self.allows(value * self.unit)):
-            return value
-        raise UsageProblem(f"{self.form.label}: '{typed}' is not {self.expected}")
+        if not self.bounds.allow(value):
+            raise UsageProblem(f"{self.form.label}: '{typed}' is not {self.bounds.expected}")
+        return value
 
     def from_kept(self, kept: Any) -> Any:
         """What one would give to have this kept; None where that is nothing."""
@@ -170,7 +146,6 @@ class SweepOptions:
     competitions: tuple[str, ...] | None = _option(
         "Ids separated by commas; repeatable.",
         metavar="ID,...",
-        short="-c",
         form=FormField("competitions", "a split, or names", initial="low"),
     )
     split: str | None = _option(
@@ -179,8 +154,7 @@ class SweepOptions:
     seeds: int | None = _option(
         "Seeds of every competition.",
         default=3,
-        least=1,
-        most=1000,
+        bounds=Bounds("a whole number from 1 to 1000", least=1, most=1000),
         form=FormField("seeds", "of each competition", initial="3"),
     )
     hours: float | None = _option(
@@ -188,33 +162,36 @@ class SweepOptions:
         kept_as="time_limit_seconds",
         unit=3600,
         default=24.0,
-        above=0,
+        bounds=_POSITIVE,
         form=FormField("time limit", "24h, 90m, 1h30m", initial="24h"),
     )
     minutes: float | None = _option(
-        "The same in minutes, for short trials.", kept_as="time_limit_seconds", unit=60, above=0
+        "The same in minutes, for short trials.", kept_as="time_limit_seconds", unit=60, bounds=_POSITIVE
     )
     time_limit: str | None = _option(
         "The same as a text, such as 1h30m.", kept_as="time_limit_seconds", has_flag=False
     )
     concurrency: int | None = _option(
-        "How many runs at once.", default=1, least=1, form=FormField("at once", "runs", initial="1")
+        "How many runs at once.", default=1, bounds=_COUNT, form=FormField("at once", "runs", initial="1")
     )
     priority: int | None = _option(
-        "Higher goes first.", default=0, form=FormField("priority", "higher goes first", initial="0")
+        "Higher goes first.",
+        default=0,
+        bounds=Bounds("a whole number"),
+        form=FormField("priority", "higher goes first", initial="0"),
     )
     start_ramp: float | None = _option(
         "Time between two starts.",
         kept_as="start_ramp_seconds",
         default=0.0,
-        least=0,
+        bounds=_NOT_NEGATIVE,
         metavar="SECONDS",
         form=FormField("start ramp", "time between starts"),
     )
     retries: int | None = _option(
         "How often a run is started again that failed because of the infrastructure.",
         default=2,
-        least=0,
+        bounds=Bounds("a whole number, 0 or more", least=0),
         form=FormField("retries", "of infrastructure", initial="2"),
     )
     name: str | None = _option(
@@ -265,43 +242,43 @@ class SweepOptions:
     cpus: float | None = _option(
         "Processors reserved for a run.",
         default=1.0,
-        above=0,
+        bounds=_POSITIVE,
         form=FormField("CPUs", "reserved for a run", initial="1", column=1),
     )
     memory_gb: float | None = _option(
         "Memory limit of a run; none if not given or 0.",
         kept_as="memory_bytes",
         unit=_GB,
-        least=0,
+        bounds=_NOT_NEGATIVE,
         form=FormField("memory GB", "no limit if empty", column=1),
     )
     shm_gb: float | None = _option(
-        "Shared memory of a container.", kept_as="shm_bytes", unit=_GB, least=0, has_flag=False
+        "Shared memory of a container.", kept_as="shm_bytes", unit=_GB, bounds=_NOT_NEGATIVE, has_flag=False
     )
     gpus: int | None = _option(
         "GPUs of a container; -1 is all.",
         default=0,
-        least=-1,
+        bounds=Bounds("a whole number, -1 or more", least=-1),
         form=FormField("GPUs", "of a run; -1 is all", initial="0", column=1),
     )
     runs_per_gpu: int | None = _option(
         "How many runs share a GPU.",
         default=1,
-        least=1,
+        bounds=_COUNT,
         form=FormField("runs per GPU", "1", initial="1", column=1),
     )
     idle_minutes: float | None = _option(
         "End a run in which nothing happens for this long; 0 means never.",
         kept_as="idle_limit_seconds",
         unit=60,
-        least=0,
+        bounds=_NOT_NEGATIVE,
         form=FormField("idle limit", "30m; none if empty", column=1),
     )
     disk_gb: float | None = _option(
         "End a run that uses more disk space than this; 0 means never.",
         kept_as="disk_limit_bytes",
         unit=_GB,
-        least=0,
+        bounds=_NOT_NEGATIVE,
         form=FormField("disk GB", "no limit if empty", column=1),
     )
     container_config: str | None = _option(
@@ -310,9 +287,11 @@ class SweepOptions:
     container_runtime: str | None = _option("The OCI runtime of containers.", has_flag=False)
     keep_containers: bool | None = _option("Keep agents' containers after their runs.")
     grace_seconds: float | None = _option(
-        "How long an agent has to end after it is asked to.", least=0, has_flag=False
+        "How long an agent has to end after it is asked to.", bounds=_NOT_NEGATIVE, has_flag=False
     )
-    grade_every_seconds: float | None = _option("How often submissions are checked.", above=0, has_flag=False)
+    grade_every_seconds: float | None = _option(
+        "How often submissions are checked.", bounds=_POSITIVE, has_flag=False
+    )
     prepare: bool | None = _option("Prepare datasets that are not prepared yet.", kept_as="prepare_missing")
 
     def given(self) -> dict[str, Any]:
@@ -457,8 +436,9 @@ def impossible(launch: Launch) -> Iterator[UsageProblem]:
         if option.choices and value not in option.choices:
             known = ", ".join(option.choices)
             yield UsageProblem(f"there is no {option.name} '{value}'", "", f"Known are: {known}.")
-        if isinstance(value, int | float) and not isinstance(value, bool) and not option.allows(value):
-            yield UsageProblem(f"'{option.kept_as}' must be {option.expected}, not {value:g}")
+        bounds = option.bounds
+        if bounds is not None and value is not None and not bounds.allow(value / option.unit):
+            yield UsageProblem(f"'{option.kept_as}' must be {bounds.expected}, not {value:g}")
 
 
 def check_name(name: str) -> str:
@@ -500,10 +480,8 @@ def read_toml(path: Path) -> SweepOptions:
         DataProblem: the file can't be read.
         UsageProblem: it says something that is not understood.
     """
-    try:
+    with reading(path):
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataProblem(f"{path} can't be read", str(error)) from error
     keys = {key.replace("-", "_"): key for key in values}
     by_name = {name: values[key] for name, key in keys.items()}
     for option in OPTIONS:
@@ -545,10 +523,8 @@ def read_container_config(path: Path) -> SweepOptions:
     Raises:
         DataProblem: it can't be read, or says something that is not understood.
     """
-    try:
+    with reading(path):
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataProblem(f"{path} can't be read", str(error)) from error
     if not isinstance(content, dict):
         raise DataProblem(f"{path}", "it is not a JSON object")
     for key in sorted(content.keys() - set(_CONTAINER_KEYS)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from dataclasses import dataclass
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -35,17 +35,8 @@ class Conclusion(Enum):
     STOPPED = "stopped"
 
 
-@dataclass(frozen=True)
-class _Sign:
-    pattern: re.Pattern[str]
-    meaning: str
-
-
-def _signs(*pairs: tuple[str, str]) -> tuple[_Sign, ...]:
-    return tuple(_Sign(re.compile(pattern, re.IGNORECASE), meaning) for pattern, meaning in pairs)
-
-
-_INFRASTRUCTURE = _signs(
+# What a line of the log holds, without regard to case, and what it means.
+_INFRASTRUCTURE = (
     (r"^bwrap: ", "the sandbox could not be made"),
     (
         r"NVML: Unknown Error|Failed to initialize NVML|NVML.*Driver/library version mismatch",
@@ -81,7 +72,7 @@ _INFRASTRUCTURE = _signs(
         "the model API was not available",
     ),
 )
-_MEMORY = _signs(
+_MEMORY = (
     (
         r"MemoryError|std::bad_alloc|Cannot allocate memory|OutOfMemoryError|CUDA out of memory",
         "out of memory",
@@ -173,12 +164,12 @@ def _how(ended: Ending) -> str:
         return f"signal {number}"
 
 
-def _find(signs: tuple[_Sign, ...], text: str) -> tuple[str, str] | None:
+def _find(signs: Sequence[tuple[str, str]], text: str) -> tuple[str, str] | None:
     """Find the sign that stands last in the text, and return its meaning and its line."""
     for line in reversed(text.splitlines()):
-        for sign in signs:
-            if sign.pattern.search(line):
-                return sign.meaning, line.strip()[:_EVIDENCE_CHARACTERS]
+        for pattern, meaning in signs:
+            if re.search(pattern, line, re.IGNORECASE):
+                return meaning, line.strip()[:_EVIDENCE_CHARACTERS]
     return None
 
 

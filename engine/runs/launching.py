@@ -20,7 +20,7 @@ from engine.agents import (
 )
 from engine.images.building import GRADER_IMAGE
 from engine.layout import dataset_folder
-from engine.places import own_agents_folder
+from engine.places import agents_folders
 from environment.runner import layout, protocol, secrets
 from environment.runner.protocol import InboxEntry, Order, Stop
 from foundation import files
@@ -36,19 +36,13 @@ _SAME_OPTIONS = tuple(
 )
 
 
-def folders_of(spec: SweepSpec) -> list[Path]:
-    """List where a sweep's agent is looked for: the operator's folder, which wins, then our own agents."""
-    wanted = [Path(spec.agents_dir)] if spec.agents_dir else []
-    return list(dict.fromkeys([*wanted, own_agents_folder()]))
-
-
 def agent_of(spec: SweepSpec) -> Agent:
     """Read a sweep's agent.
 
     Raises:
         Problem: it is not there or broken.
     """
-    return get_agent(spec.agent_id, folders_of(spec))
+    return get_agent(spec.agent_id, agents_folders(spec.agents_dir))
 
 
 def put_into_inbox(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from environment.runner.host import GpuReader
@@ -109,15 +109,6 @@ def _rank(demand: Demand, taken: int) -> tuple[int, float, str]:
     return (-demand.priority, (demand.live + taken) / demand.concurrency, demand.sweep_id)
 
 
-def free_shares(devices: Sequence[str], held: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Compute what part of each device is free, given the shares that are held."""
-    free = dict.fromkeys(devices, 1.0)
-    for uuid, share in held:
-        if uuid in free:
-            free[uuid] -= share
-    return free
-
-
 def lease(free: Mapping[str, float], count: int, share: float) -> tuple[str, ...] | None:
     """Choose devices for one run; None when too few are free.
 
@@ -135,26 +126,20 @@ def lease(free: Mapping[str, float], count: int, share: float) -> tuple[str, ...
     return tuple(sorted(able, key=lambda uuid: free[uuid])[:wanted])
 
 
-@dataclass(frozen=True)
-class _Lease:
-    uuids: tuple[str, ...]
-    share: float
-
-
 class GpuPool:
     """The leases of this host's GPUs, in memory; after a restart `hold` is called for each live attempt."""
 
     def __init__(self, reader: GpuReader, clock: Clock) -> None:
         self._read = reader
         self._clock = clock
-        self._leases: dict[int, _Lease] = {}
+        self._leases: dict[int, tuple[tuple[str, ...], float]] = {}
         self._devices: tuple[str, ...] = ()
         self._read_at: float | None = None
 
     def hold(self, attempt_id: int, uuids: tuple[str, ...], share: float) -> None:
         """Note that an attempt holds devices."""
         if uuids:
-            self._leases[attempt_id] = _Lease(uuids, share)
+            self._leases[attempt_id] = (uuids, share)
 
     def devices(self) -> tuple[str, ...]:
         """List the devices of this host, as they were not long ago."""
@@ -167,5 +152,9 @@ class GpuPool:
     def free(self, live: Collection[int]) -> dict[str, float]:
         """Compute the free part of each device, dropping the leases of attempts that are not live any more."""
         self._leases = {number: held for number, held in self._leases.items() if number in live}
-        held = [(uuid, one.share) for one in self._leases.values() for uuid in one.uuids]
-        return free_shares(self.devices(), held)
+        free = dict.fromkeys(self.devices(), 1.0)
+        for uuids, share in self._leases.values():
+            for uuid in uuids:
+                if uuid in free:  # one that the driver has lost is nobody's
+                    free[uuid] -= share
+        return free

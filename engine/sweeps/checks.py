@@ -93,8 +93,7 @@ def check_launch(
 
 def failed(problem: Problem) -> Check:
     """Make a failed check of a problem."""
-    text = f"{problem.what}: {problem.why}" if problem.why else problem.what
-    return Check(False, text, problem.next_step)
+    return Check(False, problem.cause, problem.next_step)
 
 
 def _engine(engine: EngineStatus) -> Check:
