@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from competitions.model import Edition, Parameter
     from engine.grading.report import Report, Verdict
-    from engine.scoreboard import Cell, Row
+    from engine.scoreboard import Cell, Evidence, Row
 
 __all__ = [
     "aggregate",
@@ -68,16 +68,19 @@ def grade_submission(
     Raises:
         Problem: unknown competition, or its dataset is not prepared.
     """
-    from engine.grading.grader import grade
+    from competitions.grader import grade
+    from engine.grading.grader import report_on, request_for
 
-    return grade(
+    request = request_for(
         submission_path,
         competition_id,
         data_dir=data_dir,
         edition=edition,
         parameters=parameters,
         answers=answers,
+        follow_links=True,  # the operator has named the file
     )
+    return report_on(request, grade(request))
 
 
 def validate_submission(
@@ -130,10 +133,9 @@ def aggregate(
     """
     from competitions.registry import get, read_split
     from engine.scoreboard.aggregation import measures_on
-    from engine.scoreboard.reports import load_evidence
 
     members = read_split(split) if isinstance(split, str | Path) else tuple(get(name).id for name in split)
-    evidence = load_evidence(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id)
+    evidence = _evidence(sources, experiment_id, state_dir)
     measures = measures_on(evidence, members, pad_missing=pad_missing, seeds=seeds)
     return {str(measure): cell for measure, cell in measures.items()}
 
@@ -162,9 +164,8 @@ def leaderboard_row(
         Problem: nothing is meant by a source, or it can't be read. Mixed conditions are in `row.conflict`.
     """
     from engine.scoreboard import row_of
-    from engine.scoreboard.reports import load_evidence
 
-    evidence = load_evidence(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id)
+    evidence = _evidence(sources, experiment_id, state_dir)
     return row_of(evidence.labelled(agent=agent, llms=llms, hours=hours), pad_missing=pad_missing)
 
 
@@ -182,12 +183,15 @@ def results_frame(
         Problem: nothing is meant by a source, or it can't be read.
     """
     from engine.scoreboard.export import trials_frame
+
+    return trials_frame(_evidence(sources, experiment_id, state_dir))
+
+
+def _evidence(
+    sources: Sequence[Path | str], experiment_id: str | None, state_dir: Path | str | None
+) -> Evidence:
+    from engine.places import find_places
     from engine.scoreboard.reports import load_evidence
 
-    return trials_frame(load_evidence(sources, state_dir=_state_dir(state_dir), experiment_id=experiment_id))
-
-
-def _state_dir(given: Path | str | None) -> Path:
-    from engine.places import find_places
-
-    return find_places(state_dir=None if given is None else Path(given)).state_dir
+    places = find_places(state_dir=None if state_dir is None else Path(state_dir))
+    return load_evidence(sources, state_dir=places.state_dir, experiment_id=experiment_id)

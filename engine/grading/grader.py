@@ -1,4 +1,4 @@
-"""Grading submissions against prepared datasets into reports; scoring under limits is `competitions.grader`."""
+"""What is graded, found for `competitions.grader` in prepared datasets, and its judgements put into reports."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from competitions import grader
 from competitions.grader import GradeRequest
 from competitions.judging import Judgement
 from competitions.model import Edition, Parameter
@@ -14,32 +13,6 @@ from competitions.registry import get
 from engine.grading.report import Report, make_report
 from engine.layout import DatasetFolder, can_grade, dataset_folder, descriptions_of
 from foundation.problems import DataProblem
-
-
-def grade(
-    submission_path: Path | str | None,
-    competition_id: str,
-    *,
-    data_dir: Path | str | None = None,
-    edition: Edition = "v1",
-    parameters: Mapping[str, Parameter] | None = None,
-    answers: Path | str | None = None,
-) -> Report:
-    """Grade a submission that the operator names; see `engine.grade_submission`.
-
-    Raises:
-        Problem: unknown competition, or its dataset is not prepared.
-    """
-    request = request_for(
-        submission_path,
-        competition_id,
-        data_dir=data_dir,
-        edition=edition,
-        parameters=parameters,
-        answers=answers,
-        follow_links=True,
-    )
-    return report_on(request, grader.grade(request))
 
 
 def request_for(
