@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,9 @@ KEYS = frozenset({"start", "dockerfile", "kwargs_type", "kwargs", "env_vars", "p
 IGNORED = frozenset({"__pycache__", ".git", ".DS_Store"})
 PRIVILEGED_CONSENT = "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS"
 _OBFUSCATE = "OBFUSCATE"
+_ARGPARSE, _OMEGACONF = "argparse", "omegaconf"
+_KWARGS_TYPES = f"expected {_ARGPARSE} or {_OMEGACONF}"
 _SECRET = re.compile(r"\$\{\{\s*secrets\.(\w+)\s*\}\}")
-
-
-class KwargsType(StrEnum):
-    """How a start script takes its arguments."""
-
-    ARGPARSE = "argparse"
-    OMEGACONF = "omegaconf"
 
 
 @dataclass(frozen=True)
@@ -39,7 +33,7 @@ class Agent:
         folder: the agent's folder; its name is the name of the agent's image.
         start: the start script, inside `folder`.
         dockerfile: what builds its image; None when it has none and can only run as a process.
-        kwargs_type: how `kwargs` become arguments; None when there are none.
+        kwargs_type: how `kwargs` become arguments: argparse, omegaconf, or None when there are none.
         kwargs: arguments in the order of the file, values as text, secrets as `${{ secrets.NAME }}`.
         env_vars: environment variables, likewise.
         privileged: asks for a privileged container.
@@ -50,7 +44,7 @@ class Agent:
     folder: Path
     start: Path
     dockerfile: Path | None
-    kwargs_type: KwargsType | None
+    kwargs_type: str | None
     kwargs: tuple[tuple[str, str], ...]
     env_vars: tuple[tuple[str, str], ...]
     privileged: bool
@@ -152,7 +146,7 @@ def start_variables(agent: Agent) -> tuple[tuple[str, str], ...]:
 
 def start_arguments(agent: Agent) -> tuple[str, ...]:
     """Return the start script's arguments, with secrets still by name."""
-    if agent.kwargs_type is KwargsType.OMEGACONF:
+    if agent.kwargs_type == _OMEGACONF:
         return tuple(f"{name}={value}" for name, value in agent.kwargs)
     return tuple(piece for name, value in agent.kwargs for piece in (f"--{name}", value))
 
@@ -235,9 +229,11 @@ def _read_agent(agent_id: str, entry: Any, config: Path, version: str) -> Agent:
     if not isinstance(privileged, bool):
         raise DataProblem(where, "'privileged' must be true or false")
     kwargs = _texts(where, "kwargs", entry.get("kwargs"))
-    kwargs_type = _kwargs_type(where, entry.get("kwargs_type"))
+    kwargs_type = entry.get("kwargs_type")
+    if kwargs_type not in (None, _ARGPARSE, _OMEGACONF):
+        raise DataProblem(where, f"unknown kwargs_type '{kwargs_type}'", _KWARGS_TYPES)
     if kwargs and kwargs_type is None:
-        raise DataProblem(where, "it has 'kwargs' but no 'kwargs_type'", "expected argparse or omegaconf")
+        raise DataProblem(where, "it has 'kwargs' but no 'kwargs_type'", _KWARGS_TYPES)
     return Agent(
         id=agent_id,
         folder=config.parent.resolve(),
@@ -249,17 +245,6 @@ def _read_agent(agent_id: str, entry: Any, config: Path, version: str) -> Agent:
         privileged=privileged,
         version=version,
     )
-
-
-def _kwargs_type(where: str, value: Any) -> KwargsType | None:
-    if value is None:
-        return None
-    try:
-        return KwargsType(value)
-    except ValueError as error:
-        raise DataProblem(
-            where, f"unknown kwargs_type '{value}'", "expected argparse or omegaconf"
-        ) from error
 
 
 def _file(where: str, key: str, value: Any, config: Path) -> Path:

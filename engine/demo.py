@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 
 from engine.control import RefusedRequest, ask, ensure_running, stop
 from engine.demo_data import DEMO_COMPETITIONS
@@ -53,11 +54,8 @@ def reset_demo(places: Places) -> None:
 
 
 def _exists(demo: Places, name: str) -> bool:
-    state = database.open_for_reading(demo.state_dir)
-    try:
+    with closing(database.open_for_reading(demo.state_dir)) as state:
         return sweeps.find(state, name) is not None
-    finally:
-        state.close()
 
 
 def _launch(demo: Places, name: str, agent_id: str, concurrency: int, cpus: float) -> None:

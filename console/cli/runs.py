@@ -198,12 +198,10 @@ def shell(
 ) -> None:
     """Open a shell in a container as an agent finds it; nothing in it is kept, and secrets are not set."""
     from competitions import registry
-    from competitions.model import edition_named
-    from engine.agents import get_agent
-    from engine.places import own_agents_folder
     from engine.runs.launching import agent_of
-    from engine.runs.shell import ShellOptions, open_shell, variables
+    from engine.runs.shell import open_shell, variables
     from state import sweeps
+    from state.records import SweepSpec
 
     if bool(run) == bool(competition):
         raise UsageProblem("give either a run or a --competition")
@@ -211,30 +209,24 @@ def shell(
         with reading_state(context) as database:
             found = find_run(database, run)
             spec = sweeps.get(database, found.sweep_id).spec
-        wanted = ShellOptions(
-            registry.get(found.competition_id),
-            edition_named(spec.edition),
-            Path(spec.data_dir),
-            agent_of(spec),
-            spec.network,
-            spec.allowed_hosts,
-            terminal=sys.stdin.isatty(),
-        )
+        chosen = registry.get(found.competition_id)
     else:
-        folders = [*([agents_dir.expanduser().absolute()] if agents_dir else []), own_agents_folder()]
-        wanted = ShellOptions(
-            registry.get(competition),
-            "v1",
-            data_dir_of(context, None),
-            get_agent(agent, folders),
-            network.value,
-            tuple(allow or ()),
-            terminal=sys.stdin.isatty(),
+        chosen = registry.get(competition)
+        spec = SweepSpec(
+            agent_id=agent,
+            agents_dir=str(agents_dir or ""),
+            competitions=(chosen.id,),
+            seeds=1,
+            time_limit_seconds=0.0,
+            network=network.value,
+            data_dir=str(data_dir_of(context, None)),
+            allowed_hosts=tuple(allow or ()),
         )
-    with open_shell(places_of(context).state_dir, wanted) as command:
+    used = agent_of(spec)
+    state_dir = places_of(context).state_dir
+    with open_shell(state_dir, chosen, spec, used, terminal=sys.stdin.isatty()) as command:
         complain(
-            f"{wanted.agent.image_name} on {wanted.competition.id}, network {wanted.network};"
-            " nothing is kept when the shell ends"
+            f"{used.image_name} on {chosen.id}, network {spec.network}; nothing is kept when the shell ends"
         )
         code = subprocess.run(command, env=variables(os.environ), check=False).returncode
     raise typer.Exit(code)

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,7 @@ def ask(places: Places, kind: str, arguments: dict[str, Any], *, wait_seconds: f
         raise EnvironmentProblem(
             "the engine is not running", "nothing was changed", "Start it: mlebench-console engine start"
         )
-    bus = database.open_for_requests(places.state_dir)
-    try:
+    with closing(database.open_for_requests(places.state_dir)) as bus:
         number = requests.file(bus, kind, arguments, author=author(), now=time.time())
         give_up = time.monotonic() + wait_seconds
         seen = -1
@@ -63,8 +62,6 @@ def ask(places: Places, kind: str, arguments: dict[str, Any], *, wait_seconds: f
                     "It will be done when the engine gets to it; see 'mlebench-console engine logs'.",
                 )
             time.sleep(_POLL_SECONDS)
-    finally:
-        bus.close()
 
 
 def ensure_running(places: Places) -> EngineStatus:
@@ -150,27 +147,24 @@ def stop_all_runs(places: Places) -> None:
     """
     if not database.exists(places.state_dir):
         return
-    with_state = database.open_for_reading(places.state_dir)
-    try:
-        if not status(places).running and not runs.live(with_state):
+    with closing(database.open_for_reading(places.state_dir)) as state:
+        if not status(places).running and not runs.live(state):
             return
-        everything = sweeps.all_sweeps(with_state)
+        everything = sweeps.all_sweeps(state)
         for sweep in everything:
             if sweep.state is SweepState.ACTIVE:
                 ask(places, "sweep.pause", {"sweep_id": sweep.id}, wait_seconds=_ASK_SECONDS)
-        stoppable = [run.id for run in runs.live(with_state) if run.state is not RunState.GRADING]
+        stoppable = [run.id for run in runs.live(state) if run.state is not RunState.GRADING]
         if stoppable:
             ask(places, "run.stop", {"run_ids": stoppable}, wait_seconds=_ASK_SECONDS)
         grace = max((sweep.spec.grace_seconds for sweep in everything), default=0.0)
         give_up = time.monotonic() + grace + _MARGIN_SECONDS
-        while left := runs.live(with_state):
+        while left := runs.live(state):
             if time.monotonic() > give_up:
                 raise EnvironmentProblem(
                     f"{len(left)} runs did not end", "their grace period is over", f"See {places.engine_log}."
                 )
             time.sleep(0.1)
-    finally:
-        with_state.close()
     _end_runner(places)
 
 

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from engine.agents import find_agents
 from engine.images.building import ENV_IMAGE, Image, build, find_image, recipes_for
@@ -41,11 +40,6 @@ class ImageBuilds:
     def __init__(self, state_dir: Path) -> None:
         self._folder = state_dir / _FOLDER
         self._child: subprocess.Popen[bytes] | None = None
-
-    @property
-    def handlers(self) -> dict[str, Callable[[Any, str], Answer]]:
-        """The requests that are answered here."""
-        return {"image.build": self.build, "image.stop": self.stop}
 
     def build(self, order: BuildImages, _by: str) -> Answer:
         """Start a build, unless one is under way."""

@@ -129,7 +129,9 @@ class Intake:
                 )
                 submissions.add(self._database, attempt.id, snapshot)
             case SubmissionRefused():
-                self._record(run, attempt, "submission.refused", event.text)
+                now = self._clock.now()
+                kind = "submission.refused"
+                events.append(self._database, now, kind, event.text, run=run, attempt_id=attempt.id)
             case Ending() if run.state in _UNSTARTED:
                 self._end(attempt, event)
             case _:
@@ -200,10 +202,6 @@ class Intake:
             failure = Failure(FailureClass.INFRASTRUCTURE, text)
             transitions.failed(self._database, attempt.id, failure, now=self._clock.now())
             del self._trouble[attempt.id]
-
-    def _record(self, run: Run, attempt: Attempt, kind: str, text: str) -> None:
-        now = self._clock.now()
-        events.append(self._database, now, kind, text, run=run, attempt_id=attempt.id)
 
 
 def _size(path: Path) -> int:

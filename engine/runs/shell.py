@@ -7,11 +7,11 @@ import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from competitions.model import Edition
+from competitions.model import edition_named
 from competitions.registry import is_own
 from engine.agents import Agent, required_secrets
 from engine.images import GRADER_IMAGE, connect, require_image
@@ -27,6 +27,7 @@ from environment.runner.protocol import Order
 from foundation import locks
 from foundation.locks import FileLock
 from foundation.problems import DataProblem, EnvironmentProblem
+from state.records import SweepSpec
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -39,41 +40,31 @@ _DAY = 86400.0
 _BEGIN = 'cd "$AGENT_DIR"; eval "$(conda shell.bash hook)"; conda activate agent; exec bash'
 
 
-@dataclass(frozen=True)
-class ShellOptions:
-    """Where a shell is opened.
+@contextmanager
+def open_shell(
+    state_dir: Path, competition: Competition, spec: SweepSpec, agent: Agent, *, terminal: bool
+) -> Iterator[list[str]]:
+    """Make the containers, yield the command that attaches to the shell, and leave nothing of them.
 
-    Attributes:
+    Args:
+        state_dir: where the containers' folders lie while the shell is open.
+        competition: whose dataset is mounted.
+        spec: the sweep whose edition, data and network it has.
         agent: whose image is used, and whose variables are set but for those that are secrets.
         terminal: whether somebody types; else the shell reads what it is given and ends.
-    """
-
-    competition: Competition
-    edition: Edition
-    data_dir: Path
-    agent: Agent
-    network: str = "none"
-    allowed_hosts: tuple[str, ...] = ()
-    gpu_uuids: tuple[str, ...] = ()
-    terminal: bool = True
-
-
-@contextmanager
-def open_shell(state_dir: Path, options: ShellOptions) -> Iterator[list[str]]:
-    """Make the containers, yield the command that attaches to the shell, and leave nothing of them.
 
     Raises:
         Problem: the daemon, an image or the dataset is missing, or a container can't be started.
     """
     client = connect()
-    for image in (options.agent.image_name, GRADER_IMAGE):
+    for image in (agent.image_name, GRADER_IMAGE):
         require_image(client, image)
-    prepared = dataset_folder(options.competition, options.data_dir, options.edition)
+    prepared = dataset_folder(competition, spec.data_dir, edition_named(spec.edition))
     if not prepared.public.is_dir():
         raise DataProblem(
-            f"the dataset of {options.competition.id} is not prepared",
+            f"the dataset of {competition.id} is not prepared",
             "",
-            f"Prepare it: mlebench-console prepare -c {options.competition.id}",
+            f"Prepare it: mlebench-console prepare -c {competition.id}",
         )
     program = _program(os.environ, podman=is_podman(client))
     _remove_leftovers(client, state_dir)
@@ -81,11 +72,11 @@ def open_shell(state_dir: Path, options: ShellOptions) -> Iterator[list[str]]:
     folder.mkdir(parents=True)
     lock = FileLock(folder / _LOCK)
     lock.acquire(note=str(os.getpid()))
-    order = _order(options, str(prepared.prepared))
+    order = _order(competition, spec, agent, str(prepared.prepared))
     with lock:
         try:
             with temporary_containers(
-                client, folder, order, _name(folder), lambda plan: _shell(plan, terminal=options.terminal)
+                client, folder, order, _name(folder), lambda plan: _shell(plan, terminal=terminal)
             ) as container:
                 yield [program, "start", "--attach", "--interactive", container]
         finally:
@@ -111,25 +102,23 @@ def _name(folder: Path) -> str:
     return f"mlebench-shell-{folder.name}"
 
 
-def _order(options: ShellOptions, prepared: str) -> Order:
-    agent = options.agent
+def _order(competition: Competition, spec: SweepSpec, agent: Agent, prepared: str) -> Order:
     hidden = {f"${{{{ secrets.{name} }}}}" for name in required_secrets(agent)}
     return order_of_no_run(
-        competition_id=options.competition.id,
+        competition_id=competition.id,
         agent_folder=str(agent.folder),
         start=str(agent.start_below_folder),
         variables=tuple(
             (name, value) for name, value in agent.env_vars if not any(secret in value for secret in hidden)
         ),
         prepared_dir=prepared,
-        edition=options.edition,
-        network=options.network,
+        edition=spec.edition,
+        network=spec.network,
         time_limit_seconds=_DAY,
         image=agent.image_name,
         grader_image=GRADER_IMAGE,
-        allowed_hosts=options.allowed_hosts,
-        gpu_uuids=options.gpu_uuids,
-        own_competition=str(options.competition.folder) if is_own(options.competition) else "",
+        allowed_hosts=spec.allowed_hosts,
+        own_competition=str(competition.folder) if is_own(competition) else "",
     )
 
 

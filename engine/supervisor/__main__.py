@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from engine.control.status import lock_path
@@ -69,11 +70,12 @@ def _run(places: Places, ready: int | None) -> None:
         signal.signal(number, lambda number, _frame: stops.append(number))
     with lock:
         settings = read_table(places.config_file, EngineSettings)
-        state = database.open_for_writing(places.state_dir)
-        samples = Samples(places.state_dir, writable=True)
-        workers = WorkerPool(preload=PRELOAD)
-        grader = Grader()
-        try:
+        with (
+            closing(database.open_for_writing(places.state_dir)) as state,
+            closing(Samples(places.state_dir, writable=True)) as samples,
+            Grader() as grader,
+            closing(WorkerPool(preload=PRELOAD)) as workers,
+        ):
             redaction = TextRedactor()
             log = EngineLog(redaction)
             supervisor = Supervisor(
@@ -86,11 +88,6 @@ def _run(places: Places, ready: int | None) -> None:
                 os.close(ready)
             supervisor.run(lambda: bool(stops), wakeup)
             log(f"engine {os.getpid()} ends; live runs go on")
-        finally:
-            workers.close()
-            grader.close()
-            samples.close()
-            state.close()
 
 
 if __name__ == "__main__":

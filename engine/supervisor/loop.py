@@ -26,7 +26,7 @@ from engine.runs.grading import LiveGrading
 from engine.runs.intake import Intake
 from engine.runs.scheduling import GpuPool
 from engine.settings import EngineSettings
-from engine.supervisor.requests import RequestDispatcher
+from engine.supervisor.requests import Handler, RequestDispatcher
 from engine.supervisor.starting import Retrier, Starter
 from engine.sweeps.imports import SweepImport
 from engine.sweeps.removal import SweepRemoval
@@ -90,9 +90,14 @@ class Supervisor:
         of_datasets = DatasetRequests(database, self._datasets, places.data_dir, clock)
         self._removal = SweepRemoval(database, samples, places, log)
         self._import = SweepImport(database, places, clock)
-        handlers = of_datasets.handlers | self._removal.handlers | self._import.handlers
         self._images = ImageBuilds(places.state_dir)
-        handlers |= self._images.handlers
+        handlers: dict[str, Handler] = {
+            **of_datasets.handlers,
+            "sweep.remove": self._removal.remove,
+            "sweep.import": self._import.import_,
+            "image.build": self._images.build,
+            "image.stop": self._images.stop,
+        }
         self._requests = RequestDispatcher(database, places, clock, log, handlers, settings)
         self._gpus = GpuPool(read_nvidia, clock)
         self._starter = Starter(database, places, clock, log, redaction, self._gpus, settings)

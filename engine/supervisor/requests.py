@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from state.database import Database
 from state.lifecycle import FailureClass, RunState, SweepState
 from state.records import IMPORTED, Request, RequestState, Run
 
+_PAUSED = "paused: live runs continue, and no more are started"
 Handler = Callable[[Any, str], Answer]
 
 
@@ -53,8 +55,8 @@ class RequestDispatcher:
         self._settings = settings
         self._handlers: dict[str, Handler] = {
             "sweep.launch": self._launch,
-            "sweep.pause": self._pause,
-            "sweep.resume": self._resume,
+            "sweep.pause": partial(self._set_state, SweepState.PAUSED, _PAUSED),
+            "sweep.resume": partial(self._set_state, SweepState.ACTIVE, "active"),
             "sweep.stop": self._stop_sweep,
             "sweep.concurrency": self._set_concurrency,
             "sweep.priority": self._set_priority,
@@ -111,15 +113,7 @@ class RequestDispatcher:
         sweep = create(self._database, launch, agent, self._places, self._settings, now=now)
         return Answer(f"sweep {sweep.id} is launched with {launch.run_count} runs", sweep.id)
 
-    def _pause(self, arguments: OneSweep, _by: str) -> Answer:
-        return self._set_state(
-            arguments, SweepState.PAUSED, "paused: live runs continue, and no more are started"
-        )
-
-    def _resume(self, arguments: OneSweep, _by: str) -> Answer:
-        return self._set_state(arguments, SweepState.ACTIVE, "active")
-
-    def _set_state(self, arguments: OneSweep, state: SweepState, text: str) -> Answer:
+    def _set_state(self, state: SweepState, text: str, arguments: OneSweep, _by: str) -> Answer:
         sweep = sweeps.get(self._database, arguments.sweep_id)
         sweeps.set_state(self._database, sweep.id, state, now=self._clock.now())
         return Answer(f"sweep {sweep.id} is {text}", sweep.id)

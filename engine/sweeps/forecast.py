@@ -7,6 +7,7 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from engine.control import EngineStatus, status
@@ -114,11 +115,8 @@ def past_runs(places: Places, agent_id: str) -> PastRuns:
     """Read the durations and disk use of an agent's earlier runs."""
     if not database.exists(places.state_dir):
         return PastRuns()
-    state = database.open_for_reading(places.state_dir)
-    try:
+    with closing(database.open_for_reading(places.state_dir)) as state:
         past = runs.past_attempts(state, agent_id)
-    finally:
-        state.close()
     seconds = defaultdict(list)
     for one in past:
         seconds[one.competition_id].append(one.seconds)
@@ -165,9 +163,6 @@ def _usual_disk(places: Places, attempts: Sequence[int]) -> int | None:
     """Return what a run holds on disk on average; None where none was measured."""
     if not attempts or not (places.state_dir / DATABASE_NAME).is_file():
         return None
-    samples = Samples(places.state_dir, writable=False)
-    try:
+    with closing(Samples(places.state_dir, writable=False)) as samples:
         held = [most for attempt in attempts if (most := samples.most_disk(attempt)) is not None]
-    finally:
-        samples.close()
     return round(statistics.fmean(held)) if held else None

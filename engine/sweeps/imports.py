@@ -7,7 +7,7 @@ import json
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -66,7 +66,7 @@ def staged(places: Places, folder: Path) -> Iterator[tuple[str, tuple[ImportedRu
     Raises:
         Problem: there is no group, one can't be read, or it names an unknown competition.
     """
-    groups = (read_group(folder),) if (folder / METADATA).is_file() else find_groups(folder)
+    groups = _groups(folder)
     token = secrets.token_hex(_TOKEN_BYTES)
     place = places.state_dir / ARRIVING / token
     (place / FILES).mkdir(parents=True)
@@ -84,8 +84,7 @@ def staged(places: Places, folder: Path) -> Iterator[tuple[str, tuple[ImportedRu
 
 def agent_of_group(folder: Path) -> str:
     """Return the agent's name in a group's name; empty where the name is not as MLE-bench makes it."""
-    groups = (read_group(folder),) if (folder / METADATA).is_file() else find_groups(folder)
-    return groups[0].name.partition("_run-group_")[2]
+    return _groups(folder)[0].name.partition("_run-group_")[2]
 
 
 class SweepImport:
@@ -97,16 +96,11 @@ class SweepImport:
         self._clock = clock
         self._arriving = places.state_dir / ARRIVING
 
-    @property
-    def handlers(self) -> dict[str, Callable[[requests.ImportSweep, str], Answer]]:
-        """The requests that are answered here."""
-        return {"sweep.import": self.import_}
-
     def recover(self) -> None:
         """After a start: remove what an interrupted command was copying, and finish imports that were decided."""
         self.settle()
         for place in self._arriving.glob("*"):
-            if is_abandoned(place):
+            if not is_held(place / _LOCK):  # whoever was copying to it has died
                 shutil.rmtree(place)
 
     def settle(self) -> None:
@@ -124,7 +118,7 @@ class SweepImport:
         place = self._arriving / Path(arguments.place).name
         sweep_id = check_name(arguments.name)
         edition = edition_named(arguments.edition)
-        found = read_staged(place)
+        found = _read_staged(place)
         folder = self._places.runs_dir / sweep_id
         if folder.exists() or sweeps.find(self._database, sweep_id) is not None:
             raise UsageProblem(f"there is already a sweep '{sweep_id}'", "", "Choose another name.")
@@ -154,7 +148,7 @@ class SweepImport:
         )
         sweeps.set_state(self._database, sweep_id, SweepState.STOPPED, now=now)
         for run, made in zip(found, runs.of_sweep(self._database, sweep_id), strict=True):
-            self._take(run, made.id, f"runs/{sweep_id}/{below_sweep(run)}", now)
+            self._take(run, made.id, f"runs/{sweep_id}/{_below_sweep(run)}", now)
         if arguments.experiment:
             experiments.assign(self._database, arguments.experiment, sweep_id, now=now)
         place.rename(self._arriving / f"{_TAKEN}{sweep_id}")
@@ -185,6 +179,10 @@ class SweepImport:
         submissions.set_final(self._database, attempt.id, taken.sequence)
 
 
+def _groups(folder: Path) -> Sequence[RunGroup]:
+    return (read_group(folder),) if (folder / METADATA).is_file() else find_groups(folder)
+
+
 def _copy_all(groups: Sequence[RunGroup], target: Path) -> Iterator[ImportedRun]:
     """Copy all runs; the k-th run of a competition, in the order of the groups, is seed k."""
     seeds: Counter[str] = Counter()
@@ -201,7 +199,7 @@ def _copy_all(groups: Sequence[RunGroup], target: Path) -> Iterator[ImportedRun]
 
 
 def _copy_run(source: Path, target: Path, run: ImportedRun) -> ImportedRun:
-    folder = target / below_sweep(run)
+    folder = target / _below_sweep(run)
     protocol.make_folders(folder)
     for name in (protocol.LOGS, protocol.CODE):
         copy_tree(source / name, folder / name)
@@ -219,17 +217,12 @@ def _copy_run(source: Path, target: Path, run: ImportedRun) -> ImportedRun:
     return ImportedRun(run.competition_id, run.seed, digest, size, handed_in.stat().st_mtime)
 
 
-def below_sweep(run: ImportedRun) -> str:
+def _below_sweep(run: ImportedRun) -> str:
     """Return where a run's attempt lies below its sweep's folder."""
     return protocol.attempt_folder("", run.competition_id, run.seed, 1).partition("//")[2]
 
 
-def is_abandoned(place: Path) -> bool:
-    """Whether the command that was copying to a place has died."""
-    return not is_held(place / _LOCK)
-
-
-def read_staged(place: Path) -> list[ImportedRun]:
+def _read_staged(place: Path) -> list[ImportedRun]:
     """Read what was copied, in the order in which its runs are queued: one seed of every competition first."""
     try:
         found = [ImportedRun(**values) for values in json.loads((place / _LISTED).read_bytes())]

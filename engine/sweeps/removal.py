@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,11 +87,6 @@ class SweepRemoval:
         self._log = log
         self._going: Iterator[None] | None = None
         self._stuck: set[str] = set()
-
-    @property
-    def handlers(self) -> dict[str, Callable[[requests.RemoveSweep, str], Answer]]:
-        """The requests that are answered here."""
-        return {"sweep.remove": self.remove}
 
     def remove(self, arguments: requests.RemoveSweep, by: str) -> Answer:
         """Remove a sweep from the state and move its files aside; within the transaction of the answer."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents import Agent, KwargsType, required_secrets, start_arguments, start_command
+from engine.agents import Agent, required_secrets, start_arguments, start_command
 from foundation.problems import EnvironmentProblem
 
 AGENT = Agent(
@@ -15,7 +15,7 @@ AGENT = Agent(
     folder=Path("/agents/mine"),
     start=Path("/agents/mine/start.sh"),
     dockerfile=None,
-    kwargs_type=KwargsType.ARGPARSE,
+    kwargs_type="argparse",
     kwargs=(("steps", "5"), ("name", "two words")),
     env_vars=(("KEY", "${{ secrets.MY_KEY }}"), ("URL", "https://${{secrets.HOST}}/x"), ("MODE", "fast")),
     privileged=False,
@@ -25,7 +25,7 @@ AGENT = Agent(
 
 def test_arguments_take_the_form_that_the_agent_asks_for() -> None:
     assert start_arguments(AGENT) == ("--steps", "5", "--name", "two words")
-    other = replace(AGENT, kwargs_type=KwargsType.OMEGACONF)
+    other = replace(AGENT, kwargs_type="omegaconf")
     assert start_arguments(other) == ("steps=5", "name=two words")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents import KwargsType, find_agents, get_agent
+from engine.agents import find_agents, get_agent
 from engine.places import own_agents_folder
 from foundation.problems import DataProblem, UsageProblem
 
@@ -59,7 +59,7 @@ def test_ids_are_the_keys_that_are_no_anchors(agents: Path) -> None:
 
 def test_merged_values_become_text_in_the_order_of_the_file(agents: Path) -> None:
     agent = get_agent("aide", [agents])
-    assert agent.kwargs_type is KwargsType.OMEGACONF
+    assert agent.kwargs_type == "omegaconf"
     assert dict(agent.kwargs) == {"agent.debug": "20", "agent.code.model": "some-model", "report": "False"}
     assert dict(agent.env_vars) == {"STEP_LIMIT": "2000", "API_KEY": "${{ secrets.SOME_API_KEY }}"}
     assert agent.image_name == "aide"
