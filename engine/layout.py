@@ -118,11 +118,13 @@ def require_prepared(competition: Competition, folder: DatasetFolder) -> None:
         DataProblem: it is not.
     """
     if not is_prepared(competition, folder):
-        raise DataProblem(
-            f"{competition.id} is not prepared",
-            f"looked in {folder.prepared}",
-            f"Prepare it: mlebench-console prepare -c {competition.id}",
-        )
+        raise unprepared(competition.id, f"looked in {folder.prepared}")
+
+
+def unprepared(competition_id: str, why: str = "") -> DataProblem:
+    """Make the problem that a dataset is not prepared."""
+    step = f"Prepare it: mlebench-console prepare -c {competition_id}"
+    return DataProblem(f"{competition_id} is not prepared", why, step)
 
 
 def can_grade(competition: Competition, folder: DatasetFolder) -> bool:

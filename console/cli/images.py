@@ -96,11 +96,10 @@ def check(
     """Run a look-around in an agent's image, as a run would: user, folders, Python, grader, GPUs."""
     from engine import images
     from engine.agents import get_agent
-    from engine.places import own_agents_folder
+    from engine.places import agents_folders
     from environment.runner.host import read_nvidia
 
-    folders = [*([agents_dir.expanduser()] if agents_dir else []), own_agents_folder()]
-    found = get_agent(agent, folders)
+    found = get_agent(agent, agents_folders(str(agents_dir or "")))
     devices = tuple(gpu.uuid for gpu in read_nvidia()[:gpus]) if gpus else ()
     if len(devices) < gpus:
         raise EnvironmentProblem(f"this host has no {gpus} GPUs", f"the driver shows {len(devices)}")

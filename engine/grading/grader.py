@@ -11,7 +11,7 @@ from competitions.judging import Judgement
 from competitions.model import Edition, Parameter
 from competitions.registry import get
 from engine.grading.report import Report, make_report
-from engine.layout import DatasetFolder, can_grade, dataset_folder, descriptions_of
+from engine.layout import DatasetFolder, can_grade, dataset_folder, descriptions_of, unprepared
 from foundation.problems import DataProblem
 
 
@@ -36,11 +36,7 @@ def request_for(
     if given is not None and not given.is_file():
         raise DataProblem(f"Answers file {given} was not found")
     if given is None and not can_grade(competition, folder):
-        raise DataProblem(
-            f"{competition.id} is not prepared",
-            f"{folder.prepared / competition.answers} is missing",
-            f"Prepare it: mlebench-console prepare -c {competition.id}",
-        )
+        raise unprepared(competition.id, f"{folder.prepared / competition.answers} is missing")
     submission = None if submission_path is None else Path(submission_path)
     return GradeRequest(competition_id, submission, folder.prepared, edition, parameters, given, follow_links)
 

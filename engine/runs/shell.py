@@ -15,7 +15,7 @@ from competitions.model import edition_named
 from competitions.registry import is_own
 from engine.agents import Agent, required_secrets
 from engine.images import GRADER_IMAGE, connect, require_image
-from engine.layout import dataset_folder
+from engine.layout import dataset_folder, unprepared
 from environment.runner.docker.daemon import find_host, is_podman
 from environment.runner.docker.plans import AGENT_USER, OUTPUT, Plan
 from environment.runner.docker.temporary import (
@@ -26,7 +26,7 @@ from environment.runner.docker.temporary import (
 from environment.runner.protocol import Order
 from foundation import locks
 from foundation.locks import FileLock
-from foundation.problems import DataProblem, EnvironmentProblem
+from foundation.problems import EnvironmentProblem
 from state.records import SweepSpec
 
 if TYPE_CHECKING:
@@ -61,11 +61,7 @@ def open_shell(
         require_image(client, image)
     prepared = dataset_folder(competition, spec.data_dir, edition_named(spec.edition))
     if not prepared.public.is_dir():
-        raise DataProblem(
-            f"the dataset of {competition.id} is not prepared",
-            "",
-            f"Prepare it: mlebench-console prepare -c {competition.id}",
-        )
+        raise unprepared(competition.id)
     program = _program(os.environ, podman=is_podman(client))
     _remove_leftovers(client, state_dir)
     folder = state_dir / SHELLS / secrets.token_hex(5)

@@ -49,8 +49,7 @@ def _run(places: Places, ready: int | None) -> None:
     from competitions.grader import Grader
     from engine.datasets.queue import PRELOAD
     from engine.settings import EngineSettings, read_table
-    from engine.supervisor.loop import EngineLog, Supervisor
-    from environment.container.redaction import TextRedactor
+    from engine.supervisor.loop import Supervisor
     from foundation.workers import WorkerPool
     from state import database
     from state.samples import Samples
@@ -76,18 +75,12 @@ def _run(places: Places, ready: int | None) -> None:
             Grader() as grader,
             closing(WorkerPool(preload=PRELOAD)) as workers,
         ):
-            redaction = TextRedactor()
-            log = EngineLog(redaction)
-            supervisor = Supervisor(
-                places, settings, state, samples, workers, grader, SystemClock(), log, redaction
-            )
+            supervisor = Supervisor(places, settings, state, samples, workers, grader, SystemClock())
             supervisor.recover()
-            log(f"engine {os.getpid()} is up")
             if ready is not None:
                 os.write(ready, b"ready")
                 os.close(ready)
             supervisor.run(lambda: bool(stops), wakeup)
-            log(f"engine {os.getpid()} ends; live runs go on")
 
 
 if __name__ == "__main__":

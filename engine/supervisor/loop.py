@@ -36,7 +36,7 @@ from environment.runner.host import read_nvidia
 from environment.runner.process import bubblewrap
 from foundation import locks
 from foundation.clock import Clock
-from foundation.daemon_log import Log, write_log
+from foundation.daemon_log import write_log
 from foundation.problems import Problem
 from foundation.workers import WorkerPool
 from state import runs
@@ -71,8 +71,6 @@ class Supervisor:
         workers: WorkerPool,
         grader: Grader,
         clock: Clock,
-        log: Log,
-        redaction: TextRedactor,
     ) -> None:
         self._places = places
         self._settings = settings
@@ -80,7 +78,8 @@ class Supervisor:
         self._workers = workers
         self._grader = grader
         self._clock = clock
-        self._log = log
+        redaction = TextRedactor()
+        self._log = log = EngineLog(redaction)
         capacity = Capacity(
             downloads=int(settings.download_workers),
             preparations=int(settings.dataset_workers),
@@ -134,6 +133,7 @@ class Supervisor:
         self._datasets.recover()
         self._starter.recover()
         self._beat()
+        self._log(f"engine {os.getpid()} is up")
 
     def run(self, stopping: Callable[[], bool], wakeup: int) -> None:
         """Work until told to stop; `wakeup` is readable when a signal has come."""
@@ -143,6 +143,7 @@ class Supervisor:
                 if self._clock.monotonic() >= step.due_at:
                     self._do(step)
             self._sleep(wakeup)
+        self._log(f"engine {os.getpid()} ends; live runs go on")
 
     def _do(self, step: _Step) -> None:
         try:
@@ -273,11 +274,9 @@ class EngineLog:
         self._redaction = redaction
 
     def __call__(self, text: str, error: BaseException | None = None) -> None:
-        """Write to the log."""
-        line = f"{text}: {_describe(error).rstrip()}" if error else text
-        write_log(self._redaction.clean(line))
-
-
-def _describe(error: BaseException) -> str:
-    """The text of a problem, the traceback of anything else."""
-    return str(error) if isinstance(error, Problem) else "".join(traceback.format_exception(error))
+        """Write what happened, with the text of a problem or the traceback of any other error."""
+        if isinstance(error, Problem):
+            text = f"{text}: {error}"
+        elif error is not None:
+            text = f"{text}: {''.join(traceback.format_exception(error))}"
+        write_log(self._redaction.clean(text))

@@ -54,16 +54,23 @@ class Starter:
     def recover(self) -> None:
         """After a start: give the runner what was recorded but never reached it."""
         launching.clear_inbox(self._places.state_dir)
-        waiting: list[tuple[Sweep, Run, Attempt]] = []
+        without_order: list[tuple[Sweep, Run, Attempt]] = []
         for attempt in runs.live_attempts(self._database):
             run = runs.get(self._database, attempt.run_id)
             sweep = sweeps.get(self._database, run.sweep_id)
             self._learn_secrets(sweep)
-            if run.state is not RunState.GRADING:
-                self._hold_gpus(sweep, attempt)
-                waiting.append((sweep, run, attempt))
-        for sweep, run, attempt in waiting:
-            self._hand_over(sweep, run, attempt, self._gpus_again(sweep, attempt))
+            if run.state is RunState.GRADING:
+                continue
+            folder = self._places.state_dir / attempt.directory
+            order = protocol.read_if_there(folder / protocol.ORDER, Order)
+            if order is None:
+                without_order.append((sweep, run, attempt))
+            else:
+                self._hand_over(sweep, run, attempt, order.gpu_uuids)
+        for sweep, run, attempt in without_order:  # what the others hold is known only now
+            free = self._free_gpus() if sweep.spec.gpus else {}
+            devices = lease(free, sweep.spec.gpus, 1 / sweep.spec.runs_per_gpu) or ()
+            self._hand_over(sweep, run, attempt, devices)
 
     def step(self) -> None:
         """Start what may start now."""
@@ -100,25 +107,6 @@ class Starter:
     def _free_gpus(self) -> dict[str, float]:
         return self._gpus.free({attempt.id for attempt in runs.live_attempts(self._database)})
 
-    def _hold_gpus(self, sweep: Sweep, attempt: Attempt) -> None:
-        """After a start: what a live attempt was given stands in its order."""
-        order = self._order(attempt)
-        if order is not None:
-            self._gpus.hold(attempt.id, order.gpu_uuids, 1 / sweep.spec.runs_per_gpu)
-
-    def _gpus_again(self, sweep: Sweep, attempt: Attempt) -> tuple[str, ...]:
-        """The devices of a live attempt; one that has no order yet is given some now."""
-        order = self._order(attempt)
-        if order is not None or not sweep.spec.gpus:
-            return order.gpu_uuids if order is not None else ()
-        share = 1 / sweep.spec.runs_per_gpu
-        devices = lease(self._free_gpus(), sweep.spec.gpus, share) or ()
-        self._gpus.hold(attempt.id, devices, share)
-        return devices
-
-    def _order(self, attempt: Attempt) -> Order | None:
-        return protocol.read_if_there(self._places.state_dir / attempt.directory / protocol.ORDER, Order)
-
     def _start(self, sweep: Sweep, run: Run, gpu_uuids: tuple[str, ...]) -> None:
         try:
             kind = runtimes.resolve(sweep.spec.runtime)
@@ -132,11 +120,11 @@ class Starter:
         )
         self._ramp.note_start(sweep.id)
         self._learn_secrets(sweep)
-        self._gpus.hold(attempt.id, gpu_uuids, 1 / sweep.spec.runs_per_gpu)
         self._hand_over(sweep, run, attempt, gpu_uuids)
 
     def _hand_over(self, sweep: Sweep, run: Run, attempt: Attempt, gpu_uuids: tuple[str, ...]) -> None:
-        """Hand over, or fail the run and pause its sweep: the next ones would meet the same."""
+        """Hand over with its devices, or fail the run and pause its sweep: the next ones would meet the same."""
+        self._gpus.hold(attempt.id, gpu_uuids, 1 / sweep.spec.runs_per_gpu)
         try:
             if sweep.spec.gpus and not gpu_uuids:
                 raise EnvironmentProblem("its GPUs are not free any more", "others use them")

@@ -15,6 +15,7 @@ from pathlib import Path
 from competitions import registry
 from competitions.model import edition_named
 from engine import datasets as preparation
+from engine.layout import unprepared
 from engine.options import requests
 from engine.options.requests import Answer
 from engine.options.sweep import check_name
@@ -133,7 +134,9 @@ class SweepImport:
             network="",
             data_dir=str(self._places.data_dir),
         )
-        self._require_data(spec, {run.competition_id for run in found if run.sha256})
+        for competition_id in sorted({run.competition_id for run in found if run.sha256}):
+            if not preparation.is_ready(competition_id, edition, self._places.data_dir):
+                raise unprepared(competition_id, "what is imported is graded")
         now = self._clock.now()
         sweeps.create(
             self._database,
@@ -155,16 +158,6 @@ class SweepImport:
         return Answer(
             f"sweep {sweep_id} is imported with {len(found)} runs, which are being graded", sweep_id
         )
-
-    def _require_data(self, spec: SweepSpec, wanted: set[str]) -> None:
-        edition = edition_named(spec.edition)
-        for competition_id in sorted(wanted):
-            if not preparation.is_ready(competition_id, edition, self._places.data_dir):
-                raise DataProblem(
-                    f"the dataset of {competition_id} is not prepared",
-                    "what is imported is graded",
-                    f"Prepare it first: mlebench-console prepare -c {competition_id}",
-                )
 
     def _take(self, run: ImportedRun, run_id: int, directory: str, now: float) -> None:
         attempt = transitions.launch(self._database, run_id, directory=directory, runtime=IMPORTED, now=now)
