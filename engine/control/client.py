@@ -28,7 +28,6 @@ _START_PATIENCE = 60.0
 _STOP_PATIENCE = 30.0
 _LOG_LINES_SHOWN = 5
 _MARGIN_SECONDS = 60.0
-_ASK_SECONDS = 30.0
 
 
 def ask(places: Places, kind: str, arguments: dict[str, Any], *, wait_seconds: float = 30.0) -> Answer:
@@ -92,7 +91,8 @@ def start(places: Places) -> EngineStatus:
         ) from error
     if locks.is_held(lock_path(places)):
         raise StateProblem(
-            f"an engine is already running on {places.state_dir}", f"its process id is {_holder(places)}"
+            f"an engine is already running on {places.state_dir}",
+            f"its process id is {lock_path(places).read_text()}",
         )
     log_before = places.engine_log.stat().st_size if places.engine_log.exists() else 0
     try:
@@ -122,20 +122,7 @@ def stop(places: Places, *, with_runs: bool = False) -> EngineStatus:
     """
     if with_runs:
         stop_all_runs(places)
-    lock = lock_path(places)
-    if locks.is_held(lock):
-        pid = _holder(places)
-        with suppress(ProcessLookupError):  # it ended by itself in between, which is what was wanted
-            os.kill(pid, signal.SIGTERM)
-        give_up = time.monotonic() + _STOP_PATIENCE
-        while locks.is_held(lock):
-            if time.monotonic() > give_up:
-                raise EnvironmentProblem(
-                    f"the engine (process {pid}) did not stop",
-                    f"it was asked to {_STOP_PATIENCE:.0f} s ago",
-                    f"'kill -9 {pid}' is safe: a restart finds everything again.",
-                )
-            time.sleep(0.05)
+    _end_holder(lock_path(places), "engine", _STOP_PATIENCE)
     return status(places)
 
 
@@ -153,10 +140,10 @@ def stop_all_runs(places: Places) -> None:
         everything = sweeps.all_sweeps(state)
         for sweep in everything:
             if sweep.state is SweepState.ACTIVE:
-                ask(places, "sweep.pause", {"sweep_id": sweep.id}, wait_seconds=_ASK_SECONDS)
+                ask(places, "sweep.pause", {"sweep_id": sweep.id})
         stoppable = [run.id for run in runs.live(state) if run.state is not RunState.GRADING]
         if stoppable:
-            ask(places, "run.stop", {"run_ids": stoppable}, wait_seconds=_ASK_SECONDS)
+            ask(places, "run.stop", {"run_ids": stoppable})
         grace = max((sweep.spec.grace_seconds for sweep in everything), default=0.0)
         give_up = time.monotonic() + grace + _MARGIN_SECONDS
         while left := runs.live(state):
@@ -165,7 +152,8 @@ def stop_all_runs(places: Places) -> None:
                     f"{len(left)} runs did not end", "their grace period is over", f"See {places.engine_log}."
                 )
             time.sleep(0.1)
-    _end_runner(places)
+    # The runner has nothing left to do, but would only notice so after a while.
+    _end_holder(places.state_dir / protocol.RUNNER / protocol.RUNNER_LOCK, "runner", _MARGIN_SECONDS)
 
 
 def unit_text(places: Places) -> str:
@@ -207,15 +195,6 @@ def author() -> str:
         return f"unknown@{socket.gethostname()}"
 
 
-def _holder(places: Places) -> int:
-    text = lock_path(places).read_text().strip()
-    if not text.isdigit():
-        raise StateProblem(
-            f"{lock_path(places)} does not name its holder", "an engine is just starting", "Try again."
-        )
-    return int(text)
-
-
 def _last_words(log: Path, start: int) -> str:
     with log.open("rb") as stream:
         stream.seek(start)
@@ -223,18 +202,20 @@ def _last_words(log: Path, start: int) -> str:
     return " / ".join([line for line in lines if line][-_LOG_LINES_SHOWN:]) or "it wrote nothing"
 
 
-def _end_runner(places: Places) -> None:
-    """End the runner, which has nothing left to do but would only notice so after a while."""
-    lock = places.state_dir / protocol.RUNNER / protocol.RUNNER_LOCK
-    give_up = time.monotonic() + _MARGIN_SECONDS
+def _end_holder(lock: Path, name: str, patience: float) -> None:
+    """End the process that holds a lock, and return once it is gone."""
+    give_up = time.monotonic() + patience
     while locks.is_held(lock):
+        pid = lock.read_text()
         with suppress(ProcessLookupError, ValueError):  # it ends by itself, or is just starting
-            os.kill(int(lock.read_text()), signal.SIGTERM)
+            os.kill(int(pid), signal.SIGTERM)
         if time.monotonic() > give_up:
             raise EnvironmentProblem(
-                "the runner did not end", f"it holds {lock}", "Kill it: 'kill -9' is safe."
+                f"the {name} (process {pid}) did not stop",
+                f"it was asked to {patience:.0f} s ago",
+                f"'kill -9 {pid}' is safe: a restart finds everything again.",
             )
-        time.sleep(0.1)
+        time.sleep(_POLL_SECONDS)
 
 
 def _quoted(text: str) -> str:

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Protocol
 
 from engine.notifications import news
 from engine.notifications.news import News, SeenNews
@@ -32,36 +31,12 @@ FullDisks = Callable[[], tuple[str, ...]]
 Send = Callable[[tuple[str, ...], str], None]
 
 
-class Sender(Protocol):
-    """What is used of apprise."""
-
-    def add(self, url: str) -> bool:
-        """Take an address; return whether its form is known."""
-
-    def notify(self, body: str, title: str) -> object:
-        """Send; return something true if every service took it."""
-
-
-def send(urls: Sequence[str], text: str, *, make: Callable[[], Sender] | None = None) -> None:
+def send(urls: Sequence[str], text: str) -> None:
     """Send a text to services; waits for the network.
 
     Raises:
         EnvironmentProblem: apprise is not installed, or not every service took it.
     """
-    sender = (make or _apprise)()
-    for url in urls:
-        # Addresses hold passwords and tokens: no message names them.
-        if not sender.add(url):
-            raise EnvironmentProblem(
-                "a notification address can't be used",
-                "apprise does not recognise it",
-                "See urls under [notifications] in config.toml.",
-            )
-    if not sender.notify(visible(text)[:_LONGEST], TITLE):
-        raise EnvironmentProblem("a notification was not delivered", "a service refused it")
-
-
-def _apprise() -> Sender:
     try:
         import apprise
     except ImportError as error:
@@ -73,8 +48,17 @@ def _apprise() -> Sender:
     # What it logs may hold an address with its token.
     logging.getLogger("apprise").addHandler(logging.NullHandler())
     logging.getLogger("apprise").propagate = False
-    made: Sender = apprise.Apprise()
-    return made
+    sender = apprise.Apprise()
+    for url in urls:
+        # Addresses hold passwords and tokens: no message names them.
+        if not sender.add(url):
+            raise EnvironmentProblem(
+                "a notification address can't be used",
+                "apprise does not recognise it",
+                "See urls under [notifications] in config.toml.",
+            )
+    if not sender.notify(visible(text)[:_LONGEST], TITLE):
+        raise EnvironmentProblem("a notification was not delivered", "a service refused it")
 
 
 class Notifier:

@@ -9,7 +9,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from competitions import registry
@@ -183,12 +183,10 @@ def _copy_all(groups: Sequence[RunGroup], target: Path) -> Iterator[ImportedRun]
         for run_id in group.run_ids:
             competition = registry.get(competition_of(run_id))
             seeds[competition.id] += 1
-            seed = seeds[competition.id]
+            run = ImportedRun(competition.id, seeds[competition.id])
             source = group.folder / run_id
-            if source.is_symlink() or not source.is_dir():
-                yield ImportedRun(competition.id, seed)
-            else:
-                yield _copy_run(source, target, ImportedRun(competition.id, seed))
+            missing = source.is_symlink() or not source.is_dir()
+            yield run if missing else _copy_run(source, target, run)
 
 
 def _copy_run(source: Path, target: Path, run: ImportedRun) -> ImportedRun:
@@ -207,7 +205,7 @@ def _copy_run(source: Path, target: Path, run: ImportedRun) -> ImportedRun:
     with snapshot.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
         size = stream.tell()
-    return ImportedRun(run.competition_id, run.seed, digest, size, handed_in.stat().st_mtime)
+    return replace(run, sha256=digest, bytes=size, taken_at=handed_in.stat().st_mtime)
 
 
 def _below_sweep(run: ImportedRun) -> str:
