@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -200,6 +201,7 @@ def say_table(
 def say_log(file: LogFile, lines: int, *, following: bool = False) -> None:
     """Write a log's last lines as harmless text and, where it is followed, whole lines as they are added; close it."""
     try:
+        file.refresh()
         shown = file.backward(file.end, lines)
         position = file.end
         if following and shown and not shown[-1].is_whole:
@@ -286,10 +288,12 @@ def require_terminal() -> None:
     Raises:
         EnvironmentProblem: there is no terminal to draw on.
     """
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    # Textual draws on the error stream, unless it is to speak to a browser.
+    streams = (sys.stdin, sys.stdout, sys.__stderr__)
+    if "TEXTUAL_DRIVER" not in os.environ and not all(each is not None and each.isatty() for each in streams):
         raise EnvironmentProblem(
             "the console needs a terminal",
-            "input or output is redirected",
+            "input, output or the error stream is not one",
             "Use 'mlebench-console status' and the other commands instead; see --help.",
         )
 

@@ -30,7 +30,7 @@ def serve(
             "Install it beside this program: pip install 'mlebench-console[serve]'",
         ) from error
     invocation = invocation_of(context)
-    places, appearance = invocation.places, invocation.appearance
+    places, appearance = invocation.own_places, invocation.appearance
     arguments = [
         f"--state-dir={places.state_dir}",
         f"--data-dir={places.data_dir}",

@@ -5,7 +5,6 @@ It is put together from their time indexes; no line is read before it is shown, 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -63,8 +62,6 @@ class MergedLog(LogFile):
         lost = [log.refresh() for log in self._logs]
         if any(lost):
             self._clear()
-            for log in self._logs:
-                log.rewind()
         before, extents = self.end, list(self._extents)
         end = before
         for chunk in sorted(chunk for log in self._logs for chunk in log.take()):
@@ -72,7 +69,8 @@ class MergedLog(LogFile):
                 self._offsets.append(end)
                 # Where one log was read a moment later than another, its second is already over.
                 self._moments.append(max(chunk.moment, self._moments[-1] if self._moments else 0.0))
-            for extent in self._logs[chunk.source].extents(chunk.start, chunk.end, end):
+            for kept in self._logs[chunk.source].file.extents(chunk.start, chunk.end):
+                extent = Extent(kept.descriptor, end, end + kept.end - kept.start, kept.at)
                 if extents and extents[-1].is_continued_by(extent):
                     extents[-1] = replace(extents[-1], end=extent.end)
                 else:
@@ -85,13 +83,13 @@ class MergedLog(LogFile):
     def close(self) -> None:
         """Close the files."""
         for log in self._logs:
-            log.close()
+            log.file.close()
         self._clear()
 
     def label_of(self, position: int) -> Label | None:
         """Return the run that the line at a position is from."""
-        place = bisect_right(self._starts, position) - 1
-        if place < 0:
+        place = self._place_at(position)
+        if place == len(self._owners):
             return None
         return Label(self._owners[place], self._logs[self._owners[place]].label)
 
@@ -104,6 +102,8 @@ class MergedLog(LogFile):
         self._owners.clear()
         self._offsets.clear()
         self._moments.clear()
+        for log in self._logs:
+            log.rewind()
 
 
 class _Member:
@@ -111,33 +111,30 @@ class _Member:
 
     def __init__(self, place: int, source: Source) -> None:
         self.label = source.label
+        self.file = LogFile(source.log)
         self._place = place
-        self._path = source.log
-        self._file: LogFile | None = None
-        self._known: frozenset[Path] = frozenset()
-        self._index = b""
-        self._index_read = 0
         self._pairs: deque[tuple[int, float]] = deque()
-        self._taken = 0
-        self._moment = 0.0
+        self.rewind()
+
+    def rewind(self) -> None:
+        """Begin at the log's beginning again."""
+        self._index, self._index_read, self._taken, self._moment = b"", 0, 0, 0.0
+        self._pairs.clear()
 
     def refresh(self) -> bool:
         """Look how long the log is now, and return whether a part that was there is gone."""
+        known = self.file.paths
         with suppress(OSError):  # it can't be read now; the others go on
-            if self._file is None:
-                self._file = LogFile(self._path)
-            self._file.refresh()
-            self._read_index()
-        known = frozenset() if self._file is None else self._file.paths
-        lost = not self._known <= known
-        self._known = known
-        return lost
+            self.file.refresh()
+        return not known <= self.file.paths
 
     def take(self) -> Iterator[_Chunk]:
         """Return what is new, in whole lines, by the second."""
-        file = self._file
-        if file is None or file.end <= self._taken:
+        file = self.file
+        if file.end <= self._taken:
             return
+        with suppress(OSError):
+            self._read_index()
         # A last line that is not whole yet would be joined with another log's next one.
         last = file.backward(file.end, 1)
         end = file.end if last and last[0].is_whole else last[0].start if last else 0
@@ -153,28 +150,8 @@ class _Member:
             yield _Chunk(self._moment, self._place, self._taken, end)
             self._taken = end
 
-    def extents(self, start: int, end: int, position: int) -> Iterator[Extent]:
-        """Return where these bytes lie, as extents of the merged log from a position on."""
-        for extent in self._file.extents(start, end) if self._file is not None else ():
-            length = extent.end - extent.start
-            yield Extent(extent.descriptor, position, position + length, extent.at)
-            position += length
-
-    def rewind(self) -> None:
-        """Begin at the log's beginning again."""
-        self._index, self._index_read, self._taken, self._moment = b"", 0, 0, 0.0
-        self._pairs.clear()
-        with suppress(OSError):
-            self._read_index()
-
-    def close(self) -> None:
-        """Close the log."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
     def _read_index(self) -> None:
-        index = self._path.with_suffix(".times")
+        index = self.file.path.with_suffix(".times")
         if not index.exists():
             return
         with index.open("rb") as stream:

@@ -10,7 +10,6 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from console.logs.pattern import Pattern
 from console.logs.reader import Label, LineCount, LogFile, LogLine
@@ -64,7 +63,6 @@ class Page:
     behind: int = 0
     share: float = 1.0
     size: int = 0
-    exists: bool = False
     hit: int | None = None
     hits: int | None = None
     hit_number: int | None = None
@@ -85,21 +83,21 @@ class LogCursor:
         height: lines of a page.
     """
 
-    file: LogFile
-
-    def __init__(self, height: int, wanted: Callable[[], bool]) -> None:
+    def __init__(self, file: LogFile, height: int, wanted: Callable[[], bool]) -> None:
         """Begin at the end, following.
 
         Args:
+            file: the log.
             height: lines of a page.
             wanted: returns whether a long search is still of interest.
         """
+        self.file = file
         self.height = height
         self._note = ""
         self._wanted = wanted
         self._following = True
         self._top = 0
-        self._counted_to: int | None = None
+        self._counted_to = 0
         self._behind = 0
         self._pattern: Pattern | None = None
         self._hit: int | None = None
@@ -124,9 +122,8 @@ class LogCursor:
         else:
             self._top = max(self._top, file.begin)
             lines = self._forward(self._top, self.height)
-            counted = file.end if self._counted_to is None else self._counted_to
-            self._behind += file.count_lines(counted, file.end)
-            self._counted_to = max(counted, file.end)
+            self._behind += file.count_lines(self._counted_to, file.end)
+            self._counted_to = max(self._counted_to, file.end)
         length = file.end - file.begin
         self._page_end = lines[-1].end if lines else file.end
         return Page(
@@ -135,7 +132,6 @@ class LogCursor:
             behind=self._behind,
             share=(self._page_end - file.begin) / length if length else 1.0,
             size=file.end,
-            exists=file.end > 0,
             hit=self._hit,
             hits=self._hits.count if self._hits is not None else None,
             hit_number=self._hit_number(),
@@ -351,18 +347,15 @@ class LogPager:
 
     def __init__(
         self,
-        path: Path,
+        file: LogFile,
         deliver: Callable[[Page], None],
         *,
-        height: int = 50,
-        opening: Callable[[Path], LogFile] = LogFile,
+        height: int,
     ) -> None:
-        self._path = path
-        self._opening = opening
+        self._file = file
         self._deliver = deliver
         self._commands: queue.SimpleQueue[_Command | None] = queue.SimpleQueue()
-        self._file: LogFile | None = None
-        self._cursor = LogCursor(height, self._still_wanted)
+        self._cursor = LogCursor(file, height, self._still_wanted)
         self._shown: Page | None = None
         self._shown_at = float("-inf")
         self._pause = 0.0
@@ -404,18 +397,19 @@ class LogPager:
             try:
                 self._step(command)
             except OSError as error:
-                self._close()
+                self._file.close()
                 self._show(Page(note=f"the log can't be read: {error.strerror or error}"))
             except Exception:
                 # The screen says so and the next look may succeed; the log keeps the traceback.
-                log.exception("paging %s", self._path)
-                self._close()
+                log.exception("paging %s", self._file.path)
+                self._file.close()
                 self._show(Page(note="the log can't be shown; see console.log"))
-        self._close()
+        self._file.close()
 
     def _step(self, command: _Command | None) -> None:
-        before = None if self._file is None else self._file.end
-        file = self._refreshed()
+        file = self._file
+        before = file.end
+        file.refresh()
         counting = self._cursor.is_counting()
         if command is not None:
             self._current = command.number
@@ -437,23 +431,10 @@ class LogPager:
 
     def _next(self) -> _Command | None:
         """Wait for a command, or for the time to look again; while there is something to count, hardly."""
-        counting = self._file is not None and self._cursor.is_counting()
         try:
-            return self._commands.get(timeout=0.001 if counting else LOOK_EVERY_SECONDS)
+            return self._commands.get(timeout=0.001 if self._cursor.is_counting() else LOOK_EVERY_SECONDS)
         except queue.Empty:
             return None
-
-    def _refreshed(self) -> LogFile:
-        if self._file is None:
-            self._file = self._cursor.file = self._opening(self._path)
-        else:
-            self._file.refresh()
-        return self._file
-
-    def _close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
 
     def _show(self, page: Page) -> None:
         self._shown_at = time.monotonic()

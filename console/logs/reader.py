@@ -75,15 +75,14 @@ class Extent:
 
 
 class LogFile:
-    """A log, opened; `refresh` finds what was added since."""
+    """A log; `refresh` opens it, and finds what was added since."""
 
     def __init__(self, path: Path, parts_of: Callable[[Path], tuple[LogPart, ...]] = log_parts) -> None:
         self.path = path
         self._parts_of = parts_of
         self._open: dict[Path, int] = {}
         self._extents: Sequence[Extent] = ()
-        self._starts: Sequence[int] = ()
-        self.refresh()
+        self._ends: Sequence[int] = ()
 
     @property
     def begin(self) -> int:
@@ -102,15 +101,15 @@ class LogFile:
 
     def refresh(self) -> bool:
         """Look how long the log is now, and return whether that has changed."""
-        before = [(extent.start, extent.end) for extent in self._extents]
+        before = self._extents
         parts = self._parts_of(self.path) if self.path.parent.is_dir() else ()
         self._close_all_but({part.path for part in parts})
-        found = [extent for part in parts if (extent := self._opened(part)) is not None]
-        self._set([extent for extent in found if extent.end > extent.start])
-        return before != [(extent.start, extent.end) for extent in self._extents]
+        found = (self._opened(part) for part in parts)
+        self._set([extent for extent in found if extent is not None and extent.end > extent.start])
+        return before != self._extents
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files; a refresh opens them again."""
         self._close_all_but(set())
         self._set([])
 
@@ -139,13 +138,16 @@ class LogFile:
 
     def line_start(self, position: int) -> int:
         """Return where the line begins that holds the byte at `position`."""
-        extent = self._extent_at(position)
-        if extent is None:
+        place = self._place_at(position)
+        if place == len(self._extents):
             return self.begin
-        if position < extent.start:
-            return self._end_before(extent)
-        position = min(position, extent.end - 1)
-        begin = self._unbroken_from(extent, position - 2 * LONGEST_LINE)
+        begin = self._extents[place].start
+        if position < begin:
+            return self._ends[place - 1] if place else 0
+        # What leads to it without a gap, as far back as it may matter.
+        while place and begin > position - 2 * LONGEST_LINE and self._ends[place - 1] == begin:
+            place -= 1
+            begin = self._extents[place].start
         floor = max(begin, _cut_before(position))
         newline = self._last_newline(floor, position)
         if newline is not None:
@@ -234,8 +236,8 @@ class LogFile:
 
         Blocks of lines end where a line does, so that no match is cut in two; only endless lines are cut.
         """
-        while position < end and (extent := self._extent_at(position)) is not None:
-            position = max(position, extent.start)
+        while position < end and (place := self._place_at(position)) < len(self._extents):
+            position = max(position, self._extents[place].start)
             block = self._run(position, min(end, position + length))
             if not block:
                 break
@@ -247,7 +249,7 @@ class LogFile:
     def _run(self, position: int, end: int) -> bytes:
         """Read from a position on without a gap, over as many parts as it takes."""
         blocks: list[bytes] = []
-        place = max(0, bisect_right(self._starts, position) - 1)
+        place = self._place_at(position)
         while position < end and place < len(self._extents):
             extent = self._extents[place]
             block = _read(extent, position, min(end, extent.end)) if position >= extent.start else b""
@@ -265,12 +267,12 @@ class LogFile:
             position = line.end
 
     def _line_from(self, position: int) -> LogLine | None:
-        extent = self._extent_at(position)
-        if extent is None:
+        place = self._place_at(position)
+        if place == len(self._extents):
             return None
-        if position < extent.start:
-            cut = extent.start - position
-            return LogLine(position, extent.start, b"[%d bytes of the log were cut here]" % cut)
+        cut = self._extents[place].start - position
+        if cut > 0:
+            return LogLine(position, position + cut, b"[%d bytes of the log were cut here]" % cut)
         limit = _cut_after(position)
         content, at = b"", position
         while at < limit:
@@ -290,30 +292,12 @@ class LogFile:
             found = found if newline < 0 else position + newline
         return found
 
-    def _extent_at(self, position: int) -> Extent | None:
-        """Return the extent that holds a position, or the next one behind it where it is in a gap."""
-        place = bisect_right(self._starts, position) - 1
-        if place >= 0 and position < self._extents[place].end:
-            return self._extents[place]
-        return self._extents[place + 1] if place + 1 < len(self._extents) else None
-
-    def _unbroken_from(self, extent: Extent, floor: int) -> int:
-        """Return where what leads to an extent begins without a gap, as far back as `floor` or a little further."""
-        place = self._place_of(extent)
-        while place and extent.start > floor and self._extents[place - 1].end == extent.start:
-            place -= 1
-            extent = self._extents[place]
-        return extent.start
-
-    def _end_before(self, extent: Extent) -> int:
-        place = self._place_of(extent)
-        return self._extents[place - 1].end if place else 0
-
-    def _place_of(self, extent: Extent) -> int:
-        return bisect_right(self._starts, extent.start) - 1
+    def _place_at(self, position: int) -> int:
+        """Return the place of the extent that holds a position, or of the next one behind it where it is in a gap."""
+        return bisect_right(self._ends, position)
 
     def _set(self, extents: Sequence[Extent]) -> None:
-        self._extents, self._starts = extents, [extent.start for extent in extents]
+        self._extents, self._ends = extents, [extent.end for extent in extents]
 
     def _opened(self, part: LogPart) -> Extent | None:
         if part.path not in self._open:

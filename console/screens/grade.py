@@ -8,6 +8,7 @@ from pathlib import Path
 
 from textual.containers import Vertical
 from textual.fuzzy import FuzzySearch
+from textual.suggester import SuggestFromList
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -18,7 +19,7 @@ from console.tui.keys import bindings, key_names
 from console.tui.painting import Line, Piece, Pieces, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import Role, Signs
-from console.tui.widgets.inputs import CompetitionNames, Field, FilePaths, LabelledField
+from console.tui.widgets.inputs import Field, FilePaths, LabelledField
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.ruler import medal_role, ruler
@@ -69,7 +70,11 @@ class GradeScreen(ConsoleScreen):
         yield Vertical(
             LabelledField(
                 "competition",
-                Field(suggester=CompetitionNames(), placeholder="some of its letters", id="competition"),
+                Field(
+                    suggester=SuggestFromList(registry.all_ids(), case_sensitive=False),
+                    placeholder="some of its letters",
+                    id="competition",
+                ),
             ),
             Painted(id="choices"),
             LabelledField(

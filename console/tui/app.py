@@ -17,15 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
-from textual.message import Message
-
 from console.actions.action import NotApplicable
 from console.sanitize import plain_lines
 from console.tui.config import Settings, read_settings
-from console.tui.keys import bindings
+from console.tui.keys import SCREENS, bindings
 from console.tui.news import NewsWatch, desktop_sequence
 from console.tui.reader import Reader, StateCondition, StateHealth
-from console.tui.screen import SCREENS, ConsoleScreen, Frame, OpeningScreen
+from console.tui.screen import ConsoleScreen, OpeningScreen
 from console.tui.session import Session, read_session, write_session
 from console.tui.terminal import TerminalApp
 from console.tui.theme import (
@@ -65,41 +63,15 @@ OPEN_DEMO = "demo"
 _TICK_SECONDS = 0.5
 # A console that is killed is found again as it was some seconds before.
 _SESSION_EVERY_TICKS = 10
-_MODE_NAMES = tuple(name for name, _key, _title in SCREENS)
+_MODE_NAMES = tuple(name for name, *_ in SCREENS)
 # Opened next most likely; imported ahead, so that the first key that opens one is answered as fast as the second.
 _IMPORTED_AHEAD = ("run", "sweep", "help", "confirm")
-
-
-class ConditionChanged(Message):
-    """The state can be read again, or no longer."""
-
-    def __init__(self, condition: StateCondition) -> None:
-        super().__init__()
-        self.condition = condition
-
-
-class EngineSeen(Message):
-    """The engine's status has been read."""
-
-    def __init__(self, status: EngineStatus | None) -> None:
-        super().__init__()
-        self.status = status
-
-    def can_replace(self, message: Message) -> bool:
-        """Only the newest counts."""
-        return isinstance(message, EngineSeen)
 
 
 def _palette_commands() -> type[Provider]:
     from console.tui.commands import ConsoleCommands
 
     return ConsoleCommands
-
-
-def _engine_status(places: Places) -> EngineStatus:
-    from engine import control
-
-    return control.status(places)
 
 
 def _make_screen(name: str) -> Any:
@@ -156,11 +128,11 @@ class ConsoleApp(TerminalApp):
         for palette in PALETTES.values():
             self.register_theme(palette.textual_theme())
         self.theme = self.palette.name
+        # The reader's thread calls them.
         self.reader = Reader(
             places,
-            on_condition=lambda condition: self._post(ConditionChanged(condition)),
-            engine_status=_engine_status,
-            on_engine=lambda status: self._post(EngineSeen(status)),
+            on_condition=partial(self.call_later, self.take_condition),
+            on_engine=partial(self.call_later, self.take_engine),
         )
 
     # What screens ask for.
@@ -178,19 +150,6 @@ class ConsoleApp(TerminalApp):
     def now(self) -> float:
         """Return the time."""
         return self.clock.now()
-
-    def frame(self) -> Frame:
-        """Return the lines around every screen, as things are now."""
-        return Frame(
-            now=self.now(),
-            condition=self.condition,
-            stalled_seconds=self.reader.stalled_for(),
-            engine=self.engine,
-            demo=self.demo,
-            readonly=self.readonly,
-            signs=self.signs,
-            ascii_only=self.settings.ascii_only,
-        )
 
     def say(self, text: str, *, bad: bool = False) -> None:
         """Show a message for some seconds."""
@@ -398,16 +357,16 @@ class ConsoleApp(TerminalApp):
 
     # The state, the engine and the news.
 
-    def on_condition_changed(self, message: ConditionChanged) -> None:
+    def take_condition(self, condition: StateCondition) -> None:
         """Show how the state is, and leave the welcome once there is one."""
-        self.condition = message.condition
-        if message.condition.health is StateHealth.GOOD and self.current_mode == "welcome":
+        self.condition = condition
+        if condition.health is StateHealth.GOOD and self.current_mode == "welcome":
             self.switch_mode("overview")
         self.refresh_frames()
 
-    def on_engine_seen(self, message: EngineSeen) -> None:
-        """Show how the engine is."""
-        before, self.engine = troubles(self.engine), message.status
+    def take_engine(self, status: EngineStatus | None) -> None:
+        """Show how the engine is; None if that could not be read."""
+        before, self.engine = troubles(self.engine), status
         self.refresh_frames()
         self.notify_of(self.news.of_engine(self.engine))
         if troubles(self.engine) != before and isinstance(self.screen, ConsoleScreen):
@@ -416,9 +375,7 @@ class ConsoleApp(TerminalApp):
     def watch_news(self) -> None:
         """Watch the state for news from now on, unless the operator wants none in this terminal."""
         if self.settings.notifications.uses_terminal:
-            self.reader.watch(
-                "news", self.news.of_state, lambda found: self.call_later(self.notify_of, found)
-            )
+            self.reader.watch("news", self.news.of_state, partial(self.call_later, self.notify_of))
         else:
             self.reader.unwatch("news")
 
@@ -520,10 +477,6 @@ class ConsoleApp(TerminalApp):
         if session != self.session:
             write_session(self.places.state_dir, session)
         self.session = session
-
-    def _post(self, message: Message) -> None:
-        if self.is_running:
-            self.post_message(message)
 
 
 def _import_ahead() -> None:

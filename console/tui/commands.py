@@ -15,6 +15,8 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from competitions import registry
+from console.actions import sweeps
+from console.tui.keys import SCREENS
 from console.tui.theme import THEME_NAMES
 from console.tui.widgets.inputs import TypingLine
 from console.tui.widgets.painted import Painted
@@ -60,45 +62,31 @@ def _theme(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _pause(app: ConsoleApp, words: list[str]) -> None:
-    from console.actions import sweeps
-
     app.act(sweeps.pause, words[0])
 
 
 def _resume(app: ConsoleApp, words: list[str]) -> None:
-    from console.actions import sweeps
-
     app.act(sweeps.resume, words[0])
 
 
 def _concurrency(app: ConsoleApp, words: list[str]) -> None:
-    from console.actions import sweeps
-
     if not words[1].isdigit():
         raise UsageProblem(f"'{words[1]}' is not a number of runs")
     app.act(sweeps.set_concurrency, words[0], int(words[1]))
 
 
-def _start_engine(app: ConsoleApp, _words: list[str]) -> None:
-    app.start_engine()
-
-
+_TAKING = {
+    "sweep": Command("sweep", "[SWEEP]", "Competitions and seeds of a sweep", _sweep),
+    "grade": Command("grade", "[COMPETITION [FILE]]", "Grade one submission file", _grade),
+}
 COMMANDS: tuple[Command, ...] = (
-    Command("overview", "", "Is everything all right?", _go("overview")),
-    Command("sweep", "[SWEEP]", "Competitions and seeds of a sweep", _sweep),
+    *(_TAKING.get(name) or Command(name, "", about, _go(name)) for name, _key, _title, about in SCREENS),
     Command("run", "NUMBER", "One run: log, timeline, submissions", _run, needs=1),
-    Command("data", "", "Datasets and how far they are", _go("data")),
-    Command("grade", "[COMPETITION [FILE]]", "Grade one submission file", _grade),
-    Command("board", "", "Scoreboard beside the published rows", _go("board")),
-    Command("host", "", "The machine, and who uses what of it", _go("host")),
-    Command("launch", "", "Compose and launch a sweep", _go("launch")),
-    Command("events", "", "Everything that happened", _go("events")),
-    Command("settings", "", "Appearance, notifications and keys", _go("settings")),
     Command("pause", "SWEEP", "Start no more runs of a sweep", _pause, needs=1),
     Command("resume", "SWEEP", "Start runs of a sweep again", _resume, needs=1),
     Command("concurrency", "SWEEP N", "How many runs of a sweep may be live at once", _concurrency, needs=2),
     Command("theme", "|".join(THEME_NAMES), "Change the theme", _theme, needs=1),
-    Command("engine", "", "Start the engine if it is not running", _start_engine),
+    Command("engine", "", "Start the engine if it is not running", lambda app, _words: app.start_engine()),
     Command("help", "", "The keys of this screen", lambda app, _words: app.action_help()),
     Command(
         "quit", "", "Close the console; the engine keeps running", lambda app, _words: app.action_leave()
@@ -116,18 +104,14 @@ _ALIASES = {
 
 def execute(app: ConsoleApp, text: str) -> None:
     """Do what a command line says, or say why not; an unambiguous beginning of a word is enough."""
+    name, *words = text.split()
     try:
-        _execute(app, text)
+        command = _find(_ALIASES.get(name, name))
+        if len(words) < command.needs:
+            raise UsageProblem(f":{command.name} needs {command.takes}")
+        command.does(app, words)
     except Problem as problem:
         app.say(str(problem), bad=True)
-
-
-def _execute(app: ConsoleApp, text: str) -> None:
-    name, *words = text.split()
-    command = _find(_ALIASES.get(name, name))
-    if len(words) < command.needs:
-        raise UsageProblem(f":{command.name} needs {command.takes}")
-    command.does(app, words)
 
 
 def completions(sweeps: tuple[str, ...], competitions: tuple[str, ...]) -> list[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from textual.binding import Binding, BindingType
+from textual.keys import format_key
 
 from foundation.problems import UsageProblem
 
@@ -46,7 +47,7 @@ class Key:
 
     Attributes:
         id: the name under which config.toml rebinds it.
-        keys: Textual's names of the keys.
+        named: Textual's names of the keys, with spaces between.
         does: Textual's action.
         label: the word in the footer.
         help: the sentence in the help.
@@ -55,12 +56,17 @@ class Key:
     """
 
     id: str
-    keys: tuple[str, ...]
+    named: str
     does: str
     label: str
     help: str
     footer: int | None = None
     changes: bool = False
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Textual's names of the keys."""
+        return tuple(self.named.split())
 
     @property
     def context(self) -> str:
@@ -73,49 +79,39 @@ class Key:
         return self.does in ("filter", "app.command_line") or self.does.startswith("ask(")
 
 
-def _key(
-    name: str,
-    keys: str,
-    does: str,
-    label: str,
-    help: str,
-    footer: int | None = None,
-    *,
-    changes: bool = False,
-) -> Key:
-    """Make a key; `keys` are Textual's names of it, with spaces between."""
-    return Key(name, tuple(keys.split()), does, label, help, footer, changes)
-
-
+# The numbered screens: name, key, title, and what they are about.
+SCREENS: tuple[tuple[str, str, str, str], ...] = (
+    ("overview", "1", "Overview", "Overview: is everything all right?"),
+    ("sweep", "2", "Sweep", "Sweep: competitions and seeds"),
+    ("data", "3", "Data", "Datasets and how far they are"),
+    ("grade", "4", "Grade", "Grade one submission file"),
+    ("board", "5", "Board", "Scoreboard beside the published rows"),
+    ("host", "6", "Host", "The machine, and who uses what of it"),
+    ("launch", "7", "Launch", "Compose and launch a sweep"),
+    ("events", "8", "Events", "Everything that happened"),
+    ("settings", "9", "Settings", "Appearance, notifications and keys"),
+)
 TABLE: tuple[Key, ...] = (
     # Everywhere
-    _key("app.overview", "1", "app.go('overview')", "overview", "Overview: is everything all right?"),
-    _key("app.sweep", "2", "app.go('sweep')", "sweep", "Sweep: competitions and seeds"),
-    _key("app.data", "3", "app.go('data')", "data", "Datasets and how far they are"),
-    _key("app.grade", "4", "app.go('grade')", "grade", "Grade one submission file"),
-    _key("app.board", "5", "app.go('board')", "board", "Scoreboard beside the published rows"),
-    _key("app.host", "6", "app.go('host')", "host", "The machine, and who uses what of it"),
-    _key("app.launch", "7", "app.go('launch')", "launch", "Compose and launch a sweep"),
-    _key("app.events", "8", "app.go('events')", "events", "Everything that happened"),
-    _key("app.settings", "9", "app.go('settings')", "settings", "Appearance, notifications and keys"),
-    _key("app.command", "colon", "app.command_line", "command", "Command line with completion", 90),
-    _key("app.palette", "ctrl+p", "app.command_palette", "palette", "Search all commands"),
-    _key("app.help", "question_mark f1", "app.help", "help", "The keys of this screen", 91),
-    _key("app.theme", "f2", "app.next_theme", "theme", "Dark or light"),
-    _key("app.quit", "q ctrl+q", "app.leave", "quit", "Close the console; the engine keeps running", 92),
+    *(Key(f"app.{name}", key, f"app.go('{name}')", name, about) for name, key, _title, about in SCREENS),
+    Key("app.command", "colon", "app.command_line", "command", "Command line with completion", 90),
+    Key("app.palette", "ctrl+p", "app.command_palette", "palette", "Search all commands"),
+    Key("app.help", "question_mark f1", "app.help", "help", "The keys of this screen", 91),
+    Key("app.theme", "f2", "app.next_theme", "theme", "Dark or light"),
+    Key("app.quit", "q ctrl+q", "app.leave", "quit", "Close the console; the engine keeps running", 92),
     # Lists and the matrix
-    _key("list.down", "down j", "cursor(1)", "down", "One line down"),
-    _key("list.up", "up k", "cursor(-1)", "up", "One line up"),
-    _key("list.page_down", "pagedown ctrl+d", "page(1)", "page down", "One page down"),
-    _key("list.page_up", "pageup ctrl+u", "page(-1)", "page up", "One page up"),
-    _key("list.top", "g home", "edge(-1)", "top", "To the first line"),
-    _key("list.bottom", "G end", "edge(1)", "bottom", "To the last line"),
-    _key("list.open", "enter", "open", "open", "Open what is under the cursor"),
-    _key("matrix.left", "left", "column(-1)", "left", "One column to the left"),
-    _key("matrix.right", "right", "column(1)", "right", "One column to the right"),
+    Key("list.down", "down j", "cursor(1)", "down", "One line down"),
+    Key("list.up", "up k", "cursor(-1)", "up", "One line up"),
+    Key("list.page_down", "pagedown ctrl+d", "page(1)", "page down", "One page down"),
+    Key("list.page_up", "pageup ctrl+u", "page(-1)", "page up", "One page up"),
+    Key("list.top", "g home", "edge(-1)", "top", "To the first line"),
+    Key("list.bottom", "G end", "edge(1)", "bottom", "To the last line"),
+    Key("list.open", "enter", "open", "open", "Open what is under the cursor"),
+    Key("matrix.left", "left", "column(-1)", "left", "One column to the left"),
+    Key("matrix.right", "right", "column(1)", "right", "One column to the right"),
     # Overview
-    _key("overview.open", "enter", "open", "open", "Go to what the line is about", 1),
-    _key(
+    Key("overview.open", "enter", "open", "open", "Go to what the line is about", 1),
+    Key(
         "overview.relaunch",
         "r",
         "relaunch",
@@ -124,12 +120,12 @@ TABLE: tuple[Key, ...] = (
         2,
         changes=True,
     ),
-    _key("overview.log", "l", "log", "log", "The log of the run of the line", 3),
+    Key("overview.log", "l", "log", "log", "The log of the run of the line", 3),
     # Sweep
-    _key("sweep.open", "enter", "open", "run", "Open the run under the cursor", 1),
-    _key("sweep.log", "l", "log", "log", "The run's log", 2),
-    _key("sweep.mark", "space", "mark", "mark", "Mark or unmark the run", 3),
-    _key(
+    Key("sweep.open", "enter", "open", "run", "Open the run under the cursor", 1),
+    Key("sweep.log", "l", "log", "log", "The run's log", 2),
+    Key("sweep.mark", "space", "mark", "mark", "Mark or unmark the run", 3),
+    Key(
         "sweep.relaunch",
         "r",
         "relaunch",
@@ -138,62 +134,62 @@ TABLE: tuple[Key, ...] = (
         4,
         changes=True,
     ),
-    _key("sweep.stop", "s", "stop", "stop", "Stop the marked runs, or this one", 5, changes=True),
-    _key("sweep.filter", "slash", "filter", "filter", "Words, or state: class: split: seed: outcome:", 6),
-    _key("sweep.failed", "f", "next_failed", "next failed", "To the next failed run"),
-    _key("sweep.view", "v", "view", "table", "Between the matrix and a flat table", 8),
-    _key("sweep.mark_row", "m", "mark_row", "mark row", "Mark all shown runs of this competition"),
-    _key("sweep.mark_all", "a", "mark_failed", "mark failed", "Mark every shown run that failed"),
-    _key("sweep.previous", "left_square_bracket", "step(-1)", "previous sweep", "To the previous sweep"),
-    _key("sweep.next", "right_square_bracket", "step(1)", "next sweep", "To the next sweep", 7),
-    _key("sweep.mark_range", "M", "mark_range", "mark range", "Mark from the last mark to here"),
-    _key("sweep.classify", "c", "classify", "class", "Correct the class of failed runs", changes=True),
-    _key("sweep.order", "o", "order", "order", "Show the rows in the next order"),
-    _key("sweep.turn", "O", "turn", "reverse", "Reverse the order"),
-    _key("sweep.merged", "L", "merged_log", "merged log", "The logs of the marked runs as one, by time"),
-    _key("sweep.pause", "p", "pause", "pause", "Let no new runs start, or go on", changes=True),
-    _key("sweep.back", "escape", "back", "back", "Clear marks, then the filter"),
+    Key("sweep.stop", "s", "stop", "stop", "Stop the marked runs, or this one", 5, changes=True),
+    Key("sweep.filter", "slash", "filter", "filter", "Words, or state: class: split: seed: outcome:", 6),
+    Key("sweep.failed", "f", "next_failed", "next failed", "To the next failed run"),
+    Key("sweep.view", "v", "view", "table", "Between the matrix and a flat table", 8),
+    Key("sweep.mark_row", "m", "mark_row", "mark row", "Mark all shown runs of this competition"),
+    Key("sweep.mark_all", "a", "mark_failed", "mark failed", "Mark every shown run that failed"),
+    Key("sweep.previous", "left_square_bracket", "step(-1)", "previous sweep", "To the previous sweep"),
+    Key("sweep.next", "right_square_bracket", "step(1)", "next sweep", "To the next sweep", 7),
+    Key("sweep.mark_range", "M", "mark_range", "mark range", "Mark from the last mark to here"),
+    Key("sweep.classify", "c", "classify", "class", "Correct the class of failed runs", changes=True),
+    Key("sweep.order", "o", "order", "order", "Show the rows in the next order"),
+    Key("sweep.turn", "O", "turn", "reverse", "Reverse the order"),
+    Key("sweep.merged", "L", "merged_log", "merged log", "The logs of the marked runs as one, by time"),
+    Key("sweep.pause", "p", "pause", "pause", "Let no new runs start, or go on", changes=True),
+    Key("sweep.back", "escape", "back", "back", "Clear marks, then the filter"),
     # Run
-    _key("run.next", "tab", "next_pane", "pane", "The next pane", 1),
-    _key("run.previous", "shift+tab", "previous_pane", "previous pane", "The pane before"),
-    _key("run.relaunch", "r", "relaunch", "relaunch", "Relaunch this run", 5, changes=True),
-    _key("run.stop", "s", "stop", "stop", "Stop this run", 6, changes=True),
-    _key("run.copy", "Y", "copy", "copy path", "Copy the path of the run's directory"),
-    _key("run.open", "enter", "open", "open", "Open the file or snapshot under the cursor"),
-    _key("run.classify", "c", "classify", "class", "Correct the class of a failure", changes=True),
-    _key("run.back", "escape", "back", "back", "Back to where you came from", 7),
+    Key("run.next", "tab", "next_pane", "pane", "The next pane", 1),
+    Key("run.previous", "shift+tab", "previous_pane", "previous pane", "The pane before"),
+    Key("run.relaunch", "r", "relaunch", "relaunch", "Relaunch this run", 5, changes=True),
+    Key("run.stop", "s", "stop", "stop", "Stop this run", 6, changes=True),
+    Key("run.copy", "Y", "copy", "copy path", "Copy the path of the run's directory"),
+    Key("run.open", "enter", "open", "open", "Open the file or snapshot under the cursor"),
+    Key("run.classify", "c", "classify", "class", "Correct the class of a failure", changes=True),
+    Key("run.back", "escape", "back", "back", "Back to where you came from", 7),
     # Log
-    _key("log.down", "down j", "scroll_lines(1)", "down", "One line down"),
-    _key("log.up", "up k", "scroll_lines(-1)", "up", "One line up; following stops"),
-    _key("log.page_down", "pagedown space ctrl+d", "scroll_pages(1)", "page down", "One page down"),
-    _key("log.page_up", "pageup b ctrl+u", "scroll_pages(-1)", "page up", "One page up"),
-    _key("log.top", "g home", "top", "top", "To the beginning"),
-    _key("log.bottom", "G end F", "bottom", "end", "To the end, and follow", 3),
-    _key("log.left", "left", "sideways(-20)", "left", "To the left"),
-    _key("log.right", "right", "sideways(20)", "right", "To the right"),
-    _key("log.wrap", "w", "wrap", "wrap", "Wrap long lines, or cut them", 4),
-    _key("log.search", "slash", "ask('search')", "search", "Search for a regular expression", 2),
-    _key("log.filter", "ampersand", "ask('filter')", "only", "Show only lines with a regular expression"),
-    _key("log.next", "n", "hit(1)", "next", "To the next hit"),
-    _key("log.previous", "N", "hit(-1)", "previous", "To the previous hit"),
-    _key("log.next_error", "e", "error(1)", "next error", "To the next line that looks like an error"),
-    _key("log.previous_error", "E", "error(-1)", "previous error", "To the previous such line"),
-    _key("log.numbers", "number_sign", "numbers", "numbers", "Number the lines"),
-    _key("log.times", "t", "times", "times", "Show when each line was printed"),
-    _key("log.moment", "at T", "ask('time')", "to a time", "To a time of day, or so far into the run"),
-    _key("log.mark", "m", "mark", "mark", "Begin a selection at the page's top, or give it up"),
-    _key("log.copy", "y", "copy", "copy", "Copy the selection, or the page, to the clipboard"),
-    _key("log.save", "S", "ask('save')", "save", "Save the selection, or the page, to a file"),
-    _key("log.pager", "o", "pager", "pager", "Open the log in $PAGER"),
+    Key("log.down", "down j", "scroll_lines(1)", "down", "One line down"),
+    Key("log.up", "up k", "scroll_lines(-1)", "up", "One line up; following stops"),
+    Key("log.page_down", "pagedown space ctrl+d", "scroll_pages(1)", "page down", "One page down"),
+    Key("log.page_up", "pageup b ctrl+u", "scroll_pages(-1)", "page up", "One page up"),
+    Key("log.top", "g home", "top", "top", "To the beginning"),
+    Key("log.bottom", "G end F", "bottom", "end", "To the end, and follow", 3),
+    Key("log.left", "left", "sideways(-20)", "left", "To the left"),
+    Key("log.right", "right", "sideways(20)", "right", "To the right"),
+    Key("log.wrap", "w", "wrap", "wrap", "Wrap long lines, or cut them", 4),
+    Key("log.search", "slash", "ask('search')", "search", "Search for a regular expression", 2),
+    Key("log.filter", "ampersand", "ask('filter')", "only", "Show only lines with a regular expression"),
+    Key("log.next", "n", "hit(1)", "next", "To the next hit"),
+    Key("log.previous", "N", "hit(-1)", "previous", "To the previous hit"),
+    Key("log.next_error", "e", "error(1)", "next error", "To the next line that looks like an error"),
+    Key("log.previous_error", "E", "error(-1)", "previous error", "To the previous such line"),
+    Key("log.numbers", "number_sign", "numbers", "numbers", "Number the lines"),
+    Key("log.times", "t", "times", "times", "Show when each line was printed"),
+    Key("log.moment", "at T", "ask('time')", "to a time", "To a time of day, or so far into the run"),
+    Key("log.mark", "m", "mark", "mark", "Begin a selection at the page's top, or give it up"),
+    Key("log.copy", "y", "copy", "copy", "Copy the selection, or the page, to the clipboard"),
+    Key("log.save", "S", "ask('save')", "save", "Save the selection, or the page, to a file"),
+    Key("log.pager", "o", "pager", "pager", "Open the log in $PAGER"),
     # Merged logs
-    _key("merged.back", "escape", "back", "back", "Back to the sweep", 1),
+    Key("merged.back", "escape", "back", "back", "Back to the sweep", 1),
     # File
-    _key("file.back", "escape", "back", "back", "Back to the run", 1),
-    _key("file.copy", "Y", "copy", "copy path", "Copy the path of the file"),
+    Key("file.back", "escape", "back", "back", "Back to the run", 1),
+    Key("file.copy", "Y", "copy", "copy path", "Copy the path of the file"),
     # Datasets
-    _key("data.open", "enter", "open", "detail", "Everything about the dataset under the cursor", 1),
-    _key("data.mark", "space", "mark", "mark", "Mark or unmark the dataset", 2),
-    _key(
+    Key("data.open", "enter", "open", "detail", "Everything about the dataset under the cursor", 1),
+    Key("data.mark", "space", "mark", "mark", "Mark or unmark the dataset", 2),
+    Key(
         "data.prepare",
         "p",
         "act('prepare')",
@@ -202,11 +198,9 @@ TABLE: tuple[Key, ...] = (
         3,
         changes=True,
     ),
-    _key(
-        "data.stop", "s", "act('stop')", "stop", "Stop preparing; what is downloaded stays", 4, changes=True
-    ),
-    _key("data.retry", "r", "act('retry')", "retry", "Try again what failed", 5, changes=True),
-    _key(
+    Key("data.stop", "s", "act('stop')", "stop", "Stop preparing; what is downloaded stays", 4, changes=True),
+    Key("data.retry", "r", "act('retry')", "retry", "Try again what failed", 5, changes=True),
+    Key(
         "data.check",
         "c K",  # `k` alone moves up here as in every list
         "act('check')",
@@ -215,121 +209,102 @@ TABLE: tuple[Key, ...] = (
         6,
         changes=True,
     ),
-    _key("data.verify", "v", "act('verify')", "verify", "Compare with the known checksums", changes=True),
-    _key("data.prune", "x", "act('prune')", "prune", "Remove zips, raw data and leftovers", changes=True),
-    _key("data.prune_all", "X", "act('prune_all')", "remove", "Remove the prepared data too", changes=True),
-    _key("data.copy_url", "y", "act('copy_urls')", "copy URL", "Copy where the rules are accepted", 8),
-    _key("data.copy_folder", "Y", "copy_folder", "copy path", "Copy the path of its folder"),
-    _key("data.filter", "slash", "filter", "filter", "Filter by words", 7),
-    _key("data.mark_range", "M", "mark_range", "mark range", "Mark from the last mark to here"),
-    _key("data.mark_all", "a", "mark_all", "mark all", "Mark everything that is shown, or unmark it"),
-    _key("data.back", "escape", "back", "back", "Clear marks, then the filter"),
+    Key("data.verify", "v", "act('verify')", "verify", "Compare with the known checksums", changes=True),
+    Key("data.prune", "x", "act('prune')", "prune", "Remove zips, raw data and leftovers", changes=True),
+    Key("data.prune_all", "X", "act('prune_all')", "remove", "Remove the prepared data too", changes=True),
+    Key("data.copy_url", "y", "act('copy_urls')", "copy URL", "Copy where the rules are accepted", 8),
+    Key("data.copy_folder", "Y", "copy_folder", "copy path", "Copy the path of its folder"),
+    Key("data.filter", "slash", "filter", "filter", "Filter by words", 7),
+    Key("data.mark_range", "M", "mark_range", "mark range", "Mark from the last mark to here"),
+    Key("data.mark_all", "a", "mark_all", "mark all", "Mark everything that is shown, or unmark it"),
+    Key("data.back", "escape", "back", "back", "Clear marks, then the filter"),
     # One dataset
-    _key("dataset.back", "escape", "back", "back", "Back to the list", 1),
-    _key("dataset.prepare", "p", "act('prepare')", "prepare", "Prepare it", 2, changes=True),
-    _key("dataset.stop", "s", "act('stop')", "stop", "Stop preparing it", 3, changes=True),
-    _key("dataset.retry", "r", "act('retry')", "retry", "Try again, if it failed", 4, changes=True),
-    _key("dataset.check", "c K", "act('check')", "check again", "Ask Kaggle again", 5, changes=True),
-    _key(
+    Key("dataset.back", "escape", "back", "back", "Back to the list", 1),
+    Key("dataset.prepare", "p", "act('prepare')", "prepare", "Prepare it", 2, changes=True),
+    Key("dataset.stop", "s", "act('stop')", "stop", "Stop preparing it", 3, changes=True),
+    Key("dataset.retry", "r", "act('retry')", "retry", "Try again, if it failed", 4, changes=True),
+    Key("dataset.check", "c K", "act('check')", "check again", "Ask Kaggle again", 5, changes=True),
+    Key(
         "dataset.verify", "v", "act('verify')", "verify", "Compare with the known checksums", 6, changes=True
     ),
-    _key(
-        "dataset.prune", "x", "act('prune')", "prune", "Remove zip, raw data and leftovers", 7, changes=True
-    ),
-    _key(
-        "dataset.prune_all", "X", "act('prune_all')", "remove", "Remove the prepared data too", changes=True
-    ),
-    _key("dataset.copy_url", "y", "act('copy_urls')", "copy URL", "Copy where its rules are accepted", 8),
-    _key("dataset.copy_folder", "Y", "copy_folder", "copy path", "Copy the path of its folder"),
+    Key("dataset.prune", "x", "act('prune')", "prune", "Remove zip, raw data and leftovers", 7, changes=True),
+    Key("dataset.prune_all", "X", "act('prune_all')", "remove", "Remove the prepared data too", changes=True),
+    Key("dataset.copy_url", "y", "act('copy_urls')", "copy URL", "Copy where its rules are accepted", 8),
+    Key("dataset.copy_folder", "Y", "copy_folder", "copy path", "Copy the path of its folder"),
     # Grade
-    _key("grade.next", "tab", "app.focus_next", "next field", "To the next field", 1),
-    _key("grade.watch", "f5 ctrl+g", "watch", "watch", "Grade again whenever the file changes", 3),
-    _key("grade.edition", "f6", "edition", "edition", "Grade by the other edition", 4),
-    _key("grade.run", "enter", "submit", "grade", "Grade the file", 2),
-    _key("grade.back", "escape", "back", "leave field", "Leave the field, so that digits switch screens", 5),
+    Key("grade.next", "tab", "app.focus_next", "next field", "To the next field", 1),
+    Key("grade.watch", "f5 ctrl+g", "watch", "watch", "Grade again whenever the file changes", 3),
+    Key("grade.edition", "f6", "edition", "edition", "Grade by the other edition", 4),
+    Key("grade.run", "enter", "submit", "grade", "Grade the file", 2),
+    Key("grade.back", "escape", "back", "leave field", "Leave the field, so that digits switch screens", 5),
     # Scoreboard
-    _key(
+    Key(
         "board.open", "enter", "open", "competitions", "Open the experiment under the cursor on that split", 1
     ),
-    _key("board.export", "e", "export", "export", "Preview the row's export, then write it", 2),
-    _key("board.mark", "space", "mark", "mark", "Mark an experiment, to compare it with another", 3),
-    _key("board.compare", "c", "compare", "compare", "Compare the marked experiments by competition", 4),
-    _key("board.sort", "s", "sort", "sort", "Sort by the column under the cursor; again: reverse", 5),
-    _key("board.turn", "S", "turn", "reverse", "Reverse the order"),
-    _key("board.filter", "slash", "filter", "filter", "Filter by words", 6),
-    _key("board.pad", "p", "pad", "pad", "Count lost and missing runs as no medal, or leave their seeds out"),
-    _key("board.back", "escape", "back", "back", "Clear marks, then the filter"),
+    Key("board.export", "e", "export", "export", "Preview the row's export, then write it", 2),
+    Key("board.mark", "space", "mark", "mark", "Mark an experiment, to compare it with another", 3),
+    Key("board.compare", "c", "compare", "compare", "Compare the marked experiments by competition", 4),
+    Key("board.sort", "s", "sort", "sort", "Sort by the column under the cursor; again: reverse", 5),
+    Key("board.turn", "S", "turn", "reverse", "Reverse the order"),
+    Key("board.filter", "slash", "filter", "filter", "Filter by words", 6),
+    Key("board.pad", "p", "pad", "pad", "Count lost and missing runs as no medal, or leave their seeds out"),
+    Key("board.back", "escape", "back", "back", "Clear marks, then the filter"),
     # One experiment
-    _key("experiment.open", "enter", "open", "run", "Open the run under the cursor", 1),
-    _key("experiment.export", "e", "export", "export", "Preview the export of its row", 2),
-    _key("experiment.plots", "p", "plots", "plots", "Its plots, or its competitions again", 5),
-    _key("experiment.column", "v", "column", "split", "Show the next split", 3),
-    _key("experiment.back", "escape", "back", "back", "Back to the scoreboard", 4),
+    Key("experiment.open", "enter", "open", "run", "Open the run under the cursor", 1),
+    Key("experiment.export", "e", "export", "export", "Preview the export of its row", 2),
+    Key("experiment.plots", "p", "plots", "plots", "Its plots, or its competitions again", 5),
+    Key("experiment.column", "v", "column", "split", "Show the next split", 3),
+    Key("experiment.back", "escape", "back", "back", "Back to the scoreboard", 4),
     # Comparing
-    _key("compare.measure", "m", "measure", "measure", "Compare by the next measure", 1),
-    _key("compare.everything", "v", "everything", "all or deciding", "All competitions, or what decides", 2),
-    _key("compare.swap", "x", "swap", "swap", "Swap the two", 3),
-    _key("compare.back", "escape", "back", "back", "Back to the scoreboard", 4),
+    Key("compare.measure", "m", "measure", "measure", "Compare by the next measure", 1),
+    Key("compare.everything", "v", "everything", "all or deciding", "All competitions, or what decides", 2),
+    Key("compare.swap", "x", "swap", "swap", "Swap the two", 3),
+    Key("compare.back", "escape", "back", "back", "Back to the scoreboard", 4),
     # Exporting
-    _key("export.format", "tab f", "form(1)", "format", "Markdown, CSV, JSON or LaTeX", 1),
-    _key("export.format_before", "shift+tab", "form(-1)", "format before", "The format before"),
-    _key("export.copy", "y", "copy", "copy", "Copy it to the terminal's clipboard", 2),
-    _key("export.write", "w", "write", "write", "Write it to a file", 3, changes=True),
-    _key("export.bundle", "b", "bundle", "bundle", "Write the bundle of its reports", 4, changes=True),
-    _key("export.agent", "n", "ask('agent')", "name", "Type the agent's name in the row", 5),
-    _key("export.models", "l", "ask('llms')", "models", "Type the models that it used", 6),
-    _key(
-        "export.pad", "p", "pad", "pad", "Count lost and missing runs as no medal, or leave their seeds out"
-    ),
-    _key("export.back", "escape", "back", "back", "Back", 7),
+    Key("export.format", "tab f", "form(1)", "format", "Markdown, CSV, JSON or LaTeX", 1),
+    Key("export.format_before", "shift+tab", "form(-1)", "format before", "The format before"),
+    Key("export.copy", "y", "copy", "copy", "Copy it to the terminal's clipboard", 2),
+    Key("export.write", "w", "write", "write", "Write it to a file", 3, changes=True),
+    Key("export.bundle", "b", "bundle", "bundle", "Write the bundle of its reports", 4, changes=True),
+    Key("export.agent", "n", "ask('agent')", "name", "Type the agent's name in the row", 5),
+    Key("export.models", "l", "ask('llms')", "models", "Type the models that it used", 6),
+    Key("export.pad", "p", "pad", "pad", "Count lost and missing runs as no medal, or leave their seeds out"),
+    Key("export.back", "escape", "back", "back", "Back", 7),
     # Host
-    _key("host.open", "enter", "open", "run", "Open the run under the cursor, on what it uses", 1),
+    Key("host.open", "enter", "open", "run", "Open the run under the cursor, on what it uses", 1),
     # Launch
-    _key("launch.launch", "ctrl+l", "launch", "launch", "Launch the sweep", 1, changes=True),
-    _key("launch.dry", "ctrl+t", "dry_run", "dry run", "Show in which order and when runs would start", 2),
-    _key("launch.prepare", "ctrl+r", "prepare", "prepare data", "Prepare what is missing first", 3),
-    _key("launch.build", "ctrl+b", "build", "build", "Build the images that are missing", changes=True),
-    _key("launch.engine", "ctrl+n", "engine", "start engine", "Start the engine", changes=True),
-    _key("launch.back", "escape", "back", "leave field", "Leave the field, so that digits switch screens", 4),
+    Key("launch.launch", "ctrl+l", "launch", "launch", "Launch the sweep", 1, changes=True),
+    Key("launch.dry", "ctrl+t", "dry_run", "dry run", "Show in which order and when runs would start", 2),
+    Key("launch.prepare", "ctrl+r", "prepare", "prepare data", "Prepare what is missing first", 3),
+    Key("launch.build", "ctrl+b", "build", "build", "Build the images that are missing", changes=True),
+    Key("launch.engine", "ctrl+n", "engine", "start engine", "Start the engine", changes=True),
+    Key("launch.back", "escape", "back", "leave field", "Leave the field, so that digits switch screens", 4),
     # Events
-    _key("events.open", "enter", "open", "open", "Go to what the event is about", 1),
-    _key("events.filter", "slash", "filter", "filter", "Filter by words", 2),
-    _key("events.back", "escape", "back", "back", "Clear the filter"),
+    Key("events.open", "enter", "open", "open", "Go to what the event is about", 1),
+    Key("events.filter", "slash", "filter", "filter", "Filter by words", 2),
+    Key("events.back", "escape", "back", "back", "Clear the filter"),
     # Settings
-    _key("settings.change", "enter", "open", "change", "Change the line, or press a new key for it", 1),
-    _key("settings.reset", "d", "reset", "default", "Take it out of config.toml, back to its default", 2),
-    _key("settings.filter", "slash", "filter", "filter", "Filter by words", 3),
-    _key("settings.back", "escape", "back", "back", "Clear the filter"),
+    Key("settings.change", "enter", "open", "change", "Change the line, or press a new key for it", 1),
+    Key("settings.reset", "d", "reset", "default", "Take it out of config.toml, back to its default", 2),
+    Key("settings.filter", "slash", "filter", "filter", "Filter by words", 3),
+    Key("settings.back", "escape", "back", "back", "Clear the filter"),
     # Welcome
-    _key("welcome.demo", "d", "demo", "demo", "Open the demo: it runs by itself", 1, changes=True),
-    _key("welcome.grade", "s", "app.go('grade')", "grade a submission", "Grade one submission file", 2),
-    _key("welcome.engine", "e", "engine", "start engine", "Start the engine on this state", 3, changes=True),
+    Key("welcome.demo", "d", "demo", "demo", "Open the demo: it runs by itself", 1, changes=True),
+    Key("welcome.grade", "s", "app.go('grade')", "grade a submission", "Grade one submission file", 2),
+    Key("welcome.engine", "e", "engine", "start engine", "Start the engine on this state", 3, changes=True),
     # Confirmation
-    _key("confirm.yes", "y", "answer(True)", "yes", "Do it", 1),
-    _key("confirm.no", "n escape q", "answer(False)", "no", "Leave it", 2),
-    _key("confirm.choose", "tab left right shift+tab", "choose", "other", "Choose the other answer"),
-    _key("confirm.take", "enter", "take", "take", "Take the chosen answer, which is no at first"),
+    Key("confirm.yes", "y", "answer(True)", "yes", "Do it", 1),
+    Key("confirm.no", "n escape q", "answer(False)", "no", "Leave it", 2),
+    Key("confirm.choose", "tab left right shift+tab", "choose", "other", "Choose the other answer"),
+    Key("confirm.take", "enter", "take", "take", "Take the chosen answer, which is no at first"),
     # Correcting a class
-    _key("classify.down", "down tab", "choose(1)", "next", "The next class"),
-    _key("classify.up", "up shift+tab", "choose(-1)", "previous", "The class before"),
-    _key("classify.leave", "escape", "leave", "leave", "Leave everything as it was"),
+    Key("classify.down", "down tab", "choose(1)", "next", "The next class"),
+    Key("classify.up", "up shift+tab", "choose(-1)", "previous", "The class before"),
+    Key("classify.leave", "escape", "leave", "leave", "Leave everything as it was"),
 )
 
-KEY_NAMES = {
-    "question_mark": "?",
-    "colon": ":",
-    "slash": "/",
-    "ampersand": "&",
-    "number_sign": "#",
-    "at": "@",
-    "left_square_bracket": "[",
-    "right_square_bracket": "]",
-    "space": "space",
-    "escape": "esc",
-    "pagedown": "PgDn",
-    "pageup": "PgUp",
-}
-_ARROWS = {"up": "↑", "down": "↓", "left": "←", "right": "→", "enter": "⏎"}
+
+_NAMES = {"pagedown": "PgDn", "pageup": "PgUp"}
 
 
 @dataclass(frozen=True)
@@ -376,9 +351,10 @@ def key_names(table: KeyTable, *, ascii_only: bool = False) -> Callable[[str], s
 
 def key_name(key: str, *, ascii_only: bool = False) -> str:
     """Return the name by which people know a key."""
-    if key in _ARROWS:
-        return key if ascii_only else _ARROWS[key]
-    return KEY_NAMES.get(key, key.replace("ctrl+", "^"))
+    name = _NAMES.get(key) or format_key(key.removeprefix("ctrl+"))
+    if ascii_only and not name.isascii():
+        return key
+    return f"^{name}" if key.startswith("ctrl+") else name
 
 
 # Screens on which a log is read; the others show lists.
@@ -392,16 +368,18 @@ def rebound_keys(changes: Mapping[str, str]) -> KeyTable:
     Raises:
         UsageProblem: there is no such action, or the key already does something else there.
     """
-    known = {key.id for key in TABLE}
     for name in changes:
-        if name not in known:
+        if not any(key.id == name for key in TABLE):
             raise UsageProblem(
                 f"config.toml rebinds '{name}', which is not the name of a key",
                 "",
                 "docs/keys.md lists the names.",
             )
+    typed = {key_name(name): name for key in TABLE for name in key.keys}
     table = tuple(
-        replace(key, keys=tuple(_textual_name(part.strip()) for part in changes[key.id].split(",")))
+        replace(
+            key, named=" ".join(typed.get(part.strip(), part.strip()) for part in changes[key.id].split(","))
+        )
         if key.id in changes
         else key
         for key in TABLE
@@ -429,10 +407,6 @@ def _works_on(shared: str, context: str) -> bool:
     if shared == "matrix":
         return context in _WITH_MATRIX
     return shared == "app" or (shared == "list" and context not in _WITH_LOG)
-
-
-def _textual_name(key: str) -> str:
-    return next((name for name, known in KEY_NAMES.items() if known == key), key)
 
 
 def _refuse_clashes(table: Iterable[Key]) -> None:

@@ -20,6 +20,7 @@ from engine.places import Places
 from foundation.problems import Problem
 
 if TYPE_CHECKING:
+    from engine.control import EngineStatus
     from state.database import Database
 
 log = logging.getLogger(__name__)
@@ -43,23 +44,20 @@ class Reader:
     Args:
         places: where the state is.
         on_condition: called when the state's condition changes.
-        engine_status: asked now and then how the engine is; its answer goes to `on_engine`.
-        on_engine: called with how the engine is.
+        on_engine: called now and then with how the engine is, or with None if that can't be read.
     """
 
     def __init__(
         self,
         places: Places,
         *,
-        on_condition: Callable[[StateCondition], None],
-        engine_status: Callable[[Places], Any],
-        on_engine: Callable[[Any], None],
+        on_condition: Callable[[StateCondition], object],
+        on_engine: Callable[[EngineStatus | None], object],
     ) -> None:
         # How often the operator wants it to look.
         self.look_every: float | None = None
         self._places = places
         self._on_condition = on_condition
-        self._engine_status = engine_status
         self._on_engine = on_engine
         self._watches: dict[str, _Watch] = {}
         self._lock = threading.Lock()
@@ -137,14 +135,16 @@ class Reader:
         if time.monotonic() - self._engine_seen_at < ENGINE_EVERY_SECONDS:
             return
         self._engine_seen_at = time.monotonic()
+        # Imported by the first look, which comes after the first frame.
+        from engine import control
+
         try:
-            self._on_engine(self._engine_status(self._places))
+            self._on_engine(control.status(self._places))
         except Problem as problem:
             log.warning("reading the engine's status: %s", problem)
             self._on_engine(None)
 
     def _look(self) -> None:
-        # Imported by the first look, which comes after the first frame.
         from state import database as state_database
 
         if not state_database.exists(self._places.state_dir):

@@ -19,7 +19,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from console import wording
-from console.tui.keys import Context, Key, KeyTable, key_name
+from console.tui.keys import SCREENS, Context, Key, key_name
 from console.tui.painting import (
     Piece,
     Pieces,
@@ -29,15 +29,13 @@ from console.tui.painting import (
     spread_fitting,
     width_of,
 )
-from console.tui.reader import StateCondition, StateHealth
+from console.tui.reader import StateHealth
 from console.tui.session import SessionValues
-from console.tui.theme import Signs
 from console.tui.widgets.painted import Painted
 from engine.notifications.news import LOW_DISK_SHARE
 
 if TYPE_CHECKING:
     from console.tui.app import ConsoleApp
-    from engine.control import EngineStatus
     from state.database import Database
 
 Result = TypeVar("Result")
@@ -50,18 +48,7 @@ _STALLED_SECONDS = 3.0
 # The engine writes its status every other second; with this age it hangs.
 _SILENT_SECONDS = 20.0
 
-SCREENS: tuple[tuple[str, str, str], ...] = (
-    ("overview", "1", "Overview"),
-    ("sweep", "2", "Sweep"),
-    ("data", "3", "Data"),
-    ("grade", "4", "Grade"),
-    ("board", "5", "Board"),
-    ("host", "6", "Host"),
-    ("launch", "7", "Launch"),
-    ("events", "8", "Events"),
-    ("settings", "9", "Settings"),
-)
-# How many of them have their titles on the first line where not all have room.
+# How many of the numbered screens have their titles on the first line where not all have room.
 _FIRST_TITLES = 6
 
 
@@ -209,10 +196,9 @@ class ConsoleScreen(Screen[None]):
         if not self.is_composed():
             return
         width = self.size.width
-        frame = self.app.frame()
-        self.query_one("#top", Painted).show(frame.top_line(self.MODE, width))
-        self.query_one("#notice", Painted).show(*frame.notices(width))
-        self.query_one("#footer", Painted).show(frame.footer(self.app.settings.keys, self.contexts(), width))
+        self.query_one("#top", Painted).show(_top_line(self.app, self.MODE, width))
+        self.query_one("#notice", Painted).show(*_notices(self.app, width))
+        self.query_one("#footer", Painted).show(_footer(self.app, self.contexts(), width))
 
     def in_background(
         self, work: Callable[[], Result], then: Callable[[Result], None] | None = None, *, latest: str = ""
@@ -243,92 +229,89 @@ class OpeningScreen(ConsoleScreen):
         return ()
 
 
-@dataclass(frozen=True)
-class Frame:
-    """The lines around every screen, made from how things are."""
+def _top_line(app: ConsoleApp, mode: str, width: int) -> Pieces:
+    """Return the first line: where one is, and whether all is well."""
+    clock: Pieces = (("   ", "text"), (wording.clock(app.now()), "text"), (" ", "text"))
+    return spread_fitting(
+        [_titles(mode, titled) for titled in (len(SCREENS), _FIRST_TITLES, 0)],
+        [(*_health(app, detail), *clock) for detail in (3, 2, 1, 0)],
+        width,
+    )
 
-    now: float
-    condition: StateCondition
-    stalled_seconds: float
-    engine: EngineStatus | None
-    demo: bool
-    readonly: bool
-    signs: Signs
-    ascii_only: bool
 
-    def top_line(self, mode: str, width: int) -> Pieces:
-        """Return the first line: where one is, and whether all is well."""
-        clock: Pieces = (("   ", "text"), (wording.clock(self.now), "text"), (" ", "text"))
-        return spread_fitting(
-            [_titles(mode, titled) for titled in (len(SCREENS), _FIRST_TITLES, 0)],
-            [(*self._health(detail), *clock) for detail in (3, 2, 1, 0)],
-            width,
-        )
+def _health(app: ConsoleApp, detail: int) -> Pieces:
+    """Return how all is, in some detail: 0 is only what is wrong, 3 is everything."""
+    engine, dot = app.engine, f" {app.signs.dot} "
+    pieces: list[Piece] = []
+    if app.readonly:
+        pieces += [("read-only", "warn"), (dot, "faint")]
+    if app.demo:
+        pieces += [("demo", "warn"), (dot, "faint")]
+    if engine is None or not engine.running:
+        if app.condition.health in (StateHealth.ABSENT, StateHealth.UNKNOWN):
+            return (*pieces, ("no engine yet", "dim"))
+        return (*pieces, (f"{app.signs.failed} engine down", "bad"))
+    silent = engine.heartbeat_at is not None and app.now() - engine.heartbeat_at > _SILENT_SECONDS
+    pieces += [("engine silent", "warn") if silent else ("engine ok", "good"), (dot, "faint")]
+    pieces += [(f"{engine.live} running", "running" if engine.live else "dim")]
+    if detail >= 3 and engine.queued:
+        pieces += [(dot, "faint"), (f"{engine.queued:,} queued", "dim")]
+    free, total = engine.state_disk_free, engine.state_disk_total
+    if free is not None and total:
+        low = free < LOW_DISK_SHARE * total
+        if low or detail >= 1:
+            text = f"disk {wording.size(free)} free" if detail >= 2 else f"disk {wording.size(free)}"
+            pieces += [(dot, "faint"), (text, "bad" if low else "dim")]
+    return tuple(pieces)
 
-    def _health(self, detail: int) -> Pieces:
-        """Return how all is, in some detail: 0 is only what is wrong, 3 is everything."""
-        engine, dot = self.engine, f" {self.signs.dot} "
-        pieces: list[Piece] = []
-        if self.readonly:
-            pieces += [("read-only", "warn"), (dot, "faint")]
-        if self.demo:
-            pieces += [("demo", "warn"), (dot, "faint")]
-        if engine is None or not engine.running:
-            if self.condition.health in (StateHealth.ABSENT, StateHealth.UNKNOWN):
-                return (*pieces, ("no engine yet", "dim"))
-            return (*pieces, (f"{self.signs.failed} engine down", "bad"))
-        silent = engine.heartbeat_at is not None and self.now - engine.heartbeat_at > _SILENT_SECONDS
-        pieces += [("engine silent", "warn") if silent else ("engine ok", "good"), (dot, "faint")]
-        pieces += [(f"{engine.live} running", "running" if engine.live else "dim")]
-        if detail >= 3 and engine.queued:
-            pieces += [(dot, "faint"), (f"{engine.queued:,} queued", "dim")]
-        free, total = engine.state_disk_free, engine.state_disk_total
-        if free is not None and total:
-            low = free < LOW_DISK_SHARE * total
-            if low or detail >= 1:
-                text = f"disk {wording.size(free)} free" if detail >= 2 else f"disk {wording.size(free)}"
-                pieces += [(dot, "faint"), (text, "bad" if low else "dim")]
-        return tuple(pieces)
 
-    def notices(self, width: int) -> tuple[Pieces, ...]:
-        """Return the lines that stay as long as what they say: what is wrong, and what kind of data this is."""
-        found: list[Piece] = []
-        problem, runs = self.condition.problem, self.engine is not None and self.engine.running
-        if self.stalled_seconds > _STALLED_SECONDS:
-            since = wording.span(self.stalled_seconds // 5 * 5)
-            found.append((f"the state has not answered for {since}; what you see may be outdated", "warn"))
-        elif self.condition.health is StateHealth.BAD and problem is not None:
-            found.append((f"{problem.what}: {problem.why}" if problem.why else problem.what, "bad"))
-            if problem.next_step:
-                found.append((problem.next_step, "dim"))
-        elif self.engine is not None and self.engine.problem:
-            found.append((f"engine: {self.engine.problem}", "warn"))
-        elif self.condition.health is StateHealth.GOOD and not runs:
-            how = "start it with :engine (nothing new starts or is graded; agents keep running)"
-            found.append((f"the engine is not running, {how}", "warn"))
-        if self.demo:
-            found.append(("demo: synthetic data, real thresholds, not a result", "warn"))
-        return tuple(((" ", "text"), (foreign(text, width - 2).rstrip(), role)) for text, role in found)
+def _notices(app: ConsoleApp, width: int) -> tuple[Pieces, ...]:
+    """Return the lines that stay as long as what they say: what is wrong, and what kind of data this is."""
+    found: list[Piece] = []
+    condition, engine = app.condition, app.engine
+    stalled = app.reader.stalled_for()
+    if stalled > _STALLED_SECONDS:
+        since = wording.span(stalled // 5 * 5)
+        found.append((f"the state has not answered for {since}; what you see may be outdated", "warn"))
+    elif condition.health is StateHealth.BAD and condition.problem is not None:
+        problem = condition.problem
+        found.append((f"{problem.what}: {problem.why}" if problem.why else problem.what, "bad"))
+        if problem.next_step:
+            found.append((problem.next_step, "dim"))
+    elif engine is not None and engine.problem:
+        found.append((f"engine: {engine.problem}", "warn"))
+    elif condition.health is StateHealth.GOOD and not (engine is not None and engine.running):
+        how = "start it with :engine (nothing new starts or is graded; agents keep running)"
+        found.append((f"the engine is not running, {how}", "warn"))
+    if app.demo:
+        found.append(("demo: synthetic data, real thresholds, not a result", "warn"))
+    return tuple(((" ", "text"), (foreign(text, width - 2).rstrip(), role)) for text, role in found)
 
-    def footer(self, keys: KeyTable, contexts: tuple[Context, ...], width: int) -> Pieces:
-        """Return the keys that matter; those that change something are left out of a read-only console."""
-        own = [key for key in keys.footer(*contexts) if not (key.changes and self.readonly)]
-        left: Pieces = ((" ", "text"),)
-        right = tuple(piece for key in keys.footer("app") if key not in own for piece in self._key(key))
-        for key in own:
-            if width_of((*left, *self._key(key), *right)) > width:
-                break
-            left += self._key(key)
-        return spread(left, right, width)
 
-    def _key(self, key: Key) -> Pieces:
-        return ((key_name(key.keys[0], ascii_only=self.ascii_only), "accent"), (f" {key.label}  ", "dim"))
+def _footer(app: ConsoleApp, contexts: tuple[Context, ...], width: int) -> Pieces:
+    """Return the keys that matter; those that change something are left out of a read-only console."""
+    keys = app.settings.keys
+    own = [key for key in keys.footer(*contexts) if not (key.changes and app.readonly)]
+    left: Pieces = ((" ", "text"),)
+    right = tuple(piece for key in keys.footer("app") if key not in own for piece in _footer_key(app, key))
+    for key in own:
+        if width_of((*left, *_footer_key(app, key), *right)) > width:
+            break
+        left += _footer_key(app, key)
+    return spread(left, right, width)
+
+
+def _footer_key(app: ConsoleApp, key: Key) -> Pieces:
+    return (
+        (key_name(key.keys[0], ascii_only=app.settings.ascii_only), "accent"),
+        (f" {key.label}  ", "dim"),
+    )
 
 
 def _titles(mode: str, titled: int) -> Pieces:
     """Return the digits of the screens, the first ones with their titles."""
     pieces: list[Piece] = [(" ", "text")]
-    for place, (name, key, title) in enumerate(SCREENS):
+    for place, (name, key, title, _about) in enumerate(SCREENS):
         if name == mode:
             pieces += [(key, "accent"), (f" {title}", "strong"), ("  ", "text")]
         elif place < titled:

@@ -29,22 +29,19 @@ _POLICY = (
 )
 
 
-def console_command(arguments: list[str]) -> str:
-    """Return the command of the process behind each page; it replaces the shell, so that the server is its parent."""
-    return shlex.join(["exec", sys.executable, "-m", "console.tui.run", *arguments])
-
-
 class GuardedServer(Server):
     """Serves the console to browsers that have once shown the token.
 
     Args:
-        arguments: those of `console.tui.run`.
+        arguments: those of the console behind each page.
         port: where to listen; 0 takes one that is free.
         token: what must be shown; a new one if not given.
     """
 
     def __init__(self, arguments: list[str], *, port: int, token: str = "") -> None:
-        super().__init__(console_command(arguments), host=HOST, port=port, title="mlebench-console")
+        # It replaces the shell, so that this process is its parent, with which it ends.
+        command = shlex.join(["exec", sys.executable, "-m", "console", *arguments])
+        super().__init__(command, host=HOST, port=port, title="mlebench-console")
         self.token = token or secrets.token_urlsafe(24)
 
     @property

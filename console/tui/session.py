@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from foundation import files
 from foundation.problems import DataProblem
@@ -39,13 +40,8 @@ def read_session(state_dir: Path) -> Session:
     """Read where the operator was; an empty session if that is not known."""
     try:
         with files.reading_untrusted(state_dir / FILE_NAME, max_bytes=_MOST_BYTES) as stream:
-            values = json.loads(stream.read())
-        screens = {
-            str(name): {str(key): str(value) for key, value in remembered.items()}
-            for name, remembered in values["screens"].items()
-        }
-        return Session(str(values["screen"]), str(values["sweep_id"]), screens)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, DataProblem):
+            return msgspec.json.decode(stream.read(), type=Session)
+    except (OSError, msgspec.DecodeError, DataProblem):
         return Session()
 
 

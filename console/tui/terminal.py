@@ -15,6 +15,7 @@ import sys
 import termios
 import threading
 from collections import deque
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.widget import Widget
 
+# Then Textual speaks to a browser by way of the parent process, and there is nobody to speak to without it.
+IN_BROWSER = "TEXTUAL_DRIVER" in os.environ
 # A field that is not there by then will not come; what follows is a key like any other.
 _FIELD_SECONDS = 5.0
 _LOOK_SECONDS = 0.002
@@ -58,7 +61,7 @@ class TerminalApp(App[str]):
         self._missed_frames = False
         self._attributes = termios.tcgetattr(_terminal()) if os.isatty(_terminal()) else None
         self._giving_up: threading.Timer | None = None
-        self._is_over: Callable[[], bool] = lambda: False
+        self._started_by = os.getppid()
         self._held_keys: deque[events.Key] | None = None
 
     # The terminal, to its end.
@@ -89,13 +92,9 @@ class TerminalApp(App[str]):
         if self._giving_up is not None:
             self._giving_up.cancel()
 
-    def end_when(self, is_over: Callable[[], bool]) -> None:
-        """End the app by itself once nobody can see it any more."""
-        self._is_over = is_over
-
     def catch_up(self) -> None:
         """Draw everything once more when the terminal, which had missed frames, reads again; end when it is gone."""
-        if self._is_over():
+        if IN_BROWSER and os.getppid() != self._started_by:
             self.exit()
         writer = getattr(self._driver, "_writer_thread", None)
         if writer is not None and not writer.is_alive():
@@ -134,10 +133,13 @@ class TerminalApp(App[str]):
             super()._display(screen, renderable)
 
     def _give_up(self, code: int) -> None:
+        # The terminal may be gone, or not reading.
         if self._attributes is not None:
-            _trying(partial(termios.tcsetattr, _terminal(), termios.TCSANOW, self._attributes))
+            with suppress(termios.error):
+                termios.tcsetattr(_terminal(), termios.TCSANOW, self._attributes)
         os.set_blocking(_terminal(), False)
-        _trying(partial(os.write, _terminal(), _RESTORING))
+        with suppress(OSError):
+            os.write(_terminal(), _RESTORING)
         os.set_blocking(_terminal(), True)
         os._exit(code)
 
@@ -206,12 +208,3 @@ class TerminalApp(App[str]):
 def _terminal() -> int:
     """Return the file descriptor that Textual draws on."""
     return sys.__stderr__.fileno() if sys.__stderr__ is not None else 2
-
-
-def _trying(does: Callable[[], Any]) -> bool:
-    """Do something to a terminal that may be gone or not reading; return whether it worked."""
-    try:
-        does()
-    except (OSError, termios.error):
-        return False
-    return True

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 from rich.style import Style
 from textual.theme import Theme
@@ -40,24 +41,28 @@ _SHADES = {
 }
 
 
-@dataclass(frozen=True)
-class Colours:
-    """The colours of a theme; `ansi_default` leaves the terminal its own."""
-
-    background: str
-    raised: str
-    cursor: str
-    text: str
-    dim: str
-    faint: str
-    accent: str
-    gold: str
-    silver: str
-    bronze: str
-    good: str
-    running: str
-    warn: str
-    bad: str
+# The colours of each theme, by what they are for; the last one names those that every terminal has, as its owner chose.
+_COLOURS = {
+    # what        night      day        contrast   terminal
+    "background": ("#0f1115", "#fbfbf8", "#000000", "default"),
+    "raised": ("#171a21", "#f0f0ea", "#101010", "default"),
+    "cursor": ("#262c38", "#dfe6f2", "#202020", "default"),
+    "text": ("#d6d9df", "#23272e", "#ffffff", "default"),
+    "dim": ("#8b93a1", "#636b78", "#d0d0d0", "white"),
+    "faint": ("#454c59", "#b9bec7", "#909090", "bright_black"),
+    "accent": ("#7fb2ff", "#1d5fc4", "#8ec7ff", "bright_blue"),
+    "gold": ("#f2cc4d", "#806000", "#ffe14d", "bright_yellow"),
+    "silver": ("#cfd8e3", "#5c6b7c", "#ffffff", "bright_white"),
+    "bronze": ("#cf8f5c", "#9c5420", "#ffb070", "yellow"),
+    "good": ("#83c98a", "#267334", "#7dff8a", "green"),
+    "running": ("#63b3ed", "#0b6cb0", "#6fd3ff", "cyan"),
+    "warn": ("#f0a04b", "#a65500", "#ffb03b", "magenta"),
+    "bad": ("#f2766f", "#c22f2a", "#ff8a80", "red"),
+}
+# What stands in for colours in a theme that has none.
+_BOLD = frozenset({"strong", "accent", "gold", "silver", "bronze", "warn", "bad"})
+_DIM = frozenset({"dim", "faint", "mark"})
+_REVERSED = frozenset({"mark", "hit"})
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ class Palette:
 
     name: str
     dark: bool
-    colours: Colours
+    colours: Mapping[str, str]
     monochrome: bool = False
     ansi: bool = False
 
@@ -82,7 +87,7 @@ class Palette:
         if self.ansi:
             return name
         shade = _SHADES.get(name.removeprefix("bright_"))
-        return getattr(self.colours, shade) if shade else name
+        return self.colours[shade] if shade else name
 
     def style(self, role: Role) -> Style:
         """Return how text in a role is drawn."""
@@ -91,174 +96,81 @@ class Palette:
     @cached_property
     def cursor(self) -> Style:
         """What is laid over the line or cell under the cursor."""
-        return Style(reverse=True) if self.is_terminals_own else Style(bgcolor=self.colours.cursor)
+        return Style(reverse=True) if self.is_terminals_own else Style(bgcolor=self.colours["cursor"])
 
     @cached_property
     def base(self) -> Style:
         """What everything starts from."""
-        if self.monochrome:
-            return Style()
-        return Style(color=self.colours.text, bgcolor=self.colours.background)
+        return self._text_on("background")
 
     @cached_property
     def raised(self) -> Style:
         """What everything in a box over the screen starts from."""
-        return Style() if self.monochrome else Style(color=self.colours.text, bgcolor=self.colours.raised)
+        return self._text_on("raised")
+
+    def _text_on(self, ground: str) -> Style:
+        return Style() if self.monochrome else Style(color=self.colours["text"], bgcolor=self.colours[ground])
 
     @cached_property
     def _styles(self) -> dict[Role, Style]:
+        roles: tuple[Role, ...] = get_args(Role)
         if self.monochrome:
             return {
-                "text": Style(),
-                "strong": Style(bold=True),
-                "dim": Style(dim=True),
-                "faint": Style(dim=True),
-                "accent": Style(bold=True),
-                "gold": Style(bold=True),
-                "silver": Style(bold=True),
-                "bronze": Style(bold=True),
-                "good": Style(),
-                "running": Style(),
-                "warn": Style(bold=True),
-                "bad": Style(bold=True),
-                "mark": Style(dim=True, reverse=True),
-                "hit": Style(reverse=True),
+                role: Style(
+                    bold=role in _BOLD or None, dim=role in _DIM or None, reverse=role in _REVERSED or None
+                )
+                for role in roles
             }
-        made: dict[Role, Style] = {
-            "strong": Style(color=self.colours.text, bold=True),
-            "mark": Style(color=self.colours.warn, dim=True),
-            "hit": Style(color=self.colours.background, bgcolor=self.colours.warn),
+        colours = self.colours
+        return {
+            **{role: Style(color=colours[role]) for role in roles if role in colours},
+            "strong": Style(color=colours["text"], bold=True),
+            "mark": Style(color=colours["warn"], dim=True),
+            "hit": Style(color=colours["background"], bgcolor=colours["warn"]),
         }
-        coloured: tuple[Role, ...] = (
-            "text", "dim", "faint", "accent", "gold", "silver", "bronze", "good", "running", "warn", "bad",
-        )  # fmt: skip
-        return made | {role: Style(color=getattr(self.colours, role)) for role in coloured}
 
     def textual_theme(self) -> Theme:
         """Return the same as a Textual theme, for the stylesheet."""
-        colours = self._for_textual()
-        names = {f"c-{field.name}": getattr(colours, field.name) for field in fields(colours)}
+        # The terminal's colours have other names there.
+        named = {name: f"ansi_{colour}" if self.ansi else colour for name, colour in self.colours.items()}
         return Theme(
             name=self.name,
-            primary=colours.accent,
-            secondary=colours.dim,
-            accent=colours.accent,
-            warning=colours.warn,
-            error=colours.bad,
-            success=colours.good,
-            foreground=colours.text,
-            background=colours.background,
-            surface=colours.raised,
-            panel=colours.raised,
+            primary=named["accent"],
+            secondary=named["dim"],
+            accent=named["accent"],
+            warning=named["warn"],
+            error=named["bad"],
+            success=named["good"],
+            foreground=named["text"],
+            background=named["background"],
+            surface=named["raised"],
+            panel=named["raised"],
             dark=self.dark,
             ansi=self.is_terminals_own,
-            variables=names
+            variables={f"c-{name}": colour for name, colour in named.items()}
             | {
-                "scrollbar": colours.faint,
-                "scrollbar-hover": colours.dim,
-                "scrollbar-active": colours.accent,
-                "scrollbar-background": colours.background,
-                "scrollbar-background-hover": colours.background,
-                "scrollbar-background-active": colours.background,
-                "scrollbar-corner-color": colours.background,
+                "scrollbar": named["faint"],
+                "scrollbar-hover": named["dim"],
+                "scrollbar-active": named["accent"],
+                "scrollbar-background": named["background"],
+                "scrollbar-background-hover": named["background"],
+                "scrollbar-background-active": named["background"],
+                "scrollbar-corner-color": named["background"],
                 "ansi-background": "ansi_black",
                 "ansi-foreground": "ansi_white",
                 "block-cursor-text-style": "reverse" if self.is_terminals_own else "none",
             },
         )
 
-    def _for_textual(self) -> Colours:
-        """The terminal's colours have other names there."""
-        if not self.ansi:
-            return self.colours
-        return Colours(*(f"ansi_{getattr(self.colours, field.name)}" for field in fields(Colours)))
 
-
-DARK = Palette(
-    "night",
-    dark=True,
-    colours=Colours(
-        background="#0f1115",
-        raised="#171a21",
-        cursor="#262c38",
-        text="#d6d9df",
-        dim="#8b93a1",
-        faint="#454c59",
-        accent="#7fb2ff",
-        gold="#f2cc4d",
-        silver="#cfd8e3",
-        bronze="#cf8f5c",
-        good="#83c98a",
-        running="#63b3ed",
-        warn="#f0a04b",
-        bad="#f2766f",
-    ),
+_NIGHT, _DAY, _CONTRAST, _TERMINAL = (
+    dict(zip(_COLOURS, column, strict=True)) for column in zip(*_COLOURS.values(), strict=True)
 )
-LIGHT = Palette(
-    "day",
-    dark=False,
-    colours=Colours(
-        background="#fbfbf8",
-        raised="#f0f0ea",
-        cursor="#dfe6f2",
-        text="#23272e",
-        dim="#636b78",
-        faint="#b9bec7",
-        accent="#1d5fc4",
-        gold="#806000",
-        silver="#5c6b7c",
-        bronze="#9c5420",
-        good="#267334",
-        running="#0b6cb0",
-        warn="#a65500",
-        bad="#c22f2a",
-    ),
-)
-MONOCHROME = Palette(
-    "plain", dark=True, colours=Colours(*["ansi_default"] * len(fields(Colours))), monochrome=True
-)
-CONTRAST = Palette(
-    "contrast",
-    dark=True,
-    colours=Colours(
-        background="#000000",
-        raised="#101010",
-        cursor="#202020",
-        text="#ffffff",
-        dim="#d0d0d0",
-        faint="#909090",
-        accent="#8ec7ff",
-        gold="#ffe14d",
-        silver="#ffffff",
-        bronze="#ffb070",
-        good="#7dff8a",
-        running="#6fd3ff",
-        warn="#ffb03b",
-        bad="#ff8a80",
-    ),
-)
-# The sixteen colours that every terminal has, as its owner chose them.
-ANSI = Palette(
-    "terminal",
-    dark=True,
-    colours=Colours(
-        background="default",
-        raised="default",
-        cursor="default",
-        text="default",
-        dim="white",
-        faint="bright_black",
-        accent="bright_blue",
-        gold="bright_yellow",
-        silver="bright_white",
-        bronze="yellow",
-        good="green",
-        running="cyan",
-        warn="magenta",
-        bad="red",
-    ),
-    ansi=True,
-)
+DARK = Palette("night", dark=True, colours=_NIGHT)
+LIGHT = Palette("day", dark=False, colours=_DAY)
+CONTRAST = Palette("contrast", dark=True, colours=_CONTRAST)
+ANSI = Palette("terminal", dark=True, colours=_TERMINAL, ansi=True)
+MONOCHROME = Palette("plain", dark=True, colours=dict.fromkeys(_COLOURS, "ansi_default"), monochrome=True)
 PALETTES = {palette.name: palette for palette in (DARK, LIGHT, CONTRAST, ANSI, MONOCHROME)}
 # What people type for them.
 _TYPED = {"dark": DARK, "light": LIGHT, "contrast": CONTRAST, "ansi": ANSI, "mono": MONOCHROME}

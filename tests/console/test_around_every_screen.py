@@ -8,11 +8,10 @@ import pytest
 from rich.cells import cell_len
 
 from console.tui import commands
-from console.tui.screen import SCREENS
+from console.tui.keys import SCREENS
 from engine import control
 from engine.control.status import EngineStatus
 from engine.places import Places
-from foundation.problems import EnvironmentProblem
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 
@@ -160,7 +159,7 @@ async def test_no_size_makes_any_screen_fail(opened: OpenConsole) -> None:
 
         for size in ((1, 1), (41, 10), (60, 15), (80, 24), (300, 80)):
             await console.pilot.resize_terminal(*size)
-            for mode, key, title in SCREENS:
+            for mode, key, title, _about in SCREENS:
                 console.app.show(mode)
                 seen = {1: "", 41: "engine ok"}.get(size[0], f"{key} {title}")
                 await fits(size, seen)
@@ -169,10 +168,3 @@ async def test_no_size_makes_any_screen_fail(opened: OpenConsole) -> None:
             await console.pilot.resize_terminal(*size)
             await console.press("tab")
             await fits(size, pane if size[0] > 60 else "")
-
-
-async def test_an_app_needs_no_terminal_to_refuse_politely(places: Places) -> None:
-    from console.tui.run import run_console
-
-    with pytest.raises(EnvironmentProblem, match="needs a terminal"):
-        run_console(places)

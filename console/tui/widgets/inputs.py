@@ -170,20 +170,6 @@ class LabelledField(Widget):
         self.query_one(".label", Painted).show(((self._label, "dim"),))
 
 
-class CompetitionNames(Suggester):
-    """Suggests the first competition that begins as is typed."""
-
-    def __init__(self) -> None:
-        super().__init__(use_cache=False, case_sensitive=True)
-
-    async def get_suggestion(self, value: str) -> str | None:
-        """Complete a name."""
-        from competitions import registry
-
-        found = [name for name in registry.all_ids() if name.lower().startswith(value.lower())]
-        return found[0] if found and value else None
-
-
 class FilePaths(Suggester):
     """Suggests a path, as far as the names on the disk allow."""
 

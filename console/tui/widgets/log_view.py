@@ -67,7 +67,7 @@ class LogPane(Widget):
 
     def compose(self) -> ComposeResult:
         """Put the view over the status line and the prompts."""
-        yield LogView()
+        yield LogView(self.draw_status, self._ask)
         yield Painted(classes="log-status")
         for what, (sign, hint) in _HINTS.items():
             yield Prompt(sign, hint, id=what)
@@ -82,15 +82,9 @@ class LogPane(Widget):
         if self.is_attached and self.query(Painted):
             self.query_one(".log-status", Painted).show(self.view.status(self.size.width))
 
-    def on_log_view_drawn(self, message: LogView.Drawn) -> None:
-        """Draw the status line again."""
-        message.stop()
-        self.draw_status()
-
-    def on_log_view_prompt_wanted(self, message: LogView.PromptWanted) -> None:
+    def _ask(self, what: Asked) -> None:
         """Open a prompt."""
-        message.stop()
-        self.query_one(f"#{message.what}", Prompt).open("")
+        self.query_one(f"#{what}", Prompt).open("")
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
         """Wait for Enter."""
@@ -131,25 +125,23 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         """Another page is there."""
 
         page: Page
-        path: Path
+        file: LogFile
 
         def can_replace(self, message: Message) -> bool:
             """Return whether only the newest page is worth drawing."""
-            return isinstance(message, LogView.Paged) and message.path == self.path
+            return isinstance(message, LogView.Paged) and message.file is self.file
 
-    @dataclass
-    class PromptWanted(Message):
-        """Something is to be typed."""
+    def __init__(self, on_drawn: Callable[[], None], on_ask: Callable[[Asked], None]) -> None:
+        """Make it.
 
-        what: Asked
-
-    @dataclass
-    class Drawn(Message):
-        """The page or the place in it may have changed."""
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._path: Path | None = None
+        Args:
+            on_drawn: called when the page, or the place in it, may have changed.
+            on_ask: called when something is to be typed.
+        """
+        super().__init__()
+        self._on_drawn = on_drawn
+        self._on_ask = on_ask
+        self._file: LogFile | None = None
         self._pager: LogPager | None = None
         self._page = Page()
         self._wrap = False
@@ -167,18 +159,18 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
     def show(self, path: Path | None) -> None:
         """Show a log from its end, or none."""
-        if path != self._path:
-            self._open(path, LogFile)
+        if path != (None if self._file is None else self._file.path):
+            self._open(None if path is None else LogFile(path))
 
     def show_file(self, path: Path) -> None:
         """Show a file that is no log, from its beginning, with the colours of its language."""
-        self._open(path, partial(LogFile, parts_of=one_part), _lexer_for(path.name))
+        self._open(LogFile(path, one_part), _lexer_for(path.name))
         self.action_top()
 
     def show_merged(self, sources: tuple[Source, ...]) -> None:
         """Show several logs as one, with their times."""
         self._times = True
-        self._open(Path("merged"), lambda _path: MergedLog(sources))
+        self._open(MergedLog(sources))
 
     def search(self, expression: str) -> None:
         """Search for a regular expression from here on.
@@ -210,8 +202,8 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
     def status(self, width: int) -> Pieces:
         """Return the status line: what is wrong and which hit this is on the left, where one is on the right."""
-        page = self._page if self._path is not None else Page()
-        if not page.exists and not page.note:
+        page = self._page
+        if not page.size and not page.note:
             return ((" nothing has been printed yet", "dim"),)
         left: list[Piece] = [(" ", "text")]
         if page.note:
@@ -245,7 +237,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
     def on_log_view_paged(self, message: Paged) -> None:
         """Draw a page."""
         message.stop()
-        if message.path == self._path:
+        if message.file is self._file:
             self._page = message.page
             self._draw()
 
@@ -304,7 +296,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
     def action_ask(self, what: Asked) -> None:
         """Let something be typed."""
-        self.post_message(self.PromptWanted(what))
+        self._on_ask(what)
 
     def action_hit(self, direction: int) -> None:
         """Go to the next hit."""
@@ -322,9 +314,9 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
     def action_pager(self) -> None:
         """Leave the terminal to the operator's own pager for a while."""
-        if self._path is None:
+        if self._file is None:
             return
-        parts = [str(part.path) for part in log_parts(self._path)]
+        parts = [str(part.path) for part in log_parts(self._file.path)]
         wanted = shlex.split(os.environ.get("PAGER") or "less")
         if not parts:
             self.app.say("the log is empty", bad=True)
@@ -340,17 +332,12 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         except SuspendNotSupported:
             self.app.say("another program can't be shown in this terminal", bad=True)
 
-    def _open(
-        self,
-        path: Path | None,
-        opening: Callable[[Path], LogFile],
-        lexer: Any = None,
-    ) -> None:
+    def _open(self, file: LogFile | None, lexer: Any = None) -> None:
         self._stop()
-        self._path, self._page, self._left, self._lexer = path, Page(), 0, lexer
-        if path is not None and self.is_attached:
+        self._file, self._page, self._left, self._lexer = file, Page(), 0, lexer
+        if file is not None and self.is_attached:
             height, numbers, times = max(1, self.size.height), self._numbers, self._times
-            self._pager = LogPager(path, self._deliver, height=height, opening=opening)
+            self._pager = LogPager(file, partial(self._deliver, file), height=height)
             self._run(lambda cursor: cursor.with_numbers(numbers), moves=False)
             self._run(lambda cursor: cursor.with_times(times), moves=False)
             self._pager.start()
@@ -365,9 +352,9 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             self._pager.stop()
         self._pager = None
 
-    def _deliver(self, page: Page) -> None:
-        if self._path is not None and self.app.is_running:
-            self.post_message(self.Paged(page, self._path))
+    def _deliver(self, file: LogFile, page: Page) -> None:
+        if self.app.is_running:
+            self.post_message(self.Paged(page, file))
 
     def _draw(self) -> None:
         width, height = self.size
@@ -381,7 +368,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._rows = tuple(shown)
         if before != self._rows:
             self.refresh()
-        self.post_message(self.Drawn())
+        self._on_drawn()
 
     # The next two are called in the pager's thread, since a selection may be large and a disk slow.
 

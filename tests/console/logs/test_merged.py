@@ -35,6 +35,12 @@ def logs(tmp_path: Path) -> tuple[Growing, Growing]:
     return Growing(tmp_path, "a"), Growing(tmp_path, "b")
 
 
+def opened(*sources: Source) -> MergedLog:
+    file = MergedLog(sources)
+    file.refresh()
+    return file
+
+
 def told(file: MergedLog) -> list[str]:
     lines = file.forward(0, 100_000)
     assert file.backward(file.end, 100_000) == lines
@@ -49,7 +55,7 @@ def test_lines_come_in_the_order_in_which_they_were_printed(
     a.prints(1.0, b"one\n")
     b.prints(2.0, b"two\nmore\n")
     a.prints(3.0, b"three\n")
-    file = MergedLog((a.source, b.source, Source("gone", tmp_path / "gone" / "run.log")))
+    file = opened(a.source, b.source, Source("gone", tmp_path / "gone" / "run.log"))
     assert told(file) == ["a:one", "b:two", "b:more", "a:three"]
     b.prints(4.0, b"four\n")
     a.prints(5.0, b"five\n")
@@ -66,7 +72,7 @@ def test_a_line_that_is_not_whole_yet_waits(logs: tuple[Growing, Growing]) -> No
     a, b = logs
     a.prints(1.0, b"half")
     b.prints(2.0, b"whole\n")
-    file = MergedLog((a.source, b.source))
+    file = opened(a.source, b.source)
     assert told(file) == ["b:whole"]
     a.prints(3.0, b" and half\nnext\n")
     file.refresh()
@@ -81,7 +87,7 @@ def test_a_log_whose_middle_is_dropped_is_read_anew(logs: tuple[Growing, Growing
     a.source.log.write_bytes(b"head\n" + CUT_MARK)
     for start in (5, 11):
         a.source.log.with_name(f"run.log.{start}").write_bytes(b"seg%02d\n" % start)
-    file = MergedLog((a.source, b.source))
+    file = opened(a.source, b.source)
     assert told(file) == ["b:b", "a:head", "a:seg05", "a:seg11"]
     a.source.log.with_name("run.log.5").unlink()
     a.source.log.with_name("run.log.17").write_bytes(b"seg17\n")
@@ -101,7 +107,7 @@ def test_nothing_is_lost_or_torn_whatever_is_printed_when(
 ) -> None:
     folder = tmp_path_factory.mktemp("logs")
     growing = [Growing(folder, name) for name in "abc"]
-    file = MergedLog([each.source for each in growing])
+    file = opened(*(each.source for each in growing))
     whole = ["", "", ""]
     for moment, (who, text, look) in enumerate(printed):
         growing[who].prints(float(moment + 1), text.encode())
@@ -122,9 +128,7 @@ def test_a_pager_on_several_logs_has_no_limit(logs: tuple[Growing, Growing]) -> 
     for second in range(3000):
         (a if second % 2 else b).prints(float(second), b"line %d\n" % second)
     pages: queue.SimpleQueue[Page] = queue.SimpleQueue()
-    pager = LogPager(
-        Path("merged"), pages.put, height=10, opening=lambda _path: MergedLog([a.source, b.source])
-    )
+    pager = LogPager(MergedLog([a.source, b.source]), pages.put, height=10)
     pager.start()
     page = pages.get(timeout=30)
     assert [line.text for line in page.lines] == [f"line {n}" for n in range(2990, 3000)]

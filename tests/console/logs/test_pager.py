@@ -23,7 +23,7 @@ class Reader:
 
     def __init__(self, path: Path) -> None:
         self.pages: queue.SimpleQueue[Page] = queue.SimpleQueue()
-        self.pager = LogPager(path, self.pages.put, height=HEIGHT)
+        self.pager = LogPager(LogFile(path), self.pages.put, height=HEIGHT)
         self.pager.start()
 
     def search(self, expression: str = "", *, back: bool = False) -> None:
@@ -61,13 +61,13 @@ def append(log: Path, text: str) -> None:
 
 
 def test_it_opens_at_the_end_and_follows(log: Path, reader: Reader) -> None:
-    assert texts(reader.until(lambda page: page.exists)) == [f"line {n}" for n in range(990, 1000)]
+    assert texts(reader.until(lambda page: bool(page.size))) == [f"line {n}" for n in range(990, 1000)]
     append(log, "new\n")
     assert reader.until(lambda page: texts(page)[-1] == "new").following
 
 
 def test_going_up_stops_following_and_counts_what_is_added(log: Path, reader: Reader) -> None:
-    reader.until(lambda page: page.exists)
+    reader.until(lambda page: bool(page.size))
     reader.pager.run(lambda cursor: cursor.move(-3))
     paused = reader.until(lambda page: not page.following)
     assert texts(paused)[0] == "line 987" and paused.behind == 0
@@ -101,11 +101,11 @@ def test_search_finds_forward_and_back_and_says_when_there_is_no_more(reader: Re
 
 
 def test_a_log_that_vanishes_and_comes_back_is_shown_again(log: Path, reader: Reader) -> None:
-    reader.until(lambda page: page.exists)
+    reader.until(lambda page: bool(page.size))
     log.unlink()
-    reader.until(lambda page: not page.exists)
+    reader.until(lambda page: not page.size)
     log.write_text("again\n")
-    assert texts(reader.until(lambda page: page.exists)) == ["again"]
+    assert texts(reader.until(lambda page: bool(page.size))) == ["again"]
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,14 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "run.log"
 
 
-def contents(path: Path) -> list[bytes]:
+def opened(path: Path) -> LogFile:
     file = LogFile(path)
+    file.refresh()
+    return file
+
+
+def contents(path: Path) -> list[bytes]:
+    file = opened(path)
     try:
         return [line.content for line in file.forward(file.begin, 10_000)]
     finally:
@@ -42,7 +48,7 @@ def test_forward_and_backward_give_the_same_lines(
     path.write_bytes(whole)
     expected = whole.split(b"\n")
     expected = expected[:-1] if expected[-1] == b"" else expected
-    file = LogFile(path)
+    file = opened(path)
     forward = file.forward(0, 1000)
     assert [line.content for line in forward] == expected
     assert file.backward(file.end, 1000) == forward
@@ -54,7 +60,7 @@ def test_forward_and_backward_give_the_same_lines(
 
 def test_an_endless_line_is_cut_at_the_same_places_from_both_sides(log: Path) -> None:
     log.write_bytes(b"first\n" + b"x" * (5 * LONGEST_LINE) + b"\nlast\n")
-    file = LogFile(log)
+    file = opened(log)
     forward = file.forward(0, 100)
     assert file.backward(file.end, 100) == forward
     assert b"".join(line.content for line in forward[1:-1]) == b"x" * (5 * LONGEST_LINE)
@@ -64,7 +70,7 @@ def test_an_endless_line_is_cut_at_the_same_places_from_both_sides(log: Path) ->
 
 def test_what_is_added_is_found(log: Path) -> None:
     log.write_bytes(b"one\n")
-    file = LogFile(log)
+    file = opened(log)
     assert not file.refresh()
     with log.open("ab") as stream:
         stream.write(b"two\n")
@@ -74,7 +80,7 @@ def test_what_is_added_is_found(log: Path) -> None:
 
 
 def test_a_log_that_comes_later_is_found(log: Path) -> None:
-    file = LogFile(log)
+    file = opened(log)
     assert file.end == 0 and file.forward(0, 5) == [] and file.backward(0, 5) == []
     log.write_bytes(b"one\n")
     assert file.refresh() and file.end == 4
@@ -87,7 +93,7 @@ def test_the_gap_of_a_log_over_its_limit_is_told(log: Path) -> None:
     log.write_bytes(head + CUT_MARK)
     log.with_name("run.log.1000").write_bytes(b"tail 1\n")
     log.with_name("run.log.1007").write_bytes(b"tail 2\n")
-    file = LogFile(log)
+    file = opened(log)
     forward = file.forward(0, 100)
     texts = [line.text for line in forward]
     assert texts[0] == "head" and texts[-2:] == ["tail 1", "tail 2"]
@@ -112,7 +118,7 @@ def test_only_a_regular_file_is_read(log: Path, tmp_path: Path, kind: str) -> No
 def test_search_goes_both_ways_and_over_block_edges(log: Path) -> None:
     filler = b"nothing here\n" * 100_000
     log.write_bytes(b"needle 1\n" + filler + b"needle 2\n" + filler + b"needle 3")
-    file = LogFile(log)
+    file = opened(log)
     pattern = Pattern(r"needle \d")
     found, start = [], 0
     while (hit := file.search(pattern, start, wanted=always)) is not None:
@@ -129,14 +135,14 @@ def test_search_goes_both_ways_and_over_block_edges(log: Path) -> None:
 
 def test_a_search_that_nobody_wants_any_more_ends(log: Path) -> None:
     log.write_bytes(b"line\n" * 1_000_000)
-    file = LogFile(log)
+    file = opened(log)
     assert file.search(Pattern("absent"), 0, wanted=lambda: False) is None
     file.close()
 
 
 def test_lines_are_counted(log: Path) -> None:
     log.write_bytes(b"a\nb\nc\n")
-    file = LogFile(log)
+    file = opened(log)
     assert file.count_lines(2, file.end) == 2
     file.close()
 
@@ -147,7 +153,7 @@ def test_a_line_that_goes_on_in_the_next_segment_is_one_line(log: Path) -> None:
     for start in range(0, len(text), 50):
         log.with_name(f"run.log.{start}").write_bytes(text[start : start + 50])
     log.write_bytes(CUT_MARK)
-    file = LogFile(log)
+    file = opened(log)
     lines = file.forward(0, 1000)
     assert [line.content for line in lines] == text.split(b"\n")[:-1]
     assert file.backward(file.end, 1000) == lines
@@ -163,7 +169,7 @@ def test_counting_in_slices_counts_everything_once(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("console.logs.reader._COUNT_SLICE", 100)
     path = tmp_path / "run.log"
     path.write_text("".join(f"line {number}\n" for number in range(500)))
-    file, lines, hits = LogFile(path), LineCount(), LineCount(Pattern(r"line \d*7$"))
+    file, lines, hits = opened(path), LineCount(), LineCount(Pattern(r"line \d*7$"))
     while lines.is_behind(file) or hits.is_behind(file):
         lines.advance(file, 0.0)
         hits.advance(file, 0.0)

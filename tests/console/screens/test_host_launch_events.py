@@ -10,7 +10,8 @@ from textual.widgets import Input
 
 from console.screens.run import RunScreen
 from console.tui import commands
-from console.tui.screen import SCREENS, ConsoleScreen
+from console.tui.keys import SCREENS
+from console.tui.screen import ConsoleScreen
 from console.tui.theme import PALETTE_NAMES, THEME_NAMES
 from console.tui.widgets.painted import Painted
 from console.views.host import host_use
@@ -234,7 +235,7 @@ async def test_every_theme_draws_every_screen(opened: OpenConsole, name: str) ->
         commands.execute(console.app, f"theme {name}")
         palette = console.app.palette
         assert palette is PALETTE_NAMES[name]
-        for mode, key, title in SCREENS:
+        for mode, key, title, _about in SCREENS:
             console.app.show(mode)
             await console.sees(f"{key} {title}")
             top = console.app.screen.query_one("#top", Painted).render_line(0)

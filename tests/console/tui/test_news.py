@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from console.tui.app import EngineSeen
 from console.tui.news import desktop_sequence
 from engine.control import EngineStatus
 from engine.notifications.news import News
@@ -43,8 +42,8 @@ async def test_a_disk_that_becomes_full_is_told_once(
     async with opened() as console:
         monkeypatch.setattr(console.app, "notify_of", sent.extend)
         full = EngineStatus(running=True, state_disk_free=1, state_disk_total=100)
-        console.app.on_engine_seen(EngineSeen(full))
-        console.app.on_engine_seen(EngineSeen(full))
+        console.app.take_engine(full)
+        console.app.take_engine(full)
         assert [each.kind for each in sent] == [NotificationKind.DISK]
 
 

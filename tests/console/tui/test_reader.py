@@ -30,14 +30,13 @@ PATIENCE = 30.0
 class Watched:
     """A reader whose deliveries can be waited for."""
 
-    def __init__(self, places: Places, engine_status: Callable[[Places], Any]) -> None:
+    def __init__(self, places: Places) -> None:
         self.conditions: queue.SimpleQueue[StateCondition] = queue.SimpleQueue()
         self.engines: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.reader = Reader(
             places,
             on_condition=self.conditions.put,
-            engine_status=engine_status,
             on_engine=self.engines.put,
         )
         self.reader.start()
@@ -60,7 +59,7 @@ class Watched:
 def watched(places: Places, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     monkeypatch.setattr(reader_module, "LOOK_EVERY_SECONDS", 0.02)
     monkeypatch.setattr(reader_module, "TROUBLE_PASSES_SECONDS", 0.05)
-    made = Watched(places, lambda _places: None)
+    made = Watched(places)
     yield made
     made.reader.stop()
 
@@ -167,11 +166,14 @@ def test_a_read_that_hangs_is_seen_and_holds_nobody(places: Places, watched: Wat
     watched.condition(StateHealth.GOOD)
 
 
-def test_an_engine_status_that_cannot_be_read_is_no_end(places: Places) -> None:
+def test_an_engine_status_that_cannot_be_read_is_no_end(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(_places: Places) -> None:
         raise StateProblem("the status can't be read")
 
-    watched = Watched(places, refuse)
+    monkeypatch.setattr("engine.control.status", refuse)
+    watched = Watched(places)
     assert watched.engines.get(timeout=PATIENCE) is None
     watched.reader.stop()
 

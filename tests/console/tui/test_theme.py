@@ -48,13 +48,13 @@ def test_what_is_read_stands_out_from_what_it_stands_on(palette: Palette, role: 
     least = 7.0 if palette is CONTRAST else 4.5
     # Under the cursor a line is short-lived and marked besides.
     least = 3.0 if ground == "cursor" and palette is not CONTRAST else least
-    assert contrast(getattr(palette.colours, role), getattr(palette.colours, ground)) >= least
+    assert contrast(palette.colours[role], palette.colours[ground]) >= least
 
 
 @pytest.mark.parametrize("palette", _COLOURED, ids=lambda palette: palette.name)
 def test_rules_and_empty_bars_can_be_seen(palette: Palette) -> None:
     least = 4.5 if palette is CONTRAST else 1.8
-    assert contrast(palette.colours.faint, palette.colours.background) >= least
+    assert contrast(palette.colours["faint"], palette.colours["background"]) >= least
 
 
 @pytest.mark.parametrize("palette", PALETTES.values(), ids=lambda palette: palette.name)
@@ -71,7 +71,7 @@ def test_states_differ_from_each_other_in_more_than_colour(palette: Palette) -> 
     ]
     assert len({*signs, *outcomes}) == len(signs) + len(outcomes)
     if palette.is_terminals_own:
-        assert not any(value.startswith("#") for value in vars(palette.colours).values())
+        assert not any(value.startswith("#") for value in palette.colours.values())
 
 
 @pytest.mark.parametrize("signs", [UNICODE, ASCII], ids=["unicode", "ascii"])
