@@ -49,10 +49,7 @@ class Pattern:
 
     def last(self, block: bytes) -> int | None:
         """Return where the first match in the last line with one begins."""
-        place = None
-        for place in self._lines_with_a_match(block):  # noqa: B007  # the last one is wanted
-            pass
-        return place
+        return max(self._lines_with_a_match(block), default=None)
 
     def count(self, block: bytes) -> int:
         """Count the lines with a match."""

@@ -252,13 +252,15 @@ class LogFile:
         place = self._place_at(position)
         while position < end and place < len(self._extents):
             extent = self._extents[place]
-            block = _read(extent, position, min(end, extent.end)) if position >= extent.start else b""
-            blocks.append(block)
-            position += len(block)
-            if not block or position < extent.end:
+            if position < extent.start:
+                break
+            length, at = min(end, extent.end) - position, extent.at + position - extent.start
+            blocks.append(os.pread(extent.descriptor, length, at))
+            position += len(blocks[-1])
+            if position < extent.end:
                 break
             place += 1
-        return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+        return b"".join(blocks)
 
     def _lines(self, position: int, end: int) -> Iterator[LogLine]:
         """Read lines from a line's beginning on; the last one ends at `end` even if that is within it."""
@@ -374,12 +376,6 @@ def _open_regular(path: Path) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
-
-
-def _read(extent: Extent, start: int, end: int) -> bytes:
-    if end <= start:
-        return b""
-    return os.pread(extent.descriptor, end - start, extent.at + start - extent.start)
 
 
 def _cut_before(position: int) -> int:

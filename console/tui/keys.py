@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from textual.binding import Binding, BindingType
@@ -91,6 +92,8 @@ SCREENS: tuple[tuple[str, str, str, str], ...] = (
     ("events", "8", "Events", "Everything that happened"),
     ("settings", "9", "Settings", "Appearance, notifications and keys"),
 )
+# Makes a key that changes something.
+_change = partial(Key, changes=True)
 TABLE: tuple[Key, ...] = (
     # Everywhere
     *(Key(f"app.{name}", key, f"app.go('{name}')", name, about) for name, key, _title, about in SCREENS),
@@ -111,30 +114,14 @@ TABLE: tuple[Key, ...] = (
     Key("matrix.right", "right", "column(1)", "right", "One column to the right"),
     # Overview
     Key("overview.open", "enter", "open", "open", "Go to what the line is about", 1),
-    Key(
-        "overview.relaunch",
-        "r",
-        "relaunch",
-        "relaunch",
-        "Relaunch the failed run of the line",
-        2,
-        changes=True,
-    ),
+    _change("overview.relaunch", "r", "relaunch", "relaunch", "Relaunch the failed run of the line", 2),
     Key("overview.log", "l", "log", "log", "The log of the run of the line", 3),
     # Sweep
     Key("sweep.open", "enter", "open", "run", "Open the run under the cursor", 1),
     Key("sweep.log", "l", "log", "log", "The run's log", 2),
     Key("sweep.mark", "space", "mark", "mark", "Mark or unmark the run", 3),
-    Key(
-        "sweep.relaunch",
-        "r",
-        "relaunch",
-        "relaunch",
-        "Relaunch the marked runs, or this one",
-        4,
-        changes=True,
-    ),
-    Key("sweep.stop", "s", "stop", "stop", "Stop the marked runs, or this one", 5, changes=True),
+    _change("sweep.relaunch", "r", "relaunch", "relaunch", "Relaunch the marked runs, or this one", 4),
+    _change("sweep.stop", "s", "stop", "stop", "Stop the marked runs, or this one", 5),
     Key("sweep.filter", "slash", "filter", "filter", "Words, or state: class: split: seed: outcome:", 6),
     Key("sweep.failed", "f", "next_failed", "next failed", "To the next failed run"),
     Key("sweep.view", "v", "view", "table", "Between the matrix and a flat table", 8),
@@ -143,20 +130,20 @@ TABLE: tuple[Key, ...] = (
     Key("sweep.previous", "left_square_bracket", "step(-1)", "previous sweep", "To the previous sweep"),
     Key("sweep.next", "right_square_bracket", "step(1)", "next sweep", "To the next sweep", 7),
     Key("sweep.mark_range", "M", "mark_range", "mark range", "Mark from the last mark to here"),
-    Key("sweep.classify", "c", "classify", "class", "Correct the class of failed runs", changes=True),
+    _change("sweep.classify", "c", "classify", "class", "Correct the class of failed runs"),
     Key("sweep.order", "o", "order", "order", "Show the rows in the next order"),
     Key("sweep.turn", "O", "turn", "reverse", "Reverse the order"),
     Key("sweep.merged", "L", "merged_log", "merged log", "The logs of the marked runs as one, by time"),
-    Key("sweep.pause", "p", "pause", "pause", "Let no new runs start, or go on", changes=True),
+    _change("sweep.pause", "p", "pause", "pause", "Let no new runs start, or go on"),
     Key("sweep.back", "escape", "back", "back", "Clear marks, then the filter"),
     # Run
     Key("run.next", "tab", "next_pane", "pane", "The next pane", 1),
     Key("run.previous", "shift+tab", "previous_pane", "previous pane", "The pane before"),
-    Key("run.relaunch", "r", "relaunch", "relaunch", "Relaunch this run", 5, changes=True),
-    Key("run.stop", "s", "stop", "stop", "Stop this run", 6, changes=True),
+    _change("run.relaunch", "r", "relaunch", "relaunch", "Relaunch this run", 5),
+    _change("run.stop", "s", "stop", "stop", "Stop this run", 6),
     Key("run.copy", "Y", "copy", "copy path", "Copy the path of the run's directory"),
     Key("run.open", "enter", "open", "open", "Open the file or snapshot under the cursor"),
-    Key("run.classify", "c", "classify", "class", "Correct the class of a failure", changes=True),
+    _change("run.classify", "c", "classify", "class", "Correct the class of a failure"),
     Key("run.back", "escape", "back", "back", "Back to where you came from", 7),
     # Log
     Key("log.down", "down j", "scroll_lines(1)", "down", "One line down"),
@@ -189,29 +176,20 @@ TABLE: tuple[Key, ...] = (
     # Datasets
     Key("data.open", "enter", "open", "detail", "Everything about the dataset under the cursor", 1),
     Key("data.mark", "space", "mark", "mark", "Mark or unmark the dataset", 2),
-    Key(
-        "data.prepare",
-        "p",
-        "act('prepare')",
-        "prepare",
-        "Prepare the marked datasets, or this one",
-        3,
-        changes=True,
-    ),
-    Key("data.stop", "s", "act('stop')", "stop", "Stop preparing; what is downloaded stays", 4, changes=True),
-    Key("data.retry", "r", "act('retry')", "retry", "Try again what failed", 5, changes=True),
-    Key(
+    _change("data.prepare", "p", "act('prepare')", "prepare", "Prepare the marked datasets, or this one", 3),
+    _change("data.stop", "s", "act('stop')", "stop", "Stop preparing; what is downloaded stays", 4),
+    _change("data.retry", "r", "act('retry')", "retry", "Try again what failed", 5),
+    _change(
         "data.check",
         "c K",  # `k` alone moves up here as in every list
         "act('check')",
         "check again",
         "Ask Kaggle again, after the rules were accepted",
         6,
-        changes=True,
     ),
-    Key("data.verify", "v", "act('verify')", "verify", "Compare with the known checksums", changes=True),
-    Key("data.prune", "x", "act('prune')", "prune", "Remove zips, raw data and leftovers", changes=True),
-    Key("data.prune_all", "X", "act('prune_all')", "remove", "Remove the prepared data too", changes=True),
+    _change("data.verify", "v", "act('verify')", "verify", "Compare with the known checksums"),
+    _change("data.prune", "x", "act('prune')", "prune", "Remove zips, raw data and leftovers"),
+    _change("data.prune_all", "X", "act('prune_all')", "remove", "Remove the prepared data too"),
     Key("data.copy_url", "y", "act('copy_urls')", "copy URL", "Copy where the rules are accepted", 8),
     Key("data.copy_folder", "Y", "copy_folder", "copy path", "Copy the path of its folder"),
     Key("data.filter", "slash", "filter", "filter", "Filter by words", 7),
@@ -220,15 +198,13 @@ TABLE: tuple[Key, ...] = (
     Key("data.back", "escape", "back", "back", "Clear marks, then the filter"),
     # One dataset
     Key("dataset.back", "escape", "back", "back", "Back to the list", 1),
-    Key("dataset.prepare", "p", "act('prepare')", "prepare", "Prepare it", 2, changes=True),
-    Key("dataset.stop", "s", "act('stop')", "stop", "Stop preparing it", 3, changes=True),
-    Key("dataset.retry", "r", "act('retry')", "retry", "Try again, if it failed", 4, changes=True),
-    Key("dataset.check", "c K", "act('check')", "check again", "Ask Kaggle again", 5, changes=True),
-    Key(
-        "dataset.verify", "v", "act('verify')", "verify", "Compare with the known checksums", 6, changes=True
-    ),
-    Key("dataset.prune", "x", "act('prune')", "prune", "Remove zip, raw data and leftovers", 7, changes=True),
-    Key("dataset.prune_all", "X", "act('prune_all')", "remove", "Remove the prepared data too", changes=True),
+    _change("dataset.prepare", "p", "act('prepare')", "prepare", "Prepare it", 2),
+    _change("dataset.stop", "s", "act('stop')", "stop", "Stop preparing it", 3),
+    _change("dataset.retry", "r", "act('retry')", "retry", "Try again, if it failed", 4),
+    _change("dataset.check", "c K", "act('check')", "check again", "Ask Kaggle again", 5),
+    _change("dataset.verify", "v", "act('verify')", "verify", "Compare with the known checksums", 6),
+    _change("dataset.prune", "x", "act('prune')", "prune", "Remove zip, raw data and leftovers", 7),
+    _change("dataset.prune_all", "X", "act('prune_all')", "remove", "Remove the prepared data too"),
     Key("dataset.copy_url", "y", "act('copy_urls')", "copy URL", "Copy where its rules are accepted", 8),
     Key("dataset.copy_folder", "Y", "copy_folder", "copy path", "Copy the path of its folder"),
     # Grade
@@ -264,8 +240,8 @@ TABLE: tuple[Key, ...] = (
     Key("export.format", "tab f", "form(1)", "format", "Markdown, CSV, JSON or LaTeX", 1),
     Key("export.format_before", "shift+tab", "form(-1)", "format before", "The format before"),
     Key("export.copy", "y", "copy", "copy", "Copy it to the terminal's clipboard", 2),
-    Key("export.write", "w", "write", "write", "Write it to a file", 3, changes=True),
-    Key("export.bundle", "b", "bundle", "bundle", "Write the bundle of its reports", 4, changes=True),
+    _change("export.write", "w", "write", "write", "Write it to a file", 3),
+    _change("export.bundle", "b", "bundle", "bundle", "Write the bundle of its reports", 4),
     Key("export.agent", "n", "ask('agent')", "name", "Type the agent's name in the row", 5),
     Key("export.models", "l", "ask('llms')", "models", "Type the models that it used", 6),
     Key("export.pad", "p", "pad", "pad", "Count lost and missing runs as no medal, or leave their seeds out"),
@@ -273,11 +249,11 @@ TABLE: tuple[Key, ...] = (
     # Host
     Key("host.open", "enter", "open", "run", "Open the run under the cursor, on what it uses", 1),
     # Launch
-    Key("launch.launch", "ctrl+l", "launch", "launch", "Launch the sweep", 1, changes=True),
+    _change("launch.launch", "ctrl+l", "launch", "launch", "Launch the sweep", 1),
     Key("launch.dry", "ctrl+t", "dry_run", "dry run", "Show in which order and when runs would start", 2),
     Key("launch.prepare", "ctrl+r", "prepare", "prepare data", "Prepare what is missing first", 3),
-    Key("launch.build", "ctrl+b", "build", "build", "Build the images that are missing", changes=True),
-    Key("launch.engine", "ctrl+n", "engine", "start engine", "Start the engine", changes=True),
+    _change("launch.build", "ctrl+b", "build", "build", "Build the images that are missing"),
+    _change("launch.engine", "ctrl+n", "engine", "start engine", "Start the engine"),
     Key("launch.back", "escape", "back", "leave field", "Leave the field, so that digits switch screens", 4),
     # Events
     Key("events.open", "enter", "open", "open", "Go to what the event is about", 1),
@@ -289,9 +265,9 @@ TABLE: tuple[Key, ...] = (
     Key("settings.filter", "slash", "filter", "filter", "Filter by words", 3),
     Key("settings.back", "escape", "back", "back", "Clear the filter"),
     # Welcome
-    Key("welcome.demo", "d", "demo", "demo", "Open the demo: it runs by itself", 1, changes=True),
+    _change("welcome.demo", "d", "demo", "demo", "Open the demo: it runs by itself", 1),
     Key("welcome.grade", "s", "app.go('grade')", "grade a submission", "Grade one submission file", 2),
-    Key("welcome.engine", "e", "engine", "start engine", "Start the engine on this state", 3, changes=True),
+    _change("welcome.engine", "e", "engine", "start engine", "Start the engine on this state", 3),
     # Confirmation
     Key("confirm.yes", "y", "answer(True)", "yes", "Do it", 1),
     Key("confirm.no", "n escape q", "answer(False)", "no", "Leave it", 2),
@@ -384,7 +360,12 @@ def rebound_keys(changes: Mapping[str, str]) -> KeyTable:
         else key
         for key in TABLE
     )
-    _refuse_clashes(table)
+    taken: dict[tuple[str, str], str] = {}
+    for entry in table:
+        for key in entry.keys:
+            other = taken.setdefault((entry.context, key), entry.id)
+            if other != entry.id:
+                raise UsageProblem(f"the key '{key}' is bound to both '{other}' and '{entry.id}'")
     return KeyTable(table)
 
 
@@ -407,12 +388,3 @@ def _works_on(shared: str, context: str) -> bool:
     if shared == "matrix":
         return context in _WITH_MATRIX
     return shared == "app" or (shared == "list" and context not in _WITH_LOG)
-
-
-def _refuse_clashes(table: Iterable[Key]) -> None:
-    taken: dict[tuple[str, str], str] = {}
-    for entry in table:
-        for key in entry.keys:
-            other = taken.setdefault((entry.context, key), entry.id)
-            if other != entry.id:
-                raise UsageProblem(f"the key '{key}' is bound to both '{other}' and '{entry.id}'")

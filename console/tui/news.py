@@ -28,11 +28,6 @@ class NewsWatch:
         self._idle_looked_at = float("-inf")
         self._troubles: tuple[str, ...] = ()
 
-    @property
-    def has_looked(self) -> bool:
-        """Whether it has looked at the state; what was there before is no news."""
-        return self._seen is not None
-
     def of_state(self, database: Database) -> list[News]:
         """Return the events since the last look, and who is idle now; it is asked in the reader's thread."""
         seen = self._seen or news.everything_until_now(database)

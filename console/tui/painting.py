@@ -150,9 +150,7 @@ def strip(pieces: Sequence[Piece], width: int, palette: Palette, *, raised: bool
 
 def overlaid(drawn: Strip, style: Style) -> Strip:
     """Lay a style over everything that is drawn, as the cursor does."""
-    return Strip(
-        [Segment(text, (under or Style()) + style) for text, under, _control in drawn], drawn.cell_length
-    )
+    return Strip(Segment.apply_style(drawn, post_style=style), drawn.cell_length)
 
 
 def drawn_style(asked: TextStyle, palette: Palette) -> Style:
@@ -204,24 +202,21 @@ class Canvas:
         self._width, self._height = max(1, width), max(1, height)
         self._cells = [[0] * self._width for _ in range(self._height)]
 
-    def dot(self, x: float, y: float) -> None:
-        """Set one dot; what is outside is moved to the edge."""
-        across, down = self._place(x, y)
-        self._set(across, down)
-
     def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
-        """Set the dots of a straight line."""
+        """Set the dots of a straight line; what is outside is moved to the edge."""
         (x0, y0), (x1, y1) = self._place(*start), self._place(*end)
         steps = max(abs(x1 - x0), abs(y1 - y0), 1)
         for step in range(steps + 1):
             share = step / steps
-            self._set(round(x0 + share * (x1 - x0)), round(y0 + share * (y1 - y0)))
+            across, down = round(x0 + share * (x1 - x0)), round(y0 + share * (y1 - y0))
+            self._cells[down // 4][across // 2] |= _DOTS[down % 4][across % 2]
 
     def rows(self, *, ascii_only: bool = False) -> list[str]:
         """The cells as text; empty ones are spaces."""
-        if ascii_only:
-            return ["".join("*" if cell else " " for cell in row) for row in self._cells]
-        return ["".join(chr(_BLANK + cell) if cell else " " for cell in row) for row in self._cells]
+        return [
+            "".join(" " if not cell else "*" if ascii_only else chr(_BLANK + cell) for cell in row)
+            for row in self._cells
+        ]
 
     def _place(self, x: float, y: float) -> tuple[int, int]:
         across, down = 2 * self._width - 1, 4 * self._height - 1
@@ -229,6 +224,3 @@ class Canvas:
             min(max(round(x * across), 0), across),
             min(max(round((1 - y) * down), 0), down),
         )
-
-    def _set(self, across: int, down: int) -> None:
-        self._cells[down // 4][across // 2] |= _DOTS[down % 4][across % 2]

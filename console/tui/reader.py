@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.places import Places
@@ -55,7 +54,7 @@ class Reader:
         on_engine: Callable[[EngineStatus | None], object],
     ) -> None:
         # How often the operator wants it to look.
-        self.look_every: float | None = None
+        self.look_every = LOOK_EVERY_SECONDS
         self._places = places
         self._on_condition = on_condition
         self._on_engine = on_engine
@@ -127,7 +126,7 @@ class Reader:
                 log.exception("reading the state")
                 self._trouble(Problem("the state could not be read", repr(error)[:200]))
             self._busy_since = None
-            self._wake.wait(self.look_every or LOOK_EVERY_SECONDS)
+            self._wake.wait(self.look_every)
             self._wake.clear()
         self._close()
 
@@ -151,7 +150,8 @@ class Reader:
             self._close()
             self._report(StateCondition(StateHealth.ABSENT))
             return
-        file = _identity(self._places.state_dir / state_database.DATABASE_NAME)
+        found = (self._places.state_dir / state_database.DATABASE_NAME).stat()
+        file = (found.st_dev, found.st_ino)
         if self._database is None or file != self._file:
             self._close()
             self._database = state_database.open_for_reading(self._places.state_dir)
@@ -187,11 +187,6 @@ class Reader:
         if not condition.looks_like(self._condition):
             self._condition = condition
             self._on_condition(condition)
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_dev, found.st_ino
 
 
 class StateHealth(StrEnum):

@@ -142,7 +142,7 @@ class ConsoleScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Begin where the operator was."""
-        values = self.app.session.of(self.SESSION_NAME) if self.SESSION_NAME else {}
+        values = self.app.session.screens.get(self.SESSION_NAME, {}) if self.SESSION_NAME else {}
         self.restore(values)
         if values.get("cursor", "").isdigit():
             from console.tui.widgets.line_list import LineList
@@ -160,13 +160,15 @@ class ConsoleScreen(Screen[None]):
         if self.app.screen.is_modal:
             return
         for name in self.queries():
-            self.app.reader.unwatch(self._full(name))
+            self.app.reader.unwatch(f"{id(self)}.{name}")
 
     def query_again(self) -> None:
         """Make the queries anew, because what they are about has changed."""
         for name, (query, deliver) in self.queries().items():
-            full = self._full(name)
-            self.app.reader.watch(full, query, partial(self._answered, full, deliver))
+            self.app.reader.watch(f"{id(self)}.{name}", query, partial(self._answered, name, deliver))
+
+    def _answered(self, name: str, deliver: Callable[[Any], None], value: Any) -> None:
+        self.post_message(QueryAnswered(deliver, value, name))
 
     def action_open(self) -> None:
         """Open what is under the cursor, where a screen says what that is."""
@@ -211,12 +213,6 @@ class ConsoleScreen(Screen[None]):
             latest: a name; of all work under it only the result of the latest is taken.
         """
         self.run_worker(self.app.finish(work, then), group=latest or "background", exclusive=bool(latest))
-
-    def _full(self, name: str) -> str:
-        return f"{id(self)}.{name}"
-
-    def _answered(self, name: str, deliver: Callable[[Any], None], value: Any) -> None:
-        self.post_message(QueryAnswered(deliver, value, name))
 
 
 class OpeningScreen(ConsoleScreen):

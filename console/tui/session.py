@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -31,10 +32,6 @@ class Session:
         """The screen, as `--screen` takes it."""
         return f"sweep:{self.sweep_id}" if self.screen == "sweep" else self.screen
 
-    def of(self, screen: str) -> SessionValues:
-        """Return what a screen has kept."""
-        return self.screens.get(screen, {})
-
 
 def read_session(state_dir: Path) -> Session:
     """Read where the operator was; an empty session if that is not known."""
@@ -47,10 +44,6 @@ def read_session(state_dir: Path) -> Session:
 
 def write_session(state_dir: Path, session: Session) -> None:
     """Write where the operator is, if there is a state beside which it may be written."""
-    if not state_dir.is_dir():
-        return
-    try:
+    # A full disk, or a state of another user: then the console opens at the overview the next time.
+    with suppress(OSError):
         files.write_json(state_dir / FILE_NAME, asdict(session), durable=False)
-    except OSError:
-        # A full disk, or a state of another user: then the console opens at the overview the next time.
-        return

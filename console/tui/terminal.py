@@ -155,29 +155,23 @@ class TerminalApp(App[str]):
             await super().on_event(event)
         elif self._held_keys is not None:
             self._held_keys.append(event)
-        elif not self._is_typing() and self.opens_field(event.key):
-            # Not here: a field is opened by messages that wait behind this event.
+        elif self.opens_field(event.key) if not self._is_typing() else not event.is_printable:
+            # Not here: what opens, edits or leaves a field are messages that wait behind this event.
             self._held_keys = deque((event,))
             self.run_worker(self._take_held_keys(self._held_keys))
         else:
-            field = self._edited_field(event)
             await super().on_event(event)
-            if field is not None:
-                self._held_keys = deque()
-                self.run_worker(self._take_held_keys(self._held_keys, field))
 
-    async def _take_held_keys(self, held: deque[events.Key], field: Widget | None = None) -> None:
-        """Take keys in their order, also those that come meanwhile, once a field is done with its last one."""
-        if field is not None:
-            await self._field_done(field)
+    async def _take_held_keys(self, held: deque[events.Key]) -> None:
+        """Take keys in their order, also those that come meanwhile, each once a field is done with the last one."""
         while held:
             event = held.popleft()
-            opens = not self._is_typing() and self.opens_field(event.key)
-            field = self._edited_field(event)
+            field = self.focused if self._is_typing() else None
+            opens = field is None and self.opens_field(event.key)
             await super().on_event(event)
             if opens:
                 await self._until(self._is_typing)
-            if field is not None:
+            elif field is not None and not event.is_printable:
                 await self._field_done(field)
         self._held_keys = None
 
@@ -196,9 +190,6 @@ class TerminalApp(App[str]):
         give_up = asyncio.get_running_loop().time() + _FIELD_SECONDS
         while not holds() and asyncio.get_running_loop().time() < give_up:
             await asyncio.sleep(_LOOK_SECONDS)
-
-    def _edited_field(self, event: events.Key) -> Widget | None:
-        return self.focused if not event.is_printable and self._is_typing() else None
 
     def _is_typing(self) -> bool:
         # Not every console ever opens a field, so its class need not be imported to ask for it.

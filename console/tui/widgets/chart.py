@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 
 from console import wording
 from console.tui.painting import Canvas, Piece, Pieces
@@ -51,7 +52,11 @@ def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: 
     room = width - _SCALE - 2
     canvas = Canvas(room, height)
     placed = [(_share(at, *series.span), _up(value, low, high, series)) for at, value in series.points]
-    _draw(canvas, placed, steps=series.steps)
+    # The first point is a line from itself to itself.
+    for before, point in pairwise([placed[0], *placed]):
+        corner = (point[0], before[1]) if series.steps else before
+        canvas.line(before, corner)
+        canvas.line(corner, point)
     rules = {min(height - 1, int((1 - _up(m.value, low, high, series)) * height)): m for m in series.marks}
     top, bottom = (low, high) if series.upside_down else (high, low)
     lines: list[Pieces] = []
@@ -69,29 +74,15 @@ def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: 
     return lines
 
 
-def _draw(canvas: Canvas, placed: Sequence[tuple[float, float]], *, steps: bool) -> None:
-    before = placed[0]
-    canvas.dot(*before)
-    for point in placed[1:]:
-        corner = (point[0], before[1]) if steps else before
-        if steps:
-            canvas.line(before, corner)
-        canvas.line(corner, point)
-        before = point
-
-
 def _row(row: str, rule: Mark | None, role: Role, signs: Signs) -> Pieces:
     """A row of the canvas; where it is empty, a rule shows through."""
     if rule is None:
         return ((row, role),)
-    pieces: list[Piece] = []
-    for cell in row:
-        piece: Piece = (signs.level, "faint") if cell == " " else (cell, role)
-        if pieces and pieces[-1][1] == piece[1]:
-            pieces[-1] = (pieces[-1][0] + piece[0], piece[1])
-        else:
-            pieces.append(piece)
-    return tuple(pieces)
+    return tuple(
+        (signs.level * len(cells), "faint") if is_empty else (cells, role)
+        for is_empty, group in groupby(row, key=" ".__eq__)
+        for cells in ["".join(group)]
+    )
 
 
 def _range(series: Series) -> tuple[float, float]:

@@ -66,11 +66,6 @@ class Prompt(Widget):
         prompt: Prompt
         value: str
 
-        @property
-        def control(self) -> Prompt:
-            """The prompt."""
-            return self.prompt
-
     @dataclass
     class Done(Changed):
         """Enter was pressed."""

@@ -41,19 +41,10 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     BINDINGS = bindings("list", "matrix")
     app: ConsoleApp
 
-    @dataclass
     class CursorMoved(Message):
         """The cursor stands somewhere else."""
 
-        lines: LineList
-
-        @property
-        def control(self) -> LineList:
-            """The list."""
-            return self.lines
-
-    @dataclass
-    class Opened(CursorMoved):
+    class Opened(Message):
         """Enter, or a click on where the cursor stands already."""
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -110,7 +101,8 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         """
         key, before, heading_before = self.key, self._lines, self._heading
         self._lines, self._heading = tuple(lines), heading
-        self._cursor = self._place_of(key, self._cursor)
+        place = self._place_of(key)
+        self._cursor = self._nearest(min(self._cursor, len(lines) - 1)) if place is None else place
         if self._begins_at is not None and any(line.selectable for line in self._lines):
             self._cursor = self._nearest(min(self._begins_at, len(self._lines) - 1))
             self._begins_at = None
@@ -128,12 +120,12 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def put_cursor(self, key: Hashable, column: int | None = None) -> bool:
         """Put the cursor on the line with a key; return whether there is one."""
-        for place, line in enumerate(self._lines):
-            if line.selectable and line.key == key:
-                self._column = self._column if column is None else column
-                self._go(place)
-                return True
-        return False
+        place = self._place_of(key)
+        if place is None:
+            return False
+        self._column = self._column if column is None else column
+        self._go(place)
+        return True
 
     def render_line(self, y: int) -> Strip:
         """Draw one line, the cursor over it."""
@@ -156,11 +148,11 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             return Strip.join([mark, drawn.crop(1, width)])
         if not line.cells:
             return Strip.join([mark, overlaid(drawn.crop(1, width), palette.cursor)])
-        start, end = line.cells[self.column].begin, line.cells[self.column].end
-        chosen = overlaid(drawn.crop(start, end), palette.cursor + Style(bold=True))
-        name = overlaid(drawn.crop(1, line.cells[0].begin), Style(bold=True))
-        rest = drawn.crop(line.cells[0].begin, start)
-        return Strip.join([mark, name, rest, chosen, drawn.crop(end, width)])
+        first, cell, bold = line.cells[0], line.cells[self.column], Style(bold=True)
+        name = overlaid(drawn.crop(1, first.begin), bold)
+        before, behind = drawn.crop(first.begin, cell.begin), drawn.crop(cell.end, width)
+        chosen = overlaid(drawn.crop(cell.begin, cell.end), palette.cursor + bold)
+        return Strip.join([mark, name, before, chosen, behind])
 
     def on_resize(self) -> None:
         """Keep the width of what scrolls the same as what is seen."""
@@ -186,7 +178,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
                 self._column = column
         self._go(place)
         if again:
-            self.post_message(self.Opened(self))
+            self.post_message(self.Opened())
 
     def action_cursor(self, step: int) -> None:
         """Move to the next line that may be chosen, up or down."""
@@ -213,12 +205,12 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         if line is not None and line.cells:
             self._column = min(max(self.column + step, 0), len(line.cells) - 1)
             self._refresh_lines({self._cursor})
-            self.post_message(self.CursorMoved(self))
+            self.post_message(self.CursorMoved())
 
     def action_open(self) -> None:
         """Open what is under the cursor."""
         if self._line_at_cursor() is not None:
-            self.post_message(self.Opened(self))
+            self.post_message(self.Opened())
 
     def _headed(self) -> int:
         return 0 if self._heading is None else 1
@@ -235,12 +227,9 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             return self._lines[self._cursor]
         return None
 
-    def _place_of(self, key: Hashable, otherwise: int) -> int:
-        if key is not None:
-            for place, line in enumerate(self._lines):
-                if line.selectable and line.key == key:
-                    return place
-        return self._nearest(min(otherwise, len(self._lines) - 1))
+    def _place_of(self, key: Hashable) -> int | None:
+        found = (place for place, line in enumerate(self._lines) if line.selectable and line.key == key)
+        return None if key is None else next(found, None)
 
     def _nearest(self, place: int) -> int:
         choices = [each for each, line in enumerate(self._lines) if line.selectable]
@@ -250,18 +239,15 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         before, self._cursor = self._cursor, place
         self._refresh_lines({before, place})
         self._keep_in_view()
-        self.post_message(self.CursorMoved(self))
+        self.post_message(self.CursorMoved())
 
     def _keep_in_view(self) -> None:
         height = self._page()
         if height <= 0:
             return
         # The heading above the first line of a group is kept in view with it.
-        above = (
-            self._cursor - 1
-            if self._cursor and not self._lines[self._cursor - 1].selectable
-            else self._cursor
-        )
+        headed = self._cursor and not self._lines[self._cursor - 1].selectable
+        above = self._cursor - 1 if headed else self._cursor
         top = round(self.scroll_y)
         if above < top:
             self.scroll_to(y=above, animate=False)

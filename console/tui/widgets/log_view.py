@@ -25,10 +25,10 @@ from console.logs.merged import MergedLog, Source
 from console.logs.pager import LogCursor, LogPager, Page
 from console.logs.pattern import ERRORS, Pattern
 from console.logs.reader import LogFile, one_part
-from console.sanitize import plain, spans
+from console.sanitize import plain, plain_lines, spans
 from console.tui.keys import bindings
 from console.tui.painting import Piece, Pieces, fit, foreign, span_segments, spread
-from console.tui.theme import Palette, Role, Signs
+from console.tui.theme import Role
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.painted import Painted
 from environment.container.run_log import log_parts
@@ -86,10 +86,6 @@ class LogPane(Widget):
         """Open a prompt."""
         self.query_one(f"#{what}", Prompt).open("")
 
-    def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Wait for Enter."""
-        message.stop()
-
     def on_prompt_left(self, message: Prompt.Left) -> None:
         """Go back to the view."""
         message.stop()
@@ -99,16 +95,8 @@ class LogPane(Widget):
         """Do what was typed."""
         message.stop()
         self.view.focus()
-        value = message.value
         try:
-            if message.prompt.id == "filter":
-                self.view.only_lines_with(value)
-            elif value and message.prompt.id == "search":
-                self.view.search(value)
-            elif value and message.prompt.id == "time":
-                self.view.to_moment(value)
-            elif value and not self.app.refuses():
-                self.view.save(Path(value).expanduser())
+            self.view.answer(message.prompt.id, message.value)
         except UsageProblem as problem:
             self.app.say(problem.in_one_line(), bad=True)
 
@@ -145,10 +133,12 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._pager: LogPager | None = None
         self._page = Page()
         self._wrap = False
+        # How many cells of each line are out of sight on the left, unless lines are wrapped.
         self._left = 0
         self._numbers = False
         self._times = False
         self._pattern: Pattern | None = None
+        # Finds the words of a programming language, which get colours.
         self._lexer: Any = None
         self._rows: tuple[Strip, ...] = ()
 
@@ -172,33 +162,25 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._times = True
         self._open(MergedLog(sources))
 
-    def search(self, expression: str) -> None:
-        """Search for a regular expression from here on.
+    def answer(self, what: str | None, value: str) -> None:
+        """Do what was typed.
 
         Raises:
-            UsageProblem: it is not one.
+            UsageProblem: it is not a regular expression.
         """
-        self._pattern = Pattern.typed(expression)
-        self.action_hit(1)
-
-    def only_lines_with(self, expression: str) -> None:
-        """Leave out lines without a regular expression; an empty one shows all again.
-
-        Raises:
-            UsageProblem: it is not one.
-        """
-        pattern = Pattern.typed(expression) if expression else None
-        self._pattern = pattern or self._pattern
-        self._run(lambda cursor: cursor.only_lines_with(pattern), long=True)
-
-    def to_moment(self, text: str) -> None:
-        """Go to what was printed at a moment."""
-        self._times = True
-        self._run(lambda cursor: cursor.to_moment(text))
-
-    def save(self, path: Path) -> None:
-        """Save the selection in a new file, as harmless text."""
-        self._run(lambda cursor: self._save(cursor.take_selection(), path), moves=False)
+        if what == "filter":
+            pattern = Pattern.typed(value) if value else None
+            self._pattern = pattern or self._pattern
+            self._run(lambda cursor: cursor.only_lines_with(pattern), long=True)
+        elif value and what == "search":
+            self._pattern = Pattern.typed(value)
+            self.action_hit(1)
+        elif value and what == "time":
+            self._times = True
+            self._run(lambda cursor: cursor.to_moment(value))
+        elif value and not self.app.refuses():
+            path = Path(value).expanduser()
+            self._run(lambda cursor: self._save(cursor.take_selection(), path), moves=False)
 
     def status(self, width: int) -> Pieces:
         """Return the status line: what is wrong and which hit this is on the left, where one is on the right."""
@@ -360,15 +342,87 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         width, height = self.size
         if not width or not height:
             return
-        drawing = _Drawing(
-            self.app.palette, self.app.signs, self._wrap, self._left, self._pattern, self._lexer
-        )
-        rows = drawing.rows(self._page, width)
+        rows = self._page_rows(self._page, width)
         before, shown = self._rows, rows[-height:] if self._page.following else rows[:height]
         self._rows = tuple(shown)
         if before != self._rows:
             self.refresh()
         self._on_drawn()
+
+    def _page_rows(self, page: Page, width: int) -> list[Strip]:
+        """Return the rows that a page takes."""
+        digits = len(f"{max((number or 0 for number in page.numbers), default=0):,}") if page.numbers else 0
+        found: list[Strip] = []
+        for place, line in enumerate(page.lines):
+            margin = [self._sign(page, line.start), *self._label(page, place, width)]
+            if page.moments:
+                moment = page.moments[place]
+                clock = wording.clock_seconds(moment) if moment is not None else wording.UNKNOWN
+                margin.append(self._dim(f"{clock:<8} "))
+            if page.numbers:
+                number = page.numbers[place]
+                margin.append(self._dim(f"{wording.UNKNOWN if number is None else f'{number:,}':>{digits}} "))
+            found += self._rows_of(line.text, margin, width)
+        return found
+
+    def _sign(self, page: Page, start: int) -> Segment:
+        if start == page.hit:
+            return Segment(self.app.signs.cursor, self._style("accent"))
+        if page.mark is not None and start >= page.mark:
+            return Segment(self.app.signs.marked, self._style("accent"))
+        return Segment(" ", self.app.palette.base)
+
+    def _label(self, page: Page, place: int, width: int) -> Iterator[Segment]:
+        label = page.labels[place] if page.labels else None
+        if label is not None:
+            role = _LABELS[label.number % len(_LABELS)]
+            # The last word, the seed, distinguishes runs of one competition.
+            name, _, last = plain(label.text).rpartition(" ")
+            room = min(24, width // 4) - len(last) - 1
+            yield Segment(f"{fit(name, room, ellipsis=self.app.signs.ellipsis)} {last} ", self._style(role))
+
+    def _dim(self, text: str) -> Segment:
+        return Segment(text, self._style("dim"))
+
+    def _rows_of(self, text: str, margin: list[Segment], width: int) -> Iterator[Strip]:
+        base = self.app.palette.base
+        text = text.removesuffix("\r")
+        beside = sum(segment.cell_length for segment in margin)
+        room = max(1, width - beside)
+        drawn = Strip(self._segments(text, room))
+        if self._pattern is not None and self._pattern.first(text.encode()) is not None:
+            drawn = drawn.apply_style(self.app.palette.style("strong"))
+        if not self._wrap:
+            part = drawn.crop(self._left, self._left + room) if self._left else drawn
+            yield Strip([*margin, *part]).adjust_cell_length(width, base)
+            return
+        for place in range(0, max(1, drawn.cell_length), room):
+            part = drawn.crop(place, place + room)
+            head = margin if not place else [Segment(" " * beside, base)]
+            yield Strip([*head, *part]).adjust_cell_length(width, base)
+
+    def _segments(self, text: str, room: int) -> list[Segment]:
+        limit = _WIDEST if self._wrap or self._left else room
+        if self._lexer is not None:
+            pieces = _code_pieces(plain(text, limit=limit), self._lexer)
+            segments = [Segment(part, self._style(role)) for part, role in pieces]
+        else:
+            segments = span_segments(spans(text, limit=limit), self.app.palette)
+        if self._pattern is None:
+            return segments
+        return [piece for segment in segments for piece in self._with_hits(segment, self._pattern)]
+
+    def _style(self, role: Role) -> Style:
+        return self.app.palette.base + self.app.palette.style(role)
+
+    def _with_hits(self, segment: Segment, pattern: Pattern) -> Iterator[Segment]:
+        style = (segment.style or self.app.palette.base) + self.app.palette.style("hit")
+        content, place = segment.text.encode(), 0
+        for start, end in pattern.spans(content):
+            yield Segment(content[place:start].decode("utf-8", "replace"), segment.style)
+            yield Segment(content[start:end].decode("utf-8", "replace"), style)
+            place = end
+        yield Segment(content[place:].decode("utf-8", "replace"), segment.style)
 
     # The next two are called in the pager's thread, since a selection may be large and a disk slow.
 
@@ -392,98 +446,6 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
     def _call(self, does: Any, *arguments: Any, **options: Any) -> None:
         if self.app.is_running:
             self.app.call_later(partial(does, *arguments, **options))
-
-
-@dataclass(frozen=True)
-class _Drawing:
-    """How a page is drawn.
-
-    Attributes:
-        left: how many cells of each line are out of sight on the left, unless lines are wrapped.
-        lexer: finds the words of a programming language, which get colours.
-    """
-
-    palette: Palette
-    signs: Signs
-    wrap: bool
-    left: int
-    pattern: Pattern | None
-    lexer: Any
-
-    def rows(self, page: Page, width: int) -> list[Strip]:
-        """Return the rows that a page takes."""
-        digits = len(f"{max((number or 0 for number in page.numbers), default=0):,}") if page.numbers else 0
-        found: list[Strip] = []
-        for place, line in enumerate(page.lines):
-            margin = [self._sign(page, line.start), *self._label(page, place, width)]
-            if page.moments:
-                moment = page.moments[place]
-                clock = wording.clock_seconds(moment) if moment is not None else wording.UNKNOWN
-                margin.append(self._dim(f"{clock:<8} "))
-            if page.numbers:
-                number = page.numbers[place]
-                margin.append(self._dim(f"{wording.UNKNOWN if number is None else f'{number:,}':>{digits}} "))
-            found += self._rows_of(line.text, margin, width)
-        return found
-
-    def _sign(self, page: Page, start: int) -> Segment:
-        if start == page.hit:
-            return Segment(self.signs.cursor, self._style("accent"))
-        if page.mark is not None and start >= page.mark:
-            return Segment(self.signs.marked, self._style("accent"))
-        return Segment(" ", self.palette.base)
-
-    def _label(self, page: Page, place: int, width: int) -> Iterator[Segment]:
-        label = page.labels[place] if page.labels else None
-        if label is not None:
-            role = _LABELS[label.number % len(_LABELS)]
-            # The last word, the seed, distinguishes runs of one competition.
-            name, _, last = plain(label.text).rpartition(" ")
-            room = min(24, width // 4) - len(last) - 1
-            yield Segment(f"{fit(name, room, ellipsis=self.signs.ellipsis)} {last} ", self._style(role))
-
-    def _dim(self, text: str) -> Segment:
-        return Segment(text, self._style("dim"))
-
-    def _rows_of(self, text: str, margin: list[Segment], width: int) -> Iterator[Strip]:
-        base = self.palette.base
-        text = text.removesuffix("\r")
-        beside = sum(segment.cell_length for segment in margin)
-        room = max(1, width - beside)
-        drawn = Strip(self._segments(text, room))
-        if self.pattern is not None and self.pattern.first(text.encode()) is not None:
-            drawn = drawn.apply_style(self.palette.style("strong"))
-        if not self.wrap:
-            part = drawn.crop(self.left, self.left + room) if self.left else drawn
-            yield Strip([*margin, *part]).adjust_cell_length(width, base)
-            return
-        for place in range(0, max(1, drawn.cell_length), room):
-            part = drawn.crop(place, place + room)
-            head = margin if not place else [Segment(" " * beside, base)]
-            yield Strip([*head, *part]).adjust_cell_length(width, base)
-
-    def _segments(self, text: str, room: int) -> list[Segment]:
-        limit = _WIDEST if self.wrap or self.left else room
-        if self.lexer is not None:
-            pieces = _code_pieces(plain(text, limit=limit), self.lexer)
-            segments = [Segment(part, self._style(role)) for part, role in pieces]
-        else:
-            segments = span_segments(spans(text, limit=limit), self.palette)
-        if self.pattern is None:
-            return segments
-        return [piece for segment in segments for piece in self._with_hits(segment, self.pattern)]
-
-    def _style(self, role: Role) -> Style:
-        return self.palette.base + self.palette.style(role)
-
-    def _with_hits(self, segment: Segment, pattern: Pattern) -> Iterator[Segment]:
-        style = (segment.style or self.palette.base) + self.palette.style("hit")
-        content, place = segment.text.encode(), 0
-        for start, end in pattern.spans(content):
-            yield Segment(content[place:start].decode("utf-8", "replace"), segment.style)
-            yield Segment(content[start:end].decode("utf-8", "replace"), style)
-            place = end
-        yield Segment(content[place:].decode("utf-8", "replace"), segment.style)
 
 
 def _lexer_for(name: str) -> Any:
@@ -530,5 +492,4 @@ def _hits(page: Page, hits: int) -> str:
 
 
 def _harmless(content: bytes) -> str:
-    lines = content.decode("utf-8", "replace").removesuffix("\n").split("\n")
-    return "\n".join(plain(line.removesuffix("\r")) for line in lines)
+    return "\n".join(plain_lines(content.decode("utf-8", "replace").removesuffix("\n")))

@@ -10,12 +10,7 @@ from console import wording
 from console.tui.painting import Piece, Pieces
 from console.tui.theme import Role, Signs
 
-_NAMES: tuple[tuple[str, str, Role], ...] = (
-    ("gold", "G", "gold"),
-    ("silver", "S", "silver"),
-    ("bronze", "B", "bronze"),
-    ("median", "median", "dim"),
-)
+_MARKS: tuple[tuple[str, Role], ...] = (("G", "gold"), ("S", "silver"), ("B", "bronze"), ("median", "dim"))
 
 
 def ruler(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tuple[Pieces, ...]:
@@ -24,9 +19,7 @@ def ruler(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tu
     Distances between the marks grow with the scores', but no mark ever covers another.
     """
     values = (cuts.gold, cuts.silver, cuts.bronze, cuts.median)
-    labels = [
-        f" {sign} {wording.score(value, 9)} " for (_, sign, _), value in zip(_NAMES, values, strict=True)
-    ]
+    labels = [f" {sign} {wording.score(value, 9)} " for (sign, _), value in zip(_MARKS, values, strict=True)]
     start, end = f"better {signs.left}", f"{signs.right} worse"
     line, edge = signs.rule, 4
     least = len(start) + 2 * edge + sum(map(len, labels)) + len(labels) + len(end)
@@ -35,7 +28,7 @@ def ruler(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tu
     gaps = _gaps(values, width - least)
     pieces: list[Piece] = [(start + line * edge, "dim")]
     ticks: list[int] = []
-    for (_, _, role), label, gap in zip(_NAMES, labels, (*gaps, 0), strict=True):
+    for (_, role), label, gap in zip(_MARKS, labels, (*gaps, 0), strict=True):
         ticks.append(sum(len(text) for text, _ in pieces) + 1)
         pieces += [(label, role), (line * (gap + 1), "faint")]
     pieces.append((line * edge + end, "dim"))
@@ -82,7 +75,7 @@ def _compact(cuts: Thresholds, score: float | None, signs: Signs) -> tuple[Piece
     values = (cuts.gold, cuts.silver, cuts.bronze, cuts.median)
     marks: Pieces = tuple(
         (f"{sign} {wording.score(value, 8)}  ", role)
-        for (_, sign, role), value in zip(_NAMES, values, strict=True)
+        for (sign, role), value in zip(_MARKS, values, strict=True)
     )
     if score is None or math.isnan(score):
         return (marks,)

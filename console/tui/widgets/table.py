@@ -119,6 +119,7 @@ class Table(Generic[Row]):
         self._sorting = sorting
         self._mark = mark
         self._width = width
+        self._margin = 2 if mark is None else 3
         self._columns = columns
         self._spans = self._placed(rows)
 
@@ -180,10 +181,10 @@ class Table(Generic[Row]):
     def _placed(self, rows: Sequence[Row]) -> tuple[ColumnSpan, ...]:
         """Where each column begins and ends; one that is left out is nowhere."""
         widths = self._widths(rows)
-        used = margin = 2 if self._mark is None else 3
+        used = self._margin
         spans = []
         for column, width in zip(self._columns, widths, strict=True):
-            begin = used + (column.gap if used > margin else 0) if width else used
+            begin = used + (column.gap if used > self._margin else 0) if width else used
             used = begin + width
             spans.append(ColumnSpan(min(begin, self._width), min(used, self._width), column.by))
         return tuple(spans)
@@ -192,7 +193,7 @@ class Table(Generic[Row]):
         """How wide each column is by the one rule; 0 is left out."""
         widths = [column.width for column in self._columns]
         gaps = [column.gap for column in self._columns]
-        spare = self._width - (2 if self._mark is None else 3) - sum(widths) - sum(gaps[1:])
+        spare = self._width - self._margin - sum(widths) - sum(gaps[1:])
         for place in self._dropped_first(rows) if spare < 0 else ():
             spare += widths[place] + gaps[place]
             widths[place] = 0

@@ -26,7 +26,7 @@ async def test_a_failure_while_the_console_is_open_rings_once(
         console.app.watch_news()
         await console.sees("needs you")
         assert console.world is not None
-        await console.until(lambda: console.app.news.has_looked)
+        await console.until(lambda: console.app.news._seen is not None)
         lost = console.world.launch(console.world.run("openhands-1", worlds.DEMO[0], 3), ago=600)
         console.world.fail(lost, FailureClass.CRASH, "boom", ago=100)
         await console.until(lambda: sent)
