@@ -182,14 +182,13 @@ class CommandLine(Widget):
 
     def compose(self) -> ComposeResult:
         """The sign and the field."""
-        yield Painted(classes="prompt-sign")
+        yield Painted(((" : ", "accent"),), classes="prompt-sign")
         known = completions(self.app.known_sweeps, registry.all_ids())
         suggester = SuggestFromList(known, case_sensitive=False)
         yield TypingLine(self._text, suggester=suggester, select_on_focus=False)
 
     def on_mount(self) -> None:
         """Take what is typed."""
-        self.query_one(Painted).show(((" : ", "accent"),))
         self.query_one(Input).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

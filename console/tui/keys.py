@@ -383,8 +383,5 @@ def hidden_by(table: KeyTable, name: str) -> tuple[str, ...]:
 
 def _works_on(shared: str, context: str) -> bool:
     """Whether keys that several screens share work on a screen."""
-    if shared == "log":
-        return context in _WITH_LOG
-    if shared == "matrix":
-        return context in _WITH_MATRIX
-    return shared == "app" or (shared == "list" and context not in _WITH_LOG)
+    with_log, with_matrix = context in _WITH_LOG, context in _WITH_MATRIX
+    return {"app": True, "list": not with_log, "log": with_log, "matrix": with_matrix}.get(shared, False)

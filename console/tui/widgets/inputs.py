@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.suggester import Suggester
@@ -75,24 +74,13 @@ class Prompt(Widget):
         """Esc was pressed; `value` is what was there before."""
 
     def __init__(self, sign: str, placeholder: str, *, id: str) -> None:
-        super().__init__(id=id, classes="prompt")
-        self._sign = sign
-        self._placeholder = placeholder
+        super().__init__(
+            Painted(((f" {sign} ", "accent"),), classes="prompt-sign"),
+            TypingLine(placeholder=placeholder, select_on_focus=False),
+            id=id,
+            classes="prompt",
+        )
         self._before = ""
-
-    def compose(self) -> ComposeResult:
-        """Compose the sign and the field."""
-        yield Painted(classes="prompt-sign")
-        yield TypingLine(placeholder=self._placeholder, select_on_focus=False)
-
-    def on_mount(self) -> None:
-        """Draw the sign."""
-        self.query_one(Painted).show(((f" {self._sign} ", "accent"),))
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it is being typed into."""
-        return self.has_class("-open")
 
     def open(self, text: str) -> None:
         """Let something be typed, beginning with a text."""
@@ -102,25 +90,21 @@ class Prompt(Widget):
         field.value = text
         field.focus()
 
-    def close(self) -> None:
-        """Hide it again."""
-        self.remove_class("-open")
-
     def on_input_changed(self, event: Input.Changed) -> None:
         """Post what is typed."""
         event.stop()
-        if self.is_open:
+        if self.has_class("-open"):
             self.post_message(self.Changed(self, event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Post what was typed."""
         event.stop()
-        self.close()
+        self.remove_class("-open")
         self.post_message(self.Done(self, event.value))
 
     def action_leave(self) -> None:
         """Post that nothing is to change."""
-        self.close()
+        self.remove_class("-open")
         self.post_message(self.Left(self, self._before))
 
 
@@ -151,18 +135,7 @@ class LabelledField(Widget):
     """
 
     def __init__(self, label: str, field: Field) -> None:
-        super().__init__(classes="field")
-        self._label = label
-        self._field = field
-
-    def compose(self) -> ComposeResult:
-        """Compose the label and the field."""
-        yield Painted(classes="label")
-        yield self._field
-
-    def on_mount(self) -> None:
-        """Write the name."""
-        self.query_one(".label", Painted).show(((self._label, "dim"),))
+        super().__init__(Painted(((label, "dim"),), classes="label"), field, classes="field")
 
 
 class FilePaths(Suggester):

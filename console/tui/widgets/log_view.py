@@ -450,14 +450,10 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
 def _lexer_for(name: str) -> Any:
     """Return the lexer for a file of this name; None where its language is not known or it has none."""
-    from pygments.lexers import get_lexer_for_filename
-    from pygments.util import ClassNotFound
+    from pygments.lexers import find_lexer_class_for_filename
 
-    try:
-        lexer = get_lexer_for_filename(name, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return None
-    return None if lexer.name == "Text only" else lexer
+    found = find_lexer_class_for_filename(name)
+    return None if found is None or found.name == "Text only" else found(stripnl=False, ensurenl=False)
 
 
 def _code_pieces(line: str, lexer: Any) -> list[Piece]:

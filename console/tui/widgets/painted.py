@@ -22,9 +22,9 @@ class Painted(Widget):
     """
     app: ConsoleApp
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(self, *lines: Pieces, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._lines: tuple[Pieces, ...] = ()
+        self._lines = lines
 
     @property
     def text(self) -> str:
