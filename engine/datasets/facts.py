@@ -12,7 +12,7 @@ from typing import Any
 from competitions import registry
 from competitions.model import Competition, Thresholds
 from engine.datasets import checksums
-from engine.kaggle.client import Kaggle, Team
+from engine.kaggle.client import Kaggle
 from engine.layout import dataset_folder
 from foundation.files import csv_text, write_text
 from foundation.problems import DataProblem, EnvironmentProblem
@@ -50,50 +50,39 @@ def refresh_leaderboard(competition_id: str, *, force: bool = False) -> tuple[Th
     with Kaggle() as kaggle:
         teams, expected = kaggle.leaderboard(competition_id), kaggle.team_count(competition_id)
     if expected is None or len(teams) < expected:
-        raise DataProblem(
-            f"the leaderboard of {competition_id} was not imported",
+        raise _not_imported(
+            competition_id,
             f"Kaggle gave {len(teams):,} of {'unknown' if expected is None else f'{expected:,}'} teams",
             "The cut-offs stay as they are; use a leaderboard from Kaggle's Meta Kaggle dataset instead.",
         )
-    after = thresholds_of(competition_id, scores_of(competition_id, teams))
+    try:
+        after = thresholds_of(competition_id, [float(team.score) for team in teams])
+    except ValueError as error:
+        raise _not_imported(competition_id, str(error)) from error
     if after.is_lower_better != competition.thresholds.is_lower_better:
-        raise DataProblem(
-            f"the leaderboard of {competition_id} was not imported",
-            "it is sorted against the direction of its metric",
-        )
+        raise _not_imported(competition_id, "it is sorted against the direction of its metric")
     rows = [("teamId", "teamName", "score"), *((team.id, team.name, team.score) for team in teams)]
     _write(path, csv_text(rows))
     _replace_table(competition, "thresholds", asdict(after))
     return after, True
 
 
-def scores_of(competition_id: str, teams: Sequence[Team]) -> list[float]:
-    """The scores in the leaderboard's own order, best first.
-
-    Raises:
-        DataProblem: one of them is no number.
-    """
-    try:
-        scores = [float(team.score) for team in teams]
-    except ValueError as error:
-        raise DataProblem(f"the leaderboard of {competition_id} was not imported", str(error)) from error
-    if len(scores) < _FEWEST_TEAMS or not all(map(math.isfinite, scores)):
-        raise DataProblem(f"the leaderboard of {competition_id} was not imported", "it holds too few scores")
-    return scores
+def _not_imported(competition_id: str, why: str, next_step: str = "") -> DataProblem:
+    return DataProblem(f"the leaderboard of {competition_id} was not imported", why, next_step)
 
 
 def thresholds_of(competition_id: str, scores: Sequence[float]) -> Thresholds:
     """The cut-offs by MLE-bench's rules: positions by the number of teams, counted from the best.
 
     Raises:
-        DataProblem: the scores are in no order.
+        DataProblem: there are too few scores, or they are in no order.
     """
+    if len(scores) < _FEWEST_TEAMS or not all(map(math.isfinite, scores)):
+        raise _not_imported(competition_id, "it holds too few scores")
     lower = scores[0] < scores[-1]
     ordered = sorted(scores, reverse=not lower)
     if list(scores) != ordered:
-        raise DataProblem(
-            f"the leaderboard of {competition_id} was not imported", "its scores are not sorted"
-        )
+        raise _not_imported(competition_id, "its scores are not sorted")
     gold, silver, bronze = medal_positions(len(ordered))
     return Thresholds(
         gold=ordered[gold - 1],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,22 +35,14 @@ def find_credentials(
     """Look for credentials; None when there are none."""
     variables = os.environ if environment is None else environment
     own = (Path.home() if home is None else home) / ".kaggle"
-    ways = (_tokens(variables, own), _keys(variables, own), _logins(own))
-    return next((found for way in ways for found in way), None)
-
-
-def _tokens(variables: Mapping[str, str], own: Path) -> Iterator[Credentials]:
     given = variables.get("KAGGLE_API_TOKEN", "")
     if given:
         token = _text(Path(given))
-        yield Credentials("KAGGLE_API_TOKEN", Path(given) if token else None, token=token or given)
+        return Credentials("KAGGLE_API_TOKEN", Path(given) if token else None, token=token or given)
     for path in (own / "access_token", own / "access_token.txt"):
         token = _text(path)
         if token:
-            yield Credentials(str(path), path, token=token)
-
-
-def _keys(variables: Mapping[str, str], own: Path) -> Iterator[Credentials]:
+            return Credentials(str(path), path, token=token)
     if variables.get("KAGGLE_CONFIG_DIR"):
         folder = Path(variables["KAGGLE_CONFIG_DIR"])
     elif own.exists():
@@ -61,17 +53,12 @@ def _keys(variables: Mapping[str, str], own: Path) -> Iterator[Credentials]:
     values = _json(path)
     username = variables.get("KAGGLE_USERNAME") or values.get("username")
     key = variables.get("KAGGLE_KEY") or values.get("key")
+    if username and key and variables.get("KAGGLE_KEY"):
+        return Credentials("KAGGLE_USERNAME and KAGGLE_KEY", username=username, key=key)
     if username and key:
-        if variables.get("KAGGLE_KEY"):
-            yield Credentials("KAGGLE_USERNAME and KAGGLE_KEY", username=username, key=key)
-        else:
-            yield Credentials(str(path), path, username=username, key=key)
-
-
-def _logins(own: Path) -> Iterator[Credentials]:
+        return Credentials(str(path), path, username=username, key=key)
     path = own / "credentials.json"
-    if _json(path).get("refresh_token"):
-        yield Credentials(str(path), path, oauth=True)
+    return Credentials(str(path), path, oauth=True) if _json(path).get("refresh_token") else None
 
 
 def _text(path: Path) -> str:

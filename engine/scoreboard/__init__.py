@@ -6,12 +6,11 @@ imported reports. Rows, insight, comparisons and exports are made of it alone.
 
 from engine.scoreboard.aggregation import aggregate, row_of
 from engine.scoreboard.comparison import Comparison, Difference, Duel, Side, compare
-from engine.scoreboard.export import Disclosure, RowFormat, disclose, row_text
+from engine.scoreboard.export import RowFormat, disclose, row_text
 from engine.scoreboard.model import (
     COLUMNS,
     MEASURES_BY_INTEREST,
     Cell,
-    Conditions,
     Evidence,
     Measure,
     Results,
@@ -29,9 +28,7 @@ __all__ = [
     "MEASURES_BY_INTEREST",
     "Cell",
     "Comparison",
-    "Conditions",
     "Difference",
-    "Disclosure",
     "Duel",
     "Evidence",
     "Measure",

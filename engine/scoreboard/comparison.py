@@ -115,7 +115,13 @@ def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY
         UsageProblem: their editions or kinds of data differ, or one is in conflict with itself.
         DataProblem: they have no competition in common.
     """
-    _require_comparable(first, second)
+    for evidence in (first, second):
+        if evidence.conflict:
+            raise UsageProblem(f"{evidence.name} can't be compared", evidence.conflict)
+    both, agents = (first.conditions, second.conditions), ("agent", "agent_version")
+    forbidding = differences(both, ignored=(*agents, "hours", "hardware", "network"))
+    if forbidding:
+        raise UsageProblem(f"{first.name} and {second.name} can't be compared", "; ".join(forbidding))
     ours, theirs = _sides(first, measure), _sides(second, measure)
     common = sorted(ours.keys() & theirs.keys(), key=str.lower)
     if not common:
@@ -130,20 +136,16 @@ def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY
         )
         for name in common
     ]
-    by_column = {}
-    for column, split in COLUMNS.items():
-        members = set(registry.splits()[split])
-        part = [duel for duel in duels if duel.competition_id in members]
-        if part:
-            by_column[column] = _difference(part)
+    members = {column: registry.splits()[split] for column, split in COLUMNS.items()}
+    parts = {name: [duel for duel in duels if duel.competition_id in ids] for name, ids in members.items()}
     return Comparison(
         first=first.name,
         second=second.name,
         measure=measure,
-        caveats=differences((first.conditions, second.conditions), ignored=("agent", "agent_version")),
+        caveats=differences(both, ignored=agents),
         duels=tuple(sorted(duels, key=lambda duel: -abs(duel.difference))),
         overall=_difference(duels),
-        by_column=by_column,
+        by_column={column: _difference(part) for column, part in parts.items() if part},
         left_out=tuple(sorted(ours.keys() ^ theirs.keys(), key=str.lower)),
     )
 
@@ -165,18 +167,6 @@ def permutation_p_value(differences_of_pairs: Sequence[Fraction]) -> float:
         ways = following
     extreme = sum(count for total, count in ways.items() if abs(total) >= observed)
     return float(Fraction(extreme, ways.total()))
-
-
-def _require_comparable(first: Evidence, second: Evidence) -> None:
-    for evidence in (first, second):
-        if evidence.conflict:
-            raise UsageProblem(f"{evidence.name} can't be compared", evidence.conflict)
-    forbidding = differences(
-        (first.conditions, second.conditions),
-        ignored=("agent", "agent_version", "hours", "hardware", "network"),
-    )
-    if forbidding:
-        raise UsageProblem(f"{first.name} and {second.name} can't be compared", "; ".join(forbidding))
 
 
 def _sides(evidence: Evidence, measure: Measure) -> dict[str, Side]:

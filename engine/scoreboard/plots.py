@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Literal
@@ -54,9 +54,12 @@ class Plot:
 
 def plots_of(evidence: Evidence, row: Row) -> tuple[Plot, ...]:
     """Make every plot of an experiment that there are numbers for."""
+    medal, gold, above = Measure.ANY_MEDAL, Measure.GOLD, Measure.ABOVE_MEDIAN
+    categories = by_category(evidence, pad_missing=row.padded)
+    named = {f"{name} ({standing.covered})": standing for name, standing in categories.items()}
     made = (
-        _by_split(row.columns),
-        _by_category(by_category(evidence, pad_missing=row.padded)),
+        _bars("splits", "By split", "split", "% of competitions", (medal, gold, above), row.columns),
+        _bars("categories", "By category", "category", "% any medal", (medal,), named),
         _over_time(evidence),
         _pass_at_k(evidence),
         _endings(evidence),
@@ -67,24 +70,17 @@ def plots_of(evidence: Evidence, row: Row) -> tuple[Plot, ...]:
     )
 
 
-def _by_split(standings: Mapping[str, Standing]) -> Plot:
-    known = {name: standing for name, standing in standings.items() if standing.measures}
-    measures = (Measure.ANY_MEDAL, Measure.GOLD, Measure.ABOVE_MEDIAN)
-    series = tuple(_series(measure, known) for measure in measures)
-    return Plot("splits", "By split", "bars", "split", "% of competitions", series, tuple(known))
-
-
-def _by_category(standings: Mapping[str, Standing]) -> Plot:
-    known = {name: standing for name, standing in standings.items() if standing.measures}
-    series = (_series(Measure.ANY_MEDAL, known),)
-    ticks = tuple(f"{name} ({standing.covered})" for name, standing in known.items())
-    return Plot("categories", "By category", "bars", "category", "% any medal", series, ticks)
-
-
-def _series(measure: Measure, standings: Mapping[str, Standing]) -> Series:
-    cells = [standing.measures[measure] for standing in standings.values()]
-    points = tuple((float(place), cell.mean) for place, cell in enumerate(cells))
-    return Series(measure.words, points, tuple(cell.sem for cell in cells))
+def _bars(
+    key: str, title: str, x: str, y: str, measures: Sequence[Measure], standings: Mapping[str, Standing]
+) -> Plot:
+    """The measures of the standings that have any, side by side."""
+    known = {name: standing.measures for name, standing in standings.items() if standing.measures}
+    series = []
+    for measure in measures:
+        cells = [found[measure] for found in known.values()]
+        points = tuple((float(place), cell.mean) for place, cell in enumerate(cells))
+        series.append(Series(measure.words, points, tuple(cell.sem for cell in cells)))
+    return Plot(key, title, "bars", x, y, tuple(series), tuple(known))
 
 
 def _over_time(evidence: Evidence) -> Plot:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.scoreboard import Conditions, Evidence, Measure, Trial
+from engine.scoreboard import Evidence, Measure, Trial
+from engine.scoreboard.model import Conditions
 
 LEAF = "leaf-classification"
 SPOOKY = "spooky-author-identification"

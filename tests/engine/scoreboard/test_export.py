@@ -13,7 +13,6 @@ import pytest
 from competitions.registry import splits
 from engine.scoreboard import (
     COLUMNS,
-    Disclosure,
     Evidence,
     Row,
     RowFormat,
@@ -25,6 +24,7 @@ from engine.scoreboard import (
 from engine.scoreboard.export import (
     MANIFEST,
     RUNS,
+    Disclosure,
     verify_bundle,
     write_bundle,
 )
