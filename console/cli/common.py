@@ -11,12 +11,11 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -24,7 +23,6 @@ from console.tables import Row, TextColumn
 from foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from competitions.model import Edition
     from console.actions.action import Action
     from console.logs.reader import LogFile, LogLine
     from engine.control import Answer
@@ -62,30 +60,11 @@ def new_group(help: str) -> typer.Typer:
     return app
 
 
-class EditionName(StrEnum):
-    """What `--edition` takes."""
-
-    V1 = "v1"
-    CORRECTED = "corrected"
-
-    @property
-    def edition(self) -> Edition:
-        """The same, as the benchmark's own type."""
-        return "v1" if self is EditionName.V1 else "corrected"
-
-
-class Network(StrEnum):
-    """What `--network` takes."""
-
-    NONE = "none"
-    MODELS = "models"
-    OPEN = "open"
-
-
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 DataDir = Annotated[Path | None, typer.Option("--data-dir", metavar="DIR", help="The datasets directory.")]
 EditionFlag = Annotated[
-    EditionName, typer.Option("--edition", help="v1 is MLE-bench bit for bit; corrected mends its defects.")
+    Literal["v1", "corrected"],
+    typer.Option("--edition", help="v1 is MLE-bench bit for bit; corrected mends its defects."),
 ]
 
 
@@ -148,11 +127,8 @@ def reading_state(context: typer.Context) -> Iterator[Database]:
     """Open the state for reading, and close it again."""
     from state.database import open_for_reading
 
-    database = open_for_reading(places_of(context).state_dir)
-    try:
+    with closing(open_for_reading(places_of(context).state_dir)) as database:
         yield database
-    finally:
-        database.close()
 
 
 def say(text: str = "") -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,16 +12,10 @@ from console.cli.common import new_app
 app = new_app()
 
 
-class Shell(StrEnum):
-    """The shells that there is a script for."""
-
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
-
-
 @app.command()
-def completion(shell: Annotated[Shell, typer.Argument(help="The shell to print a script for.")]) -> None:
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell to print a script for.")],
+) -> None:
     """Print the completion script for a shell.
 
     For bash, put into ~/.bashrc: eval "$(mlebench-console completion bash)"

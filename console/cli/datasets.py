@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,7 +16,6 @@ from console import wording
 from console.cli.common import (
     DataDir,
     EditionFlag,
-    EditionName,
     Json,
     complain,
     data_dir_of,
@@ -31,9 +31,9 @@ from console.cli.competitions import Split
 from foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from engine.datasets.access import AccessState
+    from competitions.model import Edition
+    from console.views.datasets import DatasetRow
     from engine.datasets.pruning import Part
-    from state.records import Dataset
 
 app = new_group("List, check, verify, stop and prune datasets.")
 
@@ -50,7 +50,7 @@ def list_datasets(
     context: typer.Context,
     split: Split = "",
     data_dir: DataDir = None,
-    edition: EditionFlag = EditionName.V1,
+    edition: EditionFlag = "v1",
     json: Json = False,
 ) -> None:
     """List the datasets: what lies in the data directory, and what the engine does about the rest."""
@@ -59,24 +59,23 @@ def list_datasets(
     from engine.layout import dataset_folder, is_prepared
 
     base = data_dir_of(context, data_dir)
-    known = _known_datasets(context, edition) if base == places_of(context).data_dir else {}
-    access = _access(context, known.values())
+    known = _known_datasets(context, base, edition)
     found: list[dict[str, Any]] = []
     for competition_id in registry.read_split(split) if split else registry.all_ids():
         competition = registry.get(competition_id)
-        folder = dataset_folder(competition, base, edition.edition)
-        engine = known.get(competition_id)
+        folder = dataset_folder(competition, base, edition)
+        row = known.get(competition_id)
         prepared = is_prepared(competition, folder)
         found.append(
             {
                 "competition_id": competition_id,
-                "edition": edition.value,
-                "state": _state(prepared, engine),
-                "access": access.get(competition_id, AccessState.UNKNOWN).value,
-                "problem": engine.problem if engine else "",
+                "edition": edition,
+                "state": _state(prepared, row),
+                "access": row.access.value if row else AccessState.UNKNOWN.value,
+                "problem": row.problem if row else "",
                 "raw": folder.raw.is_dir() or bool(folder.zips()),
                 "size_gb": competition.size_gb,
-                "bytes_on_disk": engine.bytes_on_disk if engine and prepared else None,
+                "bytes_on_disk": row.bytes_on_disk if row and prepared else None,
                 "folder": str(folder.root),
             }
         )
@@ -108,7 +107,7 @@ def show(
     context: typer.Context,
     competition_id: Annotated[str, typer.Argument(metavar="ID", help="Which competition.")],
     data_dir: DataDir = None,
-    edition: EditionFlag = EditionName.V1,
+    edition: EditionFlag = "v1",
     json: Json = False,
 ) -> None:
     """Show one dataset: its steps, what it takes on the disk part by part, and where."""
@@ -118,19 +117,17 @@ def show(
 
     competition = registry.get(competition_id)
     base = data_dir_of(context, data_dir)
-    folder = dataset_folder(competition, base, edition.edition)
+    folder = dataset_folder(competition, base, edition)
     parts = parts_of(competition, base)
-    known = (
-        _known_datasets(context, edition).get(competition_id) if base == places_of(context).data_dir else None
-    )
-    steps = _steps(context, competition_id, edition) if known else []
+    known = _known_datasets(context, base, edition).get(competition_id)
+    steps = known.steps if known else ()
     prepared = is_prepared(competition, folder)
     state = _state(prepared, known)
     if json:
         say_json(
             {
                 "competition_id": competition_id,
-                "edition": edition.value,
+                "edition": edition,
                 "state": state,
                 "problem": known.problem if known else "",
                 "folder": str(folder.root),
@@ -141,7 +138,7 @@ def show(
             }
         )
         return
-    say(f"{competition_id}: {state}, edition {edition.value}")
+    say(f"{competition_id}: {state}, edition {edition}")
     if known and known.problem:
         say(known.problem)
     say(f"folder      {folder.root}")
@@ -164,36 +161,31 @@ def verify(
     competition_id: Ids = None,
     split: Split = "",
     data_dir: DataDir = None,
-    edition: EditionFlag = EditionName.V1,
+    edition: EditionFlag = "v1",
     json: Json = False,
 ) -> None:
     """Compare prepared datasets with the known checksums and with what they were; nothing is changed."""
     from competitions import registry
-    from console.cli.dataset_work import (
-        ProgressRows,
-        Silent,
-        VerifyBars,
-        verify_and_watch,
-    )
+    from console.cli.dataset_work import Display, live_bars, show_nothing, verify_and_watch
     from console.cli.engine import engine_for
     from engine.layout import dataset_folder, is_prepared, require_prepared
 
     base = data_dir_of(context, data_dir)
     chosen = []
     for competition in map(registry.get, _chosen_ids(competition_id, split)):
-        folder = dataset_folder(competition, base, edition.edition)
+        folder = dataset_folder(competition, base, edition)
         if competition_id:
             require_prepared(competition, folder)
         if is_prepared(competition, folder):
             chosen.append(competition.id)
     found: dict[str, dict[str, Any]] = {}
     with ExitStack() as stack:
-        display: Silent | VerifyBars = Silent()
+        display: Display = show_nothing
         if not json and chosen and sys.stdout.isatty():
-            display = VerifyBars(stack.enter_context(ProgressRows()))
+            display = stack.enter_context(live_bars(lambda row: row.is_verifying, show_nothing))
         if chosen:
             used = stack.enter_context(engine_for(places_of(context), base))
-            for name, one in verify_and_watch(used, chosen, edition.value, display):
+            for name, one in verify_and_watch(used, chosen, edition, display):
                 found[name] = one
                 if not json:
                     _say_verified(name, one)
@@ -255,7 +247,7 @@ def stop(
     context: typer.Context,
     competition_id: Ids = None,
     all_: Annotated[bool, typer.Option("--all", "-a", help="Everything that is being prepared.")] = False,
-    edition: EditionFlag = EditionName.V1,
+    edition: EditionFlag = "v1",
 ) -> None:
     """Stop preparing datasets; what is downloaded stays and is resumed by the next request."""
     from console.actions import datasets
@@ -265,10 +257,8 @@ def stop(
         raise UsageProblem("which datasets to stop is not clear", "", "Give one of -c ID, --all.")
     with reading_state(context) as database:
         rows = dataset_board(database, places_of(context).data_dir).rows
-    wanted = competition_id or [
-        row.competition_id for row in rows if row.is_busy and row.edition == edition.value
-    ]
-    chosen = [row for row in rows if row.edition == edition.value and row.competition_id in wanted]
+    wanted = competition_id or [row.competition_id for row in rows if row.is_busy and row.edition == edition]
+    chosen = [row for row in rows if row.edition == edition and row.competition_id in wanted]
     if all_ and not chosen:
         say("nothing is being prepared")
     else:
@@ -312,11 +302,8 @@ def prune(
         if json:
             say_json({"removed": [], "bytes": 0})
         return
-    names_of: dict[str, list[str]] = {}
-    for part in parts:
-        names_of.setdefault(part.competition_id, []).append(part.name)
     with engine_for(places_of(context), base) as used:
-        found = prune_and_wait(used, names_of)
+        found = prune_and_wait(used, parts)
     problems = [str(one["problem"]) for one in found.values() if "problem" in one]
     for problem in problems:
         complain(problem)
@@ -342,32 +329,20 @@ def _chosen_ids(named: list[str] | None, split: str) -> tuple[str, ...]:
     return registry.read_split(split) if split else registry.all_ids()
 
 
-def _known_datasets(context: typer.Context, edition: EditionName) -> dict[str, Dataset]:
-    """What the state knows of the datasets of an edition."""
-    from state import database, datasets
+def _known_datasets(context: typer.Context, base: Path, edition: Edition) -> dict[str, DatasetRow]:
+    """What the state knows of the datasets of an edition; nothing of those in another directory than its own."""
+    from console.views.datasets import dataset_board
+    from state import database
 
-    if not database.exists(places_of(context).state_dir):
+    places = places_of(context)
+    if base != places.data_dir or not database.exists(places.state_dir):
         return {}
     with reading_state(context) as opened:
-        return {
-            one.competition_id: one for one in datasets.all_datasets(opened) if one.edition == edition.value
-        }
+        rows = dataset_board(opened, base).rows
+    return {row.competition_id: row for row in rows if row.dataset is not None and row.edition == edition}
 
 
-def _access(context: typer.Context, known: Iterable[Dataset]) -> dict[str, AccessState]:
-    """What Kaggle said of each dataset the last time that the engine asked."""
-    from engine.datasets.access import access_of
-    from state import datasets
-
-    wanted = list(known)
-    if not wanted:
-        return {}
-    with reading_state(context) as opened:
-        steps = {one: datasets.steps(opened, one.competition_id, one.edition) for one in wanted}
-    return {one.competition_id: access_of(one.state, found) for one, found in steps.items()}
-
-
-def _state(prepared: bool, known: Dataset | None) -> str:
+def _state(prepared: bool, known: DatasetRow | None) -> str:
     """How far a dataset is: the disk knows better than the state whether it is prepared."""
     from state.records import DatasetState
 
@@ -376,13 +351,6 @@ def _state(prepared: bool, known: Dataset | None) -> str:
     if known is None or known.state is DatasetState.PREPARED:
         return DatasetState.ABSENT.value
     return known.state.value
-
-
-def _steps(context: typer.Context, competition_id: str, edition: EditionName) -> list[Any]:
-    from state import datasets
-
-    with reading_state(context) as opened:
-        return list(datasets.steps(opened, competition_id, edition.value))
 
 
 def _say_verified(competition_id: str, found: dict[str, Any]) -> None:

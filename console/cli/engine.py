@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -162,10 +162,7 @@ def _is_idle(places: Places) -> bool:
     from state import database, datasets, runs
     from state.records import DatasetState
 
-    opened = database.open_for_reading(places.state_dir)
-    try:
+    with closing(database.open_for_reading(places.state_dir)) as opened:
         live = sum(runs.live_counts(opened).values()) + runs.queued_count(opened)
         busy = (DatasetState.WAITING, DatasetState.WORKING)
         return not live and not any(datasets.in_state(opened, state) for state in busy)
-    finally:
-        opened.close()

@@ -14,7 +14,6 @@ import typer
 from console.cli.common import (
     DataDir,
     EditionFlag,
-    EditionName,
     Json,
     complain,
     data_dir_of,
@@ -43,7 +42,7 @@ def grade_sample(
     submission: SubmissionFile,
     competition_id: CompetitionId,
     data_dir: DataDir = None,
-    edition: EditionFlag = EditionName.V1,
+    edition: EditionFlag = "v1",
     json: Json = False,
 ) -> None:
     """Grade one submission file. An invalid one is a result like any other: exit code 0."""
@@ -51,7 +50,7 @@ def grade_sample(
 
     _require_readable(submission)
     report = grade_submission(
-        submission, competition_id, data_dir=data_dir_of(context, data_dir), edition=edition.edition
+        submission, competition_id, data_dir=data_dir_of(context, data_dir), edition=edition
     )
     if json:
         say_json(report.to_dict(extended=True))
@@ -65,7 +64,7 @@ def validate(
     submission: SubmissionFile,
     competition_id: CompetitionId,
     data_dir: DataDir = None,
-    edition: EditionFlag = EditionName.V1,
+    edition: EditionFlag = "v1",
     json: Json = False,
 ) -> None:
     """Check whether a submission is valid, without its score; exit code 1 when it is not."""
@@ -73,7 +72,7 @@ def validate(
 
     _require_readable(submission)
     verdict = validate_submission(
-        submission, competition_id, data_dir=data_dir_of(context, data_dir), edition=edition.edition
+        submission, competition_id, data_dir=data_dir_of(context, data_dir), edition=edition
     )
     if json:
         say_json({"competition_id": competition_id, "valid": verdict.valid, "message": verdict.message})
@@ -91,7 +90,7 @@ def grade(
     ],
     output_dir: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the report.")],
     data_dir: DataDir = None,
-    edition: EditionFlag = EditionName.V1,
+    edition: EditionFlag = "v1",
     at_once: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="How many to grade at once; by default one per processor."),
@@ -105,7 +104,7 @@ def grade(
     batch = grade_many(
         read_submissions(submission),
         data_dir=data_dir_of(context, data_dir),
-        edition=edition.edition,
+        edition=edition,
         at_once=at_once,
         on_graded=_show if sys.stderr.isatty() else None,
     )

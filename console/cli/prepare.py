@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -16,7 +16,6 @@ from console import wording
 from console.cli.common import (
     DataDir,
     EditionFlag,
-    EditionName,
     Json,
     complain,
     data_dir_of,
@@ -29,7 +28,7 @@ from console.cli.common import (
 from foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from console.cli.dataset_work import DatasetProgress
+    from competitions.model import Edition
     from engine.datasets.estimates import Throughput
     from engine.places import Places
 
@@ -43,19 +42,10 @@ class PreparationResult:
     """What became of one dataset."""
 
     competition_id: str
+    edition: str
     state: str
     problem: str
-    folder: Path
-
-    def to_document(self, edition: EditionName) -> dict[str, Any]:
-        """Write it for JSON."""
-        return {
-            "competition_id": self.competition_id,
-            "edition": edition.value,
-            "state": self.state,
-            "problem": self.problem,
-            "folder": str(self.folder),
-        }
+    folder: str
 
 
 @app.command()
@@ -79,7 +69,7 @@ def prepare(
             help="An extracted Kaggle folder, or one that holds them by id; it is not changed.",
         ),
     ] = None,
-    edition: EditionFlag = EditionName.V1,
+    edition: EditionFlag = "v1",
     keep_raw: Annotated[bool, typer.Option("--keep-raw", help="Keep what was extracted in raw/.")] = False,
     discard_zip: Annotated[
         bool,
@@ -140,10 +130,14 @@ def prepare(
     }
     outcomes = _prepare(places_of(context), base, chosen, edition, wanted, json)
     if overwrite_checksums:
-        _take_checksums(outcomes, base)
+        from engine.datasets.facts import take_checksums
+
+        for outcome in outcomes:
+            if outcome.state == "prepared":
+                take_checksums(outcome.competition_id, base)
     failed = [outcome for outcome in outcomes if not outcome.state.endswith("prepared")]
     if json:
-        say_json([outcome.to_document(edition) for outcome in outcomes])
+        say_json([asdict(outcome) for outcome in outcomes])
     elif len(outcomes) > 1:
         say(f"{len(outcomes) - len(failed)} of {len(outcomes)} prepared in {base}")
     if failed:
@@ -154,7 +148,7 @@ def _say_estimate(
     places: Places,
     chosen: Sequence[str],
     base: Path,
-    edition: EditionName,
+    edition: Edition,
     *,
     raw: Path | None,
     again: bool,
@@ -165,7 +159,7 @@ def _say_estimate(
     from engine.space import free_bytes
 
     found = sorted(
-        estimate(chosen, base, edition.edition, raw_given=raw is not None, again=again),
+        estimate(chosen, base, edition, raw_given=raw is not None, again=again),
         key=lambda one: (one.bytes is None, one.bytes or 0),
     )
     free, peak = free_bytes(base), peak_bytes(found)
@@ -216,84 +210,49 @@ def _measured_rates(places: Places) -> Throughput:
 
     if not database.exists(places.state_dir):
         return Throughput()
-    opened = database.open_for_reading(places.state_dir)
-    try:
-        steps = groupby(datasets.all_steps(opened), key=lambda step: (step.competition_id, step.edition))
-        return measured(list(own) for _key, own in steps)
-    finally:
-        opened.close()
+    with closing(database.open_for_reading(places.state_dir)) as opened:
+        steps = datasets.all_steps(opened)
+    by_dataset = groupby(steps, key=lambda step: (step.competition_id, step.edition))
+    return measured(list(own) for _key, own in by_dataset)
 
 
 def _prepare(
     places: Places,
     base: Path,
     chosen: Sequence[str],
-    edition: EditionName,
+    edition: Edition,
     wanted: dict[str, Any],
     json: bool,
 ) -> list[PreparationResult]:
     from competitions import registry
+    from console.cli.dataset_work import Display, PlainLines, live_bars, prepare_and_watch, show_nothing
+    from console.cli.engine import engine_for
     from engine.layout import dataset_folder, is_prepared
 
-    folders = {one: dataset_folder(registry.get(one), base, edition.edition) for one in chosen}
+    folders = {one: dataset_folder(registry.get(one), base, edition) for one in chosen}
     there = {one for one in chosen if not wanted["again"] and is_prepared(registry.get(one), folders[one])}
-    missing = sorted((one for one in chosen if one not in there), key=_size)
-    seen = _with_engine(places, base, missing, edition, wanted, json) if missing else ()
-    found = {one.dataset.competition_id: one.dataset for one in seen}
+    found = dict.fromkeys(there, ("was prepared", ""))
+    missing = [one for one in chosen if one not in there]
+    if missing:
+        with ExitStack() as stack:
+            used = stack.enter_context(engine_for(places, base))
+            display: Display = show_nothing if json else PlainLines().show
+            if not json and sys.stdout.isatty():
+                display = stack.enter_context(live_bars(lambda row: row.is_busy, display))
+            try:
+                seen = prepare_and_watch(used, missing, edition, wanted, display)
+            except KeyboardInterrupt:
+                if used is places:
+                    complain("The engine continues; 'mlebench-console datasets stop --all' stops it.")
+                raise
+        found |= {row.competition_id: (row.state.value, row.problem) for row in seen}
     outcomes = []
     for one in chosen:
-        state = "was prepared" if one in there else found[one].state.value
-        problem = "" if one in there else found[one].problem
-        outcomes.append(PreparationResult(one, state, problem, folders[one].prepared))
+        folder = str(folders[one].prepared)
+        outcomes.append(PreparationResult(one, edition, *found[one], folder))
         if one in there and not json:
-            say(f"{one}: was prepared in {folders[one].prepared}")
+            say(f"{one}: was prepared in {folder}")
     return outcomes
-
-
-def _with_engine(
-    places: Places,
-    base: Path,
-    missing: Sequence[str],
-    edition: EditionName,
-    wanted: dict[str, Any],
-    json: bool,
-) -> tuple[DatasetProgress, ...]:
-    from console.cli.dataset_work import (
-        Bars,
-        Display,
-        PlainLines,
-        ProgressRows,
-        Silent,
-        prepare_and_watch,
-    )
-    from console.cli.engine import engine_for
-
-    with ExitStack() as stack:
-        used = stack.enter_context(engine_for(places, base))
-        display: Display = Silent() if json else PlainLines()
-        if not json and sys.stdout.isatty():
-            display = Bars(stack.enter_context(ProgressRows()))
-        try:
-            return prepare_and_watch(used, missing, edition.value, wanted, display)
-        except KeyboardInterrupt:
-            if used is places:
-                complain("The engine continues; 'mlebench-console datasets stop --all' stops it.")
-            raise
-
-
-def _take_checksums(outcomes: Sequence[PreparationResult], base: Path) -> None:
-    from engine.datasets.facts import take_checksums
-
-    for outcome in outcomes:
-        if outcome.state == "prepared":
-            take_checksums(outcome.competition_id, base)
-
-
-def _size(competition_id: str) -> tuple[float, str]:
-    from competitions import registry
-
-    size = registry.get(competition_id).size_gb
-    return (float("inf") if size is None else size, competition_id)
 
 
 def _descriptions(choice: str) -> str:

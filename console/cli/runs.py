@@ -9,14 +9,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from console import wording
 from console.cli.common import (
     Json,
-    Network,
     complain,
     data_dir_of,
     new_group,
@@ -189,8 +188,9 @@ def shell(
         Path | None, typer.Option(metavar="DIR", help="An agents folder in MLE-bench's format.")
     ] = None,
     network: Annotated[
-        Network, typer.Option(help="Without a run: what it may reach, as for 'sweep launch'.")
-    ] = Network.NONE,
+        Literal["none", "models", "open"],
+        typer.Option(help="Without a run: what it may reach, as for 'sweep launch'."),
+    ] = "none",
     allow: Annotated[
         list[str] | None,
         typer.Option(metavar="HOST[:PORT]", help="A host of the network 'models'; repeatable."),
@@ -218,7 +218,7 @@ def shell(
             competitions=(chosen.id,),
             seeds=1,
             time_limit_seconds=0.0,
-            network=network.value,
+            network=network,
             data_dir=str(data_dir_of(context, None)),
             allowed_hosts=tuple(allow or ()),
         )

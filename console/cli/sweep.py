@@ -16,7 +16,6 @@ from console import wording
 from console.actions import sweeps as actions
 from console.cli.common import (
     EditionFlag,
-    EditionName,
     Json,
     new_group,
     perform,
@@ -191,7 +190,7 @@ def import_groups(
     hours: Annotated[
         float | None, typer.Option(min=0.0, help="The time limit that its runs had, if you know it.")
     ] = None,
-    edition: EditionFlag = EditionName.V1,
+    edition: EditionFlag = "v1",
     experiment: Annotated[str, typer.Option(metavar="NAME", help="The leaderboard row it belongs to.")] = "",
     json: Json = False,
 ) -> None:
@@ -208,7 +207,7 @@ def import_groups(
                 "place": place,
                 "name": name,
                 "agent_id": agent or agent_of_group(folder) or "unknown",
-                "edition": edition.value,
+                "edition": edition,
                 "time_limit_seconds": None if hours is None else hours * 3600,
                 "experiment": experiment,
             },

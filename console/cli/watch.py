@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -74,11 +75,8 @@ def _summary(places: Places, *, json: bool) -> None:
     try:
         engine = control.status(places)
         if database.exists(places.state_dir):
-            opened = database.open_for_reading(places.state_dir)
-            try:
+            with closing(database.open_for_reading(places.state_dir)) as opened:
                 found = overview(opened)
-            finally:
-                opened.close()
     except Problem as told:
         problem = " ".join(str(told).splitlines())
     needed = concerns(found, now) if found is not None else ()

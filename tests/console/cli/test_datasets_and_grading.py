@@ -152,7 +152,7 @@ def test_verifying_draws_a_bar_in_a_terminal_and_leaves_only_the_verdicts(
             sent += part
     os.close(ours)
     assert verifying.wait() == 3  # generated data are not the real ones
-    assert "█".encode() in sent and b"0 of 1 verified" in sent
+    assert "█".encode() in sent and b"0 of 1 done" in sent
     screen = pyte.Screen(300, 30)
     pyte.ByteStream(screen).feed(sent)
     (left,) = (line.rstrip() for line in screen.display if line.strip())
