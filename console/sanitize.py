@@ -10,9 +10,10 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import groupby, islice
 
 from rich.cells import cell_len, get_character_cell_size
+from rich.style import Style
 
 TAB = 8
 _MOST_COMBINING = 3
@@ -33,35 +34,21 @@ _STRING_NAMES = {
     "\x9e": "PM",
     "\x9f": "APC",
 }
-_COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 # They only choose between two drawings of a sign, of which one is as wide as the column says.
 _VARIATION_SELECTORS = frozenset("\ufe0e\ufe0f")
 
 
-@dataclass(frozen=True)
-class TextStyle:
-    """How text asks to be drawn; `visible` marks what stands for something unprintable."""
-
-    foreground: str | None = None
-    background: str | None = None
-    bold: bool = False
-    dim: bool = False
-    italic: bool = False
-    underline: bool = False
-    reverse: bool = False
-    strike: bool = False
-    visible: bool = False
+# Rich's styles say how text asks to be drawn, in the colours' names; whoever draws chooses what to heed.
+PLAIN = Style.null()
 
 
 @dataclass(frozen=True)
 class Span:
-    """Harmless text in one style."""
+    """Harmless text in one style; `visible` marks what stands for something unprintable."""
 
     text: str
-    style: TextStyle
-
-
-PLAIN = TextStyle()
+    style: Style = PLAIN
+    visible: bool = False
 
 
 def spans(text: str, *, limit: int | None = None) -> tuple[Span, ...]:
@@ -72,7 +59,7 @@ def spans(text: str, *, limit: int | None = None) -> tuple[Span, ...]:
         limit: the widest it may become, in cells; what is cut is counted in a mark at the end.
     """
     if _is_harmless(text) and (limit is None or len(text) <= limit):
-        return (Span(text, PLAIN),) if text else ()
+        return (Span(text),) if text else ()
     made = tuple(_merged(_parsed(_last_state(text))))
     return made if limit is None else _capped(made, limit)
 
@@ -110,7 +97,7 @@ def _parsed(text: str) -> Iterator[Span]:
             continue
         character = token["other"]
         if character is None:
-            span = Span(f"<{_STRING_NAMES[token['kind'] or token['c1']]}>", replace(style, visible=True))
+            span = Span(f"<{_STRING_NAMES[token['kind'] or token['c1']]}>", visible=True)
         elif character == "\t":
             span = Span(" " * (TAB - column % TAB), style)
         elif character in _VARIATION_SELECTORS:
@@ -119,7 +106,7 @@ def _parsed(text: str) -> Iterator[Span]:
             category = unicodedata.category(character)
             combining = combining + 1 if category in ("Mn", "Me") else 0
             if combining > _MOST_COMBINING or category in ("Cc", "Cf", "Cs", "Zl", "Zp"):
-                span = Span(_made_visible(character), replace(style, visible=True))
+                span = Span(_made_visible(character), visible=True)
             else:
                 span = Span(" " if category == "Zs" else character, style)
         column += cell_len(span.text)
@@ -133,74 +120,36 @@ def _made_visible(character: str) -> str:
     return "^?" if code == 0x7F else f"<{code:02X}>" if code < 0x100 else f"<U+{code:04X}>"
 
 
-def _after_sgr(style: TextStyle, parameters: str) -> TextStyle:
-    codes = (
-        [int(code) if code else 0 for code in re.split("[;:]", parameters)] if len(parameters) < 64 else [0]
-    )
-    place = 0
-    while place < len(codes):
-        code = codes[place]
-        if code in (38, 48):
-            colour, used = _extended_colour(codes[place + 1 :])
+def _after_sgr(style: Style, parameters: str) -> Style:
+    from rich.ansi import SGR_STYLE_MAP  # it is not needed for a start that prints no colours
+
+    codes = iter([int(code or 0) for code in re.split("[;:]", parameters)] if len(parameters) < 64 else [0])
+    for code in codes:
+        if code == 0:
+            style = PLAIN
+        elif code in (38, 48):
+            colour = _extended_colour(codes)
             if colour:
-                style = replace(style, foreground=colour) if code == 38 else replace(style, background=colour)
-            place += used
-        else:
-            style = _after_code(style, code)
-        place += 1
+                style += Style(color=colour) if code == 38 else Style(bgcolor=colour)
+        elif code in SGR_STYLE_MAP:
+            style += Style.parse(SGR_STYLE_MAP[code])
     return style
 
 
-def _extended_colour(codes: list[int]) -> tuple[str | None, int]:
-    if len(codes) >= 2 and codes[0] == 5:
-        return (f"color({codes[1]})" if codes[1] < 256 else None), 2
-    if len(codes) >= 4 and codes[0] == 2:
-        red, green, blue = codes[1:4]
-        return (f"#{red:02x}{green:02x}{blue:02x}" if max(codes[1:4]) < 256 else None), 4
-    return None, len(codes)
-
-
-# What the simple codes change.
-_CHANGES: dict[int, dict[str, Any]] = {
-    1: {"bold": True},
-    2: {"dim": True},
-    3: {"italic": True},
-    4: {"underline": True},
-    7: {"reverse": True},
-    9: {"strike": True},
-    22: {"bold": False, "dim": False},
-    23: {"italic": False},
-    24: {"underline": False},
-    27: {"reverse": False},
-    29: {"strike": False},
-    39: {"foreground": None},
-    49: {"background": None},
-}
-
-
-def _after_code(style: TextStyle, code: int) -> TextStyle:
-    if code == 0:
-        return PLAIN
-    if code in _CHANGES:
-        return replace(style, **_CHANGES[code])
-    for base, prefix in ((30, ""), (90, "bright_")):
-        if base <= code < base + 8:
-            return replace(style, foreground=prefix + _COLOURS[code - base])
-        if base + 10 <= code < base + 18:
-            return replace(style, background=prefix + _COLOURS[code - base - 10])
-    return style
+def _extended_colour(codes: Iterator[int]) -> str | None:
+    """Take one of 256 colours, or of all, from the codes that follow; None where there is no such colour."""
+    kind = next(codes, None)
+    wanted = list(islice(codes, {5: 1, 2: 3}.get(kind or 0, 0)))
+    if not wanted or max(wanted) > 255:
+        return None
+    if kind == 5:
+        return f"color({wanted[0]})"
+    return "#{:02x}{:02x}{:02x}".format(*wanted) if len(wanted) == 3 else None
 
 
 def _merged(parts: Iterator[Span]) -> Iterator[Span]:
-    text, style = "", PLAIN
-    for part in parts:
-        if part.style != style:
-            if text:
-                yield Span(text, style)
-            text, style = "", part.style
-        text += part.text
-    if text:
-        yield Span(text, style)
+    for (style, visible), alike in groupby(parts, key=lambda span: (span.style, span.visible)):
+        yield Span("".join(span.text for span in alike), style, visible)
 
 
 def _capped(made: tuple[Span, ...], limit: int) -> tuple[Span, ...]:
@@ -210,16 +159,16 @@ def _capped(made: tuple[Span, ...], limit: int) -> tuple[Span, ...]:
     # The mark counts what it replaces, so its own width is found with the largest number it could hold.
     room = limit - len(f"… +{count:,}")
     if room < 0:
-        return (Span("…"[:limit], replace(PLAIN, visible=True)),)
+        return (Span("…"[:limit], visible=True),)
     kept: list[Span] = []
     for span in made:
         fitting = _fitting(span.text, room)
-        kept.append(Span(fitting, span.style))
+        kept.append(replace(span, text=fitting))
         room -= cell_len(fitting)
         if len(fitting) < len(span.text):
             break
     left = count - sum(len(span.text) for span in kept)
-    return (*(span for span in kept if span.text), Span(f"… +{left:,}", replace(PLAIN, visible=True)))
+    return (*(span for span in kept if span.text), Span(f"… +{left:,}", visible=True))
 
 
 def _fitting(text: str, room: int) -> str:

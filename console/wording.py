@@ -15,40 +15,16 @@ UNKNOWN = "-"
 
 Number = Callable[[float], str]
 
-OUTCOME_WORDS = {
-    Outcome.GOLD: "gold",
-    Outcome.SILVER: "silver",
-    Outcome.BRONZE: "bronze",
-    Outcome.ABOVE_MEDIAN: "above median",
-    Outcome.BELOW_MEDIAN: "below median",
-    Outcome.INVALID: "invalid submission",
-    Outcome.NO_SUBMISSION: "no submission",
-}
+OUTCOME_WORDS = {each: each.replace("_", " ") for each in Outcome} | {Outcome.INVALID: "invalid submission"}
 OUTCOME_SHORT = OUTCOME_WORDS | {Outcome.INVALID: "invalid", Outcome.NO_SUBMISSION: "none"}
-FAILURE_WORDS = {
-    FailureClass.INFRASTRUCTURE: "infrastructure",
-    FailureClass.TIMEOUT: "timeout",
+FAILURE_WORDS = {each: each.value for each in FailureClass} | {
     FailureClass.MEMORY: "out of memory",
     FailureClass.DISK: "too much on disk",
     FailureClass.CRASH: "agent crash",
     FailureClass.UNKNOWN: "unknown cause",
 }
-FAILURE_SHORT = {
-    FailureClass.INFRASTRUCTURE: "infra",
-    FailureClass.TIMEOUT: "timeout",
-    FailureClass.MEMORY: "memory",
-    FailureClass.DISK: "disk",
-    FailureClass.CRASH: "crash",
-    FailureClass.UNKNOWN: "unknown",
-}
-FAILURE_LETTERS = {
-    FailureClass.INFRASTRUCTURE: "i",
-    FailureClass.TIMEOUT: "t",
-    FailureClass.MEMORY: "m",
-    FailureClass.DISK: "d",
-    FailureClass.CRASH: "c",
-    FailureClass.UNKNOWN: "?",
-}
+FAILURE_SHORT = {each: each.value for each in FailureClass} | {FailureClass.INFRASTRUCTURE: "infra"}
+FAILURE_LETTERS = {each: each[0] for each in FailureClass} | {FailureClass.UNKNOWN: "?"}
 
 
 def clock(moment: float) -> str:

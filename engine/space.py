@@ -20,10 +20,12 @@ class DiskFull(EnvironmentProblem):
 
 def free_bytes(folder: Path) -> int:
     """Return how many bytes are free where a folder is or would be made."""
-    place = folder
-    while not place.exists():
-        place = place.parent
-    return shutil.disk_usage(place).free
+    return shutil.disk_usage(existing(folder)).free
+
+
+def existing(folder: Path) -> Path:
+    """Return the folder, or the nearest one above it that exists, in which it would be made."""
+    return next(place for place in (folder, *folder.parents) if place.exists())
 
 
 def require_space(folder: Path, needed: int, *, keep_free: int = 0) -> None:

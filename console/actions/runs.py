@@ -17,7 +17,7 @@ def relaunch(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
     Raises:
         NotApplicable: none of them has ended, or with `all_or_none` one has not.
     """
-    ended = _those(chosen, _has_ended, "relaunched", "only runs that have ended", all_or_none)
+    ended = _those(chosen, lambda run: run.has_ended, "relaunched", "only runs that have ended", all_or_none)
     rerolled = [run for run in ended if is_reroll(run)]
     free = [run for run in ended if not is_reroll(run)]
     affected = []
@@ -68,10 +68,6 @@ def classify_question(chosen: Sequence[Run]) -> tuple[Question, tuple[Run, ...]]
     failed = _those(chosen, _has_failed, "classified", "only runs that have failed", all_or_none=False)
     title = f"Why did {wording.plural(len(failed), 'run')} fail?"
     return Question(title, "", (Affected(items=_items(failed)),)), failed
-
-
-def _has_ended(run: Run) -> bool:
-    return run.has_ended
 
 
 def _has_failed(run: Run) -> bool:

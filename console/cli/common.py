@@ -62,6 +62,13 @@ def new_group(help: str) -> typer.Typer:
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 DataDir = Annotated[Path | None, typer.Option("--data-dir", metavar="DIR", help="The datasets directory.")]
+CompetitionId = Annotated[str, typer.Argument(metavar="ID", help="Which competition.")]
+CompetitionIds = Annotated[
+    list[str] | None,
+    typer.Option("--competition-id", "-c", metavar="ID", help="A competition; repeatable."),
+]
+Lines = Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of the last lines to print.")]
+Following = Annotated[bool, typer.Option("--follow", "-f", help="Keep printing as the log grows.")]
 EditionFlag = Annotated[
     Literal["v1", "corrected"],
     typer.Option("--edition", help="v1 is MLE-bench bit for bit; corrected mends its defects."),
@@ -74,7 +81,7 @@ class Appearance:
 
     screen: str | None = None
     readonly: bool = False
-    ascii_only: bool = False
+    ascii: bool = False
     theme: str | None = None
 
 
@@ -279,14 +286,7 @@ def open_console(places: Places, appearance: Appearance, *, demo: bool = False) 
     require_terminal()
     from console.tui.run import run_console
 
-    code = run_console(
-        places,
-        screen=appearance.screen,
-        readonly=appearance.readonly,
-        demo=demo,
-        ascii=appearance.ascii_only,
-        theme=appearance.theme,
-    )
+    code = run_console(places, demo=demo, **asdict(appearance))
     if code:
         raise typer.Exit(code)
 

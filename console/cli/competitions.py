@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from console import wording
-from console.cli.common import Json, new_group, say, say_json, say_table
+from console.cli.common import CompetitionId, Json, new_group, say, say_json, say_table
 
 if TYPE_CHECKING:
     from competitions.model import Competition, Defect
@@ -47,7 +47,7 @@ def list_(split: Split = "", json: Json = False) -> None:
 
 @app.command()
 def show(
-    competition_id: Annotated[str, typer.Argument(metavar="ID", help="Which competition.")],
+    competition_id: CompetitionId,
     json: Json = False,
 ) -> None:
     """Show one competition: metric, cut-offs, files, checksums, and what is wrong with it in each edition."""

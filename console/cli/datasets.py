@@ -14,6 +14,8 @@ import typer
 
 from console import wording
 from console.cli.common import (
+    CompetitionId,
+    CompetitionIds,
     DataDir,
     EditionFlag,
     Json,
@@ -38,11 +40,6 @@ if TYPE_CHECKING:
 app = new_group("List, check, verify, stop and prune datasets.")
 
 _DAY = 86_400.0
-
-Ids = Annotated[
-    list[str] | None,
-    typer.Option("--competition-id", "-c", metavar="ID", help="A competition; repeatable."),
-]
 
 
 @app.command("list")
@@ -105,7 +102,7 @@ def list_datasets(
 @app.command()
 def show(
     context: typer.Context,
-    competition_id: Annotated[str, typer.Argument(metavar="ID", help="Which competition.")],
+    competition_id: CompetitionId,
     data_dir: DataDir = None,
     edition: EditionFlag = "v1",
     json: Json = False,
@@ -158,7 +155,7 @@ def show(
 @app.command()
 def verify(
     context: typer.Context,
-    competition_id: Ids = None,
+    competition_id: CompetitionIds = None,
     split: Split = "",
     data_dir: DataDir = None,
     edition: EditionFlag = "v1",
@@ -206,7 +203,7 @@ def verify(
 
 
 @app.command()
-def rules(competition_id: Ids = None, split: Split = "", json: Json = False) -> None:
+def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json = False) -> None:
     """Ask Kaggle which competitions' data we may download, and show where to accept the rules of the others."""
     from competitions import registry
     from engine.datasets.access import AccessState, ask_access
@@ -245,7 +242,7 @@ def rules(competition_id: Ids = None, split: Split = "", json: Json = False) -> 
 @app.command()
 def stop(
     context: typer.Context,
-    competition_id: Ids = None,
+    competition_id: CompetitionIds = None,
     all_: Annotated[bool, typer.Option("--all", "-a", help="Everything that is being prepared.")] = False,
     edition: EditionFlag = "v1",
 ) -> None:
@@ -268,7 +265,7 @@ def stop(
 @app.command()
 def prune(
     context: typer.Context,
-    competition_id: Ids = None,
+    competition_id: CompetitionIds = None,
     split: Split = "",
     older_than: Annotated[
         float | None, typer.Option("--older-than", metavar="DAYS", help="Only what is older.")

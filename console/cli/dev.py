@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from console.cli.common import Json, complain, new_group, say, say_json
+from console.cli.common import CompetitionIds, Json, complain, new_group, say, say_json
 from foundation.problems import DataProblem, Problem, UsageProblem
 
 app = new_group("Keep the benchmark's own facts up to date.")
@@ -14,10 +14,7 @@ app = new_group("Keep the benchmark's own facts up to date.")
 
 @app.command("download-leaderboard")
 def download_leaderboard(
-    competition_id: Annotated[
-        list[str] | None,
-        typer.Option("--competition-id", "-c", metavar="ID", help="A competition; repeatable."),
-    ] = None,
+    competition_id: CompetitionIds = None,
     all_: Annotated[bool, typer.Option("--all", help="All competitions of the benchmark.")] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Also where a leaderboard has been downloaded before.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import locale
 import os
+import platform
 import shutil
 import socket
 import sys
@@ -17,6 +18,7 @@ import typer
 
 from console import wording
 from console.cli.common import Json, new_app, places_of, say, say_json
+from engine.space import existing, free_bytes
 from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
@@ -68,7 +70,10 @@ def doctor(context: typer.Context, json: Json = False) -> None:
 
 def all_checks(places: Places) -> Iterator[Check]:
     """Run all checks, one after the other."""
-    yield check_python()
+    from engine.control import status
+
+    # The package can't be installed into a Python that is too old.
+    yield Check("python", Health.OK, f"{platform.python_version()} in {sys.prefix}")
     yield check_state(places)
     yield check_disk("state disk", places.state_dir, needs=_STATE_NEEDS, wants=_STATE_WANTS)
     yield check_disk("data disk", places.data_dir, needs=0, wants=_DATA_WANTS)
@@ -77,20 +82,18 @@ def all_checks(places: Places) -> Iterator[Check]:
     yield check_gpu()
     yield check_kaggle(os.environ, Path.home())
     yield check_terminal()
-    yield check_engine(places)
-
-
-def check_python() -> Check:
-    """Report which Python runs this; the package can't be installed into one that is too old."""
-    version = ".".join(str(part) for part in sys.version_info[:3])
-    return Check("python", Health.OK, f"{version} in {sys.prefix}")
+    engine = status(places)
+    running = (
+        f"running, process {engine.pid}" if engine.running else "not running; it starts when it is needed"
+    )
+    yield Check("engine", Health.OK, running)
 
 
 def check_state(places: Places) -> Check:
     """Check whether the state directory is on a writable, local file system."""
     from state.database import NETWORK_FILE_SYSTEMS, file_system_of
 
-    base = existing_ancestor(places.state_dir)
+    base = existing(places.state_dir)
     kind = file_system_of(base)
     if kind in NETWORK_FILE_SYSTEMS:
         return Check(
@@ -108,7 +111,7 @@ def check_state(places: Places) -> Check:
 
 def check_disk(name: str, path: Path, *, needs: int, wants: int) -> Check:
     """Check how much space is left on a disk."""
-    free = shutil.disk_usage(existing_ancestor(path)).free
+    free = free_bytes(path)
     found = f"{wording.size(free)} free for {path}"
     if free < needs:
         return Check(name, Health.FAIL, found, f"At least {wording.size(needs)} is needed; free some space.")
@@ -201,21 +204,3 @@ def check_terminal() -> Check:
     if size.columns < 80 or size.lines < 24:
         return Check("terminal", Health.WARN, found, "80x24 or larger is recommended.")
     return Check("terminal", Health.OK, found)
-
-
-def check_engine(places: Places) -> Check:
-    """Report whether an engine runs on this state."""
-    from engine.control import status
-
-    current = status(places)
-    if current.running:
-        return Check("engine", Health.OK, f"running, process {current.pid}")
-    return Check("engine", Health.OK, "not running; it starts when it is needed")
-
-
-def existing_ancestor(path: Path) -> Path:
-    """Return the nearest directory above that exists."""
-    path = path.absolute()
-    while not path.exists():
-        path = path.parent
-    return path

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from console import wording
-from console.cli.common import Json, new_group, places_of, say, say_json, say_log
+from console.cli.common import Following, Json, Lines, new_group, places_of, say, say_json, say_log
 from engine.places import Places
 from foundation.problems import DataProblem
 
@@ -66,15 +66,7 @@ def status(context: typer.Context, json: Json = False) -> None:
 
 
 @app.command()
-def logs(
-    context: typer.Context,
-    lines: Annotated[
-        int, typer.Option("--lines", "-n", min=0, help="How many of the last lines to print.")
-    ] = 50,
-    following: Annotated[
-        bool, typer.Option("--follow", "-f", help="Keep printing as the log grows.")
-    ] = False,
-) -> None:
+def logs(context: typer.Context, lines: Lines = 50, following: Following = False) -> None:
     """Print the end of the engine's log."""
     from console.logs.reader import LogFile, one_part
 

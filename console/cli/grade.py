@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from console.cli.common import (
+    CompetitionId,
     DataDir,
     EditionFlag,
     Json,
@@ -33,7 +34,6 @@ sample_app = new_app()
 validate_app = new_app()
 
 SubmissionFile = Annotated[Path, typer.Argument(metavar="SUBMISSION", help="The submission's CSV file.")]
-CompetitionId = Annotated[str, typer.Argument(metavar="ID", help="Which competition.")]
 
 
 @sample_app.command()

@@ -14,6 +14,7 @@ import typer
 
 from console import wording
 from console.cli.common import (
+    CompetitionIds,
     DataDir,
     EditionFlag,
     Json,
@@ -51,10 +52,7 @@ class PreparationResult:
 @app.command()
 def prepare(
     context: typer.Context,
-    competition_id: Annotated[
-        list[str] | None,
-        typer.Option("--competition-id", "-c", metavar="ID", help="A competition; repeatable."),
-    ] = None,
+    competition_id: CompetitionIds = None,
     all_: Annotated[bool, typer.Option("--all", "-a", help="All competitions of the benchmark.")] = False,
     lite: Annotated[bool, typer.Option("--lite", help="The split low, which is Lite.")] = False,
     list_: Annotated[

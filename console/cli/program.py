@@ -9,10 +9,9 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 import typer.core
@@ -31,62 +30,44 @@ BROKEN_PIPE = 141
 UNEXPECTED = 1
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A command in the table: the module and the name in it of its Typer app, and its line in the help."""
+class Entry(NamedTuple):
+    """A command in the table: its module, with the name of its Typer app if that is not `app`, and its help."""
 
-    module: str
+    place: str
     help: str
-    app: str = "app"
 
 
 # Every command, in the order in which an operator meets them. A command's module is imported when it is used.
 COMMANDS = {
-    "demo": Entry("console.cli.demo", "Open the console on a demo sweep with synthetic data."),
-    "doctor": Entry("console.cli.doctor", "Check what this machine has and lacks, with next steps."),
-    "status": Entry("console.cli.status", "Show the state of the engine, the sweeps and the disks."),
-    "watch": Entry("console.cli.watch", "Print a summary at intervals, in plain lines."),
-    "serve": Entry("console.cli.serve", "Show the console in a browser, on this machine only."),
-    "engine": Entry("console.cli.engine", "Start, stop and watch the engine that does the work."),
-    "sweep": Entry("console.cli.sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
-    "runs": Entry("console.cli.runs", "List, follow, retry, stop and classify single runs."),
-    "images": Entry("console.cli.images", "Build, list and check container images."),
-    "prepare": Entry("console.cli.prepare", "Prepare datasets: download, verify, extract, split."),
-    "datasets": Entry("console.cli.datasets", "List, check, verify, stop and prune datasets."),
-    "competitions": Entry("console.cli.competitions", "Show the benchmark's competitions and defects."),
-    "grade-sample": Entry("console.cli.grade", "Grade one submission file.", "sample_app"),
-    "grade": Entry("console.cli.grade", "Grade many submissions, listed in a JSONL file."),
+    "demo": Entry("demo", "Open the console on a demo sweep with synthetic data."),
+    "doctor": Entry("doctor", "Check what this machine has and lacks, with next steps."),
+    "status": Entry("status", "Show the state of the engine, the sweeps and the disks."),
+    "watch": Entry("watch", "Print a summary at intervals, in plain lines."),
+    "serve": Entry("serve", "Show the console in a browser, on this machine only."),
+    "engine": Entry("engine", "Start, stop and watch the engine that does the work."),
+    "sweep": Entry("sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
+    "runs": Entry("runs", "List, follow, retry, stop and classify single runs."),
+    "images": Entry("images", "Build, list and check container images."),
+    "prepare": Entry("prepare", "Prepare datasets: download, verify, extract, split."),
+    "datasets": Entry("datasets", "List, check, verify, stop and prune datasets."),
+    "competitions": Entry("competitions", "Show the benchmark's competitions and defects."),
+    "grade-sample": Entry("grade:sample_app", "Grade one submission file."),
+    "grade": Entry("grade", "Grade many submissions, listed in a JSONL file."),
     "make-submission": Entry(
-        "console.cli.grade",
-        "List a run group's submissions in a JSONL file for 'grade'.",
-        "make_submission_app",
+        "grade:make_submission_app", "List a run group's submissions in a JSONL file for 'grade'."
     ),
-    "validate": Entry(
-        "console.cli.grade", "Check whether a submission is valid, without its score.", "validate_app"
-    ),
-    "scoreboard": Entry(
-        "console.cli.scoreboard", "Show own experiments beside the published rows.", "scoreboard_app"
-    ),
-    "aggregate": Entry(
-        "console.cli.scoreboard", "Aggregate runs, grading reports or a table of outcomes.", "aggregate_app"
-    ),
-    "compare": Entry("console.cli.scoreboard", "Compare two experiments by competition.", "compare_app"),
-    "insight": Entry("console.cli.scoreboard", "Show what an experiment says beyond its row.", "insight_app"),
-    "report": Entry(
-        "console.cli.export", "Write one self-contained HTML page of an experiment.", "report_app"
-    ),
-    "export": Entry(
-        "console.cli.export",
-        "Export a row, its bundle, MLE-bench run groups, or plots.",
-        "export_app",
-    ),
+    "validate": Entry("grade:validate_app", "Check whether a submission is valid, without its score."),
+    "scoreboard": Entry("scoreboard:scoreboard_app", "Show own experiments beside the published rows."),
+    "aggregate": Entry("scoreboard:aggregate_app", "Aggregate runs, grading reports or a table of outcomes."),
+    "compare": Entry("scoreboard:compare_app", "Compare two experiments by competition."),
+    "insight": Entry("scoreboard:insight_app", "Show what an experiment says beyond its row."),
+    "report": Entry("export:report_app", "Write one self-contained HTML page of an experiment."),
+    "export": Entry("export:export_app", "Export a row, its bundle, MLE-bench run groups, or plots."),
     "import": Entry(
-        "console.cli.scoreboard",
-        "Import reports of MLE-bench onto the scoreboard, or newer published rows.",
-        "import_app",
+        "scoreboard:import_app", "Import reports of MLE-bench onto the scoreboard, or newer published rows."
     ),
-    "dev": Entry("console.cli.dev", "Keep the benchmark's own facts up to date."),
-    "completion": Entry("console.cli.completion", "Print the completion script for a shell."),
+    "dev": Entry("dev", "Keep the benchmark's own facts up to date."),
+    "completion": Entry("completion", "Print the completion script for a shell."),
 }
 
 
@@ -107,7 +88,9 @@ class Root(typer.core.TyperGroup):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        command = typer.main.get_command(getattr(importlib.import_module(entry.module), entry.app))
+        module, _, app_name = entry.place.partition(":")
+        found = importlib.import_module(f"console.cli.{module}")
+        command = typer.main.get_command(getattr(found, app_name or "app"))
         command.name = cmd_name
         return command
 

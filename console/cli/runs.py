@@ -15,7 +15,9 @@ import typer
 
 from console import wording
 from console.cli.common import (
+    Following,
     Json,
+    Lines,
     complain,
     data_dir_of,
     new_group,
@@ -119,16 +121,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
 
 
 @app.command()
-def logs(
-    context: typer.Context,
-    run: RunNames,
-    lines: Annotated[
-        int, typer.Option("--lines", "-n", min=0, help="How many of the last lines to print.")
-    ] = 50,
-    following: Annotated[
-        bool, typer.Option("--follow", "-f", help="Keep printing as the log grows.")
-    ] = False,
-) -> None:
+def logs(context: typer.Context, run: RunNames, lines: Lines = 50, following: Following = False) -> None:
     """Print the end of a run's log; the logs of several runs are merged by time."""
     from console.logs.merged import MergedLog, sources
     from console.logs.reader import LogFile

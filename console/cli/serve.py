@@ -40,7 +40,7 @@ def serve(
         arguments.append(f"--screen={appearance.screen}")
     if appearance.theme:
         arguments.append(f"--theme={appearance.theme}")
-    wanted = {"--readonly": appearance.readonly, "--demo": invocation.demo, "--ascii": appearance.ascii_only}
+    wanted = {"--readonly": appearance.readonly, "--demo": invocation.demo, "--ascii": appearance.ascii}
     arguments += [flag for flag, is_wanted in wanted.items() if is_wanted]
     serve_until_ended(GuardedServer(arguments, port=port), _announce)
 

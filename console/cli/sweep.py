@@ -264,19 +264,19 @@ def show(
 @app.command()
 def pause(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
     """Start no more runs of a sweep; live ones go on."""
-    perform(context, actions.pause(_known(context, sweep_id)), json=json)
+    _change(context, "sweep.pause", sweep_id, json=json)
 
 
 @app.command()
 def resume(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
     """Let a paused sweep go on."""
-    perform(context, actions.resume(_known(context, sweep_id)), json=json)
+    _change(context, "sweep.resume", sweep_id, json=json)
 
 
 @app.command()
 def stop(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
     """Stop a sweep for good: its live runs are ended, its queued ones never start."""
-    perform(context, actions.stop(_known(context, sweep_id)), json=json)
+    _change(context, "sweep.stop", sweep_id, json=json)
 
 
 @app.command()
@@ -315,7 +315,7 @@ def concurrency(
     json: Json = False,
 ) -> None:
     """Change how many runs of a sweep are live at once."""
-    perform(context, actions.set_concurrency(_known(context, sweep_id), runs), json=json)
+    _change(context, "sweep.concurrency", sweep_id, json=json, value=runs)
 
 
 @app.command()
@@ -326,7 +326,7 @@ def priority(
     json: Json = False,
 ) -> None:
     """Change which sweep's runs start first when slots come free."""
-    perform(context, actions.set_priority(_known(context, sweep_id), value), json=json)
+    _change(context, "sweep.priority", sweep_id, json=json, value=value)
 
 
 @app.command()
@@ -337,7 +337,7 @@ def assign(
     json: Json = False,
 ) -> None:
     """Let a sweep belong to an experiment, whose sweeps make one leaderboard row."""
-    perform(context, actions.assign(_known(context, sweep_id), experiment), json=json)
+    _change(context, "experiment.assign", sweep_id, json=json, experiment_id=experiment)
 
 
 @app.command("rm")
@@ -365,9 +365,10 @@ def remove(
     perform(context, action, yes=yes, json=json, lost=asdict(loss))
 
 
-def _known(context: typer.Context, sweep_id: str) -> str:
-    """The whole name of a sweep."""
+def _change(context: typer.Context, kind: str, sweep_id: str, *, json: bool, **values: object) -> None:
+    """Ask the engine for a change of a sweep, which may be named by a beginning."""
     from state import sweeps
 
     with reading_state(context) as database:
-        return sweeps.get(database, sweep_id).id
+        known = sweeps.get(database, sweep_id).id
+    perform(context, actions.change(kind, known, **values), json=json)

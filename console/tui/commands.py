@@ -62,17 +62,17 @@ def _theme(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _pause(app: ConsoleApp, words: list[str]) -> None:
-    app.act(sweeps.pause, words[0])
+    app.act(sweeps.change, "sweep.pause", words[0])
 
 
 def _resume(app: ConsoleApp, words: list[str]) -> None:
-    app.act(sweeps.resume, words[0])
+    app.act(sweeps.change, "sweep.resume", words[0])
 
 
 def _concurrency(app: ConsoleApp, words: list[str]) -> None:
     if not words[1].isdigit():
         raise UsageProblem(f"'{words[1]}' is not a number of runs")
-    app.act(sweeps.set_concurrency, words[0], int(words[1]))
+    app.act(sweeps.change, "sweep.concurrency", words[0], value=int(words[1]))
 
 
 _TAKING = {

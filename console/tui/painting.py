@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from console.sanitize import PLAIN, Span, TextStyle, plain
+from console.sanitize import PLAIN, Span, plain
 from console.tui.theme import Palette, Role, Signs
 
 Piece = tuple[str, Role]
@@ -153,15 +153,13 @@ def overlaid(drawn: Strip, style: Style) -> Strip:
     return Strip(Segment.apply_style(drawn, post_style=style), drawn.cell_length)
 
 
-def drawn_style(asked: TextStyle, palette: Palette) -> Style:
-    """Return how a style that foreign text asked for is drawn."""
+def drawn_style(asked: Style, palette: Palette) -> Style:
+    """Return how a style that foreign text asked for is drawn; what would hide text, or blink, is left out."""
     if asked == PLAIN:
         return palette.base
-    if asked.visible:
-        return palette.base + palette.style("mark")
     wanted = Style(
-        color=palette.colour_of(asked.foreground),
-        bgcolor=palette.colour_of(asked.background),
+        color=palette.colour_of(asked.color),
+        bgcolor=palette.colour_of(asked.bgcolor),
         bold=asked.bold or None,
         dim=asked.dim or None,
         italic=asked.italic or None,
@@ -174,7 +172,8 @@ def drawn_style(asked: TextStyle, palette: Palette) -> Style:
 
 def span_segments(spans: Iterable[Span], palette: Palette) -> list[Segment]:
     """Draw sanitised foreign text in the styles it asked for."""
-    return [Segment(span.text, drawn_style(span.style, palette)) for span in spans]
+    mark = palette.base + palette.style("mark")
+    return [Segment(span.text, mark if span.visible else drawn_style(span.style, palette)) for span in spans]
 
 
 def cells_of(text: str, width: int) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
+from rich.color import Color
 from rich.style import Style
 from textual.theme import Theme
 
@@ -28,17 +29,9 @@ Role = Literal[
 ]
 
 
-# Which of a theme's colours come closest to the names that programs in a terminal use.
-_SHADES = {
-    "black": "faint",
-    "red": "bad",
-    "green": "good",
-    "yellow": "warn",
-    "blue": "accent",
-    "magenta": "bronze",
-    "cyan": "running",
-    "white": "text",
-}
+# Which of a theme's colours come closest to the eight of a terminal: black, red, green, yellow, blue, magenta, cyan,
+# white.
+_SHADES = ("faint", "bad", "good", "warn", "accent", "bronze", "running", "text")
 
 
 # The colours of each theme, by what they are for; the last one names those that every terminal has, as its owner chose.
@@ -80,14 +73,13 @@ class Palette:
         """Whether the terminal decides what the colours look like."""
         return self.monochrome or self.ansi
 
-    def colour_of(self, name: str | None) -> str | None:
-        """Return the theme's shade of a colour that a terminal program asked for by one of the 16 names."""
-        if name is None or self.monochrome:
+    def colour_of(self, asked: Color | None) -> str | None:
+        """Return how a colour that a terminal program asked for is drawn: the first 16 in the theme's shades."""
+        if asked is None or asked.is_default or self.monochrome:
             return None
-        if self.ansi:
-            return name
-        shade = _SHADES.get(name.removeprefix("bright_"))
-        return self.colours[shade] if shade else name
+        if self.ansi or asked.number is None or asked.number > 15:
+            return asked.name
+        return self.colours[_SHADES[asked.number % 8]]
 
     def style(self, role: Role) -> Style:
         """Return how text in a role is drawn."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -287,9 +288,6 @@ def export(state_dir: Path, request: ExportRequest) -> ExportResult:
     Raises:
         Problem: the experiment is gone, or damaged.
     """
-    database = open_for_reading(state_dir)
-    try:
+    with closing(open_for_reading(state_dir)) as database:
         evidence = _evidence_of(database, request.subject).labelled(agent=request.agent, llms=request.llms)
-        return ExportResult(evidence, row_of(evidence, pad_missing=request.pad_missing))
-    finally:
-        database.close()
+    return ExportResult(evidence, row_of(evidence, pad_missing=request.pad_missing))

@@ -26,6 +26,7 @@ from engine.runs.grading import LiveGrading
 from engine.runs.intake import Intake
 from engine.runs.scheduling import GpuPool
 from engine.settings import EngineSettings
+from engine.space import existing
 from engine.supervisor.requests import Handler, RequestDispatcher
 from engine.supervisor.starting import Retrier, Starter
 from engine.sweeps.imports import SweepImport
@@ -179,8 +180,8 @@ class Supervisor:
         import psutil
 
         memory = psutil.virtual_memory()
-        state_disk = shutil.disk_usage(_existing(self._places.state_dir))
-        data_disk = shutil.disk_usage(_existing(self._places.data_dir))
+        state_disk = shutil.disk_usage(existing(self._places.state_dir))
+        data_disk = shutil.disk_usage(existing(self._places.data_dir))
         self._status = EngineStatus(
             running=True,
             pid=os.getpid(),
@@ -217,11 +218,6 @@ class Supervisor:
                 if news is not None:
                     selector.register(news, selectors.EVENT_READ)
             selector.select(WAKE_SECONDS)
-
-
-def _existing(folder: Path) -> Path:
-    """The folder, or the one in which it would be made."""
-    return next(place for place in (folder, *folder.parents) if place.exists())
 
 
 class RunnerProcess:

@@ -12,6 +12,7 @@ from console.actions import datasets, runs, sweeps
 from console.actions.action import Action, NotApplicable
 from console.screens.confirm import question_lines
 from console.views.datasets import DatasetRow
+from engine.options.requests import read_arguments
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Dataset, DatasetState, Run
 
@@ -84,17 +85,24 @@ def test_a_question_fits_the_screen_and_counts_what_it_does_not_list(width: int)
     assert max(map(len, lines[1:])) <= max(width - 12, 28)
 
 
-def test_each_sweep_action_files_one_request() -> None:
-    for action, kind in (
-        (sweeps.pause("s"), "sweep.pause"),
-        (sweeps.resume("s"), "sweep.resume"),
-        (sweeps.stop("s"), "sweep.stop"),
-        (sweeps.set_concurrency("s", 3), "sweep.concurrency"),
-        (sweeps.set_priority("s", -1), "sweep.priority"),
-        (sweeps.assign("s", "row"), "experiment.assign"),
-    ):
-        (request,) = action.requests
-        assert (request.kind, request.arguments["sweep_id"], action.question) == (kind, "s", None)
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("sweep.pause", {}),
+        ("sweep.resume", {}),
+        ("sweep.stop", {}),
+        ("sweep.concurrency", {"value": 3}),
+        ("sweep.priority", {"value": -1}),
+        ("experiment.assign", {"experiment_id": "row"}),
+    ],
+)
+def test_each_change_of_a_sweep_is_one_request_that_the_engine_can_read(
+    kind: str, values: dict[str, object]
+) -> None:
+    action = sweeps.change(kind, "s", **values)
+    (request,) = action.requests
+    assert (request.kind, action.question) == (kind, None)
+    assert read_arguments(kind, request.arguments).sweep_id == "s"
 
 
 def row(competition_id: str, state: DatasetState, edition: str = "v1") -> DatasetRow:
