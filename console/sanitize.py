@@ -22,18 +22,7 @@ _SGR = r"\x1b\[(?P<sgr>[0-9;:]*)m"
 # Strings that a terminal would act upon (title, clipboard, links, device control): ESC or C1, up to their end.
 _STRING = r"(?:\x1b(?P<kind>[]PX^_])|(?P<c1>[\x90\x98\x9d-\x9f]))[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"
 _TOKEN = re.compile(f"{_SGR}|{_STRING}|(?P<text>[ -~]+)|(?P<other>.)", re.DOTALL)
-_STRING_NAMES = {
-    "]": "OSC",
-    "P": "DCS",
-    "X": "SOS",
-    "^": "PM",
-    "_": "APC",
-    "\x9d": "OSC",
-    "\x90": "DCS",
-    "\x98": "SOS",
-    "\x9e": "PM",
-    "\x9f": "APC",
-}
+_STRING_NAMES = {"]": "OSC", "P": "DCS", "X": "SOS", "^": "PM", "_": "APC"}
 # They only choose between two drawings of a sign, of which one is as wide as the column says.
 _VARIATION_SELECTORS = frozenset("\ufe0e\ufe0f")
 
@@ -97,7 +86,9 @@ def _parsed(text: str) -> Iterator[Span]:
             continue
         character = token["other"]
         if character is None:
-            span = Span(f"<{_STRING_NAMES[token['kind'] or token['c1']]}>", visible=True)
+            # A C1 character stands for ESC and the character 0x40 before it.
+            kind = token["kind"] or chr(ord(token["c1"]) - 0x40)
+            span = Span(f"<{_STRING_NAMES[kind]}>", visible=True)
         elif character == "\t":
             span = Span(" " * (TAB - column % TAB), style)
         elif character in _VARIATION_SELECTORS:

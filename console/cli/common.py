@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -158,27 +158,26 @@ def say_json(document: Any) -> None:
 
 
 def say_table(
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    rows: Sequence[Row],
+    columns: Mapping[str, Callable[[Row], str]],
     *,
-    right: Sequence[str] = (),
+    right: Collection[str] = (),
     limits: Mapping[str, int] | None = None,
 ) -> None:
-    """Write columns of harmless text, those named in `right` flush right, none wider than its limit."""
+    """Write rows as columns of harmless text, those named in `right` flush right, none wider than its limit."""
     from rich.cells import cell_len
 
     from console.sanitize import plain
 
-    most = [(limits or {}).get(heading) for heading in headings]
-    table = [list(headings)]
-    table += [[plain(cell, limit=limit) for cell, limit in zip(row, most, strict=True)] for row in rows]
-    widths = [max(cell_len(line[column]) for line in table) for column in range(len(headings))]
-    for line in table:
-        padded = []
-        for heading, cell, width in zip(headings, line, widths, strict=True):
+    lines = [""] * (len(rows) + 1)
+    for heading, text in columns.items():
+        limit = (limits or {}).get(heading)
+        cells = [heading, *(plain(text(row), limit=limit) for row in rows)]
+        width = max(map(cell_len, cells))
+        for number, cell in enumerate(cells):
             space = " " * (width - cell_len(cell))
-            padded.append(space + cell if heading in right else cell + space)
-        sys.stdout.write("  ".join(padded).rstrip() + "\n")
+            lines[number] += (space + cell if heading in right else cell + space) + "  "
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
 def say_log(file: LogFile, lines: int, *, following: bool = False) -> None:
@@ -218,12 +217,8 @@ def say_columns(
 ) -> None:
     """Write a table of rows; columns in which no row has anything are left out."""
     shown = [column for column in columns if any(column.text(row) for row in rows)]
-    say_table(
-        [column.title for column in shown],
-        [[column.text(row) for column in shown] for row in rows],
-        right=[column.title for column in shown if column.right],
-        limits=limits,
-    )
+    right = [column.title for column in shown if column.right]
+    say_table(rows, {column.title: column.text for column in shown}, right=right, limits=limits)
 
 
 def say_answer(answer: Answer, *, json: bool, **more: Any) -> None:
@@ -232,19 +227,6 @@ def say_answer(answer: Answer, *, json: bool, **more: Any) -> None:
         say_json(asdict(answer) | more)
     else:
         say(answer.text)
-
-
-def confirm(question: str, stakes: str, refusal: UsageProblem) -> None:
-    """Write what is at stake and ask; refuse where there is no terminal to ask at.
-
-    Raises:
-        UsageProblem: `refusal`, because there is no terminal.
-        Abort: the answer was no.
-    """
-    if not sys.stdin.isatty():
-        raise refusal
-    say(stakes)
-    typer.confirm(question, abort=True)
 
 
 def perform(context: typer.Context, action: Action, *, json: bool, yes: bool = True, **more: Any) -> None:
@@ -259,8 +241,10 @@ def perform(context: typer.Context, action: Action, *, json: bool, yes: bool = T
     question = action.question
     if question is not None and question.warns and not yes:
         stakes = [part.in_words() for part in question.affected if part.is_warning]
-        refusal = UsageProblem(" ".join(stakes), "", "Give --yes to do it without being asked.")
-        confirm(question.title, "\n".join(stakes), refusal)
+        if not sys.stdin.isatty():
+            raise UsageProblem(" ".join(stakes), "", "Give --yes to do it without being asked.")
+        say("\n".join(stakes))
+        typer.confirm(question.title, abort=True)
     for request in action.requests:
         say_answer(ask(places_of(context), request.kind, request.arguments), json=json, **more)
 

@@ -29,18 +29,15 @@ def list_(split: Split = "", json: Json = False) -> None:
         say_json([_facts(competition) for competition in members])
         return
     say_table(
-        ("competition", "split", "category", "metric", "size", "here"),
-        [
-            (
-                competition.id,
-                competition.complexity,
-                competition.category,
-                competition.metric.name,
-                _size(competition),
-                "yes" if competition.available else "no",
-            )
-            for competition in members
-        ],
+        members,
+        {
+            "competition": lambda competition: competition.id,
+            "split": lambda competition: competition.complexity,
+            "category": lambda competition: competition.category,
+            "metric": lambda competition: competition.metric.name,
+            "size": _size,
+            "here": lambda competition: "yes" if competition.available else "no",
+        },
         right=("size",),
     )
 
@@ -101,8 +98,14 @@ def defects(split: Split = "", json: Json = False) -> None:
         )
         return
     say_table(
-        ("competition", "defect", "severity", "corrected", "what"),
-        [(member.id, defect.id, defect.severity, defect.treatment, defect.text) for member, defect in found],
+        found,
+        {
+            "competition": lambda each: each[0].id,
+            "defect": lambda each: each[1].id,
+            "severity": lambda each: each[1].severity,
+            "corrected": lambda each: each[1].treatment,
+            "what": lambda each: each[1].text,
+        },
     )
 
 

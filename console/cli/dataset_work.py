@@ -138,7 +138,7 @@ def _ask(places: Places, kind: str, wanted: dict[str, Any]) -> None:
 
 
 def show_nothing(_seen: Sequence[DatasetRow]) -> None:
-    """Draw nothing, for those who read the result as JSON or only want what came of it."""
+    """Draw nothing, where only what comes of it in the end is printed."""
 
 
 class PlainLines:
@@ -181,8 +181,16 @@ class PlainLines:
 
 
 @contextmanager
-def live_bars(is_open: Callable[[DatasetRow], bool], on_ended: Display) -> Iterator[Display]:
-    """Draw a table of open datasets at the bottom of the terminal; what `on_ended` prints stands above it."""
+def progress_display(
+    is_open: Callable[[DatasetRow], bool], lines: Display, *, json: bool
+) -> Iterator[Display]:
+    """Provide what shows progress: `lines`, or nothing beside JSON.
+
+    In a terminal it is a table of those that are open, with the lines of those that have ended above it.
+    """
+    if json or not sys.stdout.isatty():
+        yield show_nothing if json else lines
+        return
     rates = Rates()
     ended: set[str] = set()
 
@@ -198,7 +206,7 @@ def live_bars(is_open: Callable[[DatasetRow], bool], on_ended: Display) -> Itera
             else:
                 table.add_row(name, *_cells(row.step, rates))
         just_ended = [row for row in seen if row.competition_id not in ended and not is_open(row)]
-        on_ended(just_ended)
+        lines(just_ended)
         for row in just_ended:
             ended.add(row.competition_id)
             table.add_row(plain(row.competition_id, limit=44), "done", "█" * _BAR_CELLS)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -80,19 +78,16 @@ def list_datasets(
         say_json(found)
         return
     say_table(
-        ("competition", "state", "access", "raw data", "on disk", "of Kaggle's", "problem"),
-        [
-            (
-                one["competition_id"],
-                one["state"],
-                "-" if one["access"] == AccessState.UNKNOWN else one["access"],
-                "yes" if one["raw"] else "no",
-                wording.size(one["bytes_on_disk"]),
-                "-" if one["size_gb"] is None else wording.size(int(one["size_gb"] * 1e9)),
-                one["problem"],
-            )
-            for one in found
-        ],
+        found,
+        {
+            "competition": lambda one: one["competition_id"],
+            "state": lambda one: one["state"],
+            "access": lambda one: "-" if one["access"] == AccessState.UNKNOWN else one["access"],
+            "raw data": lambda one: "yes" if one["raw"] else "no",
+            "on disk": lambda one: wording.size(one["bytes_on_disk"]),
+            "of Kaggle's": lambda one: "-" if one["size_gb"] is None else wording.size(one["size_gb"] * 1e9),
+            "problem": lambda one: one["problem"],
+        },
         right=("on disk", "of Kaggle's"),
         limits={"problem": 120},
     )
@@ -163,7 +158,7 @@ def verify(
 ) -> None:
     """Compare prepared datasets with the known checksums and with what they were; nothing is changed."""
     from competitions import registry
-    from console.cli.dataset_work import Display, live_bars, show_nothing, verify_and_watch
+    from console.cli.dataset_work import progress_display, show_nothing, verify_and_watch
     from console.cli.engine import engine_for
     from engine.layout import dataset_folder, is_prepared, require_prepared
 
@@ -176,13 +171,12 @@ def verify(
         if is_prepared(competition, folder):
             chosen.append(competition.id)
     found: dict[str, dict[str, Any]] = {}
-    with ExitStack() as stack:
-        display: Display = show_nothing
-        if not json and chosen and sys.stdout.isatty():
-            display = stack.enter_context(live_bars(lambda row: row.is_verifying, show_nothing))
-        if chosen:
-            used = stack.enter_context(engine_for(places_of(context), base))
-            for name, one in verify_and_watch(used, chosen, edition, display):
+    if chosen:
+        with (
+            progress_display(lambda row: row.is_verifying, show_nothing, json=json) as show,
+            engine_for(places_of(context), base) as used,
+        ):
+            for name, one in verify_and_watch(used, chosen, edition, show):
                 found[name] = one
                 if not json:
                     _say_verified(name, one)
@@ -223,16 +217,13 @@ def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json =
         AccessState.GONE: "no longer available",
     }
     say_table(
-        ("competition", "access", "size", "where"),
-        [
-            (
-                one.competition_id,
-                said.get(one.state, one.problem),
-                wording.size(one.bytes),
-                one.url if one.state is AccessState.RULES else "",
-            )
-            for one in found
-        ],
+        found,
+        {
+            "competition": lambda one: one.competition_id,
+            "access": lambda one: said.get(one.state, one.problem),
+            "size": lambda one: wording.size(one.bytes),
+            "where": lambda one: one.url if one.state is AccessState.RULES else "",
+        },
         right=("size",),
         limits={"access": 80},
     )
@@ -283,9 +274,14 @@ def prune(
     from console.cli.dataset_work import prune_and_wait
     from console.cli.engine import engine_for
     from engine.datasets.pruning import CORRECTED, PREPARED
+    from state import sweeps
 
     base = data_dir_of(context, data_dir)
-    chosen = _of_sweep(context, sweep) if sweep else _chosen_ids(competition_id, split)
+    if sweep:
+        with reading_state(context) as opened:
+            chosen = sweeps.get(opened, sweep).spec.competitions
+    else:
+        chosen = _chosen_ids(competition_id, split)
     still_needed = _needed(context, chosen) if everything else {}
     parts = [
         part
@@ -376,11 +372,13 @@ def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:
         say("there is nothing to remove")
         return
     say_table(
-        ("competition", "part", "size", "changed"),
-        [
-            (part.competition_id, part.name, wording.size(part.bytes), wording.date_and_time(part.changed))
-            for part in parts
-        ],
+        parts,
+        {
+            "competition": lambda part: part.competition_id,
+            "part": lambda part: part.name,
+            "size": lambda part: wording.size(part.bytes),
+            "changed": lambda part: wording.date_and_time(part.changed),
+        },
         right=("size",),
     )
     say(f"{len(parts)} parts, {wording.size(sum(part.bytes for part in parts))}")
@@ -403,10 +401,3 @@ def _needed(context: typer.Context, chosen: Sequence[str]) -> dict[str, str]:
     with reading_state(context) as opened:
         found = ((one, sweep_in_need_of(opened, one)) for one in chosen)
         return {one: name for one, name in found if name is not None}
-
-
-def _of_sweep(context: typer.Context, sweep_id: str) -> tuple[str, ...]:
-    from state import sweeps
-
-    with reading_state(context) as opened:
-        return sweeps.get(opened, sweep_id).spec.competitions

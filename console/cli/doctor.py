@@ -6,9 +6,9 @@ import locale
 import os
 import platform
 import shutil
-import socket
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -78,7 +78,7 @@ def all_checks(places: Places) -> Iterator[Check]:
     yield check_disk("state disk", places.state_dir, needs=_STATE_NEEDS, wants=_STATE_WANTS)
     yield check_disk("data disk", places.data_dir, needs=0, wants=_DATA_WANTS)
     yield check_bubblewrap()
-    yield check_docker(os.environ)
+    yield check_docker()
     yield check_gpu()
     yield check_kaggle(os.environ, Path.home())
     yield check_terminal()
@@ -135,26 +135,16 @@ def check_bubblewrap() -> Check:
     )
 
 
-def check_docker(environment: Mapping[str, str]) -> Check:
-    """Check whether a Docker engine answers."""
-    import docker
-    from docker.errors import DockerException
+def check_docker() -> Check:
+    """Check whether a Docker engine, or Podman in its place, answers."""
+    from engine.images import connect
 
-    unneeded = "Not needed for agents that run as processes."
-    host = environment.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     try:
-        # Docker's library leaves its socket open when nobody answers, and does not say why that is.
-        if host.startswith("unix://"):
-            with socket.socket(socket.AF_UNIX) as probe:
-                probe.connect(host.removeprefix("unix://"))
-        client = docker.DockerClient(base_url=host, version="auto", timeout=_DOCKER_PATIENCE_SECONDS)
-        try:
-            version = client.version()["Version"]
-        finally:
-            client.close()
-    except (DockerException, OSError) as error:
-        return Check("docker", Health.WARN, f"no Docker engine answers at {host} ({error})", unneeded)
-    return Check("docker", Health.OK, f"version {version}")
+        with closing(connect(_DOCKER_PATIENCE_SECONDS)) as client:
+            return Check("docker", Health.OK, f"version {client.version()['Version']}")
+    except EnvironmentProblem as problem:
+        unneeded = "Not needed for agents that run as processes."
+        return Check("docker", Health.WARN, problem.cause, unneeded)
 
 
 def check_gpu() -> Check:

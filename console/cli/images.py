@@ -78,7 +78,7 @@ def build(
 
 
 @app.command("list")
-def list_(context: typer.Context, json: Json = False) -> None:  # noqa: ARG001  # every command has it
+def list_(json: Json = False) -> None:
     """List the images that were built here."""
     from engine import images
 
@@ -87,7 +87,6 @@ def list_(context: typer.Context, json: Json = False) -> None:  # noqa: ARG001  
 
 @app.command()
 def check(
-    context: typer.Context,  # noqa: ARG001  # every command has it
     agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent whose image is checked.")],
     agents_dir: AgentsDir = None,
     gpus: Annotated[int, typer.Option(min=0, help="How many GPUs to expect inside.")] = 0,
@@ -110,8 +109,12 @@ def check(
         say_json([asdict(result) for result in results])
     else:
         say_table(
-            ("check", "", "what was found"),
-            [(result.name, "ok" if result.passed else "FAILED", result.detail) for result in results],
+            results,
+            {
+                "check": lambda result: result.name,
+                "": lambda result: "ok" if result.passed else "FAILED",
+                "what was found": lambda result: result.detail,
+            },
         )
     if not all(result.passed for result in results):
         raise EnvironmentProblem(
@@ -126,16 +129,13 @@ def _say_images(found: list[Image], *, json: bool) -> None:
         say_json([asdict(image) for image in found])
     elif found:
         say_table(
-            ("image", "digest", "size", "created"),
-            [
-                (
-                    image.name,
-                    image.digest.removeprefix("sha256:")[:12],
-                    wording.size(image.bytes),
-                    image.created[:19],
-                )
-                for image in found
-            ],
+            found,
+            {
+                "image": lambda image: image.name,
+                "digest": lambda image: image.digest.removeprefix("sha256:")[:12],
+                "size": lambda image: wording.size(image.bytes),
+                "created": lambda image: image.created[:19],
+            },
             right=("size",),
         )
     else:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import asdict, dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -117,13 +115,19 @@ def prepare(
 
         for one in chosen:
             refresh_leaderboard(one, force=True)
+    if descriptions != _OURS:
+        from engine.datasets.descriptions import check_choice
+
+        descriptions = check_choice(
+            descriptions
+        )  # a folder is named from here, which the engine does not know
     wanted = {
         "raw_dir": "" if raw is None else str(raw.absolute()),
         "again": again or overwrite_checksums,
         "skip_verification": skip_verification or overwrite_checksums,
         "keep_raw": keep_raw,
         "discard_zip": discard_zip,
-        "descriptions": _descriptions(descriptions),
+        "descriptions": descriptions,
         "jobs": jobs,
     }
     outcomes = _prepare(places_of(context), base, chosen, edition, wanted, json)
@@ -176,17 +180,14 @@ def _say_estimate(
         )
         return
     say_table(
-        ("competition", "to do", "size", "basis", "problem"),
-        [
-            (
-                one.competition_id,
-                one.to_do,
-                wording.size(one.bytes),
-                one.basis,
-                one.problem.removeprefix(f"{one.competition_id}: "),
-            )
-            for one in found
-        ],
+        found,
+        {
+            "competition": lambda one: one.competition_id,
+            "to do": lambda one: one.to_do,
+            "size": lambda one: wording.size(one.bytes),
+            "basis": lambda one: one.basis,
+            "problem": lambda one: one.problem.removeprefix(f"{one.competition_id}: "),
+        },
         right=("size",),
         limits={"problem": 100},
     )
@@ -203,15 +204,13 @@ def _say_estimate(
 
 def _measured_rates(places: Places) -> Throughput:
     """How fast it has gone here so far, as far as there is a state that knows."""
-    from engine.datasets.estimates import Throughput, measured
-    from state import database, datasets
+    from console.views.datasets import DatasetBoard, dataset_board
+    from state import database
 
     if not database.exists(places.state_dir):
-        return Throughput()
+        return DatasetBoard().throughput
     with closing(database.open_for_reading(places.state_dir)) as opened:
-        steps = datasets.all_steps(opened)
-    by_dataset = groupby(steps, key=lambda step: (step.competition_id, step.edition))
-    return measured(list(own) for _key, own in by_dataset)
+        return dataset_board(opened, places.data_dir).throughput
 
 
 def _prepare(
@@ -223,7 +222,7 @@ def _prepare(
     json: bool,
 ) -> list[PreparationResult]:
     from competitions import registry
-    from console.cli.dataset_work import Display, PlainLines, live_bars, prepare_and_watch, show_nothing
+    from console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
     from console.cli.engine import engine_for
     from engine.layout import dataset_folder, is_prepared
 
@@ -232,13 +231,13 @@ def _prepare(
     found = dict.fromkeys(there, ("was prepared", ""))
     missing = [one for one in chosen if one not in there]
     if missing:
-        with ExitStack() as stack:
-            used = stack.enter_context(engine_for(places, base))
-            display: Display = show_nothing if json else PlainLines().show
-            if not json and sys.stdout.isatty():
-                display = stack.enter_context(live_bars(lambda row: row.is_busy, display))
+        lines = PlainLines().show
+        with (
+            engine_for(places, base) as used,
+            progress_display(lambda row: row.is_busy, lines, json=json) as show,
+        ):
             try:
-                seen = prepare_and_watch(used, missing, edition, wanted, display)
+                seen = prepare_and_watch(used, missing, edition, wanted, show)
             except KeyboardInterrupt:
                 if used is places:
                     complain("The engine continues; 'mlebench-console datasets stop --all' stops it.")
@@ -251,14 +250,6 @@ def _prepare(
         if one in there and not json:
             say(f"{one}: was prepared in {folder}")
     return outcomes
-
-
-def _descriptions(choice: str) -> str:
-    if choice == _OURS:
-        return choice  # nothing to look up, and a second run stays quick
-    from engine.datasets.descriptions import check_choice
-
-    return check_choice(choice)  # a folder is named from here, which the engine does not know
 
 
 def _check_raw(raw: Path | None, chosen: Sequence[str]) -> None:

@@ -99,20 +99,18 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
             say(f"  evidence: {attempt.evidence.strip()}")
     if handed_in:
         say()
+        numbers = {attempt.id: str(attempt.number) for attempt in attempts}
         say_table(
-            ("attempt", "submission", "taken", "bytes", "score", "standing", "message"),
-            [
-                (
-                    str(next(attempt.number for attempt in attempts if attempt.id == one.attempt_id)),
-                    f"{one.sequence}{' final' if one.final else ''}",
-                    wording.date_and_time(one.taken_at),
-                    f"{one.bytes:,}",
-                    wording.score(one.score, SCORE_WIDTH),
-                    wording.outcome(one.standing),
-                    one.message or "",
-                )
-                for one in handed_in
-            ],
+            handed_in,
+            {
+                "attempt": lambda one: numbers[one.attempt_id],
+                "submission": lambda one: f"{one.sequence}{' final' if one.final else ''}",
+                "taken": lambda one: wording.date_and_time(one.taken_at),
+                "bytes": lambda one: f"{one.bytes:,}",
+                "score": lambda one: wording.score(one.score, SCORE_WIDTH),
+                "standing": lambda one: wording.outcome(one.standing),
+                "message": lambda one: one.message or "",
+            },
             right=("attempt", "bytes", "score"),
         )
     say()
@@ -142,7 +140,9 @@ def logs(context: typer.Context, run: RunNames, lines: Lines = 50, following: Fo
 @app.command()
 def retry(context: typer.Context, run: RunNames, yes: Yes = False, json: Json = False) -> None:
     """Queue ended runs again; asks before it re-rolls a seed whose agent itself had failed."""
-    retry_runs(context, _found(context, run), yes=yes, json=json)
+    from console.actions import runs
+
+    perform(context, runs.relaunch(_found(context, run), all_or_none=True), yes=yes, json=json)
 
 
 @app.command()
@@ -225,13 +225,6 @@ def shell(
     raise typer.Exit(code)
 
 
-def retry_runs(context: typer.Context, found: Sequence[Run], *, yes: bool, json: bool) -> None:
-    """Queue runs again; without `yes`, ask before a seed is re-rolled."""
-    from console.actions import runs
-
-    perform(context, runs.relaunch(found, all_or_none=True), yes=yes, json=json)
-
-
 def run_facts(run: Run) -> dict[str, Any]:
     """Return a run's record as JSON's object, and for how long nothing has happened in it."""
     return asdict(run) | {"idle_seconds": _idle(run, time.time())}
@@ -241,35 +234,20 @@ def say_runs(runs: Sequence[Run]) -> None:
     """Print one line a run."""
     now = time.time()
     say_table(
-        (
-            "run",
-            "sweep",
-            "competition",
-            "seed",
-            "state",
-            "standing",
-            "score",
-            "took",
-            "idle",
-            "attempts",
-            "why",
-        ),
-        [
-            (
-                str(run.id),
-                run.sweep_id,
-                run.competition_id,
-                str(run.seed),
-                run.state if run.failure_class is None else f"{run.state} ({run.failure_class})",
-                wording.outcome(run.outcome or run.standing),
-                wording.score(run.score, SCORE_WIDTH),
-                _took(run, now),
-                wording.duration(_idle(run, now)),
-                str(run.attempts),
-                run.failure_text,
-            )
-            for run in runs
-        ],
+        runs,
+        {
+            "run": lambda run: str(run.id),
+            "sweep": lambda run: run.sweep_id,
+            "competition": lambda run: run.competition_id,
+            "seed": lambda run: str(run.seed),
+            "state": lambda run: run.state + (f" ({run.failure_class})" if run.failure_class else ""),
+            "standing": lambda run: wording.outcome(run.outcome or run.standing),
+            "score": lambda run: wording.score(run.score, SCORE_WIDTH),
+            "took": lambda run: wording.duration(_took(run, now)),
+            "idle": lambda run: wording.duration(_idle(run, now)),
+            "attempts": lambda run: str(run.attempts),
+            "why": lambda run: run.failure_text,
+        },
         right=("run", "seed", "score", "took", "idle", "attempts"),
     )
 
@@ -300,10 +278,8 @@ def find_run(database: Database, text: str) -> Run:
     raise UsageProblem(f"there is no run '{text}'", "expected a number or SWEEP/COMPETITION/SEED", next_step)
 
 
-def _took(run: Run, now: float) -> str:
-    if run.started_at is None:
-        return "-"
-    return wording.duration((run.ended_at or now) - run.started_at)
+def _took(run: Run, now: float) -> float | None:
+    return None if run.started_at is None else (run.ended_at or now) - run.started_at
 
 
 def _idle(run: Run, now: float) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -163,7 +164,8 @@ def aggregate(
             cells = [str(measures[medal].n), str(measures[medal]), f"{low:.2f} to {high:.2f}"]
             cells += [str(measures[measure]) for measure in others]
         rows.append((name, covered, *cells))
-    say_table((by, *headings), rows, right=headings)
+    columns = {heading: itemgetter(place) for place, heading in enumerate((by, *headings))}
+    say_table(rows, columns, right=headings)
 
 
 def _aggregated(
@@ -285,8 +287,12 @@ def insight(
     if found.flags:
         say()
         say_table(
-            ("competition", "flag", ""),
-            [(flag.competition_id, flag.kind, flag.text) for flag in found.flags],
+            found.flags,
+            {
+                "competition": lambda flag: flag.competition_id,
+                "flag": lambda flag: flag.kind,
+                "": lambda flag: flag.text,
+            },
             limits={"": 100},
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -53,24 +54,22 @@ def status(context: typer.Context, json: Json = False) -> None:
 
 def say_sweeps(sweeps: Sequence[Sweep], counts: Mapping[str, SweepCounts]) -> None:
     """Print one line a sweep."""
-    columns = ("total", "queued", "live", "finished", "failed", "stopped", "medals")
+    numbers = ("total", "queued", "live", "finished", "failed", "stopped", "medals")
+
+    def number(name: str, sweep: Sweep) -> str:
+        return str(getattr(counts[sweep.id], name)) if sweep.id in counts else "0"
+
     say_table(
-        ("sweep", "agent", "state", *columns, "created", ""),
-        [
-            (
-                sweep.id,
-                sweep.spec.agent_id,
-                sweep.state,
-                *(
-                    str(getattr(counts[sweep.id], column)) if sweep.id in counts else "0"
-                    for column in columns
-                ),
-                wording.date_and_time(sweep.created_at),
-                "demo" if sweep.spec.demo else "",
-            )
-            for sweep in sweeps
-        ],
-        right=columns,
+        sweeps,
+        {
+            "sweep": lambda sweep: sweep.id,
+            "agent": lambda sweep: sweep.spec.agent_id,
+            "state": lambda sweep: sweep.state,
+            **{name: partial(number, name) for name in numbers},
+            "created": lambda sweep: wording.date_and_time(sweep.created_at),
+            "": lambda sweep: "demo" if sweep.spec.demo else "",
+        },
+        right=numbers,
     )
 
 

@@ -26,7 +26,7 @@ from console.cli.common import (
     say_json,
     say_table,
 )
-from console.cli.runs import Yes, retry_runs, run_facts, say_runs
+from console.cli.runs import Yes, run_facts, say_runs
 from console.cli.status import say_sweeps, spec_text, sweep_facts
 from engine.options.sweep import OPTIONS, Option, SweepOptions
 from foundation.problems import EnvironmentProblem, UsageProblem
@@ -146,16 +146,15 @@ def _say_forecast(launch: Launch, found: Forecast) -> None:
         say()
         shown = found.planned[:_RUNS_SHOWN]
         say_table(
-            ("starts after", "competition", "seed", "takes"),
-            [
-                (
-                    wording.duration(run.starts_after),
-                    run.competition_id,
-                    str(run.seed),
-                    f"{'about' if run.measured else 'at most'} {wording.duration(run.seconds)}",
-                )
-                for run in shown
-            ],
+            shown,
+            {
+                "starts after": lambda run: wording.duration(run.starts_after),
+                "competition": lambda run: run.competition_id,
+                "seed": lambda run: str(run.seed),
+                "takes": lambda run: (
+                    f"{'about' if run.measured else 'at most'} {wording.duration(run.seconds)}"
+                ),
+            },
             right=("starts after", "seed"),
         )
         more = len(found.planned) - len(shown)
@@ -291,6 +290,7 @@ def retry(
     json: Json = False,
 ) -> None:
     """Queue failed runs of a sweep again; asks before it re-rolls a seed whose agent itself had failed."""
+    from console.actions.runs import relaunch
     from state import runs, sweeps
 
     wanted = failure_class or [FailureClass.INFRASTRUCTURE]
@@ -298,7 +298,7 @@ def retry(
         sweep = sweeps.get(database, sweep_id)
         failed = [run for kind in wanted for run in runs.failed(database, sweep.id, kind)]
     if failed:
-        retry_runs(context, failed, yes=yes, json=json)
+        perform(context, relaunch(failed, all_or_none=True), yes=yes, json=json)
     else:
         raise UsageProblem(
             f"sweep {sweep.id} has no failed run to retry",

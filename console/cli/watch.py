@@ -14,7 +14,7 @@ from console.cli.common import Json, new_app, places_of, say
 from foundation.problems import Problem
 
 if TYPE_CHECKING:
-    from console.views.overview import Concern, Overview, SweepLine
+    from console.views.overview import Concern, SweepLine
     from engine.control import EngineStatus
     from engine.places import Places
 
@@ -30,14 +30,9 @@ class WatchReport:
 
     now: float
     engine: EngineStatus | None
-    found: Overview | None
+    sweeps: tuple[SweepLine, ...]
     needed: tuple[Concern, ...]
     problem: str
-
-    @property
-    def sweeps(self) -> tuple[SweepLine, ...]:
-        """The sweeps, as far as they are known."""
-        return () if self.found is None else self.found.sweeps
 
 
 @app.command()
@@ -71,16 +66,18 @@ def _summary(places: Places, *, json: bool) -> None:
     from state import database
 
     now = time.time()
-    engine, found, problem = None, None, ""
+    engine, problem = None, ""
+    sweeps: tuple[SweepLine, ...] = ()
+    needed: tuple[Concern, ...] = ()
     try:
         engine = control.status(places)
         if database.exists(places.state_dir):
             with closing(database.open_for_reading(places.state_dir)) as opened:
                 found = overview(opened)
+            sweeps, needed = found.sweeps, concerns(found, now)
     except Problem as told:
         problem = " ".join(str(told).splitlines())
-    needed = concerns(found, now) if found is not None else ()
-    (_say_json if json else _say)(WatchReport(now, engine, found, needed, problem))
+    (_say_json if json else _say)(WatchReport(now, engine, sweeps, needed, problem))
     # A pipe is read as it is written.
     sys.stdout.flush()
 

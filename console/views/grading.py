@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 import re
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import msgspec
 
 from competitions.model import Competition, Edition
 from competitions.registry import get
@@ -108,11 +109,8 @@ def read_past(state_dir: Path) -> tuple[PastGrading, ...]:
     """Read the history, newest first; a damaged one is begun anew."""
     try:
         with files.reading_untrusted(state_dir / HISTORY_NAME, max_bytes=_MOST_BYTES) as stream:
-            values = json.loads(stream.read())
-        return tuple(
-            PastGrading(**{field.name: each[field.name] for field in fields(PastGrading)}) for each in values
-        )
-    except (OSError, ValueError, TypeError, KeyError, DataProblem):
+            return msgspec.json.decode(stream.read(), type=tuple[PastGrading, ...])
+    except (OSError, msgspec.DecodeError, DataProblem):
         return ()
 
 

@@ -50,11 +50,6 @@ class Subject:
     table: str
     name: str
 
-    @property
-    def has_runs(self) -> bool:
-        """Whether single runs are known, and not only the numbers of a published row."""
-        return self.table in ("own", "imported")
-
 
 # The rows
 
@@ -97,7 +92,7 @@ def subject_of(row: Row) -> Subject:
 
 def is_ours(row: Row) -> bool:
     """Whether a row is of an experiment whose runs are known, and not a published one."""
-    return subject_of(row).has_runs
+    return row.table in ("own", "imported")
 
 
 def standing_text(standing: Standing | None) -> str:

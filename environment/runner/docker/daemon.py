@@ -38,7 +38,7 @@ _REBUILD = (
 _START_IT = "Start Docker, or let DOCKER_HOST name the socket of the daemon (Podman's will do)."
 
 
-def connect() -> APIClient:
+def connect(timeout_seconds: int = _TIMEOUT_SECONDS) -> APIClient:
     """Make a client of the daemon that the operator's environment names, or else of the first that answers here.
 
     Raises:
@@ -48,7 +48,7 @@ def connect() -> APIClient:
 
     operator = {**os.environ, _HOST: find_host(os.environ)}
     with daemon_problems():
-        client = docker.from_env(timeout=_TIMEOUT_SECONDS, environment=operator).api
+        client = docker.from_env(timeout=timeout_seconds, environment=operator).api
         client.ping()
         return client
 

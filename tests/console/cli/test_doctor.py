@@ -92,8 +92,11 @@ def test_kaggle_credentials_of_every_kind_are_found_but_never_shown(
     assert SECRET not in repr(found)
 
 
-def test_a_docker_engine_that_does_not_answer_is_named_with_the_reason(tmp_path: Path) -> None:
-    found = doctor.check_docker({"DOCKER_HOST": f"unix://{tmp_path}/docker.sock"})
+def test_a_docker_engine_that_does_not_answer_is_named_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+    found = doctor.check_docker()
     assert found.health is Health.WARN
     assert f"unix://{tmp_path}/docker.sock" in found.found
     assert "No such file" in found.found
