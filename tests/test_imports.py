@@ -105,4 +105,10 @@ def test_help_loads_no_command() -> None:
         cwd=ROOT,
     )
     loaded = {name for name in told.stderr.split() if name.startswith(("console.", "engine", "state"))}
-    assert loaded == {"console.cli", "console.cli.common", "console.cli.program", "console.tables"}
+    assert loaded == {
+        "console.cli",
+        "console.cli.common",
+        "console.cli.output",
+        "console.cli.program",
+        "console.tables",
+    }

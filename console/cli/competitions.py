@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from console import wording
-from console.cli.common import CompetitionId, Json, new_group, say, say_json, say_table
+from console.cli.common import CompetitionId, Json, new_group
+from console.cli.output import say, say_json, say_table
 
 if TYPE_CHECKING:
     from competitions.model import Competition, Defect

@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.table import Table
 
 from console import wording
-from console.cli.common import complain, say
+from console.cli.output import complain, say
 from console.sanitize import plain
 from console.views.datasets import DatasetRow, dataset_board
 from console.views.rates import Rates

@@ -17,17 +17,14 @@ from console.cli.common import (
     DataDir,
     EditionFlag,
     Json,
-    complain,
     data_dir_of,
     new_group,
     perform,
     places_of,
     reading_state,
-    say,
-    say_json,
-    say_table,
 )
 from console.cli.competitions import Split
+from console.cli.output import complain, say, say_json, say_table
 from foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -291,7 +288,9 @@ def prune(
     ]
     if not json:
         _list_parts(parts, still_needed)
-    if not parts or not (yes or _confirmed(json)):
+    if parts and json and not yes:
+        raise UsageProblem("--json can't ask for confirmation", "", "Add --yes.")
+    if not parts or not (yes or typer.confirm("Remove them?", default=False)):
         if json:
             say_json({"removed": [], "bytes": 0})
         return
@@ -382,13 +381,6 @@ def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:
         right=("size",),
     )
     say(f"{len(parts)} parts, {wording.size(sum(part.bytes for part in parts))}")
-
-
-def _confirmed(json: bool) -> bool:
-    """Ask whether it may go; no is the default."""
-    if json:
-        raise UsageProblem("--json can't ask for confirmation", "", "Add --yes.")
-    return typer.confirm("Remove them?", default=False)
 
 
 def _needed(context: typer.Context, chosen: Sequence[str]) -> dict[str, str]:

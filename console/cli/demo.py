@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from console.cli.common import invocation_of, new_app, open_console, require_terminal, say
+from console.cli.common import invocation_of, new_app, open_console, require_terminal
+from console.cli.output import say
 
 app = new_app()
 

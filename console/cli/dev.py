@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from console.cli.common import CompetitionIds, Json, complain, new_group, say, say_json
+from console.cli.common import CompetitionIds, Json, new_group
+from console.cli.output import complain, say, say_json
 from foundation.problems import DataProblem, Problem, UsageProblem
 
 app = new_group("Keep the benchmark's own facts up to date.")

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from console import wording
-from console.cli.common import Json, new_app, places_of, say, say_json
+from console.cli.common import Json, new_app, places_of
+from console.cli.output import say, say_json
 from engine.space import existing, free_bytes
 from foundation.problems import EnvironmentProblem
 

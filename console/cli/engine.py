@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from console import wording
-from console.cli.common import Following, Json, Lines, new_group, places_of, say, say_json, say_log
+from console.cli.common import Following, Json, Lines, new_group, places_of
+from console.cli.output import say, say_json, say_log
 from engine.places import Places
 from foundation.problems import DataProblem
 

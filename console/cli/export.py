@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from console.cli.common import complain, copy_to_clipboard, new_app, new_group, places_of, say
+from console.cli.common import new_app, new_group, places_of
+from console.cli.output import complain, copy_to_clipboard, say
 from console.cli.scoreboard import ExperimentId, Pad, Source, evidence_for
 from engine.scoreboard import Row, RowFormat, disclose, row_of, row_text
 from foundation.problems import UsageProblem, writing

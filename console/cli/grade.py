@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console.cli.common import (
-    CompetitionId,
-    DataDir,
-    EditionFlag,
-    Json,
-    complain,
-    data_dir_of,
-    new_app,
-    say,
-    say_json,
-)
+from console.cli.common import CompetitionId, DataDir, EditionFlag, Json, data_dir_of, new_app
+from console.cli.output import complain, say, say_json
 from foundation.problems import DataProblem
 
 if TYPE_CHECKING:

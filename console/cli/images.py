@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from console import wording
-from console.cli.common import Json, complain, new_group, places_of, say, say_json, say_table
+from console.cli.common import Json, new_group, places_of
+from console.cli.output import complain, say, say_json, say_table
 from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:

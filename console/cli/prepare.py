@@ -11,19 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from console import wording
-from console.cli.common import (
-    CompetitionIds,
-    DataDir,
-    EditionFlag,
-    Json,
-    complain,
-    data_dir_of,
-    new_app,
-    places_of,
-    say,
-    say_json,
-    say_table,
-)
+from console.cli.common import CompetitionIds, DataDir, EditionFlag, Json, data_dir_of, new_app, places_of
+from console.cli.output import complain, say, say_json, say_table
 from foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ import typer
 import typer.core
 import typer.main
 
-from console.cli.common import Appearance, Invocation, complain, new_app, open_console
+from console.cli.common import Appearance, Invocation, new_app, open_console
+from console.cli.output import complain
 from foundation.problems import Problem
 
 if TYPE_CHECKING:

@@ -18,17 +18,13 @@ from console.cli.common import (
     Following,
     Json,
     Lines,
-    complain,
     data_dir_of,
     new_group,
     perform,
     places_of,
     reading_state,
-    say,
-    say_json,
-    say_log,
-    say_table,
 )
+from console.cli.output import complain, say, say_json, say_log, say_table
 from foundation.problems import DataProblem, UsageProblem
 from state.lifecycle import FailureClass, RunState
 

@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from console.cli.common import (
-    Json,
-    new_app,
-    new_group,
-    places_of,
-    reading_state,
-    say,
-    say_columns,
-    say_json,
-    say_table,
-)
+from console.cli.common import Json, new_app, new_group, places_of, reading_state
+from console.cli.output import say, say_columns, say_json, say_table
 from foundation.problems import UsageProblem
 
 if TYPE_CHECKING:

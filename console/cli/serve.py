@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from console.cli.common import invocation_of, new_app, say
+from console.cli.common import invocation_of, new_app
+from console.cli.output import say
 from foundation.problems import EnvironmentProblem
 
 app = new_app()

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from console import wording
-from console.cli.common import Json, new_app, places_of, reading_state, say, say_json, say_table
+from console.cli.common import Json, new_app, places_of, reading_state
 from console.cli.engine import engine_text
+from console.cli.output import say, say_json, say_table
 from state.records import IMPORTED
 
 if TYPE_CHECKING:

@@ -14,18 +14,8 @@ import typer
 
 from console import wording
 from console.actions import sweeps as actions
-from console.cli.common import (
-    EditionFlag,
-    Json,
-    new_group,
-    perform,
-    places_of,
-    reading_state,
-    say,
-    say_answer,
-    say_json,
-    say_table,
-)
+from console.cli.common import EditionFlag, Json, new_group, perform, places_of, reading_state
+from console.cli.output import say, say_answer, say_json, say_table
 from console.cli.runs import Yes, run_facts, say_runs
 from console.cli.status import say_sweeps, spec_text, sweep_facts
 from engine.options.sweep import OPTIONS, Option, SweepOptions

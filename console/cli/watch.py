@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from console import wording
-from console.cli.common import Json, new_app, places_of, say
+from console.cli.common import Json, new_app, places_of
+from console.cli.output import say
 from foundation.problems import Problem
 
 if TYPE_CHECKING:

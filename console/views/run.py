@@ -6,6 +6,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
@@ -153,10 +154,8 @@ def read_samples(
         samples = Samples(state_dir, writable=False)
     except sqlite3.OperationalError:
         return none  # the engine is just making it
-    try:
+    with closing(samples):
         return {attempt_id: samples.of_attempt(attempt_id, since=since) for attempt_id in none}
-    finally:
-        samples.close()
 
 
 def _rates(samples: list[UsageSample]) -> list[Point]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from console.cli import common
+from console.cli import output
 from foundation.problems import EnvironmentProblem, UsageProblem
 
 
@@ -15,8 +15,8 @@ def test_text_is_handed_to_the_terminal_and_cannot_end_the_escape(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal = tmp_path / "tty"
-    monkeypatch.setattr(common, "_TERMINAL", terminal)
-    common.copy_to_clipboard("63.64 ± 0.00\x07\x1b]0;x\x07")
+    monkeypatch.setattr(output, "_TERMINAL", terminal)
+    output.copy_to_clipboard("63.64 ± 0.00\x07\x1b]0;x\x07")
     content = terminal.read_bytes()
     assert content.startswith(b"\x1b]52;c;")
     assert content.index(b"\x07") == len(content) - 1
@@ -24,8 +24,8 @@ def test_text_is_handed_to_the_terminal_and_cannot_end_the_escape(
 
 
 def test_what_no_clipboard_takes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(common, "_TERMINAL", tmp_path)
+    monkeypatch.setattr(output, "_TERMINAL", tmp_path)
     with pytest.raises(EnvironmentProblem, match="no terminal"):
-        common.copy_to_clipboard("x")
+        output.copy_to_clipboard("x")
     with pytest.raises(UsageProblem, match="too long"):
-        common.copy_to_clipboard("x" * 80_000)
+        output.copy_to_clipboard("x" * 80_000)

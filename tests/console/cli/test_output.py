@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from console.cli.common import say, say_json, say_table
+from console.cli.output import say, say_json, say_table
 
 
 def test_columns_line_up_whatever_is_in_them(capsys: pytest.CaptureFixture[str]) -> None:

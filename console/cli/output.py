@@ -1,0 +1,135 @@
+"""What commands print: harmless text, tables, JSON, logs that are followed, and the clipboard."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from console.tables import Row, TextColumn
+from foundation.problems import EnvironmentProblem, UsageProblem
+
+if TYPE_CHECKING:
+    from console.logs.reader import LogFile, LogLine
+    from engine.control import Answer
+
+# Terminals ignore a longer clipboard sequence without a word.
+_LONGEST_CLIPBOARD = 74_994
+_TERMINAL = Path("/dev/tty")
+_FOLLOW_SECONDS = 0.25
+_LINES_AT_ONCE = 1000
+
+
+def say(text: str = "") -> None:
+    """Write text to standard output, each line made harmless."""
+    from console.sanitize import plain_lines
+
+    sys.stdout.write("\n".join(plain_lines(text)) + "\n")
+
+
+def complain(text: str) -> None:
+    """Write text to standard error, likewise."""
+    from console.sanitize import plain_lines
+
+    sys.stderr.write("\n".join(plain_lines(text)) + "\n")
+
+
+def say_json(document: Any) -> None:
+    """Write one JSON document; it is pure ASCII, so that nothing in it can reach a terminal as control."""
+    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+
+
+def say_table(
+    rows: Sequence[Row],
+    columns: Mapping[str, Callable[[Row], str]],
+    *,
+    right: Collection[str] = (),
+    limits: Mapping[str, int] | None = None,
+) -> None:
+    """Write rows as columns of harmless text, those named in `right` flush right, none wider than its limit."""
+    from rich.cells import cell_len
+
+    from console.sanitize import plain
+
+    lines = [""] * (len(rows) + 1)
+    for heading, text in columns.items():
+        limit = (limits or {}).get(heading)
+        cells = [heading, *(plain(text(row), limit=limit) for row in rows)]
+        width = max(map(cell_len, cells))
+        for number, cell in enumerate(cells):
+            space = " " * (width - cell_len(cell))
+            lines[number] += (space + cell if heading in right else cell + space) + "  "
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
+
+
+def say_log(file: LogFile, lines: int, *, following: bool = False) -> None:
+    """Write a log's last lines as harmless text and, where it is followed, whole lines as they are added; close it."""
+    try:
+        file.refresh()
+        shown = file.backward(file.end, lines)
+        position = file.end
+        if following and shown and not shown[-1].is_whole:
+            position = shown.pop().start
+        _say_lines(file, shown)
+        while following:
+            time.sleep(_FOLLOW_SECONDS)
+            if file.refresh():
+                position = _say_whole_lines(file, max(position, file.begin))
+    finally:
+        file.close()
+
+
+def _say_whole_lines(file: LogFile, position: int) -> int:
+    """Write the whole lines from a position on, and return where the last one ends."""
+    while whole := [line for line in file.forward(position, _LINES_AT_ONCE) if line.is_whole]:
+        _say_lines(file, whole)
+        position = whole[-1].end
+    return position
+
+
+def _say_lines(file: LogFile, lines: Sequence[LogLine]) -> None:
+    for line in lines:
+        label = file.label_of(line.start)
+        say(line.text if label is None else f"{label.text}  {line.text}")
+    sys.stdout.flush()
+
+
+def say_columns(
+    columns: Sequence[TextColumn[Row]], rows: Sequence[Row], *, limits: Mapping[str, int] | None = None
+) -> None:
+    """Write a table of rows; columns in which no row has anything are left out."""
+    shown = [column for column in columns if any(column.text(row) for row in rows)]
+    right = [column.title for column in shown if column.right]
+    say_table(rows, {column.title: column.text for column in shown}, right=right, limits=limits)
+
+
+def say_answer(answer: Answer, *, json: bool, **more: Any) -> None:
+    """Write the engine's answer; `more` is added to its JSON."""
+    if json:
+        say_json(asdict(answer) | more)
+    else:
+        say(answer.text)
+
+
+def copy_to_clipboard(text: str) -> None:
+    """Copy text to the clipboard of the terminal, over SSH too, by its escape sequence (OSC 52); it never answers.
+
+    Raises:
+        UsageProblem: it is too long.
+        EnvironmentProblem: there is no terminal.
+    """
+    content = base64.b64encode(text.encode())
+    if len(content) > _LONGEST_CLIPBOARD:
+        raise UsageProblem("the text is too long for the clipboard", "", "Write it to a file with --output.")
+    try:
+        with _TERMINAL.open("wb") as terminal:
+            terminal.write(b"\x1b]52;c;" + content + b"\x07")
+    except OSError as error:
+        raise EnvironmentProblem(
+            "there is no terminal with a clipboard", error.strerror or "", "Use --output FILE."
+        ) from error
