@@ -49,7 +49,7 @@ _PR_CAP_AMBIENT_CLEAR_ALL = 4
 _LIBC = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: the child only calls it
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Be the container's main process."""
     parser = argparse.ArgumentParser(prog="container", description="Run an agent without rights.")
     parser.add_argument("--user", default="nonroot", help="name of the agent's user")
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--launch", type=Path, help="file with variables and secrets, emptied when read")
     parser.add_argument("--privileged", action="store_true", help="leave the agent a way to all rights")
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="after --")
-    return run(parser.parse_args(argv))
+    return run(parser.parse_args())
 
 
 def run(options: argparse.Namespace) -> int:

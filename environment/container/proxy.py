@@ -148,21 +148,20 @@ def _refuse(client: socket.socket, status: str, text: str) -> None:
     client.sendall(head.encode() + body)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Serve until killed."""
     parser = argparse.ArgumentParser(
         prog="proxy", description="Forward requests to some hosts and to no others."
     )
     parser.add_argument("--socket", type=Path, required=True, help="Unix socket to listen on")
     parser.add_argument("--allow", type=parse_rule, action="append", default=[], metavar="HOST[:PORT]")
-    options = parser.parse_args(argv)
+    options = parser.parse_args()
     options.socket.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(options.socket))
         listener.listen(MAX_CONNECTIONS)
         serve(listener, partial(_answer, options.allow), MAX_CONNECTIONS)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

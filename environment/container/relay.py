@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -99,13 +99,13 @@ def _serve_beside(listener: socket.socket, target: Path) -> None:
     os._exit(0)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Listen, then serve or become the command."""
     parser = argparse.ArgumentParser(prog="relay", description="Relay localhost to a Unix socket.")
     parser.add_argument("--socket", type=Path, required=True, help="where the server listens")
     parser.add_argument("--port", type=int, default=5000, help="port on localhost")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="after --")
-    options = parser.parse_args(argv)
+    options = parser.parse_args()
     try:
         listener = listen(options.port)
     except OSError as error:

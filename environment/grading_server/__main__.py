@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from environment.grading_server.server import RateLimit, Service, Validator, make_server
+from environment.grading_server.server import RateLimit, Service, check_form, make_server
 
 _VALIDATIONS_A_MINUTE = 30
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Serve until SIGTERM."""
     parser = argparse.ArgumentParser(prog="grading_server", description="Tell whether submissions are valid.")
     parser.add_argument("--competition", required=True, help="competition id")
@@ -25,19 +25,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     where.add_argument("--socket", type=Path, help="Unix socket to listen on")
     where.add_argument("--port", type=int, help="TCP port on localhost to listen on")
     parser.add_argument("--record", type=Path, required=True, help="file to append a line to for each check")
+    parser.add_argument("--ready", type=Path, help="file to make when the server listens")
     parser.add_argument("--max-bytes", type=int, default=1 << 30, help="largest upload")
-    asked = parser.parse_args(argv)
+    asked = parser.parse_args()
     service = Service(
-        check=Validator(asked.competition, asked.edition, asked.prepared),
+        check=partial(check_form, asked.competition, asked.edition, asked.prepared),
         record=asked.record,
         rate=RateLimit(_VALIDATIONS_A_MINUTE),
         max_bytes=asked.max_bytes,
     )
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
     with make_server(service, address=asked.socket or ("127.0.0.1", asked.port)) as server:
+        if asked.ready is not None:
+            asked.ready.touch()
         server.serve_forever()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -36,30 +36,23 @@ class Validity:
     message: str
 
 
-@dataclass(frozen=True)
-class Validator:
-    """Checks files against one prepared dataset, each in a limited process that ends with the check.
+def check_form(
+    competition_id: str, edition: Edition, prepared: Path, submission: Path, limits: Limits = LIMITS
+) -> Validity:
+    """Check a file that nobody else writes to, in a limited process that ends with the check.
 
     What it returns says nothing about the score.
     """
-
-    competition_id: str
-    edition: Edition
-    prepared: Path
-    limits: Limits = LIMITS
-
-    def __call__(self, submission: Path) -> Validity:
-        """Check a file that nobody else writes to."""
-        request = GradeRequest(self.competition_id, submission, self.prepared, self.edition)
-        try:
-            with Grader(self.limits) as grader:
-                judgement = grader.grade(request)
-        except Problem as problem:
-            sys.stderr.write(f"{problem}\n")
-            return Validity(None, "The submission could not be checked: the server's own log says why.")
-        if judgement.detail:
-            sys.stderr.write(f"{judgement.detail}\n")
-        return Validity(judgement.outcome == "scored", judgement.message)
+    request = GradeRequest(competition_id, submission, prepared, edition)
+    try:
+        with Grader(limits) as grader:
+            judgement = grader.grade(request)
+    except Problem as problem:
+        sys.stderr.write(f"{problem}\n")
+        return Validity(None, "The submission could not be checked: the server's own log says why.")
+    if judgement.detail:
+        sys.stderr.write(f"{judgement.detail}\n")
+    return Validity(judgement.outcome == "scored", judgement.message)
 
 
 class RateLimit:

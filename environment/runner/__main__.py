@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -23,7 +22,7 @@ EXIT_SECOND = 4
 _IDLE_SECONDS = 5.0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Look after attempts.
 
     With an inbox, until that has been empty and no engine there for a while; with a single attempt, until that
@@ -35,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--state-dir", type=Path, metavar="DIR", help="look after the inbox in this directory")
     which.add_argument("--once", type=Path, metavar="DIR", help="look after the attempt in this directory")
-    options = parser.parse_args(argv)
+    options = parser.parse_args()
     single: Path | None = options.once.absolute() if options.once is not None else None
     if single is not None and not (single / protocol.ORDER).is_file():
         parser.error(f"{single} holds no {protocol.ORDER}")

@@ -17,7 +17,7 @@ from engine import grade_submission, validate_submission
 from engine.grading.batch import grade_many
 from engine.rungroups import SubmissionLine
 from environment.container.processes import process_tree
-from environment.grading_server.server import Validator
+from environment.grading_server.server import check_form
 from environment.runner import host
 from foundation.problems import DataProblem, UsageProblem
 from foundation.workers import Limits
@@ -113,7 +113,7 @@ def test_the_verdict_is_the_same_wherever_it_is_graded(
     finally:
         grader._shared.close()
     (line,) = grade_many([SubmissionLine(OWN.name, str(wanted.submission))], data_dir=data_dir).reports
-    told = Validator(OWN.name, "v1", wanted.prepared, limits)(wanted.submission)
+    told = check_form(OWN.name, "v1", wanted.prepared, wanted.submission, limits)
     assert {report.outcome, shown.outcome, line.outcome} == {"limits_exceeded"}
     assert {report.message, verdict.message, shown.message, line.message, told.message} == {message}
     assert not (verdict.valid or told.valid)

@@ -13,12 +13,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import environment
-from environment.grading_server.server import RateLimit, Service, Validator, Validity, make_server
+from environment.grading_server.server import RateLimit, Service, Validity, check_form, make_server
 from foundation.workers import Limits
 
 SCRIPT = Path(environment.__path__[0]) / "validate_submission.sh"
@@ -282,7 +283,7 @@ def prepared(tmp_path: Path) -> Path:
 
 
 def test_a_real_check_tells_form_and_never_the_score(tmp_path: Path, prepared: Path) -> None:
-    check = Validator("spaceship-titanic", "v1", prepared)
+    check = partial(check_form, "spaceship-titanic", "v1", prepared)
     file = tmp_path / "submission.csv"
     messages = set()
     for guess in ("True", "False"):
@@ -302,12 +303,12 @@ def test_a_real_check_tells_form_and_never_the_score(tmp_path: Path, prepared: P
 def test_a_check_that_needs_too_much_memory_does_not_harm_the_server(tmp_path: Path, prepared: Path) -> None:
     file = tmp_path / "submission.csv"
     file.write_text("PassengerId,Transported\n1_01,True\n2_01,False\n")
-    check = Validator("spaceship-titanic", "v1", prepared, Limits(memory_bytes=48 << 20))
-    assert check(file) == Validity(False, "Grading the submission needs more than 0.0469 GiB of memory.")
+    told = check_form("spaceship-titanic", "v1", prepared, file, Limits(memory_bytes=48 << 20))
+    assert told == Validity(False, "Grading the submission needs more than 0.0469 GiB of memory.")
 
 
 def test_a_dataset_that_is_gone_is_not_held_against_a_submission(tmp_path: Path) -> None:
-    assert Validator("no-such-competition", "v1", tmp_path)(tmp_path / "s.csv").valid is None
+    assert check_form("no-such-competition", "v1", tmp_path, tmp_path / "s.csv").valid is None
 
 
 def test_the_listening_process_stays_small_and_stops_when_told(tmp_path: Path, prepared: Path) -> None:

@@ -125,14 +125,15 @@ def open_folders(attempt: Path) -> None:
 
 
 def _grader(attempt: Path, order: Order, outside_network: str) -> Plan:
-    service = ["--port=5000", f"--competition={order.competition_id}", f"--prepared={_PREPARED}"]
     command = [
         "-m",
         "environment.container.sidecar",
-        f"--ready={SERVICE}/{READY}",
         *([f"--relay={SERVICE}/{PROXY_SOCKET}:{PROXY_PORT}"] if order.network == "models" else []),
         "--",
-        *service,
+        f"--port={layout.SANDBOX_PORT}",
+        f"--ready={SERVICE}/{READY}",
+        f"--competition={order.competition_id}",
+        f"--prepared={_PREPARED}",
         f"--edition={order.edition}",
         f"--record={_VALIDATIONS}",
         f"--max-bytes={order.submission_limit_bytes}",

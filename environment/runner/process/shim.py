@@ -16,7 +16,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -236,10 +235,9 @@ def _write_ending(attempt: Path, ending: Ending) -> None:
             return
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Claim the attempt of the command line and run it; an attempt that was claimed before is left alone."""
-    (folder,) = sys.argv[1:] if argv is None else argv
-    attempt = Path(folder)
+    attempt = Path(sys.argv[1])
     lock = FileLock(attempt / protocol.LOCK)
     if not lock.acquire_soon() or not output.claim(attempt / protocol.CLAIM):
         return EXIT_CLAIMED
