@@ -27,6 +27,7 @@ import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from environment.container import output
@@ -76,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
         home = Path(os.environ.get("AGENT_DIR", "/home/agent"))
         _open_to_all(home)
         os.chdir(home)
-        become = becoming(user.pw_uid, user.pw_gid, keep_privileges=options.privileged)
+        become = partial(_become, user, keep_privileges=options.privileged)
         log = CappedLog(folder / output.LOG, options.log_limit, hide=secrets)
         warden = Warden(
             options.command,
@@ -159,24 +160,17 @@ def _as_user(become: Callable[[], None], do: Callable[[], None]) -> None:
     os.waitpid(child, 0)
 
 
-def becoming(user: int, group: int, *, keep_privileges: bool = False) -> Callable[[], None]:
-    """Make the function by which a child becomes a user that can never become another one.
+def _become(user: pwd.struct_passwd, *, keep_privileges: bool) -> None:
+    """Let a child become a user that can never become another one, and is in its own group alone.
 
-    Args:
-        user: its id.
-        group: id of its only group.
-        keep_privileges: leave the way back open, for a container that was made privileged on purpose.
+    A container that was made privileged on purpose keeps the way back open.
     """
-
-    def become() -> None:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        os.setgroups([])
-        if not keep_privileges:
-            _drop_capabilities()
-        os.setgid(group)
-        os.setuid(user)
-
-    return become
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.setgroups([])
+    if not keep_privileges:
+        _drop_capabilities()
+    os.setgid(user.pw_gid)
+    os.setuid(user.pw_uid)
 
 
 def _drop_capabilities() -> None:

@@ -82,9 +82,7 @@ class Service:
     """What all requests share.
 
     Attributes:
-        check: finds out whether a file is valid.
         record: gets one line a checked upload: when, how many bytes, valid or not; no content.
-        rate: how often one may ask.
         max_bytes: of an upload.
         idle_seconds: how long a silent client is waited for.
         upload_seconds: how long an upload may take altogether.

@@ -78,15 +78,14 @@ class SubmissionWatch:
         target = self._attempt / name
         partial = target.with_suffix(files.PARTIAL_SUFFIX)
         try:
-            copied = self._copy(partial)
+            sha256, size, settled = self._copy(partial)
         except DataProblem:
             self._refused = current
             raise
-        if not copied and not final:
+        if not settled and not final:
             partial.unlink()
             return None  # it changed while it was copied: it is checked again
         self._taken = current
-        sha256, size = _digest(partial)
         if self.last is not None and self.last.sha256 == sha256:
             partial.unlink()
             return self.last if final else None
@@ -95,8 +94,9 @@ class SubmissionWatch:
         self.last = SubmissionTaken(now, sequence, elapsed, sha256, size, name)
         return self.last
 
-    def _copy(self, partial: Path) -> bool:
-        """Copy the submission; False when it changed meanwhile."""
+    def _copy(self, partial: Path) -> tuple[str, int, bool]:
+        """Copy the submission; return the digest and size of the copy, and whether nobody wrote meanwhile."""
+        digest = hashlib.sha256()
         with (
             files.reading_untrusted(self._source, max_bytes=self._limit) as source,
             partial.open("wb") as sink,
@@ -105,13 +105,9 @@ class SubmissionWatch:
             left = self._limit
             while left > 0 and (block := source.read(min(_BLOCK, left))):
                 left -= sink.write(block)
+                digest.update(block)
             sink.flush()
             os.fsync(sink.fileno())
             after = os.fstat(source.fileno())
-        return (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
-
-
-def _digest(path: Path) -> tuple[str, int]:
-    with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        return digest, stream.tell()
+        settled = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+        return digest.hexdigest(), self._limit - left, settled

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from dataclasses import dataclass
 from enum import StrEnum
@@ -89,10 +88,6 @@ class Plan:
     def on_outside_network(self) -> bool:
         """Tell whether it is on the network that leads outside, which must be there before it starts."""
         return self.network != _NO_NETWORK and not self.network.startswith(_NETWORK_OF)
-
-    def config_hash(self) -> str:
-        """Return a hash of everything in the plan."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
 
 
 def plans(

@@ -394,6 +394,5 @@ class DockerSandbox:
             "mlebench.competition": order.competition_id,
             "mlebench.seed": str(order.seed),
             "mlebench.number": str(order.attempt),
-            "mlebench.config": plan.config_hash(),
             **({LABEL_KEPT: "yes"} if order.keep_container and plan.role is Role.AGENT else {}),
         }
