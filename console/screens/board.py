@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
-
-from textual.widget import Widget
+from collections.abc import Callable, Sequence, Set
 
 from console import wording
-from console.tui.keys import bindings
 from console.tui.list_screen import FilteredScreen
 from console.tui.painting import Line, Piece, Pieces, fit, fitting, foreign, heading
 from console.tui.screen import Queries
 from console.tui.session import SessionValues
 from console.tui.theme import Role, Signs
-from console.tui.widgets.inputs import Prompt
-from console.tui.widgets.line_list import LineList, TitleClicked
-from console.tui.widgets.painted import Painted
+from console.tui.widgets.line_list import TitleClicked
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table, column_of
 from console.views.lists import SortOrder, words_accept
 from console.views.scoreboard import (
@@ -48,7 +43,7 @@ class BoardScreen(FilteredScreen):
     CONTEXTS = ("board", "list", "matrix")
     MODE = "board"
     SESSION_NAME = "board"
-    BINDINGS = bindings("board")
+    FILTER_HINT = "words that must all be in a row, !word must not"
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,12 +53,6 @@ class BoardScreen(FilteredScreen):
         self._sorting = SortOrder("all")
         self._marked: tuple[Subject, ...] = ()
         self._pad = False
-
-    def body(self) -> Iterable[Widget]:
-        """Own rows in short, the table."""
-        yield Painted(id="header")
-        yield LineList(id="rows")
-        yield Prompt("/", "words that must all be in a row, !word must not", id="filter")
 
     def queries(self) -> Queries:
         """All rows."""
@@ -84,18 +73,18 @@ class BoardScreen(FilteredScreen):
 
     def redraw(self) -> None:
         """Draw the table in its order."""
-        rows, signs, width = self.query_one("#rows", LineList), self.app.signs, self.size.width
+        signs, width = self.app.signs, self.size.width
         above = (*_summary(self._board.rows, width, signs), *self._notices(width))
-        self.query_one("#header", Painted).show(*above, *(((),) if above else ()))
+        self.header.show(*above, *(((),) if above else ()))
         titles, lines = table_lines(
             self._board.rows,
             self._sorting,
-            rows.scrollable_content_region.width or width,
+            self.line_list.line_width,
             signs,
             words=self.words,
             marked=frozenset(self._marked),
         )
-        rows.show(lines, heading=titles)
+        self.line_list.show(lines, heading=titles)
 
     def on_title_clicked(self, message: TitleClicked) -> None:
         """Sort by the column whose title was clicked on; if it sorts already, reverse the order."""
@@ -107,12 +96,12 @@ class BoardScreen(FilteredScreen):
 
         subject = self._with_runs()
         if subject is not None:
-            column = self.query_one("#rows", LineList).column_by
+            column = self.line_list.column_by
             self.app.push_screen(ExperimentScreen(subject, column=column if column in COLUMNS else "all"))
 
     def action_sort(self) -> None:
         """Sort by the column under the cursor; if it sorts already, reverse the order."""
-        column = self.query_one("#rows", LineList).column_by
+        column = self.line_list.column_by
         if column:
             self._sort(self._sorting.chosen(column))
 
@@ -187,10 +176,10 @@ class BoardScreen(FilteredScreen):
         if not self._was_read:
             # The cursor has stayed with a published row, but own rows are of more interest.
             self._was_read = True
-            self.query_one("#rows", LineList).action_edge(-1)
+            self.line_list.action_edge(-1)
 
     def _with_runs(self) -> Subject | None:
-        key = self.query_one("#rows", LineList).key
+        key = self.line_list.key
         row = next((row for row in self._board.rows if _key(row) == key), None)
         if row is not None and not is_ours(row):
             self.app.say("of a published row only its numbers are known; import its reports to see more")

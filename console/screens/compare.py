@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 
-from textual.widget import Widget
-
-from console.tui.keys import bindings
+from console.tui.list_screen import ListScreen
 from console.tui.painting import Line, Pieces, bar, cut, foreign, heading
-from console.tui.screen import ConsoleScreen, Queries
+from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
-from console.tui.widgets.line_list import LineList
-from console.tui.widgets.painted import Painted
 from console.tui.widgets.table import Column, Table, column_of
 from console.views.scoreboard import (
     DIFFERENCE_COLUMNS,
@@ -31,12 +26,11 @@ _BAR = 8
 _WIDE = 110
 
 
-class CompareScreen(ConsoleScreen):
+class CompareScreen(ListScreen):
     """Differences by split, then the competitions that decide."""
 
     CONTEXTS = ("compare", "list")
     MODE = "board"
-    BINDINGS = bindings("compare")
 
     def __init__(self, first: Subject, second: Subject) -> None:
         super().__init__()
@@ -44,11 +38,6 @@ class CompareScreen(ConsoleScreen):
         self._measure = Measure.ANY_MEDAL
         self._everything = False
         self._found: Comparison | Problem | None = None
-
-    def body(self) -> Iterable[Widget]:
-        """What is compared, then the list."""
-        yield Painted(id="header")
-        yield LineList(id="duels")
 
     def queries(self) -> Queries:
         """The comparison."""
@@ -58,7 +47,7 @@ class CompareScreen(ConsoleScreen):
 
     def redraw(self) -> None:
         """Draw the comparison."""
-        shown, header = self.query_one("#duels", LineList), self.query_one("#header", Painted)
+        shown, header = self.line_list, self.header
         width = shown.line_width
         if isinstance(self._found, Problem):
             texts = str(self._found).splitlines()
@@ -83,10 +72,6 @@ class CompareScreen(ConsoleScreen):
         """Swap the two."""
         self._pair = self._pair[::-1]
         self.query_again()
-
-    def action_back(self) -> None:
-        """Go back to the scoreboard."""
-        self.app.pop_screen()
 
     def _take(self, found: Comparison | Problem) -> None:
         self._found = found

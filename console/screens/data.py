@@ -8,23 +8,18 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from textual.widget import Widget
 
 from competitions.model import Edition, edition_named
 from console import wording
 from console.actions import datasets
 from console.actions.action import Action
 from console.sanitize import plain
-from console.tui.keys import bindings, key_names
-from console.tui.list_screen import MarkedScreen
+from console.tui.keys import key_names
+from console.tui.list_screen import ListScreen, MarkedScreen
 from console.tui.painting import Line, Piece, Pieces, bar, cut, fit, fitting, foreign, heading, joined
-from console.tui.screen import ConsoleScreen, Queries
+from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
-from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
-from console.tui.widgets.painted import Painted
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
 from console.views.datasets import (
     DatasetBoard,
@@ -45,9 +40,6 @@ from engine.datasets.steps import DOWNLOAD
 from state.database import Database
 from state.records import DatasetState, DatasetStep, StepState
 
-if TYPE_CHECKING:
-    pass
-
 _DETAIL_HEIGHT = 28
 
 RowKey = tuple[str, str]
@@ -63,7 +55,7 @@ _PLANS: dict[str, Callable[[Sequence[DatasetRow]], Action]] = {
 }
 
 
-class _DatasetsScreen(ConsoleScreen):
+class _DatasetsScreen(ListScreen):
     """What the list and the screen of one dataset share: rates, the detail of one dataset, and what keys do."""
 
     def __init__(self) -> None:
@@ -115,21 +107,12 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
     CONTEXTS = ("data", "list")
     MODE = "data"
     SESSION_NAME = "data"
-    BINDINGS = bindings("data")
+    FILTER_HINT = "words of name, split, state, edition or access, ! negates"
 
     def __init__(self) -> None:
         super().__init__()
         self._board = DatasetBoard()
         self._about: RowKey | None = None
-
-    def body(self) -> Iterable[Widget]:
-        """Header, filter, list, what to do about the one under the cursor, its detail."""
-        yield Painted(id="header")
-        yield Painted(id="filter-line")
-        yield LineList(id="datasets")
-        yield Painted(id="about")
-        yield Painted(id="detail")
-        yield Prompt("/", "words of name, split, state, edition or access, ! negates", id="filter")
 
     def queries(self) -> Queries:
         """Every dataset, and more of the one under the cursor."""
@@ -154,13 +137,11 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
         board, shown, free, signs = self._board, self._shown(), self._free(), self.app.signs
         downloading = sum(pace.rate or 0 for key, pace in self.paces.items() if key[2] == DOWNLOAD)
         found = totals(board, free=free, download_rate=downloading or None)
-        self.query_one("#header", Painted).show(*_header(board.rows, found, signs, self.size.width))
-        self.query_one("#filter-line", Painted).show(*self._filter_line(len(shown), free))
-        lines = self.query_one("#datasets", LineList)
-        width = lines.line_width
-        columns = _columns(self.paces, signs)
+        header = _header(board.rows, found, signs, self.size.width)
+        self.header.show(*header, *self._filter_line(len(shown), free))
+        columns, width = _columns(self.paces, signs), self.line_list.line_width
         table = Table(columns, shown, width, signs, mark=lambda row: row.key in self.marks)
-        lines.show(list(_by_split(table, shown)))
+        self.line_list.show(list(_by_split(table, shown)))
         self._draw_detail()
 
     def on_line_list_cursor_moved(self, message: LineList.CursorMoved) -> None:
@@ -192,15 +173,13 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
         ]
 
     def _row(self) -> DatasetRow | None:
-        key = self.query_one(LineList).key if self.is_composed() else None
+        key = self.line_list.key if self.is_composed() else None
         return next((row for row in self._board.rows if row.key == key), None)
 
     def chosen(self) -> list[DatasetRow]:
         """The marked datasets, or the one under the cursor."""
-        if self.marks:
-            return [row for row in self._board.rows if row.key in self.marks]
-        row = self._row()
-        return [] if row is None else [row]
+        keys = self.chosen_keys()
+        return [row for row in self._board.rows if row.key in keys]
 
     def _filter_line(self, shown: int, free: int | None) -> tuple[Pieces, ...]:
         """The filter, how many are marked, and what preparing those would take; nothing if neither."""
@@ -224,17 +203,16 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
             self._about, self.detail = key, None
             self.query_again()
         keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
-        about, pane = self.query_one("#about", Painted), self.query_one("#detail", Painted)
-        pane.display = self.size.height >= _DETAIL_HEIGHT
-        about.display = not pane.display
-        if not pane.display:
-            about.show(_about(row, keys, width))
+        in_detail = self.size.height >= _DETAIL_HEIGHT
+        self.about.set_class(in_detail, "-detail")
+        if not in_detail:
+            self.about.show(_about(row, keys, width))
         elif row is None:
-            pane.show()
+            self.about.show()
         else:
             title = heading(foreign(row.competition_id, width).strip(), width, self.app.signs)
             detail = _Detail(row, self.detail, self.paces, self.app.signs, keys, width)
-            pane.show(title, *detail.lines())
+            self.about.show(title, *detail.lines())
 
     def _take(self, board: DatasetBoard) -> None:
         self._board = board
@@ -252,18 +230,12 @@ class DatasetScreen(_DatasetsScreen):
 
     CONTEXTS = ("dataset", "list")
     MODE = "data"
-    BINDINGS = bindings("dataset")
 
     def __init__(self, competition_id: str, edition: Edition) -> None:
         super().__init__()
         self._competition_id = competition_id
         self._edition = edition
         self._row: DatasetRow | None = None
-
-    def body(self) -> Iterable[Widget]:
-        """Name and state, then everything."""
-        yield Painted(id="header")
-        yield LineList(id="dataset")
 
     def queries(self) -> Queries:
         """Its row, and what lies on the disk."""
@@ -282,12 +254,12 @@ class DatasetScreen(_DatasetsScreen):
         title: Pieces = (
             (f" {foreign(row.competition_id, 60).rstrip()}", "strong"),
             (f"   edition {foreign(row.edition, 12).rstrip()}   ", "dim"),
-            (f"{_state_sign(row.state, signs)} {row.state}", _STATE_ROLES[row.state]),
+            _state(row, signs),
             (f"   {_size_text(row)}   Kaggle: ", "dim"),
             (row.access.value, _ACCESS_ROLES[row.access]),
         )
-        self.query_one("#header", Painted).show(cut(title, self.size.width))
-        lines = self.query_one("#dataset", LineList)
+        self.header.show(cut(title, self.size.width))
+        lines = self.line_list
         width = lines.line_width
         keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         detail = _Detail(row, self.detail, self.paces, signs, keys, width, most=1000, text_lines=10)
@@ -296,10 +268,6 @@ class DatasetScreen(_DatasetsScreen):
     def chosen(self) -> list[DatasetRow]:
         """This one."""
         return [] if self._row is None else [self._row]
-
-    def action_back(self) -> None:
-        """Go back to the list."""
-        self.app.pop_screen()
 
     def _take(self, board: DatasetBoard) -> None:
         key = (self._competition_id, self._edition)
@@ -318,68 +286,50 @@ def _detail_query(
     return lambda database: dataset_detail(database, data_dir, competition_id, edition_named(edition))
 
 
-_STATE_ROLES: dict[DatasetState, Role] = {
-    DatasetState.ABSENT: "dim",
-    DatasetState.WAITING: "dim",
-    DatasetState.WORKING: "running",
-    DatasetState.PREPARED: "good",
-    DatasetState.FAILED: "bad",
-    DatasetState.REFUSED: "warn",
-    DatasetState.UNAVAILABLE: "warn",
-}
-_URGENT_FIRST = (
-    DatasetState.REFUSED,
-    DatasetState.UNAVAILABLE,
-    DatasetState.FAILED,
-    DatasetState.WORKING,
-    DatasetState.WAITING,
-    DatasetState.PREPARED,
-    DatasetState.ABSENT,
-)
 _ACCESS_ROLES: dict[AccessState, Role] = {
     AccessState.OPEN: "good",
     AccessState.RULES: "warn",
     AccessState.GONE: "warn",
     AccessState.UNKNOWN: "faint",
 }
-_STEP_ROLES: dict[StepState, Role] = {
-    StepState.WAITING: "dim",
-    StepState.WORKING: "running",
-    StepState.DONE: "good",
-    StepState.SKIPPED: "faint",
-    StepState.FAILED: "bad",
-}
 
 
-def _state_sign(state: DatasetState, signs: Signs) -> str:
+def _states(signs: Signs) -> dict[DatasetState, Piece]:
+    """The sign and the role of every state, the most urgent first."""
     return {
-        DatasetState.ABSENT: signs.dot,
-        DatasetState.WAITING: signs.queued,
-        DatasetState.WORKING: signs.running,
-        DatasetState.PREPARED: signs.done,
-        DatasetState.FAILED: signs.failed,
-        DatasetState.REFUSED: "?",
-        DatasetState.UNAVAILABLE: signs.invalid,
-    }[state]
+        DatasetState.REFUSED: ("?", "warn"),
+        DatasetState.UNAVAILABLE: (signs.invalid, "warn"),
+        DatasetState.FAILED: (signs.failed, "bad"),
+        DatasetState.WORKING: (signs.running, "running"),
+        DatasetState.WAITING: (signs.queued, "dim"),
+        DatasetState.PREPARED: (signs.done, "good"),
+        DatasetState.ABSENT: (signs.dot, "dim"),
+    }
 
 
-def _step_sign(state: StepState, signs: Signs) -> str:
+def _state(row: DatasetRow, signs: Signs) -> Piece:
+    sign, role = _states(signs)[row.state]
+    return f"{sign} {row.state}", role
+
+
+def _steps(signs: Signs) -> dict[StepState, Piece]:
+    """The sign and the role of every state of a step."""
     return {
-        StepState.WAITING: signs.queued,
-        StepState.WORKING: signs.running,
-        StepState.DONE: signs.done,
-        StepState.SKIPPED: signs.dot,
-        StepState.FAILED: signs.failed,
-    }[state]
+        StepState.WAITING: (signs.queued, "dim"),
+        StepState.WORKING: (signs.running, "running"),
+        StepState.DONE: (signs.done, "good"),
+        StepState.SKIPPED: (signs.dot, "faint"),
+        StepState.FAILED: (signs.failed, "bad"),
+    }
 
 
 def _header(rows: Sequence[DatasetRow], found: Totals, signs: Signs, width: int) -> tuple[Pieces, Pieces]:
     """How many datasets are in which state; what is to download, what is there, what there is room for."""
     counts: list[Pieces] = []
-    for state in _URGENT_FIRST:
+    for state, (sign, role) in _states(signs).items():
         count = sum(row.state is state for row in rows)
         if count:
-            counts.append(((f"{_state_sign(state, signs)} {count} {state}", _STATE_ROLES[state]),))
+            counts.append(((f"{sign} {count} {state}", role),))
     amounts: list[Pieces] = []
     if found.to_download:
         amounts.append(((f"{wording.size(found.to_download)} to download", "running"),))
@@ -415,9 +365,6 @@ def _columns(paces: Paces, signs: Signs) -> list[Column[DatasetRow]]:
         shorter = [f"{row.competition_id[:length]}{signs.ellipsis}" for length in range(48, 4, -2)]
         return Forms([((f"{text} ({row.edition})", "text"),) for text in (row.competition_id, *shorter)])
 
-    def state(row: DatasetRow) -> Cell:
-        return ((f"{_state_sign(row.state, signs)} {row.state}", _STATE_ROLES[row.state]),)
-
     def access(row: DatasetRow) -> Cell:
         word = "-" if row.access is AccessState.UNKNOWN else row.access.value
         return ((word, _ACCESS_ROLES[row.access]),)
@@ -427,7 +374,7 @@ def _columns(paces: Paces, signs: Signs) -> list[Column[DatasetRow]]:
             calm = row.state in (DatasetState.WAITING, DatasetState.PREPARED)
             # Its name stands in the line already.
             problem = row.problem.removeprefix(f"{row.competition_id}: ")
-            return Rest(((problem, "warn" if calm else _STATE_ROLES[row.state]),))
+            return Rest(((problem, "warn" if calm else _state(row, signs)[1]),))
         going = _going(row)
         if going is not None:
             return going.name
@@ -457,7 +404,7 @@ def _columns(paces: Paces, signs: Signs) -> list[Column[DatasetRow]]:
 
     return [
         Column("competition", name, 32, grows=56),
-        Column("state", state, 13, gap=1),
+        Column("state", lambda row: (_state(row, signs),), 13, gap=1),
         Column("size", _size_text, 8, right=True, gap=1, role="dim"),
         Column("access", access, 6, drop=1),
         Column("step", step, 9, grows=9),
@@ -563,8 +510,8 @@ class _Detail:
             yield self._labelled("accept at", self.found.rules_url, "accent", keys)
 
     def _step(self, step: DatasetStep) -> Pieces:
-        name = f"{_step_sign(step.state, self.signs)} {foreign(step.name, _STEP_NAME)} "
-        pieces: list[Piece] = [("  ", "text"), (name, _STEP_ROLES[step.state])]
+        sign, role = _steps(self.signs)[step.state]
+        pieces: list[Piece] = [("  ", "text"), (f"{sign} {foreign(step.name, _STEP_NAME)} ", role)]
         is_going = step.state is StepState.WORKING
         if is_going and step.total:
             full, empty = bar(min(1.0, step.done / step.total), _BAR, self.signs)

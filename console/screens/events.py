@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from textual.widget import Widget
-
 from console import wording
-from console.tui.keys import bindings
 from console.tui.list_screen import FilteredScreen
 from console.tui.painting import Line, Pieces, foreign
 from console.tui.screen import Queries
-from console.tui.widgets.inputs import Prompt
-from console.tui.widgets.line_list import LineList
-from console.tui.widgets.painted import Painted
 from console.tui.widgets.table import REST, Column, Table
 from console.views.lists import words_accept
 from state import events
@@ -28,17 +20,10 @@ class EventsScreen(FilteredScreen):
     CONTEXTS = ("events", "list")
     MODE = "events"
     SESSION_NAME = "events"
-    BINDINGS = bindings("events")
 
     def __init__(self) -> None:
         super().__init__()
         self._events: tuple[Event, ...] | None = None
-
-    def body(self) -> Iterable[Widget]:
-        """The filter, the events."""
-        yield Painted(id="header")
-        yield LineList(id="events")
-        yield Prompt("/", "words that must all be in it, !word must not", id="filter")
 
     def queries(self) -> Queries:
         """The newest events."""
@@ -48,14 +33,13 @@ class EventsScreen(FilteredScreen):
         """Draw those that the filter lets through."""
         if self._events is None:
             return
-        shown = self.query_one("#events", LineList)
-        width = shown.line_width
+        shown = self.line_list
         found = [event for event in self._events if words_accept(self.words, *_texts(event))]
         count = f"{len(found):,} of {len(self._events):,}" if self.words else f"{len(found):,}"
         newest = "newest " if len(self._events) == MOST_EVENTS else ""
         note = f"   / {foreign(self.words, 40).rstrip()}" if self.words else ""
-        self.query_one("#header", Painted).show(((f" {count} {newest}events", "dim"), (note, "accent")))
-        table = Table(_COLUMNS, found, width, self.app.signs)
+        self.header.show(((f" {count} {newest}events", "dim"), (note, "accent")))
+        table = Table(_COLUMNS, found, shown.line_width, self.app.signs)
         lines = [table.line(event, key=event.id) for event in found]
         if lines:
             shown.show(lines, heading=table.heading())
@@ -64,7 +48,7 @@ class EventsScreen(FilteredScreen):
 
     def action_open(self) -> None:
         """Go to what the event is about."""
-        key = self.query_one("#events", LineList).key
+        key = self.line_list.key
         event = next((event for event in self._events or () if event.id == key), None)
         if event is None:
             return

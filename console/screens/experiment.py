@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-
-from textual.widget import Widget
 
 from competitions import registry
 from console import wording
-from console.tui.keys import bindings
+from console.tui.list_screen import ListScreen
 from console.tui.painting import Line, Piece, Pieces, bar, cells_of, cut, fit, foreign, heading, joined
-from console.tui.screen import ConsoleScreen, Queries
+from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
-from console.tui.widgets.line_list import LineList
-from console.tui.widgets.painted import Painted
 from console.tui.widgets.run_cell import OUTCOME_ROLES, outcome_sign
 from console.tui.widgets.table import REST, Column, Table
 from console.views.scoreboard import Experiment, Subject, experiment
@@ -34,12 +30,11 @@ _LABEL = 26
 _ROLES: tuple[Role, ...] = ("running", "gold", "good", "bronze", "silver", "warn", "accent", "bad", "dim")
 
 
-class ExperimentScreen(ConsoleScreen):
+class ExperimentScreen(ListScreen):
     """One list over one column of the scoreboard."""
 
     CONTEXTS = ("experiment", "list", "matrix")
     MODE = "board"
-    BINDINGS = bindings("experiment")
 
     def __init__(self, subject: Subject, *, column: str = "all") -> None:
         super().__init__()
@@ -48,11 +43,6 @@ class ExperimentScreen(ConsoleScreen):
         self._found: Experiment | Problem | None = None
         self._as_plots = False
 
-    def body(self) -> Iterable[Widget]:
-        """Facts, then the list."""
-        yield Painted(id="header")
-        yield LineList(id="trials")
-
     def queries(self) -> Queries:
         """The experiment."""
         ask = partial(experiment, subject=self._subject, config_file=self.app.places.config_file)
@@ -60,7 +50,7 @@ class ExperimentScreen(ConsoleScreen):
 
     def redraw(self) -> None:
         """Draw the experiment on its split."""
-        shown, header = self.query_one("#trials", LineList), self.query_one("#header", Painted)
+        shown, header = self.line_list, self.header
         width = shown.line_width
         if isinstance(self._found, Problem):
             text = " ".join(str(self._found).splitlines())
@@ -75,7 +65,7 @@ class ExperimentScreen(ConsoleScreen):
 
     def action_open(self) -> None:
         """Open the run under the cursor."""
-        shown = self.query_one("#trials", LineList)
+        shown = self.line_list
         if not isinstance(self._found, Experiment) or not isinstance(shown.key, str):
             return
         trials = self._found.trials_of(shown.key)
@@ -88,7 +78,7 @@ class ExperimentScreen(ConsoleScreen):
     def action_plots(self) -> None:
         """Draw its plots, or list its competitions again."""
         self._as_plots = not self._as_plots
-        shown = self.query_one("#trials", LineList)
+        shown = self.line_list
         shown.show(())
         shown.scroll_to(y=0, animate=False)
         self.redraw()
@@ -104,10 +94,6 @@ class ExperimentScreen(ConsoleScreen):
         names = list(COLUMNS)
         self._column = names[(names.index(self._column) + 1) % len(names)]
         self.redraw()
-
-    def action_back(self) -> None:
-        """Go back to the scoreboard."""
-        self.app.pop_screen()
 
     def _take(self, found: Experiment | Problem) -> None:
         self._found = found

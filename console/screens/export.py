@@ -10,7 +10,7 @@ from pathlib import Path
 from textual.widget import Widget
 
 from console.sanitize import plain_lines
-from console.tui.keys import bindings
+from console.tui.list_screen import ListScreen
 from console.tui.painting import (
     Line,
     Piece,
@@ -19,11 +19,8 @@ from console.tui.painting import (
     cut,
     foreign,
 )
-from console.tui.screen import ConsoleScreen
 from console.tui.widgets.inputs import Prompt
-from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import MOST_COPIED
-from console.tui.widgets.painted import Painted
 from console.views.scoreboard import ExportRequest, ExportResult, Subject, export
 from engine.scoreboard import RowFormat
 from engine.scoreboard.export import write_bundle
@@ -37,12 +34,11 @@ _NAMES = {
 _FORMS = tuple(_NAMES)
 
 
-class ExportScreen(ConsoleScreen):
+class ExportScreen(ListScreen):
     """A preview; nothing is written before a key says so."""
 
     CONTEXTS = ("export", "list")
     MODE = "board"
-    BINDINGS = bindings("export")
 
     def __init__(self, subject: Subject, *, pad_missing: bool = False) -> None:
         super().__init__()
@@ -51,8 +47,7 @@ class ExportScreen(ConsoleScreen):
 
     def body(self) -> Iterable[Widget]:
         """The choices, the preview."""
-        yield Painted(id="header")
-        yield LineList(id="preview")
+        yield from super().body()
         yield Prompt("file", "a new file, such as row.md", id="write")
         yield Prompt("folder", "a new folder for reports, mapping, row and checksums", id="bundle")
         yield Prompt("agent", "the agent's name in the row", id="agent")
@@ -64,9 +59,9 @@ class ExportScreen(ConsoleScreen):
 
     def redraw(self) -> None:
         """Draw the choices and the preview."""
-        preview = self.query_one("#preview", LineList)
+        preview = self.line_list
         width = preview.line_width
-        self.query_one("#header", Painted).show(*self._choices(width))
+        self.header.show(*self._choices(width))
         if self._result is None:
             preview.show((Line((("  making the row", "dim"),)),))
             return
@@ -84,12 +79,12 @@ class ExportScreen(ConsoleScreen):
     def on_prompt_left(self, message: Prompt.Left) -> None:
         """Nothing was asked for."""
         message.stop()
-        self.query_one(LineList).focus()
+        self.line_list.focus()
 
     def on_prompt_done(self, message: Prompt.Done) -> None:
         """Use what was typed."""
         message.stop()
-        self.query_one(LineList).focus()
+        self.line_list.focus()
         value, result = message.value.strip(), self._result
         if message.prompt.id == "agent":
             self._request = replace(self._request, agent=value)
@@ -143,19 +138,13 @@ class ExportScreen(ConsoleScreen):
             self._request.agent if what == "agent" else self._request.llms
         )
 
-    def action_back(self) -> None:
-        """Go back."""
-        self.app.pop_screen()
-
     def _export(self) -> None:
-        request = self._request
-        work = partial(export, self.app.places.state_dir, request)
-        self.in_background(work, partial(self._take, request))
+        work = partial(export, self.app.places.state_dir, self._request)
+        self.in_background(work, self._take, latest="export")
 
-    def _take(self, request: ExportRequest, found: ExportResult) -> None:
-        if replace(request, form=self._request.form) == self._request:
-            self._result = found
-            self.draw()
+    def _take(self, found: ExportResult) -> None:
+        self._result = found
+        self.draw()
 
     def _choices(self, width: int) -> tuple[Pieces, ...]:
         pieces: list[Piece] = [(f" {foreign(self._request.subject.name, 30).rstrip()}   ", "strong")]

@@ -15,7 +15,7 @@ from textual.widgets import Input
 from competitions import registry
 from competitions.model import Competition, Edition
 from console import wording
-from console.tui.keys import bindings, key_names
+from console.tui.keys import key_names
 from console.tui.painting import Line, Piece, Pieces, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import Role, Signs
@@ -23,6 +23,7 @@ from console.tui.widgets.inputs import Field, FilePaths, LabelledField
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.ruler import medal_role, ruler
+from console.tui.widgets.run_cell import outcome_role, outcome_sign
 from console.tui.widgets.table import REST, Cell, Column, Forms, Table
 from console.views.grading import (
     GradedFile,
@@ -36,6 +37,7 @@ from console.views.grading import (
 )
 from console.views.splits import competition
 from foundation.problems import Problem
+from state.lifecycle import Outcome
 
 Signature = tuple[int, ...] | None
 
@@ -49,7 +51,6 @@ class GradeScreen(ConsoleScreen):
     CONTEXTS = ("grade", "list")
     MODE = "grade"
     SESSION_NAME = "grade"
-    BINDINGS = bindings("grade")
     AUTO_FOCUS = "#competition"
 
     def __init__(self) -> None:
@@ -93,10 +94,7 @@ class GradeScreen(ConsoleScreen):
 
     def fill_in(self, competition_id: str, path: str) -> None:
         """Fill the fields, and grade if both are given."""
-        if competition_id:
-            self.query_one("#competition", Input).value = competition_id
-        if path:
-            self.query_one("#path", Input).value = path
+        self._type(competition_id, path)
         if competition_id and path:
             self._grade()
         else:
@@ -136,7 +134,7 @@ class GradeScreen(ConsoleScreen):
 
     def action_watch(self) -> None:
         """Grade again whenever the file changes, or no longer."""
-        _competition_id, path = self._typed()
+        _typed, path = self._typed()
         if self._watched is not None:
             self._watched = None
         elif path:
@@ -191,6 +189,12 @@ class GradeScreen(ConsoleScreen):
         typed, path = (self.query_one(name, Input).value.strip() for name in names)
         return typed, path
 
+    def _type(self, competition_id: str, path: str) -> None:
+        """Fill those of the fields that are given."""
+        for name, value in (("#competition", competition_id), ("#path", path)):
+            if value:
+                self.query_one(name, Input).value = value
+
     def _hint(self, width: int) -> tuple[Pieces, ...]:
         """What to do about a form that was left half filled."""
         typed, path = self._typed()
@@ -238,10 +242,9 @@ class GradeScreen(ConsoleScreen):
 
     def _take_past(self, past: tuple[PastGrading, ...]) -> None:
         self._past = past
-        if past and self.is_composed() and not self.query_one("#competition", Input).value:
+        if past and self.is_composed() and not self._typed()[0]:
             # Filled in, not graded: the file may be another one by now.
-            self.query_one("#competition", Input).value = past[0].competition_id
-            self.query_one("#path", Input).value = past[0].path
+            self._type(past[0].competition_id, past[0].path)
         self.draw()
 
     def _look(self) -> None:
@@ -285,13 +288,7 @@ def _graded_or_problem(
 
 _LABEL = 14
 _MOST_DEFECTS = 4
-_LETTERS: dict[str, tuple[str, Role]] = {
-    "gold": ("G", "gold"),
-    "silver": ("S", "silver"),
-    "bronze": ("B", "bronze"),
-    "above median": ("^", "good"),
-    "below median": ("v", "dim"),
-}
+_EARNED = {words: outcome for outcome, words in wording.OUTCOME_WORDS.items()}
 _OUTCOMES = {
     "no_file": "no file",
     "not_csv": "not a table that can be read",
@@ -321,7 +318,7 @@ def _report(graded: GradedFile, width: int, signs: Signs) -> tuple[Pieces, ...]:
         lines += _rows(graded.rows, width)
     else:
         earned = report.medal or ("above median" if report.above_median else "below median")
-        letter, _role = _LETTERS[earned]
+        letter = outcome_sign(_EARNED[earned], signs)
         lines.append(_labelled("valid", ("yes", "good")))
         worth: Piece = (f"     {letter}  {earned}", medal_role(cuts, report.score))
         lines.append(_labelled("score", (f"{report.score:.5f}", "strong"), worth))
@@ -368,9 +365,9 @@ def _history(past: Sequence[PastGrading], width: int, signs: Signs) -> list[Line
 
 def _history_columns(signs: Signs) -> list[Column[PastGrading]]:
     def worth(each: PastGrading) -> Cell:
-        letter, role = _LETTERS.get(each.medal, (signs.invalid, "warn"))
+        earned = _EARNED.get(each.medal, Outcome.INVALID)
         text = each.outcome.replace("_", " ") if each.score is None else wording.score(each.score, 9)
-        return ((f"{letter} {text}", role),)
+        return ((f"{outcome_sign(earned, signs)} {text}", outcome_role(earned)),)
 
     def path(each: PastGrading) -> Cell:
         # Of a path, the end tells more than the beginning.

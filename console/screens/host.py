@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
-from textual.widget import Widget
+from collections.abc import Callable
 
 from console import wording
-from console.tui.keys import bindings
+from console.tui.list_screen import ListScreen
 from console.tui.painting import (
     Line,
     Pieces,
@@ -17,11 +15,9 @@ from console.tui.painting import (
     heading,
     joined,
 )
-from console.tui.screen import ConsoleScreen, Queries
+from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.chart import Series, chart
-from console.tui.widgets.line_list import LineList
-from console.tui.widgets.painted import Painted
 from console.tui.widgets.table import Column, Table
 from console.views.host import HISTORY_SECONDS, HostUse, LiveRun, host_use
 from engine.control import EngineStatus
@@ -29,22 +25,16 @@ from engine.notifications.news import LOW_DISK_SHARE
 from state.records import UsageSample
 
 
-class HostScreen(ConsoleScreen):
+class HostScreen(ListScreen):
     """Facts on top, then the runs by what they use."""
 
     CONTEXTS = ("host", "list")
     MODE = "host"
     SESSION_NAME = "host"
-    BINDINGS = bindings("host")
 
     def __init__(self) -> None:
         super().__init__()
         self._use = HostUse()
-
-    def body(self) -> Iterable[Widget]:
-        """The machine, the runs."""
-        yield Painted(id="header")
-        yield LineList(id="users")
 
     def queries(self) -> Queries:
         """Who uses what."""
@@ -57,13 +47,13 @@ class HostScreen(ConsoleScreen):
 
     def redraw(self) -> None:
         """Draw the machine as it is now."""
-        users, now, signs = self.query_one("#users", LineList), self.app.now(), self.app.signs
-        self.query_one("#header", Painted).show(*_machine(self.app.engine, now, self.size.width, signs))
+        users, now, signs = self.line_list, self.app.now(), self.app.signs
+        self.header.show(*_machine(self.app.engine, now, self.size.width, signs))
         users.show(_lines(self._use, users.line_width, users.size.height, now, signs))
 
     def action_open(self) -> None:
         """Open the run under the cursor, on what it uses."""
-        key = self.query_one(LineList).key
+        key = self.line_list.key
         if isinstance(key, int):
             self.app.show_run(key, pane="resources")
 

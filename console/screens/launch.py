@@ -16,8 +16,8 @@ from console import wording
 from console.actions import sweeps
 from console.actions.action import Action
 from console.actions.images import build_images
-from console.screens.confirm import ConfirmScreen
-from console.tui.keys import KeyTable, bindings, key_name
+from console.screens.dialogs import ConfirmScreen
+from console.tui.keys import KeyTable, key_name
 from console.tui.painting import Pieces, fit, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import Signs
@@ -51,7 +51,6 @@ class LaunchScreen(ConsoleScreen):
     CONTEXTS = ("launch",)
     MODE = "launch"
     SESSION_NAME = "launch"
-    BINDINGS = bindings("launch")
     AUTO_FOCUS = "#agent"
 
     def __init__(self) -> None:
@@ -60,7 +59,6 @@ class LaunchScreen(ConsoleScreen):
         self._composed: Composed | None = None
         self._dry_run = False
         self._building = ""
-        self._number = 0
         self._launched = Draft()
 
     def body(self) -> Iterable[Widget]:
@@ -199,14 +197,12 @@ class LaunchScreen(ConsoleScreen):
             self.query_one(f"#{name}", Field).suggester = SuggestFromList(values, case_sensitive=True)
 
     def _work_out(self) -> None:
-        self._number += 1
         work = partial(compose, self._draft, self.app.places, self.app.engine)
-        self.in_background(work, partial(self._take, self._number))
+        self.in_background(work, self._take, latest="composed")
 
-    def _take(self, number: int, composed: Composed) -> None:
-        if number == self._number:
-            self._composed = composed
-            self.draw()
+    def _take(self, composed: Composed) -> None:
+        self._composed = composed
+        self.draw()
 
 
 def _summary(

@@ -9,7 +9,6 @@ from textual.widget import Widget
 
 from console import wording
 from console.logs.merged import Source, sources
-from console.tui.keys import bindings
 from console.tui.painting import foreign
 from console.tui.screen import ConsoleScreen, Queries
 from console.tui.widgets.log_view import LogPane
@@ -31,16 +30,11 @@ class _LogScreen(ConsoleScreen):
         """Return whether the view is there too, which is made after its pane."""
         return super().is_composed() and bool(self.query("LogView"))
 
-    def action_back(self) -> None:
-        """Go back to where one came from."""
-        self.app.pop_screen()
-
 
 class FileScreen(_LogScreen):
     """A file as the agent left it, harmless, with the colours of its language."""
 
     CONTEXTS = ("file", "log")
-    BINDINGS = bindings("file")
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -66,7 +60,6 @@ class MergedScreen(_LogScreen):
     """Several runs' logs merged by time."""
 
     CONTEXTS = ("merged", "log")
-    BINDINGS = bindings("merged")
 
     def __init__(self, run_ids: Sequence[int]) -> None:
         super().__init__()

@@ -9,7 +9,6 @@ from textual.widget import Widget
 
 from console import wording
 from console.actions import runs
-from console.tui.keys import bindings
 from console.tui.painting import Line, Piece, Pieces, bar, cut, foreign, heading
 from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Role, Signs
@@ -37,7 +36,6 @@ class OverviewScreen(ConsoleScreen):
     CONTEXTS = ("overview", "list")
     MODE = "overview"
     SESSION_NAME = "overview"
-    BINDINGS = bindings("overview")
 
     def __init__(self) -> None:
         super().__init__()

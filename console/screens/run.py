@@ -14,9 +14,9 @@ from textual.widget import Widget
 
 from console import wording
 from console.actions import runs
-from console.screens.classify import open_classify
+from console.screens.dialogs import open_classify
 from console.screens.logs import FileScreen
-from console.tui.keys import Context, bindings
+from console.tui.keys import Context
 from console.tui.painting import (
     Line,
     Piece,
@@ -58,6 +58,11 @@ from state.lifecycle import Outcome
 from state.records import Attempt, Event, Submission
 
 PANES = ("log", "timeline", "submissions", "resources", "files", "config")
+_READERS: dict[str, Callable[[RunFacts], Any]] = {
+    "files": read_listing,
+    "resources": read_usage,
+    "config": read_order,
+}
 
 # Values under such names are kept off the screen even where a config file holds them in the open.
 _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential|auth")
@@ -70,7 +75,6 @@ class RunScreen(ConsoleScreen):
 
     CONTEXTS = ("run", "log")
     MODE = "sweep"
-    BINDINGS = bindings("run")
     AUTO_FOCUS = ""
 
     def __init__(self, run_id: int, *, pane: str = "log") -> None:
@@ -78,9 +82,8 @@ class RunScreen(ConsoleScreen):
         self._run_id = run_id
         self._pane = pane
         self._facts: RunFacts | None = None
-        self._listing = Listing()
-        self._usage: UsageCurves | None = None
-        self._order: Order | None = None
+        # What panes show from files, by pane.
+        self._read: dict[str, Any] = {}
 
     def body(self) -> Iterable[Widget]:
         """Put the header and the names of the panes over the log or a list."""
@@ -135,7 +138,8 @@ class RunScreen(ConsoleScreen):
         if facts is None:
             return
         if self._pane == "files" and isinstance(key, str):
-            kind = next((entry.kind for entry in self._listing.entries if entry.path == key), "")
+            entries = self._read["files"].entries
+            kind = next((entry.kind for entry in entries if entry.path == key), "")
             if kind == "file":
                 self.app.push_screen(FileScreen(Path(key)))
             else:
@@ -145,13 +149,9 @@ class RunScreen(ConsoleScreen):
                 if each.id == key:
                     self.app.push_screen(FileScreen(facts.state_dir / each.path))
 
-    def action_next_pane(self) -> None:
-        """Show the next pane."""
-        self._step_pane(1)
-
-    def action_previous_pane(self) -> None:
-        """Show the pane before."""
-        self._step_pane(-1)
+    def action_pane(self, step: int) -> None:
+        """Show the next pane, or the one before."""
+        self._show_pane(PANES[(PANES.index(self._pane) + step) % len(PANES)])
 
     def action_relaunch(self) -> None:
         """Relaunch this run."""
@@ -173,13 +173,6 @@ class RunScreen(ConsoleScreen):
         if self._facts is not None and self._facts.directory is not None:
             self.app.copy_path(self._facts.directory)
 
-    def action_back(self) -> None:
-        """Go back to where one came from."""
-        self.app.pop_screen()
-
-    def _step_pane(self, step: int) -> None:
-        self._show_pane(PANES[(PANES.index(self._pane) + step) % len(PANES)])
-
     def _show_pane(self, pane: str) -> None:
         self._pane = pane
         log, lines = self.query_one(LogPane), self.query_one("#list", LineList)
@@ -196,7 +189,7 @@ class RunScreen(ConsoleScreen):
         self._facts = facts
         self.query_one(LogPane).view.show(facts.log)
         if other:
-            self._usage, self._order = None, None
+            self._read = {}
             self._fetch()
         self.redraw()
 
@@ -210,33 +203,21 @@ class RunScreen(ConsoleScreen):
             drawn = _score_chart(facts, width - 2, max(5, min(14, height // 2 - 3)), now, signs)
             return [*drawn, *_submissions(facts, width, signs)]
         if self._pane == "resources":
-            return _resources(facts, self._usage, width - 2, height, now, signs)
+            return _resources(facts, self._read.get("resources"), width - 2, height, now, signs)
         if self._pane == "files":
-            return _files(self._listing, width, signs)
-        return _config(facts, self._order, width, signs)
+            return _files(self._read.get("files", Listing()), width, signs)
+        return _config(facts, self._read.get("config"), width, signs)
 
     def _fetch(self) -> None:
         """Read in a thread what the pane shows from files."""
-        work: dict[str, tuple[Callable[[RunFacts], Any], Callable[[Any], None]]] = {
-            "files": (read_listing, self._take_listing),
-            "resources": (read_usage, self._take_usage),
-            "config": (read_order, self._take_order),
-        }
-        if self._facts is not None and self._pane in work:
-            read, take = work[self._pane]
-            self.in_background(partial(read, self._facts), take)
+        pane = self._pane
 
-    def _take_listing(self, found: Listing) -> None:
-        self._listing = found
-        self.draw()
+        def take(found: Any) -> None:
+            self._read[pane] = found
+            self.draw()
 
-    def _take_usage(self, found: UsageCurves) -> None:
-        self._usage = found
-        self.draw()
-
-    def _take_order(self, found: Order | None) -> None:
-        self._order = found
-        self.draw()
+        if self._facts is not None and pane in _READERS:
+            self.in_background(partial(_READERS[pane], self._facts), take)
 
 
 def _header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Pieces, ...]:

@@ -6,32 +6,18 @@ What an address for notifications holds is never shown.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from textual import events
-from textual.app import ComposeResult
-from textual.containers import Vertical
-from textual.screen import ModalScreen
-from textual.widget import Widget
-
-from console.screens.help import TITLES
+from console.screens.dialogs import RebindScreen, context_title
 from console.tui.config import REFRESH_CHOICES, Settings
-from console.tui.keys import TABLE, bindings, hidden_by, key_name, rebound_keys
+from console.tui.keys import TABLE, key_name
 from console.tui.list_screen import FilteredScreen
 from console.tui.painting import Line, Pieces, foreign, heading
 from console.tui.theme import PALETTE_NAMES, THEME_NAMES, Signs
-from console.tui.widgets.inputs import Prompt
-from console.tui.widgets.line_list import LineList
-from console.tui.widgets.painted import Painted
 from console.tui.widgets.table import REST, Column, Table
 from console.views.lists import words_accept
 from engine.settings import NotificationKind, NotificationSettings, Value
 from foundation.problems import Problem
-
-if TYPE_CHECKING:
-    from console.tui.app import ConsoleApp
 
 _WHERE_ADDRESSES = "write addresses into config.toml, as urls under [notifications]: they hold passwords"
 _KINDS = {
@@ -70,13 +56,7 @@ class SettingsScreen(FilteredScreen):
     CONTEXTS = ("settings", "list")
     MODE = "settings"
     SESSION_NAME = "settings"
-    BINDINGS = bindings("settings")
-
-    def body(self) -> Iterable[Widget]:
-        """Where it is written, then the settings."""
-        yield Painted(id="header")
-        yield LineList(id="settings")
-        yield Prompt("/", "words that must all be in a line", id="filter")
+    FILTER_HINT = "words that must all be in a line"
 
     def on_mount(self) -> None:
         """Show them: no state is asked for them."""
@@ -84,13 +64,13 @@ class SettingsScreen(FilteredScreen):
 
     def redraw(self) -> None:
         """Draw the settings as they are."""
-        found = self.query_one("#settings", LineList)
         path = foreign(str(self.app.places.config_file), max(10, self.size.width - 14)).rstrip()
         header: list[Pieces] = [((" written to ", "dim"), (path, "text"))]
         if self.words:
             header.append(((" / ", "accent"), (foreign(self.words, 60).rstrip(), "text")))
-        self.query_one("#header", Painted).show(*header)
-        found.show(settings_lines(self.app.settings, self.words, found.line_width, self.app.signs))
+        self.header.show(*header)
+        width = self.line_list.line_width
+        self.line_list.show(settings_lines(self.app.settings, self.words, width, self.app.signs))
 
     def action_open(self) -> None:
         """Change the line: to its next value, or ask for a key."""
@@ -111,7 +91,7 @@ class SettingsScreen(FilteredScreen):
             self._write(setting, None)
 
     def _setting(self) -> Setting | None:
-        key = self.query_one("#settings", LineList).key
+        key = self.line_list.key
         return key if isinstance(key, Setting) else None
 
     def _bind(self, key: str | None) -> None:
@@ -124,59 +104,6 @@ class SettingsScreen(FilteredScreen):
             self.app.change_setting(setting.table, setting.name, value)
         except Problem as problem:
             self.app.say(str(problem), bad=True)
-
-
-class RebindScreen(ModalScreen[str | None]):
-    """Asks for a key and takes the one that is pressed; one that hides another must be pressed a second time."""
-
-    app: ConsoleApp
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self._key = next(key for key in TABLE if key.id == name)
-        self._warning = ""
-        self._pressed = ""
-
-    def compose(self) -> ComposeResult:
-        """One box with the question."""
-        with Vertical(id="box") as box:
-            box.border_title = f"Key for {self._key.id}"
-            yield Painted(id="question")
-
-    def on_mount(self) -> None:
-        """Ask."""
-        self._draw()
-
-    def on_key(self, event: events.Key) -> None:
-        """Take the key that is pressed."""
-        event.stop()
-        event.prevent_default()
-        if event.key == "escape":
-            self.dismiss(None)
-            return
-        known = {key.id: ",".join(key.keys) for key in self.app.settings.keys.keys}
-        try:
-            table = rebound_keys(known | {self._key.id: event.key})
-        except Problem as problem:
-            self._warning, self._pressed = problem.what, ""
-        else:
-            hidden = hidden_by(table, self._key.id)
-            if not hidden or self._pressed == event.key:
-                self.dismiss(event.key)
-                return
-            self._pressed = event.key
-            name = key_name(event.key, ascii_only=self.app.settings.ascii_only)
-            self._warning = f"{name} would hide '{', '.join(hidden)}' there: press it again to use it anyway"
-        self._draw()
-
-    def _draw(self) -> None:
-        now = " ".join(key_name(key) for key in self.app.settings.keys.named(self._key.id).keys)
-        leave = key_name("escape", ascii_only=self.app.settings.ascii_only)
-        lines: list[Pieces] = [((self._key.help, "strong"),), (("now ", "dim"), (now, "accent")), ()]
-        if self._warning:
-            lines += [((self._warning, "warn"),), ()]
-        lines.append((("press the new key", "text"), (f"   {leave} cancels", "dim")))
-        self.query_one("#question", Painted).show(*lines)
 
 
 def settings_lines(settings: Settings, words: str, width: int, signs: Signs) -> list[Line]:
@@ -261,7 +188,7 @@ def _keys(settings: Settings) -> list[_Shown]:
     for key, original in zip(settings.keys.keys, TABLE, strict=True):
         names = " ".join(key_name(name, ascii_only=settings.ascii_only) for name in key.keys)
         changed = " *" if key.keys != original.keys else ""
-        about = key.help if key.context == "app" else f"{TITLES.get(key.context, key.context)}: {key.help}"
+        about = key.help if key.context == "app" else f"{context_title(key.context)}: {key.help}"
         made.append(_Shown(Setting("keys", key.id), key.id, f"{names}{changed}", about))
     return made
 

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from textual.widget import Widget
-
 from console import wording
 from console.actions import runs, sweeps
-from console.screens.classify import open_classify
+from console.screens.dialogs import open_classify
 from console.screens.logs import MergedScreen
-from console.tui.keys import bindings
 from console.tui.list_screen import MarkedScreen
 from console.tui.painting import Line, Piece, Pieces, cut, foreign, spread, spread_fitting
 from console.tui.screen import Queries
 from console.tui.session import SessionValues
 from console.tui.theme import Signs
-from console.tui.widgets.inputs import Prompt
-from console.tui.widgets.line_list import LineList, TitleClicked
-from console.tui.widgets.painted import Painted
+from console.tui.widgets.line_list import TitleClicked
 from console.tui.widgets.run_cell import draw_run, state_role
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
 from console.views.lists import Marks, SortOrder
@@ -46,7 +41,7 @@ class SweepScreen(MarkedScreen[int]):
     CONTEXTS = ("sweep", "list", "matrix")
     MODE = "sweep"
     SESSION_NAME = "sweep"
-    BINDINGS = bindings("sweep")
+    FILTER_HINT = "words, state:failed class:infra split:low seed:2 outcome:gold, ! negates"
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,16 +52,6 @@ class SweepScreen(MarkedScreen[int]):
         self._as_table = False
         self._cursor_wanted: int | None = None
         self._sorting = BENCHMARK
-
-    def body(self) -> Iterable[Widget]:
-        """Header, filter, the runs, and a line on the one under the cursor."""
-        yield Painted(id="header")
-        yield Painted(id="filter-line")
-        yield LineList(id="runs")
-        yield Painted(id="about")
-        yield Prompt(
-            "/", "words, state:failed class:infra split:low seed:2 outcome:gold, ! negates", id="filter"
-        )
 
     def queries(self) -> Queries:
         """The board of the sweep that is shown."""
@@ -108,15 +93,14 @@ class SweepScreen(MarkedScreen[int]):
 
     def redraw(self) -> None:
         """Draw the board as it is at this moment."""
-        board, shown = self._board, self.query_one("#runs", LineList)
-        header, width, signs = self.query_one("#header", Painted), self._width(), self.app.signs
+        board, shown = self._board, self.line_list
+        width, signs = shown.line_width, self.app.signs
         if board is None:
             nothing = "there is no sweep yet: launch one with 'mlebench-console sweep launch'"
-            header.show(((f" {nothing}", "dim"),))
+            self.header.show(((f" {nothing}", "dim"),))
             shown.show(())
             return
-        header.show(*_header(board, width, signs))
-        self.query_one("#filter-line", Painted).show(*self._filter_line(board, width))
+        self.header.show(*_header(board, width, signs), *self._filter_line(board, width))
         if self._as_table:
             found = board.in_table(self._filter)
             rows = {row.competition_id: row for row in board.rows}
@@ -127,7 +111,7 @@ class SweepScreen(MarkedScreen[int]):
             shown.show([table.line(run, key=run.id) for run in found], heading=table.heading())
         else:
             shown.show(self._matrix(board, width))
-        self._put_wanted_cursor(shown)
+        self._put_wanted_cursor()
         self._draw_about()
 
     def cursor_key(self) -> int | None:
@@ -150,11 +134,10 @@ class SweepScreen(MarkedScreen[int]):
 
     def on_title_clicked(self, message: TitleClicked) -> None:
         """Sort by the column whose title was clicked on; if it sorts already, reverse the order."""
-        shown = self.query_one(LineList)
-        scrolled = shown.scroll_y
+        scrolled = self.line_list.scroll_y
         self._sort(self._sorting.chosen(RunOrder(message.by)))
         # The title stays under the mouse, for the second click.
-        shown.scroll_to(y=scrolled, animate=False)
+        self.line_list.scroll_to(y=scrolled, animate=False)
 
     def on_line_list_cursor_moved(self) -> None:
         """Describe the run under the cursor."""
@@ -193,7 +176,7 @@ class SweepScreen(MarkedScreen[int]):
             return
         after = failed.index(current.id) + 1 if current is not None and current.id in failed else 0
         self._cursor_wanted = failed[after % len(failed)]
-        self._put_wanted_cursor(self.query_one(LineList))
+        self._put_wanted_cursor()
         self._draw_about()
 
     def action_relaunch(self) -> None:
@@ -255,9 +238,6 @@ class SweepScreen(MarkedScreen[int]):
     def _filter(self) -> RunFilter:
         return parse_filter(self.words)
 
-    def _width(self) -> int:
-        return self.query_one(LineList).line_width
-
     def _draw_context(self, board: SweepBoard) -> _Context:
         return _Context(self.app.now(), board.sweep.spec.time_limit_seconds, self.app.signs)
 
@@ -301,28 +281,28 @@ class SweepScreen(MarkedScreen[int]):
         run, row, board = self._run(), self._row(), self._board
         line: Pieces = ()
         if run is not None and row is not None and board is not None:
-            line = cut(_about(run, row, self._draw_context(board)), self._width())
-        self.query_one("#about", Painted).show(line)
+            line = cut(_about(run, row, self._draw_context(board)), self.line_list.line_width)
+        self.about.show(line)
 
     def _keep_cursor(self) -> None:
         """Put the cursor on its run again when it is drawn elsewhere."""
         self._cursor_wanted = self.cursor_key()
 
-    def _put_wanted_cursor(self, shown: LineList) -> None:
+    def _put_wanted_cursor(self) -> None:
         wanted, self._cursor_wanted = self._cursor_wanted, None
         for run in self._board.runs if self._board is not None else ():
             if run.id == wanted:
-                shown.put_cursor(run.id if self._as_table else run.competition_id, run.seed - 1)
+                self.line_list.put_cursor(run.id if self._as_table else run.competition_id, run.seed - 1)
 
     def _row(self) -> CompetitionRow | None:
-        key = self.query_one(LineList).key
+        key = self.line_list.key
         for row in self._board.rows if self._board is not None else ():
             if row.competition_id == key or any(run is not None and run.id == key for run in row.runs):
                 return row
         return None
 
     def _run(self) -> Run | None:
-        shown, row = self.query_one(LineList), self._row()
+        shown, row = self.line_list, self._row()
         if row is None:
             return None
         if self._as_table:
@@ -333,10 +313,8 @@ class SweepScreen(MarkedScreen[int]):
         return self._board.in_matrix(self._filter) if self._board else []
 
     def _chosen(self) -> list[Run]:
-        if self.marks and self._board is not None:
-            return [run for run in self._board.runs if run.id in self.marks]
-        run = self._run()
-        return [run] if run is not None else []
+        keys = self.chosen_keys()
+        return [run for run in self._board.runs if run.id in keys] if self._board is not None else []
 
     def _open(self, pane: str) -> None:
         run = self._run()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from console.tui.keys import bindings, key_name
+from console.tui.keys import key_name
 from console.tui.painting import Pieces, foreign
 from console.tui.screen import ConsoleScreen
 from console.tui.widgets.painted import Painted
@@ -23,7 +23,6 @@ class WelcomeScreen(ConsoleScreen):
 
     CONTEXTS = ("welcome",)
     MODE = "welcome"
-    BINDINGS = bindings("welcome")
     AUTO_FOCUS = ""
 
     def body(self) -> Iterable[Widget]:

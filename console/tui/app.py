@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from console.actions.action import Action
-    from console.screens.confirm import ConfirmScreen
+    from console.screens.dialogs import ConfirmScreen
     from engine.control import EngineStatus
     from engine.settings import Value
 
@@ -65,7 +65,7 @@ _TICK_SECONDS = 0.5
 _SESSION_EVERY_TICKS = 10
 _MODE_NAMES = tuple(name for name, *_ in SCREENS)
 # Opened next most likely; imported ahead, so that the first key that opens one is answered as fast as the second.
-_IMPORTED_AHEAD = ("run", "sweep", "help", "confirm")
+_IMPORTED_AHEAD = ("run", "sweep", "dialogs")
 
 
 def _palette_commands() -> type[Provider]:
@@ -268,7 +268,7 @@ class ConsoleApp(TerminalApp):
 
     def action_help(self) -> None:
         """Show the keys of this screen."""
-        from console.screens.help import HelpScreen
+        from console.screens.dialogs import HelpScreen
 
         if isinstance(self.screen, ConsoleScreen):
             self.push_screen(HelpScreen(self.screen.contexts()))
@@ -293,7 +293,7 @@ class ConsoleApp(TerminalApp):
 
     def carry_out(self, action: Action) -> None:
         """Ask the action's question, if it has one, then file its requests; the engine's answers are shown."""
-        from console.screens.confirm import ConfirmScreen, question_lines
+        from console.screens.dialogs import ConfirmScreen, question_lines
 
         question = action.question
         if self.refuses():

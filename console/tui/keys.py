@@ -137,8 +137,8 @@ TABLE: tuple[Key, ...] = (
     _change("sweep.pause", "p", "pause", "pause", "Let no new runs start, or go on"),
     Key("sweep.back", "escape", "back", "back", "Clear marks, then the filter"),
     # Run
-    Key("run.next", "tab", "next_pane", "pane", "The next pane", 1),
-    Key("run.previous", "shift+tab", "previous_pane", "previous pane", "The pane before"),
+    Key("run.next", "tab", "pane(1)", "pane", "The next pane", 1),
+    Key("run.previous", "shift+tab", "pane(-1)", "previous pane", "The pane before"),
     _change("run.relaunch", "r", "relaunch", "relaunch", "Relaunch this run", 5),
     _change("run.stop", "s", "stop", "stop", "Stop this run", 6),
     Key("run.copy", "Y", "copy", "copy path", "Copy the path of the run's directory"),

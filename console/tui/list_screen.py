@@ -1,23 +1,52 @@
-"""Screens that show one list: with a filter of plain words, and with marks."""
+"""Screens that show one list: plainly, with a filter of plain words, and with marks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Generic
+from typing import ClassVar, Generic
+
+from textual.widget import Widget
 
 from console.tui.screen import ConsoleScreen
 from console.tui.session import SessionValues
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
+from console.tui.widgets.painted import Painted
 from console.views.lists import Key, Marks
 
 
-class FilteredScreen(ConsoleScreen):
-    """A screen whose `redraw` lets through what `words` accept; its body has a `LineList` and a prompt `#filter`."""
+class ListScreen(ConsoleScreen):
+    """A screen with some lines over one list."""
+
+    def body(self) -> Iterable[Widget]:
+        """Return the lines and the list."""
+        yield Painted(id="header")
+        yield LineList(id="list")
+
+    @property
+    def header(self) -> Painted:
+        """The lines over the list."""
+        return self.query_one("#header", Painted)
+
+    @property
+    def line_list(self) -> LineList:
+        """The list."""
+        return self.query_one(LineList)
+
+
+class FilteredScreen(ListScreen):
+    """A screen whose `redraw` lets through what `words` accept; `FILTER_HINT` says what may be typed as a filter."""
+
+    FILTER_HINT: ClassVar[str] = "words that must all be in it, !word must not"
 
     def __init__(self) -> None:
         super().__init__()
         self.words = ""
+
+    def body(self) -> Iterable[Widget]:
+        """Return the lines, the list, and where the filter is typed."""
+        yield from super().body()
+        yield Prompt("/", self.FILTER_HINT, id="filter")
 
     def session_values(self) -> SessionValues:
         """Return the filter."""
@@ -35,7 +64,7 @@ class FilteredScreen(ConsoleScreen):
     def on_prompt_done(self, message: Prompt.Done) -> None:
         """Keep the filter."""
         self.on_prompt_changed(message)
-        self.query_one(LineList).focus()
+        self.line_list.focus()
 
     def on_prompt_left(self, message: Prompt.Left) -> None:
         """Take back what was typed."""
@@ -52,11 +81,21 @@ class FilteredScreen(ConsoleScreen):
 
 
 class MarkedScreen(FilteredScreen, Generic[Key]):
-    """A filtered list whose `redraw` shows which keys have `marks`."""
+    """A filtered list whose `redraw` shows which keys have `marks`, over lines about what is under the cursor."""
 
     def __init__(self) -> None:
         super().__init__()
         self.marks: Marks[Key] = Marks()
+
+    def body(self) -> Iterable[Widget]:
+        """Return the lines over the list, the list, the lines under it, and where the filter is typed."""
+        header, lines, prompt = super().body()
+        return header, lines, Painted(id="about"), prompt
+
+    @property
+    def about(self) -> Painted:
+        """The lines about what is under the cursor."""
+        return self.query_one("#about", Painted)
 
     def mark(self, marks: Marks[Key]) -> None:
         """Show these marks."""
@@ -70,6 +109,10 @@ class MarkedScreen(FilteredScreen, Generic[Key]):
     def shown_keys(self) -> list[Key]:
         """All keys that the filter lets through, in their order."""
         raise NotImplementedError
+
+    def chosen_keys(self) -> Iterable[Key | None]:
+        """What an action is about: what is marked, or else the key under the cursor."""
+        return self.marks.keys or (self.cursor_key(),)
 
     def keys_between(self, one: Key, other: Key) -> Iterable[Key]:
         """The range that two shown keys span."""

@@ -19,7 +19,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from console import wording
-from console.tui.keys import SCREENS, Context, Key, key_name
+from console.tui.keys import SCREENS, Context, Key, bindings, key_name
 from console.tui.painting import (
     Piece,
     Pieces,
@@ -69,7 +69,7 @@ class ConsoleScreen(Screen[None]):
     """What all screens have.
 
     Attributes:
-        CONTEXTS: whose keys work here.
+        CONTEXTS: whose keys work here; the first are its own, the others those of its widgets.
         MODE: which of the numbered screens it is, if it is one.
         SESSION_NAME: under which name it is kept where an operator was on it; a screen over others keeps nothing.
     """
@@ -79,6 +79,12 @@ class ConsoleScreen(Screen[None]):
     SESSION_NAME: ClassVar[str] = ""
     AUTO_FOCUS = "LineList"
     app: ConsoleApp
+
+    def __init_subclass__(cls) -> None:
+        """Bind the screen's own keys."""
+        if "CONTEXTS" in cls.__dict__:
+            cls.BINDINGS = bindings(cls.CONTEXTS[0])
+        super().__init_subclass__()
 
     def compose(self) -> ComposeResult:
         """Compose the frame around the body."""
@@ -172,6 +178,10 @@ class ConsoleScreen(Screen[None]):
 
     def action_open(self) -> None:
         """Open what is under the cursor, where a screen says what that is."""
+
+    def action_back(self) -> None:
+        """Go back to the screen that one came from."""
+        self.app.pop_screen()
 
     def on_line_list_opened(self) -> None:
         """Open what is under the cursor, which Enter or a click has chosen."""

@@ -10,7 +10,7 @@ import pytest
 from competitions import registry
 from console.actions import datasets, runs, sweeps
 from console.actions.action import Action, NotApplicable
-from console.screens.confirm import question_lines
+from console.screens.dialogs import question_lines
 from console.views.datasets import DatasetRow
 from engine.options.requests import read_arguments
 from state.lifecycle import FailureClass, Outcome, RunState

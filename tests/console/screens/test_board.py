@@ -41,7 +41,7 @@ async def test_a_click_on_a_columns_name_sorts_the_board_and_a_second_one_turns_
     async with opened(worlds.scored, screen="board", size=(160, 48)) as console:
         await console.sees("All ↓", "ours: aide-o3")
         for title in ("agent", "models", "Low", "limit", "date", "seeds"):
-            heading = console.app.screen.query_one("#rows").region
+            heading = console.app.screen.query_one("#list").region
             x = console.text().splitlines()[heading.y].index(title)
             await console.pilot.click(offset=(x, heading.y))
             await console.sees(f"{title} ↓")

@@ -152,6 +152,10 @@ async def test_everything_about_a_dataset_has_a_screen_of_its_own(
         await console.until(lambda: asked == [("dataset.prepare", about(FAILED))])
         await console.press("Y")
         await console.until(lambda: Path(console.app.clipboard) == places.data_dir / FAILED)
+        await console.press("question_mark")
+        await console.sees("One dataset", "Compare with the known checksums")
+        await console.press("escape")
+        await console.misses("One dataset")
         await console.press("escape")
         await console.sees("1 of 83")
 

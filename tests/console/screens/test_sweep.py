@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from competitions import registry
-from console.screens.confirm import ConfirmScreen
+from console.screens.dialogs import ConfirmScreen
 from console.screens.run import RunScreen
 from console.tui.widgets.line_list import LineList
 from console.views.lists import SortOrder

@@ -8,10 +8,9 @@ import pytest
 from textual.dom import DOMNode
 
 from console.screens.board import BoardScreen
-from console.screens.classify import ClassifyScreen
 from console.screens.compare import CompareScreen
-from console.screens.confirm import ConfirmScreen
 from console.screens.data import DataScreen, DatasetScreen
+from console.screens.dialogs import ClassifyScreen, ConfirmScreen
 from console.screens.events import EventsScreen
 from console.screens.experiment import ExperimentScreen
 from console.screens.export import ExportScreen

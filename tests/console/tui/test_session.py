@@ -49,12 +49,12 @@ async def test_the_board_is_found_again_with_its_column_and_filter(
         await console.sees("ours: aide-o3")
         await console.press("right", "s", "s", "slash", *"agent", "enter", "j", "j", "j")
         await console.sees("models ↑")
-        chosen = console.app.screen.query_one("#rows", LineList).key
+        chosen = console.app.screen.query_one("#list", LineList).key
         await console.press("q")
     async with opened(as_it_is) as console:
         await console.until(lambda: isinstance(console.app.screen, BoardScreen))
         await console.sees("models ↑", "/ agent")
-        await console.until(lambda: console.app.screen.query_one("#rows", LineList).key == chosen)
+        await console.until(lambda: console.app.screen.query_one("#list", LineList).key == chosen)
 
 
 async def test_what_is_asked_for_wins_over_what_is_remembered(opened: OpenConsole, places: Places) -> None:

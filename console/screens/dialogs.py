@@ -1,0 +1,281 @@
+"""Boxes over a screen: the keys of the screen, a question with yes and no, a class for failures, a key to press."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen, ScreenResultType
+from textual.widget import Widget
+from textual.widgets import Input
+
+from console import wording
+from console.actions import runs
+from console.actions.action import NotApplicable, Question
+from console.tui.keys import TABLE, Context, bindings, hidden_by, key_name, key_names, rebound_keys
+from console.tui.painting import Piece, Pieces, foreign
+from console.tui.theme import Role
+from console.tui.widgets.inputs import TypingLine
+from console.tui.widgets.painted import Painted
+from foundation.problems import Problem
+from state.lifecycle import FailureClass
+
+if TYPE_CHECKING:
+    from console.tui.app import ConsoleApp
+    from state.records import Run
+
+# What is around the lines of a question: the screen's margin, the box's border and padding.
+_AROUND = 16
+_WIDEST = 82
+_WIDEST_NAME = 46
+_MOST_ITEMS = 8
+# Contexts whose names do not say enough.
+_TITLES: dict[str, str] = {
+    "app": "Everywhere",
+    "list": "In lists",
+    "matrix": "In the matrix",
+    "log": "In a log",
+    "merged": "Merged logs",
+    "dataset": "One dataset",
+    "experiment": "One experiment",
+    "compare": "Comparing",
+    "export": "Exporting",
+    "confirm": "Confirmation",
+    "classify": "Correcting a class",
+}
+_MEANS = {
+    FailureClass.INFRASTRUCTURE: "not the agent's fault; relaunching is free",
+    FailureClass.TIMEOUT: "the time ran out before a valid submission",
+    FailureClass.MEMORY: "the agent used more memory than its limit",
+    FailureClass.DISK: "the agent used more disk space than its limit",
+    FailureClass.CRASH: "the agent's own program failed",
+    FailureClass.UNKNOWN: "not known yet",
+}
+
+
+class Dialog(ModalScreen[ScreenResultType]):
+    """A box with a title, a hint below, and lines."""
+
+    BOX: ClassVar[type[Widget]] = Vertical
+    app: ConsoleApp
+
+    def __init__(self, title: str, hint: str = "") -> None:
+        super().__init__()
+        self._title = title
+        self._hint = hint
+
+    def compose(self) -> ComposeResult:
+        """Compose the box."""
+        with self.BOX(id="box") as box:
+            box.border_title = self._title
+            box.border_subtitle = self._hint
+            yield Painted(id="lines")
+            yield from self.fields()
+
+    def on_mount(self) -> None:
+        """Draw the lines."""
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw the lines as they are now."""
+        self.query_one("#lines", Painted).show(*self.lines())
+
+    def lines(self) -> Iterable[Pieces]:
+        """Return the lines."""
+        raise NotImplementedError
+
+    def fields(self) -> Iterable[Widget]:
+        """Return what is typed into, below the lines."""
+        return ()
+
+
+class HelpScreen(Dialog[None]):
+    """Every key that works on the screen below."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,question_mark,f1,q,enter", "dismiss", "close", show=False)
+    ]
+    BOX = VerticalScroll
+
+    def __init__(self, contexts: tuple[Context, ...]) -> None:
+        super().__init__("Keys", "esc closes")
+        self._contexts = contexts
+
+    def lines(self) -> Iterable[Pieces]:
+        """Return the keys by context."""
+        lines: list[Pieces] = []
+        for context in (*self._contexts, "app"):
+            keys = self.app.settings.keys.of(context)
+            if not keys:
+                continue
+            lines += [(), ((context_title(context), "strong"),)]
+            for key in keys:
+                names = " ".join(key_name(name, ascii_only=self.app.settings.ascii_only) for name in key.keys)
+                inert = key.changes and self.app.readonly
+                lines.append(((f"  {names:<16}", "accent"), (key.help, "faint" if inert else "text")))
+        return lines[1:]
+
+
+def context_title(context: str) -> str:
+    """Return how a context of keys is called."""
+    return _TITLES.get(context, context.capitalize())
+
+
+class ConfirmScreen(Dialog[bool]):
+    """Asks yes or no before something that cannot be taken back; Enter means what is chosen, which is no at first."""
+
+    BINDINGS = bindings("confirm")
+
+    def __init__(self, title: str, lines: tuple[Pieces, ...], yes: str) -> None:
+        super().__init__(title)
+        self._lines = lines
+        self._yes = yes
+        self._chosen = False
+
+    def lines(self) -> Iterable[Pieces]:
+        """Return what is touched, and the answers."""
+        no = self._answer("confirm.no", "no, leave it", chosen=not self._chosen)
+        yes = self._answer("confirm.yes", self._yes, chosen=self._chosen)
+        return (*self._lines, (), (*no, ("      ", "text"), *yes))
+
+    def _answer(self, key: str, text: str, *, chosen: bool) -> Pieces:
+        keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        sign: Piece = (self.app.signs.cursor, "accent") if chosen else (" ", "text")
+        return (sign, (f" {keys(key)} ", "accent"), (text, "strong" if chosen else "dim"))
+
+    def action_answer(self, answer: bool) -> None:
+        """Answer and go back."""
+        self.dismiss(answer)
+
+    def action_choose(self) -> None:
+        """Choose the other answer."""
+        self._chosen = not self._chosen
+        self.draw()
+
+    def action_take(self) -> None:
+        """Answer what is chosen."""
+        self.dismiss(self._chosen)
+
+
+def question_lines(question: Question, screen_width: int) -> tuple[Pieces, ...]:
+    """What an action changes, as lines of the box that asks about it."""
+    width = min(screen_width - _AROUND, _WIDEST)
+    details = [len(detail) for affected in question.affected for _name, detail in affected.items]
+    names = min(_WIDEST_NAME, width - max(details, default=0) - 4)
+    lines: list[Pieces] = []
+    for affected in question.affected:
+        role: Role = "warn" if affected.is_warning else "dim"
+        lines += [()] if lines else []
+        if affected.heading:
+            lines.append(((affected.heading, "warn" if affected.is_warning else "strong"),))
+        for name, detail in affected.items[:_MOST_ITEMS]:
+            lines.append(((f"  {foreign(name, names)}  ", "text"), (detail, "dim")))
+        if len(affected.items) > _MOST_ITEMS:
+            lines.append(((f"  and {len(affected.items) - _MOST_ITEMS} more", "dim"),))
+        lines += [((text, role),) for text in textwrap.wrap(affected.note, max(20, width))]
+    return tuple(lines)
+
+
+def open_classify(app: ConsoleApp, chosen: Sequence[Run]) -> None:
+    """Open the form for those of the runs that have failed, or say that none has."""
+    try:
+        question, failed = runs.classify_question(chosen)
+    except NotApplicable as problem:
+        app.say(str(problem))
+    else:
+        app.push_screen(ClassifyScreen(question, failed))
+
+
+class ClassifyScreen(Dialog[None]):
+    """Asks which class of failure is right, and for a note that is kept with the attempts."""
+
+    BINDINGS = bindings("classify")
+
+    def __init__(self, question: Question, failed: Sequence[Run]) -> None:
+        super().__init__(question.title, "Up and Down choose, Enter confirms, Esc cancels")
+        self._question = question
+        self._failed = failed
+        self._chosen = list(FailureClass).index(failed[0].failure_class or FailureClass.UNKNOWN)
+
+    def fields(self) -> Iterable[Widget]:
+        """Return the field for the note."""
+        yield TypingLine(placeholder="why (kept with the attempt)", id="note")
+
+    def lines(self) -> Iterable[Pieces]:
+        """Return whose class is corrected, and the choices."""
+        yield from question_lines(self._question, self.app.size.width)
+        yield ()
+        for place, kind in enumerate(FailureClass):
+            chosen = place == self._chosen
+            words = f"{wording.FAILURE_LETTERS[kind]} {wording.FAILURE_WORDS[kind]:<18}"
+            yield (
+                (f"{self.app.signs.cursor if chosen else ' '} ", "accent"),
+                (words, "strong" if chosen else "text"),
+                (_MEANS[kind], "dim"),
+            )
+        yield ()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Correct the class."""
+        event.stop()
+        self.dismiss()
+        self.app.act(runs.classify, self._failed, list(FailureClass)[self._chosen], event.value.strip())
+
+    def action_choose(self, step: int) -> None:
+        """Choose another class."""
+        self._chosen = (self._chosen + step) % len(FailureClass)
+        self.draw()
+
+    def action_leave(self) -> None:
+        """Leave everything as it was."""
+        self.dismiss()
+
+
+class RebindScreen(Dialog[str | None]):
+    """Asks for a key and takes the one that is pressed; one that hides another must be pressed a second time."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Key for {name}")
+        self._key = next(key for key in TABLE if key.id == name)
+        self._warning = ""
+        self._pressed = ""
+
+    def lines(self) -> Iterable[Pieces]:
+        """Return what the key does, and what is wrong with the one that was pressed."""
+        now = " ".join(key_name(key) for key in self.app.settings.keys.named(self._key.id).keys)
+        leave = key_name("escape", ascii_only=self.app.settings.ascii_only)
+        warning: tuple[Pieces, ...] = (((self._warning, "warn"),), ()) if self._warning else ()
+        return (
+            ((self._key.help, "strong"),),
+            (("now ", "dim"), (now, "accent")),
+            (),
+            *warning,
+            (("press the new key", "text"), (f"   {leave} cancels", "dim")),
+        )
+
+    def on_key(self, event: events.Key) -> None:
+        """Take the key that is pressed."""
+        event.stop()
+        event.prevent_default()
+        if event.key == "escape":
+            self.dismiss(None)
+            return
+        known = {key.id: ",".join(key.keys) for key in self.app.settings.keys.keys}
+        try:
+            table = rebound_keys(known | {self._key.id: event.key})
+        except Problem as problem:
+            self._warning, self._pressed = problem.what, ""
+        else:
+            hidden = hidden_by(table, self._key.id)
+            if not hidden or self._pressed == event.key:
+                self.dismiss(event.key)
+                return
+            self._pressed = event.key
+            name = key_name(event.key, ascii_only=self.app.settings.ascii_only)
+            self._warning = f"{name} would hide '{', '.join(hidden)}' there: press it again to use it anyway"
+        self.draw()
