@@ -10,6 +10,7 @@ from state.lifecycle import FailureClass, Outcome
 
 if TYPE_CHECKING:
     from competitions.model import Thresholds
+    from engine.scoreboard import Cell
 
 UNKNOWN = "-"
 
@@ -144,9 +145,9 @@ def percent(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:.1f} %"
 
 
-def mean_and_error(mean: float, error: float, plus_minus: str) -> str:
+def mean_and_error(cell: Cell | None, plus_minus: str) -> str:
     """Write a mean percentage with its standard error, `63.6 ±0.4 %`."""
-    return f"{mean:.1f} {plus_minus}{error:.1f} %"
+    return UNKNOWN if cell is None else f"{cell.mean:.1f} {plus_minus}{cell.sem:.1f} %"
 
 
 def better(thresholds: Thresholds) -> str:

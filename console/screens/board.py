@@ -42,7 +42,6 @@ class BoardScreen(FilteredScreen):
 
     CONTEXTS = ("board", "list", "matrix")
     MODE = "board"
-    SESSION_NAME = "board"
     FILTER_HINT = "words that must all be in a row, !word must not"
 
     def __init__(self) -> None:
@@ -172,10 +171,10 @@ class BoardScreen(FilteredScreen):
 
     def _take(self, board: Scoreboard) -> None:
         self._board = board
-        self.redraw()
         if not self._was_read:
             # The cursor has stayed with a published row, but own rows are of more interest.
             self._was_read = True
+            self.redraw()
             self.line_list.action_edge(-1)
 
     def _with_runs(self) -> Subject | None:
@@ -326,9 +325,7 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
         standing = row.own
         if standing is None:
             continue
-        earned = wording.UNKNOWN
-        if standing.cell is not None:
-            earned = wording.mean_and_error(standing.cell.mean, standing.cell.sem, signs.plus_minus)
+        earned = wording.mean_and_error(standing.cell, signs.plus_minus)
         demo: Pieces = (("  demo, not comparable", "warn"),) if row.demo else ()
         head: Piece = (f" {foreign(row.name, 20)} ", "strong")
         role: Role = "dim"

@@ -9,13 +9,7 @@ from console.tui.painting import Line, Pieces, bar, cut, foreign, heading
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.table import Column, Table, column_of
-from console.views.scoreboard import (
-    DIFFERENCE_COLUMNS,
-    DUEL_COLUMNS,
-    Subject,
-    comparison,
-    differences_of,
-)
+from console.views.scoreboard import DIFFERENCE_COLUMNS, DUEL_COLUMNS, Subject, comparison, differences_of
 from engine.scoreboard import MEASURES_BY_INTEREST, Comparison, Difference, Duel, Measure
 from engine.scoreboard.comparison import SIGNIFICANT
 from foundation.problems import Problem
@@ -75,7 +69,6 @@ class CompareScreen(ListScreen):
 
     def _take(self, found: Comparison | Problem) -> None:
         self._found = found
-        self.redraw()
 
 
 def _header(found: Comparison, width: int) -> tuple[Pieces, ...]:

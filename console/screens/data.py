@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from pathlib import Path
 
-from competitions.model import Edition, edition_named
+from competitions.model import edition_named
 from console import wording
 from console.actions import datasets
 from console.actions.action import Action
@@ -37,7 +36,6 @@ from console.views.lists import words_accept
 from console.views.rates import Pace, Rates
 from engine.datasets.access import AccessState
 from engine.datasets.steps import DOWNLOAD
-from state.database import Database
 from state.records import DatasetState, DatasetStep, StepState
 
 _DETAIL_HEIGHT = 28
@@ -60,24 +58,51 @@ class _DatasetsScreen(ListScreen):
 
     def __init__(self) -> None:
         super().__init__()
+        self.board = DatasetBoard()
         self.detail: DatasetDetail | None = None
         self.rates = Rates()
         self.paces: Paces = {}
+
+    def queries(self) -> Queries:
+        """Every dataset, and more of the one that is shown in detail."""
+        data_dir, row = self.app.places.data_dir, self.row()
+        asked: Queries = {"datasets": (partial(dataset_board, data_dir=data_dir), self.take)}
+        if row is not None:
+            edition = edition_named(row.edition)
+            ask = partial(
+                dataset_detail, data_dir=data_dir, competition_id=row.competition_id, edition=edition
+            )
+            asked["detail"] = (ask, self._take_detail)
+        return asked
 
     def tick_seconds(self) -> float:
         """Rates and what is left change without anything happening in the state."""
         return 1.0
 
-    def chosen(self) -> list[DatasetRow]:
-        """The datasets that a key is about."""
+    def row_key(self) -> Hashable:
+        """Which dataset is shown in detail."""
         raise NotImplementedError
 
-    def measure(self, rows: Iterable[DatasetRow]) -> None:
-        """Measure how fast every step goes that is going on."""
-        going = {(*row.key, step.name): step for row in rows if (step := _going(row)) is not None}
+    def row(self) -> DatasetRow | None:
+        """The dataset that is shown in detail."""
+        key = self.row_key()
+        return next((row for row in self.board.rows if row.key == key), None)
+
+    def chosen(self) -> list[DatasetRow]:
+        """The datasets that a key is about."""
+        row = self.row()
+        return [] if row is None else [row]
+
+    def take(self, board: DatasetBoard) -> None:
+        """Keep the datasets, and measure how fast every step goes that is going on."""
+        self.board = board
+        going = {(*row.key, step.name): step for row in board.rows if (step := _going(row)) is not None}
         now = self.app.now()
         self.rates.keep_only(set(going))
         self.paces = {key: self.rates.measure(key, step.done, step.total, now) for key, step in going.items()}
+
+    def _take_detail(self, detail: DatasetDetail | None) -> None:
+        self.detail = detail
 
     def action_act(self, what: str) -> None:
         """Do something with the chosen datasets."""
@@ -106,26 +131,15 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
 
     CONTEXTS = ("data", "list")
     MODE = "data"
-    SESSION_NAME = "data"
     FILTER_HINT = "words of name, split, state, edition or access, ! negates"
 
     def __init__(self) -> None:
         super().__init__()
-        self._board = DatasetBoard()
         self._about: RowKey | None = None
-
-    def queries(self) -> Queries:
-        """Every dataset, and more of the one under the cursor."""
-        data_dir = self.app.places.data_dir
-        asked: Queries = {"datasets": (partial(dataset_board, data_dir=data_dir), self._take)}
-        row = self._row()
-        if row is not None:
-            asked["detail"] = (_detail_query(data_dir, row.competition_id, row.edition), self._take_detail)
-        return asked
 
     def cursor_key(self) -> RowKey | None:
         """The competition and edition under the cursor."""
-        row = self._row()
+        row = self.row()
         return None if row is None else row.key
 
     def shown_keys(self) -> list[RowKey]:
@@ -134,7 +148,7 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
 
     def redraw(self) -> None:
         """Draw the list."""
-        board, shown, free, signs = self._board, self._shown(), self._free(), self.app.signs
+        board, shown, free, signs = self.board, self._shown(), self._free(), self.app.signs
         downloading = sum(pace.rate or 0 for key, pace in self.paces.items() if key[2] == DOWNLOAD)
         found = totals(board, free=free, download_rate=downloading or None)
         header = _header(board.rows, found, signs, self.size.width)
@@ -151,9 +165,9 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
 
     def action_open(self) -> None:
         """Show everything of the dataset under the cursor."""
-        row = self._row()
+        row = self.row()
         if row is not None:
-            self.app.push_screen(DatasetScreen(row.competition_id, edition_named(row.edition)))
+            self.app.push_screen(DatasetScreen(row.key, self.board))
 
     def action_mark_all(self) -> None:
         """Mark everything that is shown, or remove those marks."""
@@ -162,24 +176,24 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
     def _free(self) -> int | None:
         """What is free on the data's disk: as a running engine measured it lately, or else as the query did."""
         engine = self.app.engine
-        return engine.data_disk_free if engine is not None and engine.running else self._board.free
+        return engine.data_disk_free if engine is not None and engine.running else self.board.free
 
     def _shown(self) -> list[DatasetRow]:
         """The rows that the filter lets through."""
         return [
             row
-            for row in self._board.rows
+            for row in self.board.rows
             if words_accept(self.words, row.competition_id, row.split, row.state, row.edition, row.access)
         ]
 
-    def _row(self) -> DatasetRow | None:
-        key = self.line_list.key if self.is_composed() else None
-        return next((row for row in self._board.rows if row.key == key), None)
+    def row_key(self) -> Hashable:
+        """What the cursor stands on."""
+        return self.line_list.key if self.is_composed() else None
 
     def chosen(self) -> list[DatasetRow]:
         """The marked datasets, or the one under the cursor."""
         keys = self.chosen_keys()
-        return [row for row in self._board.rows if row.key in keys]
+        return [row for row in self.board.rows if row.key in keys]
 
     def _filter_line(self, shown: int, free: int | None) -> tuple[Pieces, ...]:
         """The filter, how many are marked, and what preparing those would take; nothing if neither."""
@@ -188,7 +202,7 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
             pieces += [
                 (" / ", "accent"),
                 (foreign(self.words, 40).rstrip(), "text"),
-                (f"   {shown} of {len(self._board.rows)}", "dim"),
+                (f"   {shown} of {len(self.board.rows)}", "dim"),
             ]
         if self.marks:
             needed = _needs_text(needs(self.chosen(), free))
@@ -197,7 +211,7 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
         return (cut(tuple(pieces), self.size.width),) if pieces else ()
 
     def _draw_detail(self) -> None:
-        row, width = self._row(), self.size.width
+        row, width = self.row(), self.size.width
         key = None if row is None else row.key
         if key != self._about:  # moved, or moved by a filter
             self._about, self.detail = key, None
@@ -214,15 +228,10 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
             detail = _Detail(row, self.detail, self.paces, self.app.signs, keys, width)
             self.about.show(title, *detail.lines())
 
-    def _take(self, board: DatasetBoard) -> None:
-        self._board = board
+    def take(self, board: DatasetBoard) -> None:
+        """Keep the datasets, and the marks of those that are still there."""
         self.marks = self.marks.restricted_to(row.key for row in board.rows)
-        self.measure(board.rows)
-        self.redraw()
-
-    def _take_detail(self, detail: DatasetDetail | None) -> None:
-        self.detail = detail
-        self._draw_detail()
+        super().take(board)
 
 
 class DatasetScreen(_DatasetsScreen):
@@ -231,24 +240,18 @@ class DatasetScreen(_DatasetsScreen):
     CONTEXTS = ("dataset", "list")
     MODE = "data"
 
-    def __init__(self, competition_id: str, edition: Edition) -> None:
+    def __init__(self, key: RowKey, board: DatasetBoard) -> None:
         super().__init__()
-        self._competition_id = competition_id
-        self._edition = edition
-        self._row: DatasetRow | None = None
+        self._key = key
+        self.board = board
 
-    def queries(self) -> Queries:
-        """Its row, and what lies on the disk."""
-        data_dir = self.app.places.data_dir
-        detail = _detail_query(data_dir, self._competition_id, self._edition)
-        return {
-            "datasets": (partial(dataset_board, data_dir=data_dir), self._take),
-            "detail": (detail, self._take_detail),
-        }
+    def row_key(self) -> RowKey:
+        """This one."""
+        return self._key
 
     def redraw(self) -> None:
         """Draw everything that is known of it."""
-        row, signs = self._row, self.app.signs
+        row, signs = self.row(), self.app.signs
         if row is None:
             return
         title: Pieces = (
@@ -264,26 +267,6 @@ class DatasetScreen(_DatasetsScreen):
         keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         detail = _Detail(row, self.detail, self.paces, signs, keys, width, most=1000, text_lines=10)
         lines.show([Line(line, key=place, selectable=True) for place, line in enumerate(detail.lines())])
-
-    def chosen(self) -> list[DatasetRow]:
-        """This one."""
-        return [] if self._row is None else [self._row]
-
-    def _take(self, board: DatasetBoard) -> None:
-        key = (self._competition_id, self._edition)
-        self._row = next((row for row in board.rows if row.key == key), None)
-        self.measure(self.chosen())
-        self.redraw()
-
-    def _take_detail(self, detail: DatasetDetail | None) -> None:
-        self.detail = detail
-        self.redraw()
-
-
-def _detail_query(
-    data_dir: Path, competition_id: str, edition: str
-) -> Callable[[Database], DatasetDetail | None]:
-    return lambda database: dataset_detail(database, data_dir, competition_id, edition_named(edition))
 
 
 _ACCESS_ROLES: dict[AccessState, Role] = {

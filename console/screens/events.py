@@ -19,7 +19,6 @@ class EventsScreen(FilteredScreen):
 
     CONTEXTS = ("events", "list")
     MODE = "events"
-    SESSION_NAME = "events"
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +60,6 @@ class EventsScreen(FilteredScreen):
 
     def _take(self, found: tuple[Event, ...]) -> None:
         self._events = found
-        self.redraw()
 
 
 def _texts(event: Event) -> tuple[str, ...]:

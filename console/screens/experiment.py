@@ -97,7 +97,6 @@ class ExperimentScreen(ListScreen):
 
     def _take(self, found: Experiment | Problem) -> None:
         self._found = found
-        self.redraw()
 
 
 def _header(found: Experiment, column: str, width: int, signs: Signs) -> tuple[Pieces, ...]:

@@ -11,14 +11,7 @@ from textual.widget import Widget
 
 from console.sanitize import plain_lines
 from console.tui.list_screen import ListScreen
-from console.tui.painting import (
-    Line,
-    Piece,
-    Pieces,
-    cells_of,
-    cut,
-    foreign,
-)
+from console.tui.painting import Line, Piece, Pieces, cells_of, cut, foreign
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.log_view import MOST_COPIED
 from console.views.scoreboard import ExportRequest, ExportResult, Subject, export

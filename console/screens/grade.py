@@ -50,7 +50,6 @@ class GradeScreen(ConsoleScreen):
 
     CONTEXTS = ("grade", "list")
     MODE = "grade"
-    SESSION_NAME = "grade"
     AUTO_FOCUS = "#competition"
 
     def __init__(self) -> None:

@@ -6,15 +6,7 @@ from collections.abc import Callable
 
 from console import wording
 from console.tui.list_screen import ListScreen
-from console.tui.painting import (
-    Line,
-    Pieces,
-    bar,
-    cut,
-    foreign,
-    heading,
-    joined,
-)
+from console.tui.painting import Line, Pieces, bar, cut, foreign, heading, joined
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.chart import Series, chart
@@ -30,7 +22,6 @@ class HostScreen(ListScreen):
 
     CONTEXTS = ("host", "list")
     MODE = "host"
-    SESSION_NAME = "host"
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +50,6 @@ class HostScreen(ListScreen):
 
     def _take(self, use: HostUse) -> None:
         self._use = use
-        self.redraw()
 
 
 def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) -> tuple[Pieces, ...]:

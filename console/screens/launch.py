@@ -23,12 +23,7 @@ from console.tui.screen import ConsoleScreen
 from console.tui.theme import Signs
 from console.tui.widgets.inputs import Field, LabelledField
 from console.tui.widgets.painted import Painted
-from console.views.launch import (
-    Composed,
-    Draft,
-    agents_known,
-    compose,
-)
+from console.views.launch import Composed, Draft, agents_known, compose
 from engine.options.requests import BuildImages
 from engine.options.sweep import FORM_OPTIONS
 from engine.sweeps.checks import Check, Mend
@@ -50,7 +45,6 @@ class LaunchScreen(ConsoleScreen):
 
     CONTEXTS = ("launch",)
     MODE = "launch"
-    SESSION_NAME = "launch"
     AUTO_FOCUS = "#agent"
 
     def __init__(self) -> None:

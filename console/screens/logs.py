@@ -15,7 +15,7 @@ from console.tui.widgets.log_view import LogPane
 from console.tui.widgets.painted import Painted
 
 
-class _LogScreen(ConsoleScreen):
+class LogScreen(ConsoleScreen):
     """A title over a log view."""
 
     MODE = "sweep"
@@ -31,7 +31,7 @@ class _LogScreen(ConsoleScreen):
         return super().is_composed() and bool(self.query("LogView"))
 
 
-class FileScreen(_LogScreen):
+class FileScreen(LogScreen):
     """A file as the agent left it, harmless, with the colours of its language."""
 
     CONTEXTS = ("file", "log")
@@ -56,7 +56,7 @@ class FileScreen(_LogScreen):
         self.app.copy_path(self._path)
 
 
-class MergedScreen(_LogScreen):
+class MergedScreen(LogScreen):
     """Several runs' logs merged by time."""
 
     CONTEXTS = ("merged", "log")
@@ -79,4 +79,3 @@ class MergedScreen(_LogScreen):
         if found != self._sources:
             self._sources = found
             self.query_one(LogPane).view.show_merged(found)
-        self.draw()

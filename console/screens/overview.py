@@ -35,7 +35,6 @@ class OverviewScreen(ConsoleScreen):
 
     CONTEXTS = ("overview", "list")
     MODE = "overview"
-    SESSION_NAME = "overview"
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +83,6 @@ class OverviewScreen(ConsoleScreen):
     def _take(self, found: Overview) -> None:
         self._found = found
         self.app.known_sweeps = tuple(line.sweep.id for line in found.sweeps)
-        self.redraw()
 
     def _target(self) -> Target | None:
         key = self.query_one(LineList).key
@@ -163,13 +161,10 @@ class _Drawing:
             return ((f"{signs.failed} {sweep.counts.failed}", "bad" if sweep.counts.failed else "dim"),)
 
         def any_medal(sweep: SweepLine) -> Pieces:
-            cell = sweep.any_medal
-            text = (
-                wording.UNKNOWN
-                if cell is None
-                else wording.mean_and_error(cell.mean, cell.sem, signs.plus_minus)
+            return (
+                ("any medal ", "dim"),
+                (wording.mean_and_error(sweep.any_medal, signs.plus_minus), "text"),
             )
-            return (("any medal ", "dim"), (text, "text"))
 
         columns = [
             Column[SweepLine]("", lambda sweep: sweep.sweep.id, 22, grows=40),

@@ -15,31 +15,17 @@ from textual.widget import Widget
 from console import wording
 from console.actions import runs
 from console.screens.dialogs import open_classify
-from console.screens.logs import FileScreen
+from console.screens.logs import FileScreen, LogScreen
 from console.tui.keys import Context
-from console.tui.painting import (
-    Line,
-    Piece,
-    Pieces,
-    bar,
-    foreign,
-    joined,
-    spread_fitting,
-    width_of,
-)
-from console.tui.screen import ConsoleScreen, Queries
+from console.tui.painting import Line, Piece, Pieces, bar, foreign, joined, spread_fitting, width_of
+from console.tui.screen import Queries
 from console.tui.theme import Signs
 from console.tui.widgets.chart import Mark, Series, chart
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import LogPane
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.ruler import medal_role, ruler
-from console.tui.widgets.run_cell import (
-    draw_run,
-    outcome_role,
-    outcome_sign,
-    state_role,
-)
+from console.tui.widgets.run_cell import draw_run, outcome_role, outcome_sign, state_role
 from console.tui.widgets.table import REST, Column, Table
 from console.views.run import (
     MOST_ENTRIES,
@@ -70,11 +56,10 @@ _HIDDEN = "hidden"
 _EVIDENCE_LINES = 6
 
 
-class RunScreen(ConsoleScreen):
+class RunScreen(LogScreen):
     """Facts at the top, one of six panes below."""
 
     CONTEXTS = ("run", "log")
-    MODE = "sweep"
     AUTO_FOCUS = ""
 
     def __init__(self, run_id: int, *, pane: str = "log") -> None:
@@ -104,10 +89,6 @@ class RunScreen(ConsoleScreen):
     def on_mount(self) -> None:
         """Open on the wanted pane."""
         self._show_pane(self._pane)
-
-    def is_composed(self) -> bool:
-        """Return whether the view is there too, which is made after its pane."""
-        return super().is_composed() and bool(self.query("LogView"))
 
     def tick_seconds(self) -> float:
         """Redraw a run of minutes by the second."""
@@ -191,7 +172,6 @@ class RunScreen(ConsoleScreen):
         if other:
             self._read = {}
             self._fetch()
-        self.redraw()
 
     def _lines(self, facts: RunFacts) -> list[Line]:
         shown = self.query_one("#list", LineList)
@@ -314,18 +294,7 @@ def _failure(facts: RunFacts, width: int) -> Pieces:
 
 def _timeline(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
     """List attempts with the evidence of how they ended, then events, newest first."""
-    attempts = Table(
-        [
-            Column[Attempt]("attempt", lambda attempt: str(attempt.number), 7),
-            Column("began", lambda attempt: wording.date_and_time(attempt.created_at), 16, role="dim"),
-            Column("took", _took, 6, role="dim"),
-            Column("ended", _how_it_ended, 22, role="dim"),
-            Column("what", _what_came, 10, grows=REST),
-        ],
-        facts.attempts,
-        width,
-        signs,
-    )
+    attempts = Table(_ATTEMPTS, facts.attempts, width, signs)
     lines = [attempts.heading()]
     for attempt in reversed(facts.attempts):
         lines.append(attempts.line(attempt, key=("attempt", attempt.number)))
@@ -333,16 +302,7 @@ def _timeline(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
             lines.append(Line(((" " * 11, "text"), (foreign(row, width - 13), "warn"))))
     if not facts.attempts:
         lines.append(Line(((f"  never launched yet{_waiting(facts)}", "dim"),)))
-    events = Table(
-        [
-            Column[Event]("events", lambda event: wording.date_and_time(event.at), 16, role="dim"),
-            Column("", lambda event: event.kind, 20, role="dim"),
-            Column("", lambda event: event.text, 10, grows=REST, gap=1),
-        ],
-        facts.events,
-        width,
-        signs,
-    )
+    events = Table(_EVENTS, facts.events, width, signs)
     lines += [Line(), events.heading()]
     return lines + [events.line(event, key=("event", event.id)) for event in facts.events]
 
@@ -365,6 +325,20 @@ def _what_came(attempt: Attempt) -> Pieces:
     what = wording.OUTCOME_WORDS[attempt.outcome] if attempt.outcome else attempt.failure_text
     role = outcome_role(attempt.outcome) if attempt.outcome else "bad"
     return ((what + (" (re-roll)" if attempt.reroll else ""), role),)
+
+
+_ATTEMPTS = (
+    Column[Attempt]("attempt", lambda attempt: str(attempt.number), 7),
+    Column[Attempt]("began", lambda attempt: wording.date_and_time(attempt.created_at), 16, role="dim"),
+    Column[Attempt]("took", _took, 6, role="dim"),
+    Column[Attempt]("ended", _how_it_ended, 22, role="dim"),
+    Column[Attempt]("what", _what_came, 10, grows=REST),
+)
+_EVENTS = (
+    Column[Event]("events", lambda event: wording.date_and_time(event.at), 16, role="dim"),
+    Column[Event]("", lambda event: event.kind, 20, role="dim"),
+    Column[Event]("", lambda event: event.text, 10, grows=REST, gap=1),
+)
 
 
 def _waiting(facts: RunFacts) -> str:
@@ -503,15 +477,7 @@ def _resources(
 
 def _files(listing: Listing, width: int, signs: Signs) -> list[Line]:
     """List the attempt's directory; names are the agent's."""
-    table = Table(
-        [
-            Column[FileEntry]("size", _size_or_kind, 9, right=True, role="dim"),
-            Column("name", lambda entry: f"{'  ' * entry.depth}{entry.name}", 10, grows=REST),
-        ],
-        listing.entries,
-        width,
-        signs,
-    )
+    table = Table(_FILES, listing.entries, width, signs)
     lines = [table.heading(), *(table.line(entry, key=entry.path) for entry in listing.entries)]
     note = f"  only the first {MOST_ENTRIES} are shown"
     return [*lines, Line(((note, "dim"),))] if listing.is_cut else lines
@@ -519,6 +485,12 @@ def _files(listing: Listing, width: int, signs: Signs) -> list[Line]:
 
 def _size_or_kind(entry: FileEntry) -> str:
     return wording.size(entry.bytes) if entry.kind == "file" else entry.kind
+
+
+_FILES = (
+    Column[FileEntry]("size", _size_or_kind, 9, right=True, role="dim"),
+    Column[FileEntry]("name", lambda entry: f"{'  ' * entry.depth}{entry.name}", 10, grows=REST),
+)
 
 
 def _config(facts: RunFacts, order: Order | None, width: int, signs: Signs) -> list[Line]:
@@ -550,26 +522,24 @@ def _config(facts: RunFacts, order: Order | None, width: int, signs: Signs) -> l
             ("known defect", text)
             for text in facts.competition.defects_in("corrected" if spec.edition == "corrected" else "v1")
         ]
-    table = Table(
-        [
-            Column[tuple[str, str]]("", lambda row: row[0], 16, role="dim"),
-            Column("", lambda row: row[1], 10, grows=REST),
-        ],
-        rows,
-        width,
-        signs,
-    )
+    table = Table(_CONFIG, rows, width, signs)
     return [table.line(row, key=(row[0], place)) for place, row in enumerate(rows)]
 
 
+_CONFIG = (
+    Column[tuple[str, str]]("", lambda row: row[0], 16, role="dim"),
+    Column[tuple[str, str]]("", lambda row: row[1], 10, grows=REST),
+)
+
+
 def _given(order: Order) -> list[tuple[str, str]]:
-    rows = [("start script", order.start)]
-    if order.image:
-        rows.append(("image", order.image))
-    if order.gpu_uuids:
-        rows.append(("GPU", ", ".join(order.gpu_uuids)))
-    if order.allowed_hosts:
-        rows.append(("allowed hosts", ", ".join(order.allowed_hosts)))
+    facts = [
+        ("start script", order.start),
+        ("image", order.image),
+        ("GPU", ", ".join(order.gpu_uuids)),
+        ("allowed hosts", ", ".join(order.allowed_hosts)),
+    ]
+    rows = [(name, value) for name, value in facts if value]
     rows += [("argument", argument) for argument in without_secrets(order.arguments)]
     return rows + [
         ("variable", f"{name}={_HIDDEN if _SECRET_NAME.search(name) else value}")

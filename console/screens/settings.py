@@ -6,6 +6,7 @@ What an address for notifications holds is never shown.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from console.screens.dialogs import RebindScreen, context_title
@@ -31,23 +32,20 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """What a line is about: its place in config.toml; value and choices are no part of what it is."""
+    """A line of the list, which is notified from others by its place in config.toml.
+
+    Attributes:
+        part: which of several lines about one place it is.
+        following: what Enter writes there; None where no value simply follows.
+    """
 
     table: str
     name: str
+    label: str = field(compare=False)
+    shown: str = field(compare=False)
+    about: str = field(compare=False)
+    following: Value = field(default=None, compare=False)
     part: str = ""
-    value: Value = field(default=None, compare=False)
-    choices: tuple[Value, ...] = field(default=(), compare=False)
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """A setting as a line of the table."""
-
-    setting: Setting
-    name: str
-    value: str
-    about: str
 
 
 class SettingsScreen(FilteredScreen):
@@ -55,7 +53,6 @@ class SettingsScreen(FilteredScreen):
 
     CONTEXTS = ("settings", "list")
     MODE = "settings"
-    SESSION_NAME = "settings"
     FILTER_HINT = "words that must all be in a line"
 
     def on_mount(self) -> None:
@@ -79,8 +76,8 @@ class SettingsScreen(FilteredScreen):
             return
         if setting.table == "keys":
             self.app.push_screen(RebindScreen(setting.name), self._bind)
-        elif setting.choices:
-            self._write(setting, _next_value(setting))
+        elif setting.following is not None:
+            self._write(setting, setting.following)
         else:
             self.app.say(_WHERE_ADDRESSES)
 
@@ -115,11 +112,7 @@ def settings_lines(settings: Settings, words: str, width: int, signs: Signs) -> 
         "keys": _keys(settings),
     }
     accepted = {
-        title: [
-            each
-            for each in found
-            if words_accept(words, each.name, each.value, each.about, each.setting.name)
-        ]
+        title: [each for each in found if words_accept(words, each.label, each.shown, each.about, each.name)]
         for title, found in groups.items()
     }
     table = Table(_COLUMNS, [each for found in accepted.values() for each in found], width, signs)
@@ -127,81 +120,74 @@ def settings_lines(settings: Settings, words: str, width: int, signs: Signs) -> 
     for title, found in accepted.items():
         if found:
             made += [*([Line()] if made else []), Line(heading(title, width, signs))]
-            made += [table.line(each, key=each.setting) for each in found]
+            made += [table.line(each, key=each) for each in found]
     return made or [Line((("  no setting has these words", "dim"),))]
 
 
-def _value(found: _Shown) -> Pieces:
-    return ((found.value, "accent" if found.value.endswith("*") else "strong"),)
+def _shown(setting: Setting) -> Pieces:
+    return ((setting.shown, "accent" if setting.shown.endswith("*") else "strong"),)
 
 
 _COLUMNS = (
-    Column[_Shown]("setting", lambda found: found.name, 22),
-    Column[_Shown]("value", _value, 12, grows=16, gap=1),
-    Column[_Shown]("about", lambda found: found.about, 20, grows=REST, role="dim"),
+    Column[Setting]("setting", lambda setting: setting.label, 22),
+    Column[Setting]("value", _shown, 12, grows=16, gap=1),
+    Column[Setting]("about", lambda setting: setting.about, 20, grows=REST, role="dim"),
 )
 
 
-def _looks(settings: Settings, signs: Signs) -> list[_Shown]:
-    typed = next(
+def _looks(settings: Settings, signs: Signs) -> list[Setting]:
+    table, plain, refresh = "console", settings.ascii_only, settings.refresh_seconds
+    theme = next(
         (name for name in THEME_NAMES if PALETTE_NAMES[name] is settings.palette), settings.palette.name
     )
     forced = "NO_COLOR is set: themes have no effect" if os.environ.get("NO_COLOR") else " ".join(THEME_NAMES)
-    theme = Setting("console", "theme", value=typed, choices=tuple(THEME_NAMES))
-    plain = Setting("console", "ascii", value=settings.ascii_only, choices=(False, True))
-    refresh = Setting("console", "refresh", value=settings.refresh_seconds, choices=REFRESH_CHOICES)
+    ascii_only = "ASCII signs only", _yes(plain, signs), "for terminals without Unicode"
+    look_every = "look every", f"{refresh:g} s", "how soon changes are seen"
     return [
-        _Shown(theme, "theme", typed, forced),
-        _Shown(plain, "ASCII signs only", _yes(settings.ascii_only, signs), "for terminals without Unicode"),
-        _Shown(refresh, "look every", f"{settings.refresh_seconds:g} s", "how soon changes are seen"),
+        Setting(table, "theme", "theme", theme, forced, _after(theme, THEME_NAMES)),
+        Setting(table, "ascii", *ascii_only, not plain),
+        Setting(table, "refresh", *look_every, _after(refresh, REFRESH_CHOICES)),
     ]
 
 
-def _kinds(settings: Settings, signs: Signs) -> list[_Shown]:
-    on: Value = [kind.value for kind in NotificationKind if kind in settings.notifications.on]
+def _kinds(settings: Settings, signs: Signs) -> list[Setting]:
+    table, on = NotificationSettings.TABLE, settings.notifications.on
+
+    def other(kind: NotificationKind) -> list[str]:
+        """Which kinds are on once this one is switched."""
+        return [each.value for each in NotificationKind if (each in on) is not (each is kind)]
+
     return [
-        _Shown(
-            Setting(NotificationSettings.TABLE, "on", part=kind.value, value=on, choices=(kind.value,)),
-            kind.value,
-            _yes(kind in settings.notifications.on, signs),
-            about,
-        )
+        Setting(table, "on", kind.value, _yes(kind in on, signs), about, other(kind), part=kind.value)
         for kind, about in _KINDS.items()
     ]
 
 
-def _services(settings: Settings, signs: Signs) -> list[_Shown]:
-    notified = settings.notifications
-    bell = Setting(NotificationSettings.TABLE, "bell", value=notified.bell, choices=(False, True))
-    desktop = Setting(NotificationSettings.TABLE, "desktop", value=notified.desktop, choices=(False, True))
-    urls = Setting(NotificationSettings.TABLE, "urls")
+def _services(settings: Settings, signs: Signs) -> list[Setting]:
+    table, notified = NotificationSettings.TABLE, settings.notifications
+    bell = "bell", _yes(notified.bell, signs), "of this terminal, while this is open"
+    desktop = "desktop", _yes(notified.desktop, signs), "by this terminal, while this is open"
     count = f"{len(notified.urls)} known" if notified.urls else "none"
     return [
-        _Shown(bell, "bell", _yes(notified.bell, signs), "of this terminal, while this is open"),
-        _Shown(desktop, "desktop", _yes(notified.desktop, signs), "by this terminal, while this is open"),
-        _Shown(urls, "services", count, "webhooks, Slack, mail; by the engine"),
+        Setting(table, "bell", *bell, not notified.bell),
+        Setting(table, "desktop", *desktop, not notified.desktop),
+        Setting(table, "urls", "services", count, "webhooks, Slack, mail; by the engine"),
     ]
 
 
-def _keys(settings: Settings) -> list[_Shown]:
+def _keys(settings: Settings) -> list[Setting]:
     made = []
     for key, original in zip(settings.keys.keys, TABLE, strict=True):
         names = " ".join(key_name(name, ascii_only=settings.ascii_only) for name in key.keys)
         changed = " *" if key.keys != original.keys else ""
         about = key.help if key.context == "app" else f"{context_title(key.context)}: {key.help}"
-        made.append(_Shown(Setting("keys", key.id), key.id, f"{names}{changed}", about))
+        made.append(Setting("keys", key.id, key.id, f"{names}{changed}", about))
     return made
 
 
-def _next_value(setting: Setting) -> Value:
-    """Return the value after the one that a setting has."""
-    if setting.part:
-        on = set(setting.value) if isinstance(setting.value, list) else set()
-        return [
-            kind.value for kind in NotificationKind if (kind.value in on) is not (kind.value == setting.part)
-        ]
-    known = setting.choices
-    place = known.index(setting.value) if setting.value in known else -1
+def _after(value: Value, known: Sequence[Value]) -> Value:
+    """Return the choice after a value, the first one after a value that is none of them."""
+    place = known.index(value) if value in known else -1
     return known[(place + 1) % len(known)]
 
 

@@ -30,7 +30,6 @@ from console.views.sweep import (
     parse_filter,
     sweep_board,
 )
-from engine import scoreboard
 from state.lifecycle import RunState, SweepState
 from state.records import Run, SweepCounts
 
@@ -40,7 +39,6 @@ class SweepScreen(MarkedScreen[int]):
 
     CONTEXTS = ("sweep", "list", "matrix")
     MODE = "sweep"
-    SESSION_NAME = "sweep"
     FILTER_HINT = "words, state:failed class:infra split:low seed:2 outcome:gold, ! negates"
 
     def __init__(self) -> None:
@@ -48,7 +46,6 @@ class SweepScreen(MarkedScreen[int]):
         # As the state has it, and in the order in which it is shown.
         self._read: SweepBoard | None = None
         self._board: SweepBoard | None = None
-        self._asked_for: str | None = None
         self._as_table = False
         self._cursor_wanted: int | None = None
         self._sorting = BENCHMARK
@@ -81,9 +78,9 @@ class SweepScreen(MarkedScreen[int]):
     def show_sweep(self, sweep_id: str | None, run_id: int | None = None) -> None:
         """Show another sweep, the cursor on a run of it."""
         self._cursor_wanted = run_id
-        if sweep_id != self._asked_for:
-            self._read, self._board, self.marks = None, None, Marks()
-        self.app.sweep_id = self._asked_for = sweep_id
+        if self._board is not None and sweep_id != self._board.sweep.id:
+            self._read = self._board = None
+        self.app.sweep_id = sweep_id
         if self.is_current:
             self.query_again()
 
@@ -215,24 +212,22 @@ class SweepScreen(MarkedScreen[int]):
             self.show_sweep(known[(known.index(self._board.sweep.id) + step) % len(known)])
 
     def _take(self, board: SweepBoard | None) -> None:
-        if board is not None and self._board is not None and board.sweep.id != self._board.sweep.id:
-            self.marks = Marks()
         self._read = board
         if board is not None:
             self.app.known_sweeps = board.all_sweeps
-            self.app.sweep_id = self._asked_for = board.sweep.id
+            self.app.sweep_id = board.sweep.id
             self.marks = self.marks.restricted_to(run.id for run in board.runs)
         self._arrange()
 
     def _arrange(self) -> None:
         self._board = None if self._read is None else ordered_board(self._read, self._sorting)
-        self.redraw()
 
     def _sort(self, sorting: SortOrder[RunOrder]) -> None:
         """Show everything in an order, the cursor staying with its run."""
         self._sorting = sorting
         self._keep_cursor()
         self._arrange()
+        self.redraw()
 
     @property
     def _filter(self) -> RunFilter:
@@ -359,7 +354,7 @@ def _header(board: SweepBoard, width: int, signs: Signs) -> tuple[Pieces, ...]:
     )
     agent: Pieces = ((dot, "faint"), (foreign(spec.agent_id, 30).rstrip(), "text"), (dot, "faint"))
     lefts: list[Pieces] = [(*name, *agent, (dot.join(facts[:count]), "dim")) for count in (4, 3, 2, 1)]
-    medal = _with_error(board.any_medal, signs)
+    medal = wording.mean_and_error(board.any_medal, signs.plus_minus)
     earned: list[Pieces] = [
         ((f"{words} ", "dim"), (medal, "strong"), (" ", "text")) for words in ("any medal", "medal")
     ]
@@ -443,7 +438,8 @@ def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
     whole = group.any_medal.n if group.any_medal is not None and group.any_medal.n else 0
     label = f"any medal, {whole} of {len(group.per_seed)} seeds whole"
     shares: list[Cell] = [((f" {wording.percent(share)}", "dim"),) for share in group.per_seed]
-    medal: Piece = (f" {_with_error(group.any_medal, signs)}", "text" if group.any_medal else "dim")
+    earned = wording.mean_and_error(group.any_medal, signs.plus_minus)
+    medal: Piece = (f" {earned}", "text" if group.any_medal else "dim")
     return [((label, "dim"),), *shares, Rest((medal,)), "", ""]
 
 
@@ -514,8 +510,3 @@ def _about(run: Run, row: CompetitionRow, context: _Context) -> Pieces:
         quiet = wording.age(context.now - run.last_activity_at)
         pieces += [dot, (f"last change {quiet}" + ("" if quiet == "now" else " ago"), "dim")]
     return tuple(pieces)
-
-
-def _with_error(cell: scoreboard.Cell | None, signs: Signs) -> str:
-    """A mean with its error, or that it is unknown."""
-    return wording.UNKNOWN if cell is None else wording.mean_and_error(cell.mean, cell.sem, signs.plus_minus)

@@ -22,7 +22,6 @@ class WelcomeScreen(ConsoleScreen):
     """Offers how to begin, each with its key or the command to type."""
 
     CONTEXTS = ("welcome",)
-    MODE = "welcome"
     AUTO_FOCUS = ""
 
     def body(self) -> Iterable[Widget]:

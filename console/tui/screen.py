@@ -71,7 +71,8 @@ class ConsoleScreen(Screen[None]):
     Attributes:
         CONTEXTS: whose keys work here; the first are its own, the others those of its widgets.
         MODE: which of the numbered screens it is, if it is one.
-        SESSION_NAME: under which name it is kept where an operator was on it; a screen over others keeps nothing.
+        SESSION_NAME: under which name it is kept where an operator was on it; a screen over others, whose own keys
+            are not those of its mode, keeps nothing.
     """
 
     CONTEXTS: ClassVar[tuple[Context, ...]] = ()
@@ -81,9 +82,11 @@ class ConsoleScreen(Screen[None]):
     app: ConsoleApp
 
     def __init_subclass__(cls) -> None:
-        """Bind the screen's own keys."""
+        """Bind the screen's own keys, and name what is kept of it."""
         if "CONTEXTS" in cls.__dict__:
-            cls.BINDINGS = bindings(cls.CONTEXTS[0])
+            own = cls.CONTEXTS[0]
+            cls.BINDINGS = bindings(own)
+            cls.SESSION_NAME = own if own == cls.MODE else ""
         super().__init_subclass__()
 
     def compose(self) -> ComposeResult:
@@ -99,7 +102,7 @@ class ConsoleScreen(Screen[None]):
         raise NotImplementedError
 
     def queries(self) -> Queries:
-        """Return by name what the screen asks the state, and who takes the answers."""
+        """Return by name what the screen asks the state, and who takes the answers, after which it is drawn."""
         return {}
 
     def contexts(self) -> tuple[Context, ...]:
@@ -192,6 +195,7 @@ class ConsoleScreen(Screen[None]):
         message.stop()
         if self.is_composed():
             message.deliver(message.value)
+            self.redraw()
         elif self.is_attached:
             self.call_after_refresh(self.on_query_answered, message)
 
@@ -222,7 +226,9 @@ class ConsoleScreen(Screen[None]):
             then: what is done with its result, here again.
             latest: a name; of all work under it only the result of the latest is taken.
         """
-        self.run_worker(self.app.finish(work, then), group=latest or "background", exclusive=bool(latest))
+        self.run_worker(
+            partial(self.app.finish, work, then), group=latest or "background", exclusive=bool(latest)
+        )
 
 
 class OpeningScreen(ConsoleScreen):
