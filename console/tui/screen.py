@@ -35,6 +35,8 @@ from console.tui.widgets.painted import Painted
 from engine.notifications.news import LOW_DISK_SHARE
 
 if TYPE_CHECKING:
+    from textual.worker import WorkType
+
     from console.tui.app import ConsoleApp
     from state.database import Database
 
@@ -226,9 +228,9 @@ class ConsoleScreen(Screen[None]):
             then: what is done with its result, here again.
             latest: a name; of all work under it only the result of the latest is taken.
         """
-        self.run_worker(
-            partial(self.app.finish, work, then), group=latest or "background", exclusive=bool(latest)
-        )
+        # No coroutine yet: it would never be awaited where later work takes its place before it begins.
+        finish: WorkType[None] = partial(self.app.finish, work, then)
+        self.run_worker(finish, group=latest or "background", exclusive=bool(latest))
 
 
 class OpeningScreen(ConsoleScreen):
