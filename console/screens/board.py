@@ -42,7 +42,6 @@ class BoardScreen(FilteredScreen):
 
     CONTEXTS = ("board", "list", "matrix")
     MODE = "board"
-    FILTER_HINT = "words that must all be in a row, !word must not"
 
     def __init__(self) -> None:
         super().__init__()
@@ -230,13 +229,14 @@ def sorted_rows(rows: Sequence[Row], order: SortOrder[str]) -> list[Row]:
         # Words go from A to Z, numbers and dates from the largest.
         descending = (order.by in ("name", "models")) is order.reversed
         return sorted(rows, key=_VALUES[order.by], reverse=descending)
-    means = {id(row): cell.mean for row in rows if (cell := row.columns[order.by].cell) is not None}
-    valued = sorted(
-        (row for row in rows if id(row) in means), key=lambda row: means[id(row)], reverse=not order.reversed
-    )
-    without = [row for row in rows if id(row) not in means]
-    ours = [row for row in without if is_ours(row)]
-    return [*ours, *valued, *(row for row in without if not is_ours(row))]
+
+    def place(row: Row) -> tuple[int, float]:
+        cell = row.columns[order.by].cell
+        if cell is None:
+            return (0 if is_ours(row) else 2), 0.0
+        return 1, cell.mean if order.reversed else -cell.mean
+
+    return sorted(rows, key=place)
 
 
 _VALUES: dict[str, Callable[[Row], tuple[float | str, ...]]] = {

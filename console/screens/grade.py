@@ -54,8 +54,7 @@ class GradeScreen(ConsoleScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._graded: GradedFile | None = None
-        self._problem: Problem | None = None
+        self._found: GradedFile | Problem | None = None
         self._choices: tuple[str, ...] = ()
         self._busy = False
         self._edition: Edition = "v1"
@@ -95,7 +94,7 @@ class GradeScreen(ConsoleScreen):
         """Fill the fields, and grade if both are given."""
         self._type(competition_id, path)
         if competition_id and path:
-            self._grade()
+            self.action_submit()
         else:
             self.query_one("#path" if competition_id else "#competition").focus()
 
@@ -115,7 +114,7 @@ class GradeScreen(ConsoleScreen):
                 event.input.value = self._choices[0]
             self.query_one("#path").focus()
         else:
-            self._grade()
+            self.action_submit()
 
     def on_line_list_opened(self) -> None:
         """Grade again what was graded before."""
@@ -128,8 +127,16 @@ class GradeScreen(ConsoleScreen):
         self.draw()
 
     def action_submit(self) -> None:
-        """Grade."""
-        self._grade()
+        """Grade the file."""
+        typed, path = self._typed()
+        if not typed or not path:
+            self.app.say("a competition and a file are needed")
+            return
+        self._busy, self._found = True, None
+        self.draw()
+        file = Path(path).expanduser()
+        work = partial(_graded_or_problem, typed, file, self.app.places.data_dir, self._edition)
+        self.in_background(work, partial(self._take, file), latest="grading")
 
     def action_watch(self) -> None:
         """Grade again whenever the file changes, or no longer."""
@@ -146,8 +153,8 @@ class GradeScreen(ConsoleScreen):
     def action_edition(self) -> None:
         """Grade by the other edition."""
         self._edition = "corrected" if self._edition == "v1" else "v1"
-        if self._graded is not None or self._problem is not None:
-            self._grade()
+        if self._found is not None:
+            self.action_submit()
         self.draw()
 
     def action_back(self) -> None:
@@ -173,14 +180,11 @@ class GradeScreen(ConsoleScreen):
         self.query_one("#choices", Painted).show(*choices)
         metric = () if chosen is None else (_metric_line(chosen, self._edition, signs, width),)
         self.query_one("#metric", Painted).show(*metric)
-        watched: Pieces = ((" watching: it is graded again when it changes", "running"),)
-        found = (*self._hint(width), *self._result(width))
-        self.query_one("#verdict", Painted).show(
-            *((watched, ()) if self._watched is not None else ()), *found
-        )
+        note: Pieces = ((" watching: it is graded again when it changes", "running"),)
+        watching = (note, ()) if self._watched is not None else ()
+        self.query_one("#verdict", Painted).show(*watching, *self._hint(width), *self._result(width))
         history = self.query_one("#history", LineList)
-        room = history.scrollable_content_region.width or width
-        history.show(_history(self._past, room, signs))
+        history.show(_history(self._past, history.line_width, signs))
 
     def _typed(self) -> tuple[str, str]:
         """The competition and the path as they are typed."""
@@ -210,28 +214,14 @@ class GradeScreen(ConsoleScreen):
     def _result(self, width: int) -> tuple[Pieces, ...]:
         if self._busy:
             return (((" grading", "running"),),)
-        if self._problem is not None:
-            first, *more = str(self._problem).splitlines()
+        if isinstance(self._found, Problem):
+            first, *more = str(self._found).splitlines()
             return (_line(first, "bad", width), *(_line(text, "dim", width) for text in more))
-        return () if self._graded is None else _report(self._graded, width, self.app.signs)
-
-    def _grade(self) -> None:
-        typed, path = self._typed()
-        if not typed or not path:
-            self.app.say("a competition and a file are needed")
-            return
-        self._busy, self._problem, self._graded = True, None, None
-        self.draw()
-        file = Path(path).expanduser()
-        work = partial(_graded_or_problem, typed, file, self.app.places.data_dir, self._edition)
-        self.in_background(work, partial(self._take, file), latest="grading")
+        return () if self._found is None else _report(self._found, width, self.app.signs)
 
     def _take(self, path: Path, found: GradedFile | Problem) -> None:
-        self._busy = False
-        if isinstance(found, Problem):
-            self._problem = found
-        else:
-            self._graded = found
+        self._busy, self._found = False, found
+        if isinstance(found, GradedFile):
             newest = past_grading(found.report, path.absolute(), self.app.now())
             older = [each for each in self._past if not _same_file(each, newest)]
             self._past = (newest, *older)
@@ -257,7 +247,7 @@ class GradeScreen(ConsoleScreen):
         if self._watched is None or self._busy or found is None or not is_still or found == self._graded_as:
             return
         self._graded_as = found
-        self._grade()
+        self.action_submit()
 
 
 def best_fits(typed: str, names: Iterable[str]) -> tuple[str, ...]:

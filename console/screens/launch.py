@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -17,7 +17,7 @@ from console.actions import sweeps
 from console.actions.action import Action
 from console.actions.images import build_images
 from console.screens.dialogs import ConfirmScreen
-from console.tui.keys import KeyTable, key_name
+from console.tui.keys import key_names
 from console.tui.painting import Pieces, fit, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import Signs
@@ -101,12 +101,12 @@ class LaunchScreen(ConsoleScreen):
         place = self.query_one("#composed", Painted)
         room = self.size.height - place.region.y - 1
         lines: list[Pieces] = []
+        keys = key_names(self.app.settings.keys)
         if self._is_left():
             can_launch = composed is not None and composed.can_launch
-            lines.append(_left(width, self.app.settings.keys, can_launch=can_launch))
+            lines.append(_left(width, keys, can_launch=can_launch))
             room -= 1
         if not self._dry_run or composed is None:
-            keys = self.app.settings.keys
             lines += _summary(composed, width, room, signs, keys, building=self._building)
         if self._dry_run or room - len(lines) >= _ROOM_FOR_BOTH:
             lines += _order(composed, width, room - len(lines), signs)
@@ -200,7 +200,13 @@ class LaunchScreen(ConsoleScreen):
 
 
 def _summary(
-    composed: Composed | None, width: int, room: int, signs: Signs, keys: KeyTable, *, building: str
+    composed: Composed | None,
+    width: int,
+    room: int,
+    signs: Signs,
+    keys: Callable[[str], str],
+    *,
+    building: str,
 ) -> list[Pieces]:
     """Draw the forecast and all checks, failed ones first, as many as fit."""
     lines: list[Pieces] = [(), heading("what it comes to", width, signs)]
@@ -209,16 +215,18 @@ def _summary(
     lines += _what(composed, width)
     if building:
         lines.append((("  building ", "accent"), (foreign(building, width - 12), "dim")))
-    mends = {key.id: key_name(key.keys[0]) for key in keys.of("launch")}
     for check in sorted(composed.checks, key=lambda check: check.good):
-        lines += _check(check, mends, width, signs)
+        lines += _check(check, keys, width, signs)
     return lines[: max(1, room)]
 
 
-def _left(width: int, keys: KeyTable, *, can_launch: bool) -> Pieces:
+def _left(width: int, keys: Callable[[str], str], *, can_launch: bool) -> Pieces:
     """Draw what to do about a form that was left before it was launched."""
-    launch = key_name(keys.named("launch.launch").keys[0])
-    state = f"not launched yet: {launch} launches it" if can_launch else "not launched: something is missing"
+    state = (
+        f"not launched yet: {keys('launch.launch')} launches it"
+        if can_launch
+        else "not launched: something is missing"
+    )
     return fitting(
         [
             ((f"  {state}, tab goes back to the fields, digits switch screens", "accent"),),
@@ -272,11 +280,10 @@ def _order(composed: Composed | None, width: int, room: int, signs: Signs) -> li
     return [*lines, ((f"  and {more} more", "dim"),)] if more > 0 else lines
 
 
-def _check(check: Check, mends: dict[str, str], width: int, signs: Signs) -> list[Pieces]:
+def _check(check: Check, keys: Callable[[str], str], width: int, signs: Signs) -> list[Pieces]:
     good = check.good
     sign: Pieces = ((f"  {signs.done if good else signs.failed} ", "good" if good else "warn"),)
-    key = mends.get(_KEYS[check.mend]) if check.mend is not None else None
-    mend = f"   {key} fixes it" if key is not None and not good else ""
+    mend = f"   {keys(_KEYS[check.mend])} fixes it" if check.mend is not None and not good else ""
     text = foreign(check.text, width - 5 - len(mend), ellipsis=signs.ellipsis).rstrip()
     line: Pieces = (*sign, (text, "text" if good else "warn"), (mend, "accent"))
     if good or mend or not check.next_step:

@@ -116,10 +116,8 @@ class _Drawing:
         found, needed = self.found, concerns(self.found, self.now)
         count = len(needed) + len(host_troubles)
         lines = [Line(heading("sweeps", self.width, self.signs)), *self._sweeps()]
-        lines += [
-            Line(),
-            Line(heading("needs you", self.width, self.signs, note=str(count) if count else "")),
-        ]
+        note = str(count) if count else ""
+        lines += [Line(), Line(heading("needs you", self.width, self.signs, note=note))]
         for text in host_troubles:
             lines.append(self._free_line((text, "bad"), Target("host", text)))
         shown = needed[: max(4, height - len(lines) - 8)]
@@ -166,17 +164,15 @@ class _Drawing:
                 (wording.mean_and_error(sweep.any_medal, signs.plus_minus), "text"),
             )
 
-        columns = [
-            Column[SweepLine]("", lambda sweep: sweep.sweep.id, 22, grows=40),
-            Column[SweepLine]("", progress, 10, grows=20),
-            Column[SweepLine]("", lambda sweep: f"{ended(sweep):>4}/{sweep.counts.total:<4}", 9, gap=1),
-            Column[SweepLine]("", live, 5, gap=1),
-            Column[SweepLine](
-                "", lambda sweep: f"{signs.queued} {sweep.counts.queued}", 6, gap=1, role="dim"
-            ),
-            Column[SweepLine]("", failed, 5, gap=1),
-            Column[SweepLine]("", any_medal, 24, drop=1),
-            Column[SweepLine]("", lambda sweep: self._when(sweep, ended(sweep)), 13, grows=REST),
+        columns: list[Column[SweepLine]] = [
+            Column("", lambda sweep: sweep.sweep.id, 22, grows=40),
+            Column("", progress, 10, grows=20),
+            Column("", lambda sweep: f"{ended(sweep):>4}/{sweep.counts.total:<4}", 9, gap=1),
+            Column("", live, 5, gap=1),
+            Column("", lambda sweep: f"{signs.queued} {sweep.counts.queued}", 6, gap=1, role="dim"),
+            Column("", failed, 5, gap=1),
+            Column("", any_medal, 24, drop=1),
+            Column("", lambda sweep: self._when(sweep, ended(sweep)), 13, grows=REST),
         ]
         table = Table(columns, self.found.sweeps, self.width, signs)
         lines = [table.line(sweep, key=Target("sweep", sweep.sweep.id)) for sweep in self.found.sweeps]
@@ -213,23 +209,20 @@ class _Drawing:
                 text += f" for {wording.span(self.now - concern.at)}"
             return ((text, role(concern)),)
 
+        def key(concern: Concern) -> str:
+            return "r relaunch" if concern.kind == "failed" else "l log"
+
         def age(concern: Concern) -> str:
             return wording.age(abs(self.now - concern.at)) if concern.kind == "failed" else ""
 
-        columns = [
-            Column[Concern]("", sign, 2),
-            Column[Concern]("", lambda concern: concern.run.sweep_id, 10, grows=16, role="dim"),
-            Column[Concern]("", lambda concern: concern.run.competition_id, 24, grows=56),
-            Column[Concern]("", lambda concern: f"s{concern.run.seed}", 4),
-            Column[Concern]("", why, 20, grows=REST),
-            Column[Concern]("", age, 5, right=True, gap=1, role="dim"),
-            Column[Concern](
-                "",
-                lambda concern: "r relaunch" if concern.kind == "failed" else "l log",
-                10,
-                drop=1,
-                role="faint",
-            ),
+        columns: list[Column[Concern]] = [
+            Column("", sign, 2),
+            Column("", lambda concern: concern.run.sweep_id, 10, grows=16, role="dim"),
+            Column("", lambda concern: concern.run.competition_id, 24, grows=56),
+            Column("", lambda concern: f"s{concern.run.seed}", 4),
+            Column("", why, 20, grows=REST),
+            Column("", age, 5, right=True, gap=1, role="dim"),
+            Column("", key, 10, drop=1, role="faint"),
         ]
         table = Table(columns, shown, self.width, self.signs)
         return [table.line(each, key=Target("run", each.run.sweep_id, each.run.id)) for each in shown]
@@ -251,24 +244,23 @@ class _Drawing:
                 return Target("run", event.sweep_id, event.run_id)
             return Target("sweep" if event.sweep_id else "data", event.sweep_id)
 
-        columns = [
-            Column[Event]("", when, 5, grows=16, role="dim"),
-            Column[Event]("", lambda event: event.sweep_id or "", 12, grows=16, drop=1, role="dim"),
-            Column[Event]("", lambda event: event.competition_id or event.sweep_id or "", 24, grows=56),
-            Column[Event]("", seed, 4, role="dim"),
-            Column[Event]("", lambda event: event.kind.partition(".")[2], 10, gap=1, role="dim"),
-            Column[Event]("", _event_text, 20, gap=1, grows=REST),
+        columns: list[Column[Event]] = [
+            Column("", when, 5, grows=16, role="dim"),
+            Column("", lambda event: event.sweep_id or "", 12, grows=16, drop=1, role="dim"),
+            Column("", lambda event: event.competition_id or event.sweep_id or "", 24, grows=56),
+            Column("", seed, 4, role="dim"),
+            Column("", lambda event: event.kind.partition(".")[2], 10, gap=1, role="dim"),
+            Column("", _event_text, 20, gap=1, grows=REST),
         ]
         table = Table(columns, shown, self.width, self.signs)
         return [table.line(event, key=(target(event), event.id)) for event in shown]
 
 
 def _event_text(event: Event) -> Pieces:
-    role: Role = "bad" if event.kind.endswith("failed") else "text"
-    for words, outcome in _OUTCOMES.items():
-        if role == "text" and event.text.startswith(words):
-            role = outcome_role(outcome)
-    return ((event.text, role),)
+    if event.kind.endswith("failed"):
+        return ((event.text, "bad"),)
+    earned = (outcome_role(each) for words, each in _OUTCOMES.items() if event.text.startswith(words))
+    return ((event.text, next(earned, "text")),)
 
 
 def _note(text: str) -> Line:

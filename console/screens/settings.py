@@ -53,7 +53,6 @@ class SettingsScreen(FilteredScreen):
 
     CONTEXTS = ("settings", "list")
     MODE = "settings"
-    FILTER_HINT = "words that must all be in a line"
 
     def on_mount(self) -> None:
         """Show them: no state is asked for them."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from console.tui.keys import key_name
+from console.tui.keys import key_names
 from console.tui.painting import Pieces, foreign
 from console.tui.screen import ConsoleScreen
 from console.tui.widgets.painted import Painted
@@ -35,7 +35,7 @@ class WelcomeScreen(ConsoleScreen):
     def redraw(self) -> None:
         """Write it for the size there is."""
         width = self.size.width - 8
-        keys = {key.id: key_name(key.keys[0]) for key in self.app.settings.keys.of("welcome")}
+        keys = key_names(self.app.settings.keys)
         lines: list[Pieces] = [
             (("mlebench-console", "strong"), ("  prepares, runs, watches and grades MLE-bench", "dim")),
             (),
@@ -46,9 +46,9 @@ class WelcomeScreen(ConsoleScreen):
             (),
         ]
         choices: list[tuple[str, str, str]] = [
-            (keys["welcome.demo"], "open the demo", "it runs by itself, about two minutes"),
-            (keys["welcome.grade"], "grade one submission", "needs no sweep and no engine"),
-            (keys["welcome.engine"], "start the engine", "it prepares, runs and grades"),
+            (keys("welcome.demo"), "open the demo", "it runs by itself, about two minutes"),
+            (keys("welcome.grade"), "grade one submission", "needs no sweep and no engine"),
+            (keys("welcome.engine"), "start the engine", "it prepares, runs and grades"),
         ]
         for key, what, why in choices:
             lines.append(((f"  {key}  ", "accent"), (f"{what:<24}", "text"), (why, "dim")))

@@ -37,7 +37,7 @@ class ListScreen(ConsoleScreen):
 class FilteredScreen(ListScreen):
     """A screen whose `redraw` lets through what `words` accept; `FILTER_HINT` says what may be typed as a filter."""
 
-    FILTER_HINT: ClassVar[str] = "words that must all be in it, !word must not"
+    FILTER_HINT: ClassVar[str] = "words that must all be in a line, !word must not"
 
     def __init__(self) -> None:
         super().__init__()
