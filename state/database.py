@@ -24,7 +24,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 2
+NEWEST_VERSION = 3
 # Columns that hold a record or a mapping as JSON.
 _JSON_COLUMNS = frozenset({"arguments", "detail", "hardware", "report", "spec"})
 
@@ -240,7 +240,36 @@ def migrate(connection: sqlite3.Connection) -> None:
         database.conn.execute("ALTER TABLE attempts ADD COLUMN hardware TEXT")
         database.conn.execute("PRAGMA user_version = 2")
 
+    @steps(name="0003-ids-that-are-never-used-again")
+    def _ids_for_ever(database: Database) -> None:
+        database.conn.execute("ALTER TABLE attempts ADD COLUMN token TEXT NOT NULL DEFAULT ''")
+        # What lies on the disk of earlier attempts goes by their number.
+        database.conn.execute("UPDATE attempts SET token = CAST(id AS TEXT)")
+        for table in ("runs", "attempts", "submissions"):
+            _count_on_for_ever(database.conn, table)
+        database.conn.execute("CREATE UNIQUE INDEX attempts_by_token ON attempts (token)")
+        database.conn.execute("PRAGMA user_version = 3")
+
+    # A table that others refer to can be made anew only like this; it has no effect within a transaction.
+    connection.execute("PRAGMA foreign_keys = OFF")
     steps.apply(Database(connection, execute_plugins=False))
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _count_on_for_ever(connection: sqlite3.Connection, table: str) -> None:
+    """Make a table anew whose ids count on over rows that were removed: no id is given twice."""
+    parts = connection.execute(
+        "SELECT type, sql FROM sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL", (table,)
+    ).fetchall()
+    (made_by,) = (sql for kind, sql in parts if kind == "table")
+    _, _, columns = made_by.partition("(")
+    counting = columns.replace("INTEGER PRIMARY KEY", "INTEGER PRIMARY KEY AUTOINCREMENT", 1)
+    connection.execute(f"CREATE TABLE {table}_anew ({counting}")
+    connection.execute(f"INSERT INTO {table}_anew SELECT * FROM {table}")
+    connection.execute(f"DROP TABLE {table}")
+    connection.execute(f"ALTER TABLE {table}_anew RENAME TO {table}")
+    for index in (sql for kind, sql in parts if kind == "index"):
+        connection.execute(index)
 
 
 def version_of(connection: sqlite3.Connection) -> int:

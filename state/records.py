@@ -111,11 +111,18 @@ class Run:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One launch of a run, kept for ever; `image` is the digest of what its agent ran in."""
+    """One launch of a run, kept for ever.
+
+    Attributes:
+        number: counts the attempts of its run.
+        token: names it and nothing else ever, in its directory, its order and its containers.
+        image: the digest of what its agent ran in.
+    """
 
     id: int
     run_id: int
     number: int
+    token: str
     directory: str
     runtime: str
     isolated: bool | None

@@ -63,7 +63,7 @@ class Samples:
         self._connection.execute("COMMIT")
 
     def forget(self, attempt_ids: Sequence[int]) -> None:
-        """Remove the samples of attempts, whose numbers are given again."""
+        """Remove the samples of attempts."""
         self._connection.execute("BEGIN IMMEDIATE")
         self._connection.executemany(
             "DELETE FROM usage WHERE attempt_id = ?", [(number,) for number in attempt_ids]

@@ -97,7 +97,7 @@ def remove(database: Database, sweep_id: str) -> None:
             f"DELETE FROM grades WHERE submission_id IN ({submissions})",
             f"DELETE FROM submissions WHERE attempt_id IN ({attempts})",
             f"DELETE FROM attempts WHERE run_id IN ({ids})",
-            # Their numbers are given again: a later run must not show what happened to these.
+            # Its name may be given again: a later sweep must not show what happened to this one.
             "DELETE FROM events WHERE sweep_id = ?",
             "DELETE FROM runs WHERE sweep_id = ?",
             "DELETE FROM experiment_sweeps WHERE sweep_id = ?",

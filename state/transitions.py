@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 
 from foundation.hardware import Hardware
@@ -10,6 +11,8 @@ from state import events, runs
 from state.database import Database, to_json
 from state.lifecycle import ENDED, FailureClass, Outcome, RunState, require_allowed
 from state.records import Attempt, Run
+
+_TOKEN_BYTES = 6
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,18 @@ class Failure:
     by: str = "engine"
 
 
-def launch(database: Database, run_id: int, *, directory: str, runtime: str, now: float) -> Attempt:
-    """Queued to starting: make the next attempt, before anything of it exists outside the state."""
+def new_token() -> str:
+    """Make a token that no other attempt of any state has or will have."""
+    return secrets.token_hex(_TOKEN_BYTES)
+
+
+def launch(
+    database: Database, run_id: int, *, directory: str, runtime: str, now: float, token: str | None = None
+) -> Attempt:
+    """Queued to starting: make the next attempt, before anything of it exists outside the state.
+
+    Its token is made here unless its directory is named after it already.
+    """
     with database.transaction():
         run = runs.get(database, run_id)
         number = run.attempts + 1
@@ -32,6 +45,7 @@ def launch(database: Database, run_id: int, *, directory: str, runtime: str, now
             {
                 "run_id": run_id,
                 "number": number,
+                "token": token or new_token(),
                 "directory": directory,
                 "runtime": runtime,
                 "created_at": now,

@@ -64,13 +64,17 @@ class Intake:
         self._redaction = redaction
         self._trouble: dict[int, _Trouble] = {}
         self._tidy_at = 0.0
+        # Whose directories are known to be their own, or not to be.
+        self._own: set[int] = set()
+        self._foreign: set[int] = set()
 
     def step(self) -> None:
         """Look at every live attempt once."""
         live = runs.live_attempts(self._database)
         if self._clock.monotonic() >= self._tidy_at:
             self._tidy_at = self._clock.monotonic() + _TIDY_SECONDS
-            self._tidy({attempt.id for attempt in live})
+            self._own &= {attempt.id for attempt in live}
+            self._tidy({launching.inbox_file(self._state_dir, attempt) for attempt in live})
         for attempt in live:
             trouble = self._trouble.get(attempt.id)
             if trouble is not None and self._clock.monotonic() < trouble.retry_at:
@@ -87,7 +91,7 @@ class Intake:
     def _take_in(self, attempt: Attempt) -> None:
         folder = self._state_dir / attempt.directory
         run = runs.get(self._database, attempt.run_id)
-        if run.state is RunState.GRADING:
+        if run.state is RunState.GRADING or not self._is_own(run, attempt):
             return
         offset, usage_offset = runs.report_offsets(self._database, attempt.id)
         while _size(folder / protocol.EVENTS) > offset:
@@ -105,6 +109,22 @@ class Intake:
             self._take_usage(attempt, folder, offset, usage_offset)
         if (folder / protocol.EXIT).exists():
             self._close(runs.get(self._database, run.id), attempt, folder)
+
+    def _is_own(self, run: Run, attempt: Attempt) -> bool:
+        """Whether what lies in an attempt's directory may be its own; an event tells of one that is another's."""
+        if attempt.id in self._own:
+            return True
+        try:
+            if launching.read_order(self._state_dir, attempt) is not None:
+                self._own.add(attempt.id)
+        except launching.ForeignDirectory as problem:
+            if attempt.id not in self._foreign:
+                self._foreign.add(attempt.id)
+                now, text = self._clock.now(), problem.in_one_line()
+                with self._database.transaction():
+                    events.append(self._database, now, "run.foreign", text, run=run, attempt_id=attempt.id)
+            return False
+        return True
 
     def _apply(self, run: Run, attempt: Attempt, event: RunEvent) -> None:
         match event:
@@ -181,12 +201,12 @@ class Intake:
                     transitions.collected(self._database, attempt.id, now=now)
                 case Failure() as failure:
                     transitions.failed(self._database, attempt.id, failure, now=now)
-        launching.remove_from_inbox(self._state_dir, attempt.id)
+        launching.remove_from_inbox(self._state_dir, attempt)
 
-    def _tidy(self, live: set[int]) -> None:
+    def _tidy(self, live: set[Path]) -> None:
         """Take attempts that the state is done with out of the runner's inbox, ending what still runs of them."""
         for path in protocol.inbox(self._state_dir).glob("[!.]*.json"):
-            if path.stem.isdigit() and int(path.stem) in live:
+            if path in live:
                 continue
             folder = self._state_dir / protocol.read(path, InboxEntry).directory
             if (folder / protocol.EXIT).exists() or not folder.exists():

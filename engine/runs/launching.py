@@ -36,6 +36,10 @@ _SAME_OPTIONS = tuple(
 )
 
 
+class ForeignDirectory(DataProblem):
+    """The directory of an attempt holds the order of another: nothing in it is this one's."""
+
+
 def agent_of(spec: SweepSpec) -> Agent:
     """Read a sweep's agent.
 
@@ -51,12 +55,13 @@ def put_into_inbox(
     """Make what an attempt needs and put it into the runner's inbox; again is harmless.
 
     Raises:
+        ForeignDirectory: another attempt is in its directory.
         Problem: the agent or one of its secrets is missing.
         OSError: its directory can't be written.
     """
     folder = state_dir / attempt.directory
     inbox = protocol.inbox(state_dir)
-    order_path = folder / protocol.ORDER
+    is_ordered = read_order(state_dir, attempt) is not None
     if not (folder / protocol.CLAIM).exists():
         agent = agent_of(spec)
         launch = start_command(agent, os.environ)
@@ -67,12 +72,29 @@ def put_into_inbox(
             secrets.leave(folder, secrets.SecretLaunch(own, launch.secrets))
         if order.obfuscated:
             _write_description(folder, order)
-        if not order_path.exists():
-            protocol.write(order_path, order)
+        if not is_ordered:
+            protocol.write(folder / protocol.ORDER, order)
             files.sync_directory(folder)
     inbox.mkdir(parents=True, exist_ok=True)
-    if not inbox_file(state_dir, attempt.id).exists():
-        protocol.write(inbox_file(state_dir, attempt.id), InboxEntry(attempt.id, attempt.directory))
+    if not inbox_file(state_dir, attempt).exists():
+        protocol.write(inbox_file(state_dir, attempt), InboxEntry(attempt.id, attempt.directory))
+
+
+def read_order(state_dir: Path, attempt: Attempt) -> Order | None:
+    """Read the order of an attempt in its directory; None while there is none.
+
+    Raises:
+        ForeignDirectory: the order there is that of another attempt.
+        DataProblem: it can't be read.
+    """
+    order = protocol.read_if_there(state_dir / attempt.directory / protocol.ORDER, Order)
+    if order is not None and (order.name, order.attempt_id) != (attempt.token, attempt.id):
+        raise ForeignDirectory(
+            f"{attempt.directory} holds another attempt",
+            f"its {protocol.ORDER} is the order of {order.name}, not of {attempt.token}",
+            "Stop the run, then relaunch it.",
+        )
+    return order
 
 
 def clear_inbox(state_dir: Path) -> None:
@@ -94,6 +116,7 @@ def make_order(
         competition_id=run.competition_id,
         seed=run.seed,
         attempt=attempt.number,
+        token=attempt.token,
         agent_id=agent.id,
         agent_folder=str(agent.folder),
         start=str(agent.start_below_folder),
@@ -129,18 +152,23 @@ def _write_description(folder: Path, order: Order) -> None:
 
 
 def ask_to_stop(state_dir: Path, attempt: Attempt, stop: Stop) -> None:
-    """Have the runner end an attempt; the first who asks is the one who is named."""
+    """Have the runner end an attempt; the first who asks is the one who is named.
+
+    Raises:
+        ForeignDirectory: another attempt is in its directory, so that there is nothing to end.
+    """
+    read_order(state_dir, attempt)
     path = state_dir / attempt.directory / protocol.STOP
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         protocol.write(path, stop)
 
 
-def remove_from_inbox(state_dir: Path, attempt_id: int) -> None:
+def remove_from_inbox(state_dir: Path, attempt: Attempt) -> None:
     """Let the runner forget an attempt of which everything has been taken in."""
-    inbox_file(state_dir, attempt_id).unlink(missing_ok=True)
+    inbox_file(state_dir, attempt).unlink(missing_ok=True)
 
 
-def inbox_file(state_dir: Path, attempt_id: int) -> Path:
+def inbox_file(state_dir: Path, attempt: Attempt) -> Path:
     """Name the file by which an attempt is the runner's."""
-    return protocol.inbox(state_dir) / f"{attempt_id}.json"
+    return protocol.inbox(state_dir) / f"{attempt.token}.json"

@@ -173,7 +173,11 @@ class RequestDispatcher:
             return
         attempt = runs.latest_attempt(self._database, run.id)
         assert attempt is not None  # a live run has one
-        launching.ask_to_stop(self._places.state_dir, attempt, Stop(by, now))
+        try:
+            launching.ask_to_stop(self._places.state_dir, attempt, Stop(by, now))
+        except launching.ForeignDirectory:
+            transitions.stopped(self._database, run.id, by=by, now=now)
+            return
         text = f"stop requested by {by}"
         events.append(self._database, now, "run.stop_requested", text, run=run, attempt_id=attempt.id)
 

@@ -12,7 +12,6 @@ from engine.runs.scheduling import Demand, Free, GpuPool, choose, lease
 from engine.settings import EngineSettings
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol, runtimes
-from environment.runner.protocol import Order
 from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import EnvironmentProblem, Problem
@@ -61,8 +60,11 @@ class Starter:
             self._learn_secrets(sweep)
             if run.state is RunState.GRADING:
                 continue
-            folder = self._places.state_dir / attempt.directory
-            order = protocol.read_if_there(folder / protocol.ORDER, Order)
+            try:
+                order = launching.read_order(self._places.state_dir, attempt)
+            except launching.ForeignDirectory as problem:
+                self._log(f"run {run.id} can't go on", problem)
+                continue
             if order is None:
                 without_order.append((sweep, run, attempt))
             else:
@@ -114,9 +116,10 @@ class Starter:
             self._log(f"sweep {sweep.id} is paused", problem)
             sweeps.set_state(self._database, sweep.id, SweepState.PAUSED, now=self._clock.now())
             return
-        directory = protocol.attempt_folder(sweep.id, run.competition_id, run.seed, run.attempts + 1)
+        token = transitions.new_token()
+        directory = protocol.attempt_folder(sweep.id, run.competition_id, run.seed, run.attempts + 1, token)
         attempt = transitions.launch(
-            self._database, run.id, directory=directory, runtime=kind, now=self._clock.now()
+            self._database, run.id, directory=directory, runtime=kind, now=self._clock.now(), token=token
         )
         self._ramp.note_start(sweep.id)
         self._learn_secrets(sweep)

@@ -46,12 +46,14 @@ class ImportedRun:
     """One run of a group, as it will be one of a sweep's.
 
     Attributes:
+        token: of its attempt, which its directory is named after.
         sha256: of its submission; empty where it left none.
         taken_at: when the submission was last written.
     """
 
     competition_id: str
     seed: int
+    token: str
     sha256: str = ""
     bytes: int = 0
     taken_at: float = 0.0
@@ -160,7 +162,9 @@ class SweepImport:
         )
 
     def _take(self, run: ImportedRun, run_id: int, directory: str, now: float) -> None:
-        attempt = transitions.launch(self._database, run_id, directory=directory, runtime=IMPORTED, now=now)
+        attempt = transitions.launch(
+            self._database, run_id, directory=directory, runtime=IMPORTED, now=now, token=run.token
+        )
         transitions.agent_ended(self._database, attempt.id, IMPORTED, exit_code=None, at=now, now=now)
         transitions.collected(self._database, attempt.id, now=now)
         if not run.sha256:
@@ -183,7 +187,7 @@ def _copy_all(groups: Sequence[RunGroup], target: Path) -> Iterator[ImportedRun]
         for run_id in group.run_ids:
             competition = registry.get(competition_of(run_id))
             seeds[competition.id] += 1
-            run = ImportedRun(competition.id, seeds[competition.id])
+            run = ImportedRun(competition.id, seeds[competition.id], transitions.new_token())
             source = group.folder / run_id
             missing = source.is_symlink() or not source.is_dir()
             yield run if missing else _copy_run(source, target, run)
@@ -210,7 +214,7 @@ def _copy_run(source: Path, target: Path, run: ImportedRun) -> ImportedRun:
 
 def _below_sweep(run: ImportedRun) -> str:
     """Return where a run's attempt lies below its sweep's folder."""
-    return protocol.attempt_folder("", run.competition_id, run.seed, 1).partition("//")[2]
+    return protocol.attempt_folder("", run.competition_id, run.seed, 1, run.token).partition("//")[2]
 
 
 def _read_staged(place: Path) -> list[ImportedRun]:

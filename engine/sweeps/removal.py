@@ -82,6 +82,7 @@ class SweepRemoval:
     ) -> None:
         self._database = database
         self._samples = samples
+        self._state_dir = places.state_dir
         self._runs_dir = places.runs_dir
         self._leaving = places.state_dir / LEAVING
         self._log = log
@@ -119,15 +120,25 @@ class SweepRemoval:
         if not self._leaving.is_dir():
             return None
         for folder in sorted(self._leaving.iterdir()):
-            sweep_id = folder.name.partition("-")[2]
-            if sweeps.find(self._database, sweep_id) is not None and not (self._runs_dir / sweep_id).exists():
-                folder.rename(self._runs_dir / sweep_id)  # we were killed before the removal was decided
-            elif folder.name not in self._stuck:
+            if folder.name not in self._stuck:
                 return self._remove(folder)
         return None
 
+    def _give_back(self, folder: Path, sweep_id: str) -> None:
+        """Put back the attempts that the state still has: the engine was killed before the removal was decided.
+
+        A later sweep of the same name has none of them, since directories of attempts are never used again.
+        """
+        for attempt in runs.attempts_of_sweep(self._database, sweep_id):
+            home = self._state_dir / attempt.directory
+            kept = folder / home.relative_to(self._runs_dir / sweep_id)
+            if kept.exists() and not home.exists():
+                home.parent.mkdir(parents=True, exist_ok=True)
+                kept.rename(home)
+
     def _remove(self, folder: Path) -> Iterator[None]:
         try:
+            self._give_back(folder, folder.name.partition("-")[2])
             yield from _remove_bit_by_bit(folder)
         except OSError as error:
             self._stuck.add(folder.name)

@@ -62,6 +62,7 @@ class Order:
     """run.json: what to do, complete and for ever; secrets are in it by name only.
 
     Attributes:
+        token: names the attempt and no other, ever; empty in what older versions have written.
         runtime: `bubblewrap`, `plain` or `docker`.
         network: `none`, `models` (only to `allowed_hosts`, through a proxy) or `open`.
         arguments, variables: of the start script; what is handed over as secrets takes their place.
@@ -114,6 +115,12 @@ class Order:
     disk_limit_bytes: int | None = None
     obfuscated: bool = False
     own_competition: str = ""
+    token: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the attempt's containers and its file in the inbox are named after; its number in older versions."""
+        return self.token or str(self.attempt_id)
 
 
 @dataclass(frozen=True)
@@ -251,9 +258,9 @@ def event_from_line(line: dict[str, Any]) -> RunEvent | None:
         return None
 
 
-def attempt_folder(sweep_id: str, competition_id: str, seed: int, attempt: int) -> str:
-    """Name the directory of an attempt, relative to the state directory."""
-    return f"runs/{sweep_id}/{competition_id}/seed-{seed}/attempt-{attempt}"
+def attempt_folder(sweep_id: str, competition_id: str, seed: int, attempt: int, token: str) -> str:
+    """Name the directory of an attempt, relative to the state directory; no other ever has the same."""
+    return f"runs/{sweep_id}/{competition_id}/seed-{seed}/attempt-{attempt}-{token}"
 
 
 def was_asked_to_end(attempt: Path) -> bool:
@@ -268,5 +275,5 @@ def make_folders(attempt: Path) -> None:
 
 
 def inbox(state_dir: Path) -> Path:
-    """Name the folder where the engine leaves attempts for the runner."""
+    """Name the folder where the engine leaves attempts for the runner, in files that are named after them."""
     return state_dir / RUNNER / INBOX

@@ -260,8 +260,8 @@ def test_a_state_that_an_attempt_left_half_made_is_resumed(harness: Harness, tmp
     harness.ask("run.relaunch", run_ids=[run.id])
     harness.kill_engine()
     state = database.open_for_writing(harness.places.state_dir)
-    directory = protocol.attempt_folder(sweep, run.competition_id, run.seed, 2)
-    transitions.launch(state, run.id, directory=directory, runtime=protocol.PLAIN, now=0.0)
+    directory = protocol.attempt_folder(sweep, run.competition_id, run.seed, 2, "abc")
+    transitions.launch(state, run.id, directory=directory, runtime=protocol.PLAIN, now=0.0, token="abc")
     assert runs.latest_attempt(state, run.id) is not None
     state.close()
     harness.start()

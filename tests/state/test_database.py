@@ -9,9 +9,10 @@ import pytest
 
 from foundation.problems import StateProblem
 from state import database as state_database
-from state import requests, runs, sweeps
+from state import requests, runs, submissions, sweeps, transitions
 from state.database import DATABASE_NAME, Database
 from state.records import RequestState
+from state.submissions import Snapshot
 from tests.state.worlds import create_sweep
 
 
@@ -79,6 +80,10 @@ def test_a_state_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_
             "INSERT INTO attempts (run_id, number, directory, runtime, created_at)"
             " VALUES (1, 1, 'd', 'docker', 1.0)"
         )
+        first.execute(
+            "INSERT INTO submissions (attempt_id, sequence, taken_at, elapsed_seconds, sha256, bytes, path)"
+            " VALUES (1, 1, 1.0, 1.0, '0', 1, 'p')"
+        )
         first.execute("PRAGMA user_version = 1")
     first.close()
     with pytest.raises(StateProblem, match="schema version 1"):
@@ -86,7 +91,31 @@ def test_a_state_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_
     newest = state_database.open_for_writing(tmp_path)
     (attempt,) = runs.attempts(newest, 1)
     assert (attempt.directory, attempt.image, attempt.hardware) == ("d", "", None)
+    assert attempt.token == "1"  # its containers and its file in the inbox are named so
+    assert [taken.path for taken in submissions.of_attempt(newest, attempt.id)] == ["p"]
+    assert newest.rows("PRAGMA foreign_key_check") == []
+    with pytest.raises(sqlite3.IntegrityError), newest.transaction():
+        newest.execute("DELETE FROM sweeps")
     newest.close()
+
+
+def test_ids_of_what_was_removed_are_never_given_again(tmp_path: Path) -> None:
+    state = state_database.open_for_writing(tmp_path)
+
+    def ids() -> set[tuple[str, int]]:
+        create_sweep(state)
+        run = runs.of_all_sweeps(state)[0]
+        attempt = transitions.launch(state, run.id, directory="d", runtime="plain", now=1.0)
+        submissions.add(state, attempt.id, Snapshot(1, 1.0, 1.0, "0", 1, "p"))
+        (taken,) = submissions.of_attempt(state, attempt.id)
+        given = {("run", each.id) for each in runs.of_all_sweeps(state)}
+        given |= {("attempt", attempt.id), ("submission", taken.id)}
+        transitions.stopped(state, run.id, by="me", now=1.0)
+        sweeps.remove(state, "dummy-1")
+        return given
+
+    assert not ids() & ids()
+    state.close()
 
 
 def test_no_state_yet_is_told_with_the_next_step(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class Container:
     """A container as the daemon lists it: `state` is created, running, exited, dead or the like."""
 
     id: str
-    attempt_id: int
+    attempt: str
     role: Role
     state: str
     image: str
@@ -61,14 +61,14 @@ class DockerHost:
     def __init__(self, state_dir: Path) -> None:
         self.state_dir = state_dir
         self._client: APIClient | None = None
-        self._seen: dict[tuple[int, Role], Container] = {}
+        self._seen: dict[tuple[str, Role], Container] = {}
         self._seen_at: float | None = None
         self.starters = ThreadPoolExecutor(_STARTED_AT_ONCE, thread_name_prefix="docker")
         self.joining = threading.Lock()
 
-    def name_of(self, attempt_id: int, role: Role) -> str:
+    def name_of(self, attempt: str, role: Role) -> str:
         """Make the name of a container, the same for whoever creates it: the daemon gives it only once."""
-        return f"{self._prefix}-{attempt_id}-{role}"
+        return f"{self._prefix}-{attempt}-{role}"
 
     @property
     def outside_network(self) -> str:
@@ -93,7 +93,7 @@ class DockerHost:
             finally:
                 self.joining.release()
 
-    def find(self, attempt_id: int, role: Role) -> Container | None:
+    def find(self, attempt: str, role: Role) -> Container | None:
         """Find one container, as it was less than a second ago.
 
         Raises:
@@ -101,9 +101,9 @@ class DockerHost:
         """
         now = time.monotonic()
         if self._seen_at is None or now - self._seen_at > _LOOK_SECONDS:
-            self._seen = {(one.attempt_id, one.role): one for one in self._all()}
+            self._seen = {(one.attempt, one.role): one for one in self._all()}
             self._seen_at = now
-        return self._seen.get((attempt_id, role))
+        return self._seen.get((attempt, role))
 
     def forget(self) -> None:
         """List the containers again at the next `find`: something has been changed."""
@@ -175,7 +175,7 @@ class DockerHost:
         return [
             Container(
                 one["Id"],
-                int(one["Labels"][LABEL_ATTEMPT]),
+                one["Labels"][LABEL_ATTEMPT],
                 Role(one["Labels"][LABEL_ROLE]),
                 one["State"],
                 one["ImageID"],
@@ -295,7 +295,7 @@ class DockerSandbox:
     def bytes_outside(self) -> int:
         """Measure what the agent has written into its container's own file system."""
         with self._host.asking("a container can't be measured") as client:
-            name = self._host.name_of(self._order.attempt_id, Role.AGENT)
+            name = self._host.name_of(self._order.name, Role.AGENT)
             found: list[dict[str, Any]] = client.containers(size=True, filters={"name": f"^/{name}$"})
         return sum(int(one.get("SizeRw") or 0) for one in found)
 
@@ -306,7 +306,7 @@ class DockerSandbox:
         return pid or None
 
     def _beside(self) -> list[Container]:
-        found = (self._host.find(self._order.attempt_id, role) for role in (Role.GRADER, Role.PROXY))
+        found = (self._host.find(self._order.name, role) for role in (Role.GRADER, Role.PROXY))
         return [one for one in found if one is not None]
 
     def _inspect(self) -> dict[str, Any] | None:
@@ -323,7 +323,7 @@ class DockerSandbox:
         return found
 
     def _agent(self) -> Container | None:
-        return self._host.find(self._order.attempt_id, Role.AGENT)
+        return self._host.find(self._order.name, Role.AGENT)
 
     def _signal(self, container: Container | None, name: str) -> None:
         from docker.errors import APIError
@@ -359,7 +359,7 @@ class DockerSandbox:
         doing = "the containers can't be started"
         launch = secrets.path_of(self._attempt) if self._order.secret else None
         open_folders(self._attempt)
-        names = {role: self._host.name_of(self._order.attempt_id, role) for role in Role}
+        names = {role: self._host.name_of(self._order.name, role) for role in Role}
         try:
             with daemon.daemon_problems(doing), self._host.asking(doing) as client:
                 for plan in plans(self._attempt, self._order, names, launch, self._host.outside_network):
@@ -388,7 +388,7 @@ class DockerSandbox:
         order = self._order
         return {
             LABEL_STATE: str(self._host.state_dir),
-            LABEL_ATTEMPT: str(order.attempt_id),
+            LABEL_ATTEMPT: order.name,
             LABEL_ROLE: plan.role.value,
             "mlebench.sweep": order.sweep_id,
             "mlebench.competition": order.competition_id,

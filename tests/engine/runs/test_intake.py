@@ -15,13 +15,14 @@ from environment.runner import protocol
 from environment.runner.protocol import AgentStarted, Collected, InboxEntry, SubmissionTaken
 from foundation import jsonlines
 from foundation.hardware import Hardware
-from state import database, runs, submissions, transitions
+from state import database, events, runs, submissions, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Attempt, Run, SweepSpec
 from state.samples import Samples
 from tests.clocks import HandClock
 from tests.engine.states import new_sweep
+from tests.environment.runner.orders import order_with
 
 
 class World:
@@ -49,11 +50,14 @@ class World:
         )
 
     def _launch(self, run: Run) -> Attempt:
-        directory = protocol.attempt_folder("s", run.competition_id, 1, 1)
-        attempt = transitions.launch(self.state, run.id, directory=directory, runtime="plain", now=2)
+        token = transitions.new_token()
+        directory = protocol.attempt_folder("s", run.competition_id, 1, 1, token)
+        attempt = transitions.launch(
+            self.state, run.id, directory=directory, runtime="plain", now=2, token=token
+        )
         (self.state_dir / directory).mkdir(parents=True)
         protocol.inbox(self.state_dir).mkdir(parents=True, exist_ok=True)
-        protocol.write(inbox_file(self.state_dir, attempt.id), InboxEntry(attempt.id, directory))
+        protocol.write(inbox_file(self.state_dir, attempt), InboxEntry(attempt.id, directory))
         return attempt
 
     def folder(self, number: int) -> Path:
@@ -97,9 +101,25 @@ def test_reports_are_taken_in_as_they_come_and_each_once(world: World) -> None:
     world.intake.step()
     assert world.run(0).state is RunState.GRADING
     assert submissions.of_attempt(world.state, world.attempts[0].id)[0].final
-    assert not inbox_file(world.state_dir, world.attempts[0].id).exists()
+    assert not inbox_file(world.state_dir, world.attempts[0]).exists()
     assert world.run(1).state is RunState.STARTING
     assert world.logged == []
+
+
+def test_a_directory_that_holds_another_attempt_is_not_taken_in_and_told_once(world: World) -> None:
+    theirs = order_with(attempt_id=world.attempts[0].id, token="another")
+    protocol.write(world.folder(0) / protocol.ORDER, theirs)
+    world.report(0, AgentStarted(10, isolated=True), TAKEN, ENDED)
+    protocol.write(world.folder(0) / protocol.EXIT, ENDED)
+    own = world.attempts[1]
+    protocol.write(world.folder(1) / protocol.ORDER, order_with(attempt_id=own.id, token=own.token))
+    world.report(1, AgentStarted(10, isolated=True))
+    for _ in range(3):
+        world.intake.step()
+    assert [world.run(number).state for number in (0, 1)] == [RunState.STARTING, RunState.RUNNING]
+    told = [one for one in events.newest(world.state) if one.kind == "run.foreign"]
+    assert [one.run_id for one in told] == [world.run(0).id]
+    assert "is the order of another" in told[0].text
 
 
 def test_what_an_attempt_ran_in_and_on_is_kept_with_it(world: World) -> None:
@@ -163,8 +183,8 @@ def test_what_the_state_has_done_with_is_taken_out_of_the_runners_hands(world: W
         transitions.failed(world.state, attempt.id, failure, now=now)
     protocol.write(world.folder(0) / protocol.EXIT, Ending("exited", 0, None, None, 20))
     world.intake.step()
-    assert not inbox_file(world.state_dir, world.attempts[0].id).exists()
-    assert inbox_file(world.state_dir, world.attempts[1].id).exists()
+    assert not inbox_file(world.state_dir, world.attempts[0]).exists()
+    assert inbox_file(world.state_dir, world.attempts[1]).exists()
     assert (world.folder(1) / protocol.STOP).exists()
 
 

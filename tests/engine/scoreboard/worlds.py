@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from environment.runner import protocol
 from foundation.hardware import Hardware
 from state import runs, submissions, sweeps, transitions
 from state.database import Database
@@ -29,7 +30,11 @@ def sweep(
 
 
 def start(database: Database, run: Run, *, image: str = "", hardware: Hardware | None = None) -> int:
-    attempt = transitions.launch(database, run.id, directory=f"runs/{run.id}", runtime="process", now=2.0)
+    token = transitions.new_token()
+    directory = protocol.attempt_folder(run.sweep_id, run.competition_id, run.seed, 1, token)
+    attempt = transitions.launch(
+        database, run.id, directory=directory, runtime="process", now=2.0, token=token
+    )
     transitions.started(database, attempt.id, isolated=True, at=2.0, now=2.0, image=image, hardware=hardware)
     return attempt.id
 

@@ -24,6 +24,7 @@ from state.lifecycle import FailureClass, Outcome, RunState, SweepState
 from state.records import DatasetState, RequestState
 from state.transitions import Failure
 from tests.engine.harness import COMPETITION
+from tests.environment.runner.orders import order_with
 
 
 class Requests:
@@ -72,7 +73,7 @@ def requester(tmp_path: Path, prepared_data: Path) -> Iterator[Requests]:
 def fail(state: Database, run_id: int, kind: FailureClass) -> None:
     """Let a run be launched and fail."""
     run = runs.get(state, run_id)
-    directory = protocol.attempt_folder(run.sweep_id, run.competition_id, run.seed, run.attempts + 1)
+    directory = f"runs/{run_id}-{run.attempts + 1}"
     attempt = transitions.launch(state, run_id, directory=directory, runtime="plain", now=1)
     transitions.failed(state, attempt.id, Failure(kind, "it failed"), now=2)
 
@@ -173,7 +174,7 @@ def test_a_sweep_is_paused_resumed_and_given_more_room(requester: Requests) -> N
 def test_stopping_a_sweep_stops_what_waits_and_asks_what_runs(requester: Requests) -> None:
     requester.launch()
     live, queued = runs.of_sweep(requester.state, "dummy-1")
-    directory = protocol.attempt_folder("dummy-1", COMPETITION, 1, 1)
+    directory = protocol.attempt_folder("dummy-1", COMPETITION, 1, 1, "abc")
     attempt = transitions.launch(requester.state, live.id, directory=directory, runtime="plain", now=1)
     transitions.started(requester.state, attempt.id, isolated=False, at=1, now=1)
     requester.ask("sweep.stop", sweep_id="dummy-1")
@@ -181,6 +182,21 @@ def test_stopping_a_sweep_stops_what_waits_and_asks_what_runs(requester: Request
     assert runs.get(requester.state, live.id).state is RunState.RUNNING
     stop = protocol.read(requester.places.state_dir / directory / protocol.STOP, protocol.Stop)
     assert stop.by == "tester@here"
+
+
+def test_a_run_whose_directory_holds_another_attempt_is_stopped_at_once(requester: Requests) -> None:
+    requester.launch()
+    live, _ = runs.of_sweep(requester.state, "dummy-1")
+    directory = protocol.attempt_folder("dummy-1", COMPETITION, 1, 1, "abc")
+    attempt = transitions.launch(
+        requester.state, live.id, directory=directory, runtime="plain", now=1, token="abc"
+    )
+    folder = requester.places.state_dir / directory
+    folder.mkdir(parents=True)
+    protocol.write(folder / protocol.ORDER, order_with(attempt_id=attempt.id, token="another"))
+    requester.ask("run.stop", run_ids=[live.id])
+    assert runs.get(requester.state, live.id).state is RunState.STOPPED
+    assert not (folder / protocol.STOP).exists()
 
 
 def test_some_of_several_that_can_not_be_stopped_stop_none(requester: Requests) -> None:
@@ -245,7 +261,7 @@ def test_an_experiment_gets_a_sweep(requester: Requests) -> None:
 def test_a_grading_run_can_not_be_stopped(requester: Requests) -> None:
     requester.launch()
     (run, _) = runs.of_sweep(requester.state, "dummy-1")
-    directory = protocol.attempt_folder("dummy-1", COMPETITION, 1, 1)
+    directory = protocol.attempt_folder("dummy-1", COMPETITION, 1, 1, "abc")
     attempt = transitions.launch(requester.state, run.id, directory=directory, runtime="plain", now=1)
     transitions.agent_ended(requester.state, attempt.id, "exited", exit_code=0, at=2, now=2)
     transitions.collected(requester.state, attempt.id, now=2)

@@ -13,7 +13,7 @@ from engine.options.requests import RemoveSweep
 from engine.places import Places
 from engine.sweeps.removal import LEAVING, SweepRemoval, loss_of
 from foundation.problems import UsageProblem
-from state import database, events, experiments, runs, sweeps
+from state import database, events, experiments, runs, sweeps, transitions
 from state.database import Database
 from state.lifecycle import Outcome
 from state.records import UsageSample
@@ -33,7 +33,8 @@ class Place:
             self.removal.remove(RemoveSweep(sweep_id=sweep_id, **more), "me@here")
 
     def files(self, sweep_id: str) -> Path:
-        folder = self.places.runs_dir / sweep_id / "leaf-classification" / "seed-1" / "attempt-1"
+        (attempt,) = runs.attempts_of_sweep(self.state, sweep_id)
+        folder = self.places.state_dir / attempt.directory
         (folder / "code" / "closed").mkdir(parents=True)
         (folder / "run.log").write_text("hello")
         (folder / "code" / "closed" / "x").write_text("x")
@@ -131,6 +132,31 @@ def test_a_kill_before_the_removal_was_decided_gives_the_files_back(place: Place
     again.step()
     assert (folder / "run.log").read_text() == "hello"
     assert [one.state for one in runs.of_sweep(place.state, "old")] == ["failed"]
+
+
+def test_files_of_a_removed_sweep_never_come_to_a_later_one_of_its_name(place: Place) -> None:
+    (run,) = sweep(place.state, "old", SPEC)
+    fail(place.state, run)
+    place.files("old")
+    place.remove("old")
+    sweep(place.state, "old", SPEC)  # its runs wait for a slot, so that it has no files of its own yet
+    place.step_until_gone()
+    assert not place.places.runs_dir.exists() or not list(place.places.runs_dir.iterdir())
+
+
+def test_a_removal_that_was_not_decided_gives_back_what_the_sweep_has_gone_on_without(place: Place) -> None:
+    (run,) = sweep(place.state, "old", SPEC)
+    fail(place.state, run)
+    folder = place.files("old")
+    with pytest.raises(KeyboardInterrupt), place.state.transaction():
+        place.removal.remove(RemoveSweep(sweep_id="old"), "me")
+        raise KeyboardInterrupt
+    transitions.requeued(place.state, run.id, by="me", now=4.0)
+    fail(place.state, run)
+    later = place.state.path.parent / runs.attempts(place.state, run.id)[-1].directory
+    later.mkdir(parents=True)
+    place.step_until_gone()
+    assert (folder / "run.log").read_text() == "hello" and later.is_dir()
 
 
 def test_a_kill_in_the_middle_of_removing_files_is_gone_on_with(place: Place) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import requests
 from docker.errors import APIError
 
 from environment.runner import protocol
-from environment.runner.docker.plans import READY
+from environment.runner.docker.plans import READY, Role
 from environment.runner.docker.runtime import (
     LABEL_ATTEMPT,
     LABEL_ROLE,
@@ -120,6 +120,27 @@ def test_a_container_that_a_killed_daemon_left_half_started_is_made_anew(host: H
     roles = {one["Labels"][LABEL_ROLE]: one["Id"] for one in host.daemon.there.values()}
     assert roles == {"grader": "id-1", "agent": "id-2"}
     assert {one["Labels"][LABEL_ATTEMPT] for one in host.daemon.there.values()} == {"1"}
+
+
+def test_a_container_of_another_state_that_lay_here_is_not_adopted(host: Host, attempt: Path) -> None:
+    before = DockerSandbox(host, attempt, replace(order(attempt), token="aaa"))
+    assert tried(before) == ""
+    assert before.status() is AgentStatus.ALIVE
+    after = DockerSandbox(host, attempt, replace(order(attempt), token="bbb"))
+    assert after.status() is AgentStatus.ABSENT
+    assert tried(after) == ""
+    assert len(host.daemon.there) == 4
+
+
+def test_containers_that_were_started_before_attempts_had_tokens_are_still_found(
+    host: Host, attempt: Path
+) -> None:
+    """They are labelled and named with the attempt's number, which the order of that time holds alone."""
+    old = DockerSandbox(host, attempt, order_with(attempt_id=7, runtime=protocol.DOCKER))
+    assert tried(old) == ""
+    assert {one["Labels"][LABEL_ATTEMPT] for one in host.daemon.there.values()} == {"7"}
+    assert host.name_of("7", Role.AGENT) in {one["Name"] for one in host.daemon.there.values()}
+    assert old.status() is AgentStatus.ALIVE
 
 
 def test_a_refusal_that_stays_is_told_after_some_tries(host: Host, attempt: Path) -> None:
