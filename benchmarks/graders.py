@@ -22,7 +22,7 @@ import pandas as pd
 from benchmarks.lifelike import MADE
 from benchmarks.measuring import Comparison
 from competitions import registry
-from competitions.judging import judge
+from competitions.judging import GradeRequest, judge
 from competitions.kit import tables
 from competitions.model import Competition
 from tests.competitions.prepared import prepared
@@ -131,7 +131,7 @@ def _times(competition: Competition, dataset: Path, submission: Path, rounds: in
     parameters = Vector(VECTORS / competition.id).parameters if competition.id not in MADE else None
 
     def grade() -> None:
-        found = judge(competition, submission, prepared=dataset, parameters=parameters)
+        found = judge(GradeRequest(competition.id, submission, dataset, parameters=parameters))
         if found.outcome != "scored":
             raise RuntimeError(f"{competition.id}: {found.outcome} {found.message} {found.detail}")
 

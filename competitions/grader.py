@@ -13,16 +13,15 @@ import signal
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-from competitions.judging import Judgement, judge
-from competitions.model import Edition, Parameter
-from competitions.registry import OWN_VARIABLE, get
+from competitions.judging import GradeRequest, Judgement, judge
+from competitions.registry import OWN_VARIABLE
 from foundation.problems import Problem
 from foundation.workers import Ended, Limits, Progressed, ReportProgress, WorkerPool
 
@@ -44,29 +43,6 @@ _VARIABLES = (
     "TZ",
     OWN_VARIABLE,
 )
-
-
-@dataclass(frozen=True)
-class GradeRequest:
-    """One submission to grade.
-
-    Attributes:
-        competition_id: whose grader to run.
-        submission: the file; None stands for a run that left none.
-        prepared: the dataset's folder with `private/` in it.
-        edition: which grader.
-        parameters: replaces numbers that the competition fixes.
-        answers: grade against this file instead of the prepared answers.
-        follow_links: accept a symbolic link; only for files that an operator names, never for an agent's.
-    """
-
-    competition_id: str
-    submission: Path | None
-    prepared: Path
-    edition: Edition = "v1"
-    parameters: Mapping[str, Parameter] | None = None
-    answers: Path | None = None
-    follow_links: bool = False
 
 
 @dataclass(frozen=True)
@@ -252,17 +228,7 @@ def grade_in_worker(report_progress: ReportProgress, **arguments: Any) -> dict[s
     """Grade in this process, which is a worker's child."""
     del report_progress
     paths = {name: arguments[name] and Path(arguments[name]) for name in _PATHS}
-    request = GradeRequest(**(arguments | paths))
-    judgement = judge(
-        get(request.competition_id),
-        request.submission,
-        prepared=request.prepared,
-        edition=request.edition,
-        parameters=request.parameters,
-        answers=request.answers,
-        follow_links=request.follow_links,
-    )
-    return asdict(judgement)
+    return asdict(judge(GradeRequest(**(arguments | paths))))
 
 
 def _to_json(request: GradeRequest) -> dict[str, Any]:

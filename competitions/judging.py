@@ -12,14 +12,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from competitions.model import Competition, Edition, Parameter
-from competitions.registry import load_task
+from competitions.model import Edition, Parameter
+from competitions.registry import get, load_task
 from competitions.submissions import NoSubmission, NotCsv, SubmissionFile, limits_for
 from competitions.task import Grading, InvalidSubmission, merge_parameters, refuse_excluded
 
 Outcome = Literal["scored", "no_file", "not_csv", "rejected", "grader_error", "limits_exceeded"]
 
 VALID = "The submission is valid."
+
+
+@dataclass(frozen=True)
+class GradeRequest:
+    """One submission to grade.
+
+    Attributes:
+        competition_id: whose grader to run.
+        submission: the file; None stands for a run that left none.
+        prepared: the dataset's folder with `private/` in it.
+        edition: which grader.
+        parameters: replaces numbers that the competition fixes.
+        answers: grade against this file instead of the prepared answers.
+        follow_links: accept a symbolic link; only for files that an operator names, never for an agent's.
+    """
+
+    competition_id: str
+    submission: Path | None
+    prepared: Path
+    edition: Edition = "v1"
+    parameters: Mapping[str, Parameter] | None = None
+    answers: Path | None = None
+    follow_links: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,46 +61,28 @@ class Judgement:
     detail: str = ""
 
 
-def judge(
-    competition: Competition,
-    submission: Path | None,
-    *,
-    prepared: Path,
-    edition: Edition = "v1",
-    parameters: Mapping[str, Parameter] | None = None,
-    answers: Path | None = None,
-    follow_links: bool = False,
-) -> Judgement:
-    """Score `submission` against the answers in a prepared dataset.
-
-    Args:
-        competition: whose grader to run.
-        submission: the file; None stands for a run that left none.
-        prepared: the dataset's folder with `private/` in it.
-        edition: which grader.
-        parameters: replaces numbers that the competition fixes.
-        answers: grade against this file instead of the prepared answers.
-        follow_links: accept a symbolic link; only for files that an operator names, never for an agent's.
+def judge(request: GradeRequest) -> Judgement:
+    """Score a submission against the answers in a prepared dataset.
 
     Raises:
         Problem: what was asked for cannot be done whatever the submission is.
     """
-    refuse_excluded(competition, edition)
+    competition = get(request.competition_id)
+    refuse_excluded(competition, request.edition)
     task = load_task(competition)
-    merged = merge_parameters(competition, parameters)
-    answers_path = answers or prepared / competition.answers
-    source = SubmissionFile(
-        submission, limits_for(answers_path, prepared / competition.sample_submission), follow_links
-    )
+    merged = merge_parameters(competition, request.parameters)
+    answers_path = request.answers or request.prepared / competition.answers
+    limits = limits_for(answers_path, request.prepared / competition.sample_submission)
+    source = SubmissionFile(request.submission, limits, request.follow_links)
     try:
         table = source.read()
         case = Grading(
             competition=competition,
-            edition=edition,
+            edition=request.edition,
             parameters=merged,
             submission=table,
             answers_path=answers_path,
-            private=prepared / "private",
+            private=request.prepared / "private",
             source=source,
         )
         score = float(task.grade(case))
@@ -98,6 +103,6 @@ def judge(
             "The submission could not be graded; its form is unusual.",
             traceback.format_exc(),
         )
-    if math.isnan(score) and edition == "corrected":
+    if math.isnan(score) and request.edition == "corrected":
         return Judgement("rejected", None, "The metric is not defined for these predictions (NaN).")
     return Judgement("scored", score, VALID)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +23,7 @@ class Prize:
     """What a place on Kaggle's own leaderboard was worth, in US dollars."""
 
     position: str
-    value: float
+    value: int | float
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Metric:
     name: str
     direction: Literal["higher", "lower"]
     formula: str
-    details: str
+    details: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Thresholds:
     silver: float
     bronze: float
     median: float
-    num_teams: int | None
     is_lower_better: bool
     confidence: str
+    num_teams: int | None = None
 
     def _at_least_as_good(self, score: float, threshold: float) -> bool:
         return score <= threshold if self.is_lower_better else score >= threshold
@@ -74,9 +74,9 @@ class Thresholds:
 class Checksums:
     """MD5 sums of the real data: of Kaggle's zip and of the top-level tables prepared from it."""
 
-    zip: str | None
-    public: Mapping[str, str]
-    private: Mapping[str, str]
+    zip: str | None = None
+    public: Mapping[str, str] = field(default_factory=dict)
+    private: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -94,11 +94,11 @@ class Defect:
     text: str
     severity: Severity
     treatment: Treatment
-    remedy: str
-    known: str | None
+    remedy: str = ""
+    known: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Competition:
     """Everything that is fixed about one competition.
 
@@ -122,22 +122,22 @@ class Competition:
     complexity: Literal["low", "medium", "high", "dev"]
     kaggle_type: str
     awards_medals: bool
-    prizes: tuple[Prize, ...]
+    prizes: tuple[Prize, ...] = ()
     metric: Metric
     grader_name: str
     thresholds: Thresholds
-    checksums: Checksums
+    checksums: Checksums = Checksums()
     answers: str
     sample_submission: str
-    gold_submission: str | None
-    parameters: Mapping[str, Parameter]
-    classes: tuple[str, ...]
-    defects: tuple[Defect, ...]
-    excluded: str | None
-    size_gb: float | None
-    needs: tuple[str, ...]
-    hosts: tuple[str, ...]
-    renamings: Mapping[str, str]
+    gold_submission: str | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
+    defects: tuple[Defect, ...] = ()
+    excluded: str | None = None
+    size_gb: float | None = None
+    needs: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    renamings: Mapping[str, str] = field(default_factory=dict)
     folder: Path
 
     @property
@@ -175,8 +175,7 @@ def edition_named(name: str) -> Edition:
     Raises:
         UsageProblem: there is no such edition.
     """
-    if name == "v1":
-        return "v1"
-    if name == "corrected":
-        return "corrected"
+    for edition in EDITIONS:
+        if name == edition:
+            return edition
     raise UsageProblem(f"there is no edition '{name}'", "", "Known are: v1, corrected.")

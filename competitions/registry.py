@@ -50,7 +50,7 @@ def get(competition_id: str) -> Competition:
             if close
             else "List them: mlebench-console competitions list",
         )
-    return _read(folders[competition_id])
+    return read_competition(folders[competition_id])
 
 
 def is_own(competition: Competition) -> bool:
@@ -103,11 +103,6 @@ def _folders(homes: tuple[Path, ...]) -> Mapping[str, Path]:
                     f"Rename the one that {OWN_VARIABLE} adds: an id must not change its meaning.",
                 )
     return {name: found[name] for name in sorted(found, key=str.lower)}
-
-
-@cache
-def _read(folder: Path) -> Competition:
-    return read_competition(folder)
 
 
 def load_task(competition: Competition) -> ModuleType:

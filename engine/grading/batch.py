@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from competitions import registry
-from competitions.grader import Grader, GradeRequest
-from competitions.judging import Judgement
+from competitions.grader import Grader
+from competitions.judging import GradeRequest, Judgement
 from competitions.model import Edition
 from engine.grading.grader import report_on, request_for
 from engine.grading.report import Report, make_report

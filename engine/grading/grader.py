@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from competitions.grader import GradeRequest
-from competitions.judging import Judgement
+from competitions.judging import GradeRequest, Judgement
 from competitions.model import Edition, Parameter
 from competitions.registry import get
 from engine.grading.report import Report, make_report

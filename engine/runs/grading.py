@@ -6,7 +6,8 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
-from competitions.grader import Grader, GradeRequest, GradeResult
+from competitions.grader import Grader, GradeResult
+from competitions.judging import GradeRequest
 from competitions.model import edition_named
 from engine.datasets.descriptions import OBFUSCATED
 from engine.grading.grader import report_on, request_for

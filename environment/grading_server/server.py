@@ -17,7 +17,8 @@ from pathlib import Path
 from socketserver import BaseServer, TCPServer, ThreadingMixIn
 from typing import Any
 
-from competitions.grader import LIMITS, Grader, GradeRequest
+from competitions.grader import LIMITS, Grader
+from competitions.judging import GradeRequest
 from competitions.model import Edition
 from environment.grading_server.multipart import UploadRefused, boundary_of, copy_file_field
 from foundation import jsonlines

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from competitions import grader, registry
-from competitions.grader import Grader, GradeRequest, GradeResult, grade
-from competitions.judging import judge
+from competitions.grader import Grader, GradeResult, grade
+from competitions.judging import GradeRequest, judge
 from console.views.grading import grade_file
 from engine import grade_submission, validate_submission
 from engine.grading.batch import grade_many
@@ -62,7 +62,7 @@ def write_grader(place: Path, body: str) -> GradeRequest:
 
 
 def test_a_child_says_what_this_process_would_say(gold: Path) -> None:
-    here = judge(registry.get(ID), gold, prepared=prepared(ID))
+    here = judge(GradeRequest(ID, gold, prepared(ID)))
     assert grade(request(gold)) == here
     assert grade(request(gold)) == here, "and so does one that finds the libraries loaded"
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from competitions import registry
-from competitions.judging import judge
+from competitions.judging import GradeRequest, judge
 from competitions.model import EDITIONS, Competition, Edition
 from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Vector
@@ -124,7 +124,7 @@ def check(competition: Competition, edition: Edition, content: bytes, answers: P
         path = Path(scratch, "submission.csv")
         path.write_bytes(content)
         folder = prepared(competition.id, edition)
-        found = judge(competition, path, prepared=folder, edition=edition, answers=answers)
+        found = judge(GradeRequest(competition.id, path, folder, edition, answers=answers))
     assert found.outcome in {"scored", "rejected", "not_csv"}, found.detail
     assert found.message and "\n" not in found.message and len(found.message) < 500
     assert (found.score is None) == (found.outcome != "scored")
@@ -150,7 +150,7 @@ def test_the_sample_submission_is_graded_in_every_edition(competition: Competiti
         if edition == "corrected" and competition.excluded:
             continue
         folder = prepared(competition.id, edition)
-        found = judge(competition, folder / competition.sample_submission, prepared=folder, edition=edition)
+        found = judge(GradeRequest(competition.id, folder / competition.sample_submission, folder, edition))
         # a sample of empty predictions may be refused, but never for its columns or ids
         assert found.outcome in {"scored", "rejected"}, (edition, found)
         assert "is missing; expected the columns" not in found.message

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from competitions import judging, registry
-from competitions.judging import judge
+from competitions.judging import GradeRequest, judge
 from competitions.submissions import SizeLimits, SubmissionFile
 from competitions.task import Grading, InvalidSubmission
 from foundation.problems import UsageProblem
@@ -22,7 +22,7 @@ SPACESHIP = registry.get("spaceship-titanic")
 def judge_with(monkeypatch: pytest.MonkeyPatch, grade: Any, **options: Any) -> judging.Judgement:
     monkeypatch.setattr(judging, "load_task", lambda competition: SimpleNamespace(grade=grade))
     folder = prepared("spaceship-titanic")
-    return judge(SPACESHIP, folder / "public" / "sample_submission.csv", prepared=folder, **options)
+    return judge(GradeRequest(SPACESHIP.id, folder / "public" / "sample_submission.csv", folder, **options))
 
 
 def test_a_failing_grader_is_told_apart_and_keeps_its_text_from_the_agent(
@@ -56,25 +56,25 @@ def test_nan_is_a_score_in_v1_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert judge_with(monkeypatch, lambda case: float("nan")).outcome == "scored"
     folder = prepared("spaceship-titanic", "corrected")
     found = judge(
-        SPACESHIP, folder / "public" / "sample_submission.csv", prepared=folder, edition="corrected"
+        GradeRequest(SPACESHIP.id, folder / "public" / "sample_submission.csv", folder, "corrected")
     )
     assert found.outcome == "rejected"
 
 
 def test_no_file_is_told_apart() -> None:
-    found = judge(SPACESHIP, None, prepared=prepared("spaceship-titanic"))
+    found = judge(GradeRequest(SPACESHIP.id, None, prepared("spaceship-titanic")))
     assert (found.outcome, found.score) == ("no_file", None)
 
 
 def test_a_file_that_is_no_table_is_told_apart(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_bytes(b"a\x00")
-    found = judge(SPACESHIP, tmp_path / "s.csv", prepared=prepared("spaceship-titanic"))
+    found = judge(GradeRequest(SPACESHIP.id, tmp_path / "s.csv", prepared("spaceship-titanic")))
     assert (found.outcome, found.score) == ("not_csv", None)
 
 
 def test_an_unknown_parameter_is_a_mistake_of_the_asker() -> None:
     with pytest.raises(UsageProblem, match="no parameter size\nIt has: test_size, seed"):
-        judge(SPACESHIP, None, prepared=Path(), parameters={"size": 1})
+        judge(GradeRequest(SPACESHIP.id, None, Path(), parameters={"size": 1}))
 
 
 def test_a_parameter_that_must_be_a_number_is_told() -> None:

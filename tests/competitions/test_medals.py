@@ -8,8 +8,8 @@ import pytest
 
 from competitions.model import Thresholds
 
-HIGHER = Thresholds(0.9, 0.8, 0.7, 0.5, 100, False, "high")
-LOWER = Thresholds(0.1, 0.2, 0.3, 0.5, 100, True, "high")
+HIGHER = Thresholds(0.9, 0.8, 0.7, 0.5, False, "high", 100)
+LOWER = Thresholds(0.1, 0.2, 0.3, 0.5, True, "high", 100)
 
 
 @pytest.mark.parametrize(

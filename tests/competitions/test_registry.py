@@ -15,6 +15,7 @@ from competitions.model import Competition
 from competitions.reading import read_competition
 from foundation.problems import DataProblem, UsageProblem
 
+LEAVES = (registry.get("leaf-classification").folder / "competition.toml").read_text()
 ALL = [registry.get(competition_id) for competition_id in registry.all_ids()]
 
 
@@ -130,9 +131,10 @@ def _moved(competition: Competition, folder: Path) -> Competition:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('id = "x"', "field 'metric' is missing"),
+        ('id = "x"', "missing required field"),
         ("id = ", "cannot be read"),
-        ('id = "y"', "is not the folder's name"),
+        (LEAVES, "is not the folder's name"),
+        (LEAVES.replace('complexity = "low"', 'complexity = "tiny"'), r"'tiny'.*complexity"),
         (None, "is missing"),
     ],
 )

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.judging import Judgement, judge
+from competitions.judging import GradeRequest, Judgement, judge
 from tests.competitions.prepared import prepared
 
 
@@ -16,7 +15,7 @@ def graded(competition_id: str, answers: list[str], submission: list[str], folde
     paths = folder / "answers.csv", folder / "submission.csv"
     for path, lines in zip(paths, (answers, submission), strict=True):
         path.write_text("".join(f"{line}\n" for line in lines))
-    return judge(registry.get(competition_id), paths[1], prepared=prepared(competition_id), answers=paths[0])
+    return judge(GradeRequest(competition_id, paths[1], prepared(competition_id), answers=paths[0]))
 
 
 # Image a takes the ids 0, for which MLE-bench knows no hit; the score is half of what b's finding gets.

@@ -12,7 +12,7 @@ from typing import Literal
 import pytest
 
 from competitions import registry
-from competitions.judging import judge
+from competitions.judging import GradeRequest, judge
 from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Case, Vector
 
@@ -80,11 +80,9 @@ def test_the_way_of_writing_changes_no_score(
     for case in cases:
         rewritten.write_bytes(way(case.submission.read_bytes()))
         found = judge(
-            registry.get(vector.id),
-            rewritten,
-            prepared=prepared(vector.id),
-            parameters=vector.parameters,
-            answers=case.answers,
+            GradeRequest(
+                vector.id, rewritten, prepared(vector.id), parameters=vector.parameters, answers=case.answers
+            )
         )
         if not _as_known(case, found.score):
             wrong.append(f"{case.submission.name}: {case.expect} {case.score}, got {found}")

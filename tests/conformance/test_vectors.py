@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from competitions import registry
-from competitions.judging import judge
+from competitions.judging import GradeRequest, judge
 from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Case, Vector, describe, parquet_facts
 
@@ -58,11 +58,7 @@ def test_scores_are_equal(made: tuple[Vector, Path]) -> None:
 
 def _disagreement(vector: Vector, folder: Path, case: Case) -> str | None:
     judgement = judge(
-        registry.get(vector.id),
-        case.submission,
-        prepared=folder,
-        parameters=vector.parameters,
-        answers=case.answers,
+        GradeRequest(vector.id, case.submission, folder, parameters=vector.parameters, answers=case.answers)
     )
     if case.expect == "score":
         assert case.score is not None

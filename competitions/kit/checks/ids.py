@@ -1,4 +1,4 @@
-"""Finding for each wanted id the row that has it, fast for millions; messages are in `columns`."""
+"""Finding for each wanted id the row that has it, fast for millions; messages are in `checks`."""
 
 from __future__ import annotations
 

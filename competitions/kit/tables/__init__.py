@@ -1,17 +1,202 @@
-"""Tables: CSV files read and written, labelled tables divided into the usual files, tables larger than memory."""
+"""The one way to read and to write a CSV table, with the bytes and the doubles that pandas 2.2 gave MLE-bench.
 
-from competitions.kit.tables.csv_files import (
-    NA_WORDS,
-    filled,
-    one_hot,
-    read_csv,
-    write_csv,
+Tables that are divided into the usual files are in `labelled_table`, those larger than memory in `large_tables`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pandas as pd
+
+from competitions.kit.placing import checksummed
+from competitions.kit.tables import csv_text, pandas2
+from competitions.raw import RawPath
+
+# What pandas takes for a missing cell, spelt out because it has no public name for it.
+NA_WORDS = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
 
-__all__ = [
-    "NA_WORDS",
-    "filled",
-    "one_hot",
-    "read_csv",
-    "write_csv",
-]
+_SIGNIFICANT = re.compile(r"%\.([1-9]|1[0-5])g")  # formats of floats that need not be left to pandas
+
+
+def read_csv(
+    source: RawPath | IO[bytes],
+    *,
+    text: Sequence[str] | None = None,
+    words: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    separator: str = ",",
+) -> pd.DataFrame:
+    """Read a CSV; numbers become the nearest double, an empty file an empty table.
+
+    Args:
+        source: a file (never taken for compressed or for an address), or an open one.
+        text: columns to keep verbatim as text, where "NA", "007" and "" are themselves; an empty
+            sequence means all columns. By default pandas finds each column's type.
+        words: columns that are text too, but where "NA" and the like are missing cells;
+            not looked at when `text` is given.
+        columns: read only these.
+        separator: what stands between cells.
+    """
+    if isinstance(source, RawPath):
+        with source.open("rb") as stream:
+            return read_csv(stream, text=text, words=words, columns=columns, separator=separator)
+
+    def parsed(large: Sequence[str] = ()) -> pd.DataFrame:
+        as_words = [*large, *(words if text is None else ())]
+        try:
+            options = _columns(source, text, as_words, columns, separator)
+            with _mixed_types_allowed():
+                table: pd.DataFrame = pd.read_csv(_by_name(source), **options)
+        except pd.errors.EmptyDataError:
+            return pd.DataFrame()
+        return table
+
+    def again(large: Sequence[str]) -> pd.DataFrame:
+        source.seek(0)
+        return parsed(large)
+
+    table = parsed()
+    return pandas2.with_former_types(table, NA_WORDS, again) if text is None or text else table
+
+
+def read_blocks(
+    source: IO[bytes],
+    rows: int,
+    *,
+    text: Sequence[str] | None = None,
+    words: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    types: Mapping[str, str] | None = None,
+) -> Iterator[pd.DataFrame]:
+    """Read a CSV so many rows at a time, from front to back; their index goes on from block to block.
+
+    A column has in each block the type that pandas finds there, unless it is one of text or of a known type.
+
+    Args:
+        source: an open file.
+        rows: how many at a time.
+        text: as for `read_csv`.
+        words: as for `read_csv`.
+        columns: read only these.
+        types: the known types of columns, by pandas' names.
+    """
+    options = _columns(source, text, words if text is None else (), columns, ",", types)
+    with pd.read_csv(source, chunksize=rows, **options) as blocks:
+        while True:
+            with _mixed_types_allowed():
+                block = next(blocks, None)
+            if block is None:
+                return
+            yield block
+
+
+def _columns(
+    source: IO[bytes],
+    text: Sequence[str] | None,
+    words: Sequence[str],
+    columns: Sequence[str] | None,
+    separator: str,
+    types: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Options with which pandas reads a table's columns."""
+    common: dict[str, Any] = {"sep": separator, "usecols": None if columns is None else list(columns)}
+    if text is None:
+        return common | {"dtype": {**(types or {}), **dict.fromkeys(words, str)}}
+    if not text:
+        return common | {"dtype": str, "keep_default_na": False}
+    names = pd.read_csv(_by_name(source), sep=separator, nrows=0).columns
+    source.seek(0)  # what was read by name has not moved it
+    return common | {
+        "dtype": {**(types or {}), **dict.fromkeys([*words, *text], str)},
+        "keep_default_na": False,
+        "na_values": {name: list(NA_WORDS) for name in names if name not in text},
+    }
+
+
+@contextmanager
+def _mixed_types_allowed() -> Iterator[None]:
+    """Types are found piece by piece, as MLE-bench did it, and a mixed column is not worth a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+        yield
+
+
+def _by_name(source: IO[bytes]) -> str | IO[bytes]:
+    # Pandas reads a file in several threads where it is given a name. This one is no other file's, is never
+    # taken for compressed or for an address, and stays right when the file is renamed or replaced.
+    if not isinstance(source, io.BufferedReader) or not isinstance(source.raw, io.FileIO) or source.tell():
+        return source
+    name = f"/proc/self/fd/{source.fileno()}"
+    return name if Path(name).exists() else source
+
+
+def write_csv(
+    table: pd.DataFrame,
+    target: Path | IO[bytes],
+    *,
+    header: bool = True,
+    separator: str = ",",
+    quote_text: bool = False,
+    float_format: str | None = None,
+) -> None:
+    """Write a table without its index: comma, minimal quoting, LF, missing as empty, shortest floats.
+
+    Args:
+        table: what to write.
+        target: a file to make, or an open one, such as a member of a zip.
+        header: whether the names of the columns come first.
+        separator: what stands between cells.
+        quote_text: quote the header and every cell that is no number, missing ones included.
+        float_format: a `%` format for floats instead of their shortest form.
+    """
+    if isinstance(target, Path):
+        with checksummed.created(target) as stream:
+            write_csv(
+                table,
+                stream,
+                header=header,
+                separator=separator,
+                quote_text=quote_text,
+                float_format=float_format,
+            )
+        return
+    common: dict[str, Any] = {
+        "index": False,
+        "lineterminator": "\n",
+        "sep": separator,
+        "quoting": csv.QUOTE_NONNUMERIC if quote_text else csv.QUOTE_MINIMAL,
+        "float_format": float_format,
+    }
+    significant = _SIGNIFICANT.fullmatch(float_format or "")
+    if float_format and (quote_text or not significant):  # formatted floats are texts, and quoted with them
+        table.to_csv(target, header=header, **common)
+        return
+    if header:
+        table.iloc[:0].to_csv(target, **common)
+    form = csv_text.Form(int(significant[1]) if significant else None, separator, quote_text)
+    for block in csv_text.blocks(table, form):
+        if isinstance(block, bytes):
+            target.write(block)
+        else:
+            block.to_csv(target, header=False, **common)
+
+
+def one_hot(labels: pd.Series, classes: Sequence[str]) -> pd.DataFrame:
+    """One column of 0 and 1 per class, telling which label each row has."""
+    return pd.DataFrame({name: (labels == name).astype("int64") for name in classes}, index=labels.index)
+
+
+def filled(table: pd.DataFrame, values: Mapping[str, float | str | bool]) -> pd.DataFrame:
+    """A copy with columns set to constants: present ones keep their place, new ones go to the end."""
+    return table.assign(**dict(values))

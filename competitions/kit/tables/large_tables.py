@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import archives
+from competitions.kit import archives, tables
 from competitions.kit.splits import Positions, Split
-from competitions.kit.tables import csv_files
 from competitions.raw import RawDataProblem, RawPath
 
 _SMALL = 640 << 20  # bytes; with pandas 3 such a table takes about 2 GB
@@ -63,7 +62,7 @@ class RawTable:
     def columns(self) -> list[str]:
         """The names of the columns that it has."""
         with self._opened() as stream:
-            return list(csv_files.read_csv(BytesIO(stream.readline())).columns)
+            return list(tables.read_csv(BytesIO(stream.readline())).columns)
 
     @cached_property
     def whole(self) -> pd.DataFrame:
@@ -73,7 +72,7 @@ class RawTable:
             DataProblem: it is no table.
         """
         with self._opened() as stream:
-            table = csv_files.read_csv(stream, text=self.text or None, words=self.words)
+            table = tables.read_csv(stream, text=self.text or None, words=self.words)
         return table.reset_index(drop=True)  # surplus cells in every row would be its index
 
     def blocks(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
@@ -96,7 +95,7 @@ class RawTable:
         """
         # pandas finds text by itself in half of the time that it takes for text that is stated
         numbers = {name: kind for name, kind in self.types.items() if kind != "str"}
-        for block in csv_files.read_blocks(
+        for block in tables.read_blocks(
             stream, _ROWS, text=self.text or None, words=self.words, columns=columns, types=numbers
         ):
             if not isinstance(block.index, pd.RangeIndex):
@@ -149,7 +148,7 @@ def write_rest(
     kept: list[pd.DataFrame] = []
     for held, text in _mapped(parted, blocks):
         if not kept:
-            csv_files.write_csv(held.iloc[:0], target, quote_text=quote_text)
+            tables.write_csv(held.iloc[:0], target, quote_text=quote_text)
         target.write(text)
         kept.append(held)
     return pd.concat(kept)
@@ -190,7 +189,7 @@ def write_train(
         if cells[split.train].isin(cells[split.test]).any():
             raise stands_twice(table.path, apart)
     header = BytesIO()
-    csv_files.write_csv(pd.DataFrame(columns=table.columns), header)
+    tables.write_csv(pd.DataFrame(columns=table.columns), header)
     target.write(header.getvalue())
     for rows in _in_order(text, edges, split.train):
         target.write(rows)
@@ -205,7 +204,7 @@ def stands_twice(path: RawPath, column: str) -> RawDataProblem:
 
 def _csv_of(rows: pd.DataFrame, *, quote_text: bool = False) -> bytes:
     text = BytesIO()
-    csv_files.write_csv(rows, text, header=False, quote_text=quote_text)
+    tables.write_csv(rows, text, header=False, quote_text=quote_text)
     return text.getvalue()
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from competitions import registry
-from competitions.judging import Judgement, judge
+from competitions.judging import GradeRequest, Judgement, judge
 from competitions.model import EDITIONS, Edition
 from tests.competitions.prepared import prepared
 
@@ -94,9 +94,7 @@ def grade_in(competition_id: str, edition: Edition, submission: pd.DataFrame, fo
     """Grade a table in one edition."""
     path = folder / f"{edition}.csv"
     submission.to_csv(path, index=False)
-    return judge(
-        registry.get(competition_id), path, prepared=prepared(competition_id, edition), edition=edition
-    )
+    return judge(GradeRequest(competition_id, path, prepared(competition_id, edition), edition))
 
 
 def grade_in_both(
@@ -123,11 +121,13 @@ def judged_against(
     submission.to_csv(folder / "submission.csv", index=False)
     first, second = (
         judge(
-            registry.get(competition_id),
-            folder / "submission.csv",
-            prepared=prepared(competition_id, edition),
-            edition=edition,
-            answers=folder / "answers.csv",
+            GradeRequest(
+                competition_id,
+                folder / "submission.csv",
+                prepared(competition_id, edition),
+                edition,
+                answers=folder / "answers.csv",
+            )
         )
         for edition in EDITIONS
     )

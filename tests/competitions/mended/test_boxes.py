@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions import registry
-from competitions.judging import judge
+from competitions.judging import GradeRequest, judge
 from competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
@@ -41,7 +40,7 @@ def test_a_page_without_text_can_be_held_out(edition: Edition, tmp_path: Path) -
     folder = prepared_after(change, KUZUSHIJI, edition, tmp_path)
     gold = folder / "private/gold_submission.csv"
     assert pd.read_csv(gold, keep_default_na=False).set_index("image_id")["labels"][page] == ""
-    assert judge(registry.get(KUZUSHIJI), gold, prepared=folder, edition=edition).score == 1.0
+    assert judge(GradeRequest(KUZUSHIJI, gold, folder, edition)).score == 1.0
 
 
 # covid

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from competitions import registry
-from competitions.judging import judge
+from competitions.judging import GradeRequest, judge
 from competitions.model import Edition
 from foundation.problems import UsageProblem
 from tests.competitions.mended.editions import answers, grade_in, mends, sample, with_cell
@@ -25,9 +25,7 @@ Submission = Callable[[Edition], pd.DataFrame]
 def grading_refused(competition_id: str, submission: Path) -> str:
     """Why edition corrected does not grade."""
     with pytest.raises(UsageProblem, match="not part of edition corrected") as caught:
-        judge(
-            registry.get(competition_id), submission, prepared=prepared(competition_id), edition="corrected"
-        )
+        judge(GradeRequest(competition_id, submission, prepared(competition_id), "corrected"))
     return str(caught.value)
 
 

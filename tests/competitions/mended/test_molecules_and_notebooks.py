@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from competitions import registry
-from competitions.judging import judge
+from competitions.judging import GradeRequest, judge
 from engine import prepare_competition
 from foundation.problems import DataProblem
 from tests.competitions.mended.editions import answers, grade_in_both, judged_against, mends, scores_against
@@ -52,7 +52,7 @@ def test_notebooks_may_be_fewer_than_planned(tmp_path: Path) -> None:
     train, test = (len(list((folder / "public" / part).iterdir())) for part in ("train", "test"))
     assert 0 < test <= 0.15 * (train + test) + 1
     perfect = folder / registry.get(NOTEBOOKS).answers
-    assert judge(registry.get(NOTEBOOKS), perfect, prepared=folder, edition="corrected").score == 1
+    assert judge(GradeRequest(NOTEBOOKS, perfect, folder, "corrected")).score == 1
 
 
 def test_notebooks_without_an_order_are_not_scored(tmp_path: Path) -> None:

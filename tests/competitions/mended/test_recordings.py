@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions import registry
-from competitions.judging import judge
+from competitions.judging import GradeRequest, judge
 from competitions.model import EDITIONS, Edition
 from engine import prepare_competition
 from foundation.problems import DataProblem
@@ -229,7 +228,7 @@ def test_labels_can_be_read_off_overlapping_windows_in_v1_and_not_in_corrected(t
         assert len(pd.read_csv(folder / "private" / "answers.csv")) == len(parts[1])
         path = tmp_path / f"{edition}.csv"
         read_off(folder).to_csv(path, index=False)
-        scores[edition] = judge(registry.get(PHONEMES), path, prepared=folder, edition=edition).score
+        scores[edition] = judge(GradeRequest(PHONEMES, path, folder, edition)).score
     assert shared["v1"] > 20
     assert shared["corrected"] == 0
     assert scores["v1"] is not None

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions.judging import judge
+from competitions.judging import GradeRequest, judge
 from competitions.model import EDITIONS, Edition
-from competitions.registry import get
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     answers,
@@ -85,7 +84,7 @@ def test_a_comment_that_reads_as_missing_spoils_every_submission_of_v1(comment: 
     for edition in EDITIONS:
         folder = prepared_after(change, INSULTS, edition, tmp_path)
         perfect = folder / "private" / "gold_submission.csv"
-        judgements[edition] = judge(get(INSULTS), perfect, prepared=folder, edition=edition)
+        judgements[edition] = judge(GradeRequest(INSULTS, perfect, folder, edition))
     assert judgements["v1"].outcome == "rejected"
     assert judgements["corrected"].score == 1
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from competitions import registry
-from competitions.judging import judge
+from competitions.judging import GradeRequest, judge
 from competitions.model import EDITIONS, Edition
 from engine import prepare_competition
 from tests.competitions.changed_raw import prepared_after
@@ -42,13 +41,7 @@ def test_rows_rightly_left_blank_count_in_v1_and_wrong_and_missing_ones_in_corre
     rows = [f"{id_},{claim}\n" for id_, claim in told.items()]
     submission.write_text("".join(["example_id,PredictionString\n", *rows]))
     v1, corrected = (
-        judge(
-            registry.get(QUESTIONS),
-            submission,
-            prepared=prepared(QUESTIONS, edition),
-            edition=edition,
-            answers=answers,
-        )
+        judge(GradeRequest(QUESTIONS, submission, prepared(QUESTIONS, edition), edition, answers=answers))
         for edition in EDITIONS
     )
     assert v1.score == pytest.approx(4 / 6)  # one hit and three rightly blank

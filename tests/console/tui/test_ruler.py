@@ -9,8 +9,8 @@ from console.tui.painting import width_of
 from console.tui.theme import UNICODE
 from console.tui.widgets.ruler import distances, ruler
 
-LOWER = Thresholds(0.16506, 0.26996, 0.29381, 0.418785, 1242, True, "high")
-HIGHER = Thresholds(0.95, 0.93, 0.90, 0.80, 100, False, "high")
+LOWER = Thresholds(0.16506, 0.26996, 0.29381, 0.418785, True, "high", 1242)
+HIGHER = Thresholds(0.95, 0.93, 0.90, 0.80, False, "high", 100)
 
 
 def pointer(cuts: Thresholds, score: float, width: int) -> tuple[str, int]:
@@ -48,7 +48,7 @@ def test_it_never_is_wider_than_its_room(width: int) -> None:
 
 
 def test_ties_and_equal_cuts_are_drawn() -> None:
-    equal = Thresholds(1.0, 1.0, 1.0, 1.0, None, False, "low")
+    equal = Thresholds(1.0, 1.0, 1.0, 1.0, False, "low")
     assert ruler(equal, 1.0, 120, UNICODE) and ruler(equal, 0.5, 120, UNICODE)
     assert ruler(LOWER, float("nan"), 120, UNICODE)
 
