@@ -48,19 +48,15 @@ class Thresholds:
     confidence: str
     num_teams: int | None = None
 
-    def _at_least_as_good(self, score: float, threshold: float) -> bool:
-        return score <= threshold if self.is_lower_better else score >= threshold
-
     def medal(self, score: float | None) -> Medal | None:
         """The best medal a score earns; a tie with the cut-off counts, NaN and no score earn none."""
         if score is None:
             return None
-        if self._at_least_as_good(score, self.gold):
-            return "gold"
-        if self._at_least_as_good(score, self.silver):
-            return "silver"
-        if self._at_least_as_good(score, self.bronze):
-            return "bronze"
+        medals: tuple[tuple[Medal, float], ...]
+        medals = (("gold", self.gold), ("silver", self.silver), ("bronze", self.bronze))
+        for medal, cut in medals:
+            if score <= cut if self.is_lower_better else score >= cut:
+                return medal
         return None
 
     def above_median(self, score: float | None) -> bool:

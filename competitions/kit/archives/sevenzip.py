@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import lzma
 import os
+import sys
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,11 +19,8 @@ from foundation.problems import DataProblem
 
 if TYPE_CHECKING:
     import py7zr
-    from _typeshed import ReadableBuffer
 
 _STEP = 1000
-
-Target = io.BufferedIOBase | io.RawIOBase
 
 
 @contextmanager
@@ -55,23 +52,51 @@ def extract_as(job: Preparation, path: RawPath, targets: Mapping[str, Path]) -> 
     Raises:
         DataProblem: the archive is damaged or lacks a member.
     """
+    from py7zr.io import Py7zIO, WriterFactory
+
     _expect(path, targets)
     for folder in {target.parent for target in targets.values()}:
         folder.mkdir(parents=True, exist_ok=True)
     create_empty(targets.values())
     left = {safe_path(name).as_posix(): target for name, target in targets.items()}
-    done = 0
 
-    def opened_target(name: str) -> Target:
-        nonlocal done
-        target = left.pop(name).open("wb")
-        done += 1
-        if done % _STEP == 0 or done == len(targets):
-            job.progress(path.name, done, len(targets))
-        return target
+    class Writer(Py7zIO):
+        def __init__(self, target: Path) -> None:
+            self._stream = stack.enter_context(
+                target.open("wb")
+            )  # py7zr leaves the one at which it fails open
+
+        def write(self, s: bytes | bytearray) -> int:
+            return self._stream.write(s)
+
+        def read(self, size: int | None = None) -> bytes:  # noqa: ARG002 py7zr's interface
+            raise OSError("what is taken out is written only")
+
+        def seek(self, offset: int, whence: int = 0) -> int:
+            return self._stream.seek(offset, whence)
+
+        def flush(self) -> None:
+            self._stream.flush()
+
+        def size(self) -> int:
+            return self._stream.tell()
+
+        def close(self) -> None:
+            self._stream.close()
+
+    class Writers(WriterFactory):
+        def create(self, filename: str) -> Py7zIO:
+            if filename not in left:
+                raise DataProblem(f"{path} was not taken", f"it holds {filename} twice")
+            target = left.pop(filename)
+            done = len(targets) - len(left)
+            if done % _STEP == 0 or not left:
+                job.progress(path.name, done, len(targets))
+            return Writer(target)
 
     if targets:
-        _take(path, list(targets), opened_target)
+        with opened(path) as archive, ExitStack() as stack:
+            archive.extract(targets=list(targets), factory=Writers())
 
 
 def read(path: RawPath, name: str, *, most: int | None = None) -> bytes:
@@ -85,11 +110,14 @@ def read(path: RawPath, name: str, *, most: int | None = None) -> bytes:
     Raises:
         DataProblem: the archive is damaged or lacks the file.
     """
+    from py7zr.io import BytesIOFactory
+
     full_name = next((found for found in files_in(path) if found.rpartition("/")[2] == name), name)
     _expect(path, [full_name])
-    head = _Head(most)
-    _take(path, [full_name], {safe_path(full_name).as_posix(): head}.pop)
-    return bytes(head.content)
+    factory = BytesIOFactory(sys.maxsize if most is None else most)
+    with opened(path) as archive:
+        archive.extract(targets=[full_name], factory=factory)
+    return factory.products[safe_path(full_name).as_posix()].read(most)
 
 
 def pack(
@@ -119,70 +147,8 @@ def pack(
                 job.progress(target.name, done, len(files))
 
 
-class _Head(io.RawIOBase):
-    """Keeps the first bytes of what is written to it."""
-
-    def __init__(self, most: int | None) -> None:
-        super().__init__()
-        self.content = bytearray()
-        self._most = most
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: ReadableBuffer) -> int:
-        with memoryview(content) as view:
-            self.content += view if self._most is None else view[: max(self._most - len(self.content), 0)]
-            return len(view)
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        del offset, whence  # py7zr goes back to the start before it closes
-        return 0
-
-
 def _expect(path: RawPath, names: Iterable[str]) -> None:
     present = set(files_in(path))
     missing = next((name for name in names if name not in present), None)
     if missing is not None:
         raise RawDataProblem(f"{path} is incomplete", f"it holds no {missing}")
-
-
-def _take(path: RawPath, names: list[str], target_of: Callable[[str], Target]) -> None:
-    """Write each named file to what its name stands for, which is closed then; no name stands for two."""
-    from py7zr.io import Py7zIO, WriterFactory
-
-    class Writer(Py7zIO):
-        def __init__(self, target: Target) -> None:
-            self._stream = target
-            self._size = 0
-
-        def write(self, s: bytes | bytearray) -> int:
-            self._size += len(s)
-            return self._stream.write(s) or 0
-
-        def read(self, size: int | None = None) -> bytes:  # noqa: ARG002 py7zr's interface
-            raise OSError("what is taken out is written only")
-
-        def seek(self, offset: int, whence: int = 0) -> int:
-            return self._stream.seek(offset, whence)
-
-        def flush(self) -> None:
-            self._stream.flush()
-
-        def size(self) -> int:
-            return self._size
-
-        def close(self) -> None:
-            self._stream.close()
-
-    class Writers(WriterFactory):
-        def create(self, filename: str) -> Py7zIO:
-            try:
-                writer = Writer(target_of(filename))
-            except KeyError:
-                raise DataProblem(f"{path} was not taken", f"it holds {filename} twice") from None
-            stack.callback(writer.close)  # py7zr leaves the one at which it fails open
-            return writer
-
-    with opened(path) as archive, ExitStack() as stack:
-        archive.extract(targets=names, factory=Writers())

@@ -91,17 +91,14 @@ def pack(job: Preparation, folder: RawPath, wanted: Mapping[str, Destination]) -
 
 def _writers(stack: ExitStack, wanted: Mapping[str, Destination]) -> dict[Path, tarfile.TarFile]:
     archives = dict.fromkeys(to.archive for to in wanted.values())
-    return {path: stack.enter_context(_new(path)) for path in archives}
+    for path in archives:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return {path: stack.enter_context(tarfile.open(path, "x")) for path in archives}
 
 
 def _report(job: Preparation, source: RawPath, done: int, total: int) -> None:
     if done % _STEP == 0 or done == total:
         job.progress(source.name, done, total)
-
-
-def _new(path: Path) -> tarfile.TarFile:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return tarfile.open(path, "x")
 
 
 def _add(archive: tarfile.TarFile, name: str, size: int, content: IO[bytes]) -> None:

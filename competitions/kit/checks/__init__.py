@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -145,24 +146,20 @@ def numbers(
             number that a type holds: they are refused, taken where `pandas.to_numeric` takes them, or
             where `float` does, which takes more, such as "1_0".
     """
-    if isinstance(columns, str):
-        return _number_column(table, columns, low, high, missing_ok, infinite_ok, ignored, spelt)
-    columns_present(table, columns)
-    return np.column_stack(
-        [_number_column(table, name, low, high, missing_ok, infinite_ok, ignored, spelt) for name in columns]
-    )
-
-
-def _number_column(
-    table: pd.DataFrame,
-    name: str,
-    low: float,
-    high: float,
-    missing_ok: bool,
-    infinite_ok: bool,
-    ignored: Flags | None,
-    spelt: Spelling,
-) -> Numbers:
+    if not isinstance(columns, str):
+        columns_present(table, columns)
+        read = partial(
+            numbers,
+            table,
+            low=low,
+            high=high,
+            missing_ok=missing_ok,
+            infinite_ok=infinite_ok,
+            ignored=ignored,
+            spelt=spelt,
+        )
+        return np.column_stack([read(name) for name in columns])
+    name = columns
     columns_present(table, [name])
     column: pd.Series[Any] = table[name]
     label = name if name.isascii() and name.isprintable() else quoted(name)  # an agent may have made it up

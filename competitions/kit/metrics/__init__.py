@@ -3,7 +3,7 @@
 They take clean input: what a submission may hold wrong is refused before, in `checks`.
 """
 
-from competitions.kit.metrics.classification import accuracy, f1_scores, quadratic_weighted_kappa
+from competitions.kit.metrics.classification import accuracy, macro_f1, quadratic_weighted_kappa
 from competitions.kit.metrics.detection import (
     envelope_average_precision,
     sampled_average_precision,
@@ -19,9 +19,9 @@ __all__ = [
     "accuracy",
     "banded_auc",
     "envelope_average_precision",
-    "f1_scores",
     "log_loss",
     "log_losses",
+    "macro_f1",
     "map_at_k",
     "mean_absolute_error",
     "mean_column_auc",

@@ -9,13 +9,12 @@ from typing import Any
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import archives, splits, tables
+from competitions.kit import splits, tables
 from competitions.kit.placing import checksummed
 from competitions.kit.tables import large_tables
 from competitions.kit.tables.large_tables import RawTable
 from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Preparation
-from foundation.problems import DataProblem
 
 
 def read(
@@ -44,20 +43,14 @@ def read(
         DataProblem: the file is missing or damaged, lacks a column or has no rows.
     """
     path = job.source(*names)
-    try:
-        if member is None:
-            table = tables.read_csv(path, text=text, words=words, separator=separator)
-        else:
-            with archives.opened_member(path, member) as stream:
-                table = tables.read_csv(stream, text=text, words=words, separator=separator)
-    except (ValueError, IsADirectoryError) as error:  # the former for a table cut short or garbled
-        raise _unreadable(path, error) from error
+    with large_tables.opened(path, member) as stream:
+        table = tables.read_csv(stream, text=text, words=words, separator=separator)
     _expect_columns(path, table.columns, needs)
     if not len(table):
-        raise _unreadable(path, "it holds no rows")
+        raise large_tables.unreadable(path, "it holds no rows")
     for name in numbers:
         if not pd.api.types.is_numeric_dtype(table[name]):
-            raise _unreadable(path, f"column {name} holds text where numbers are expected")
+            raise large_tables.unreadable(path, f"column {name} holds text where numbers are expected")
     return table
 
 
@@ -88,10 +81,6 @@ def open_rows(
     if len(table.columns) != len(types):
         raise _other_width(job, member or name, len(table.columns), len(types))
     return table
-
-
-def _unreadable(path: RawPath, why: object) -> DataProblem:
-    return RawDataProblem(f"{path} cannot be read as a table", str(why))
 
 
 def _expect_columns(path: RawPath, columns: Collection[str], needs: Sequence[str]) -> None:

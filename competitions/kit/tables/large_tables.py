@@ -61,7 +61,7 @@ class RawTable:
     @cached_property
     def columns(self) -> list[str]:
         """The names of the columns that it has."""
-        with self._opened() as stream:
+        with opened(self.path, self.member) as stream:
             return list(tables.read_csv(BytesIO(stream.readline())).columns)
 
     @cached_property
@@ -71,7 +71,7 @@ class RawTable:
         Raises:
             DataProblem: it is no table.
         """
-        with self._opened() as stream:
+        with opened(self.path, self.member) as stream:
             table = tables.read_csv(stream, text=self.text or None, words=self.words)
         return table.reset_index(drop=True)  # surplus cells in every row would be its index
 
@@ -82,7 +82,7 @@ class RawTable:
             DataProblem: it is no table, or a column is not of its stated type.
         """
         if self.is_large:
-            with self._opened() as stream:
+            with opened(self.path, self.member) as stream:
                 yield from self.parsed(stream, columns)
         else:
             yield self.whole if columns is None else self.whole[list(columns)]
@@ -107,17 +107,24 @@ class RawTable:
                     block[name] = block[name].astype("str")
             yield block
 
-    @contextmanager
-    def _opened(self) -> Iterator[IO[bytes]]:
-        try:
-            with (
-                self.path.open("rb")
-                if self.member is None
-                else archives.opened_member(self.path, self.member)
-            ) as stream:
-                yield stream
-        except (ValueError, IsADirectoryError) as error:
-            raise RawDataProblem(f"{self.path} cannot be read as a table", str(error)) from error
+
+@contextmanager
+def opened(path: RawPath, member: str | None) -> Iterator[IO[bytes]]:
+    """Open a raw table, or a member of a zip that is one, to be read inside.
+
+    Raises:
+        DataProblem: it cannot be read as a table: it is cut short or garbled, or a folder.
+    """
+    try:
+        with path.open("rb") if member is None else archives.opened_member(path, member) as stream:
+            yield stream
+    except (ValueError, IsADirectoryError) as error:
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: RawPath, why: object) -> RawDataProblem:
+    """The problem of a raw file that is no table, or not one of what it should hold."""
+    return RawDataProblem(f"{path} cannot be read as a table", str(why))
 
 
 def _mapped(make: Callable[[Item], Made], items: Iterable[Item]) -> Iterator[Made]:

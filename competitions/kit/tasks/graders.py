@@ -37,7 +37,7 @@ def macro_f1(case: Grading, *, id_column: str, target: str) -> float:
     rows = checks.matched_rows(case.submission, case.answers, id_column)
     read = checks.whole_numbers if case.corrected else checks.truncated_class_numbers
     predicted = read(case.submission, target)[rows]
-    return metrics.f1_scores(case.answers[target].to_numpy(), predicted).macro
+    return metrics.macro_f1(case.answers[target].to_numpy(), predicted)
 
 
 def auc(case: Grading, *, id_column: str, target: str) -> float:
