@@ -8,14 +8,18 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from foundation.problems import DataProblem, reading
 
 PARTIAL_SUFFIX = ".partial"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_LEFT = 20
+_MOST_SHOWN = 200
 
 
 @contextmanager
@@ -133,3 +137,120 @@ def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[I
             yield stream
     finally:
         os.close(descriptor)
+
+
+def remove_tree(path: Path) -> list[str]:
+    """Remove a file or a folder with all that is below it, whatever an agent made of it, as far as possible.
+
+    Returns:
+        What is left and why, one line each and twenty at most; nothing when all of it is gone.
+    """
+    steps = removing_tree(path)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            left: list[str] = end.value
+            return left
+
+
+def removing_tree(path: Path) -> Generator[None, None, list[str]]:
+    """Do what `remove_tree` does in steps that remove at most one entry each; returns the same.
+
+    A folder is opened by its name in the folder above, so neither depth nor the length of a path matters.
+    Links are removed and never followed; folders that are closed to us, but ours, are opened.
+    """
+    left: list[str] = []
+    try:
+        here = os.open(path.parent, _FOLDER & ~os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return left
+    above = [_OpenFolder("", _identity(here), [path.name])]
+    try:
+        while True:
+            folder = above[-1]
+            try:
+                if folder.todo:
+                    name = folder.todo.pop()
+                    below = _unlink_or_open(here, name)
+                    if below is not None:
+                        os.close(here)
+                        here = below
+                        above.append(_OpenFolder(name, _identity(here), []))
+                        above[-1].todo.extend(os.listdir(here))  # noqa: PTH208 - of what is open
+                elif len(above) == 1:
+                    return left
+                else:
+                    name = folder.name
+                    above.pop()
+                    outside = _open_above(here, above[-1].identity)
+                    if outside is None:
+                        return [*left, f"{_place(above, name)}: it was moved while it was removed"]
+                    os.close(here)
+                    here = outside
+                    if folder.is_kept:
+                        above[-1].is_kept = True
+                    else:
+                        os.rmdir(name, dir_fd=here)
+            except FileNotFoundError:
+                pass  # somebody else has removed it
+            except OSError as error:
+                above[-1].is_kept = True
+                if len(left) < _MOST_LEFT:
+                    left.append(f"{_place(above, name)}: {error.strerror}")
+            yield
+    finally:
+        os.close(here)
+
+
+@dataclass
+class _OpenFolder:
+    """A folder that is being emptied: `todo` are the names in it, `is_kept` if something in it can't be removed."""
+
+    name: str
+    identity: tuple[int, int]
+    todo: list[str]
+    is_kept: bool = False
+
+
+def _unlink_or_open(parent: int, name: str) -> int | None:
+    """Remove an entry, or open it where it is a folder, with all rights for its owner."""
+    try:
+        os.unlink(name, dir_fd=parent)
+    except (IsADirectoryError, PermissionError) as refusal:
+        try:
+            # Without any right to the folder itself, so that its rights can be changed.
+            closed = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        except NotADirectoryError:
+            raise refusal from None
+        try:
+            found = os.fstat(closed)
+            if stat.S_IMODE(found.st_mode) & stat.S_IRWXU != stat.S_IRWXU and found.st_uid == os.geteuid():
+                os.chmod(f"/proc/self/fd/{closed}", stat.S_IRWXU)  # noqa: PTH101 - of what is open
+            return os.open(".", _FOLDER, dir_fd=closed)
+        finally:
+            os.close(closed)
+    return None
+
+
+def _open_above(folder: int, expected: tuple[int, int]) -> int | None:
+    """Open the folder above; None where it is not the expected one."""
+    try:
+        above = os.open("..", _FOLDER, dir_fd=folder)
+    except OSError:
+        return None
+    if _identity(above) == expected:
+        return above
+    os.close(above)
+    return None
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    found = os.fstat(descriptor)
+    return found.st_dev, found.st_ino
+
+
+def _place(above: list[_OpenFolder], name: str) -> str:
+    """Name an entry by its path below the folder that is removed; of one that is very deep, the end."""
+    path = "/".join([*(folder.name for folder in above[1:][-_MOST_LEFT:]), name])
+    return path if len(path) <= _MOST_SHOWN else f"...{path[-_MOST_SHOWN:]}"
