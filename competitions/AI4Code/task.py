@@ -64,7 +64,7 @@ def _in_test(job: Preparation, ancestors: pd.Series) -> npt.NDArray[np.bool_]:
             taken += size
     if taken != wanted and not job.corrected:
         raise RawDataProblem(
-            f"{job.competition.id}: train_ancestors.csv is not as known",
+            f"{job.competition.id}: train_ancestors.csv is not in the expected form",
             f"its families add up to {taken} test notebooks, expected {wanted}",
         )
     return chosen[codes]

@@ -53,7 +53,8 @@ def _prepare_verification_set(job: Preparation) -> None:
 def _expect_columns(table: pd.DataFrame, columns: list[str], name: str) -> None:
     if list(table.columns) != columns:
         raise DataProblem(
-            f"{name} is not as known", f"its columns are {list(table.columns)}, expected {columns}"
+            f"{name} is not in the expected form",
+            f"its columns are {list(table.columns)}, expected {columns}",
         )
 
 

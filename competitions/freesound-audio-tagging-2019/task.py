@@ -27,7 +27,7 @@ def prepare(job: Preparation) -> None:
     answers = pd.concat([clips[[ID]], marks], axis=1)
     if set(sample.columns) != {ID, *classes} or sorted(sample[ID]) != sorted(answers[ID]):
         raise DataProblem(
-            f"{job.source(SAMPLE)} is not as known",
+            f"{job.source(SAMPLE)} is not in the expected form",
             f"its clips and classes are not those of {LABELS_TABLE}",
             "Download the competition's data and its label archive again.",
         )

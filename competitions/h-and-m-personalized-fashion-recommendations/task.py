@@ -30,7 +30,9 @@ def prepare(job: Preparation) -> None:
     try:
         last = date.fromisoformat(max(block["t_dat"].max() for block in purchases.blocks(["t_dat"])))
     except (TypeError, ValueError) as error:
-        raise DataProblem(f"{job.source(PURCHASES)} is not as known", f"t_dat: {error}") from error
+        raise DataProblem(
+            f"{job.source(PURCHASES)} is not in the expected form", f"t_dat: {error}"
+        ) from error
     first = last - WINDOW + timedelta(days=1 if job.corrected else 0)
     with checksummed.created(job.public / PURCHASES) as stream:
         held_out = large_tables.write_rest(

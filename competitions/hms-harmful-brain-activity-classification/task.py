@@ -24,7 +24,7 @@ def prepare(job: Preparation) -> None:
     train, test = labelled_table.divided(job, windows, windows["spectrogram_id"])
     if train[EEG].isin(test[EEG]).any():
         raise RawDataProblem(
-            f"{job.competition.id}: {job.source('train.csv')} is not as known",
+            f"{job.competition.id}: {job.source('train.csv')} is not in the expected form",
             "windows of one recording belong to several spectrograms",
         )
     shown = SHOWN

@@ -59,7 +59,9 @@ def _stretches(path: RawPath, columns: list[str]) -> Iterator[pa.Table]:
         with path.open("rb") as stream, pq.ParquetFile(stream) as table:
             missing = [name for name in columns if name not in table.schema_arrow.names]
             if missing:
-                raise RawDataProblem(f"{path} is not as known", f"it has no column {', '.join(missing)}")
+                raise RawDataProblem(
+                    f"{path} is not in the expected form", f"it has no column {', '.join(missing)}"
+                )
             for batch in table.iter_batches(_STRETCH, columns=columns):
                 yield pa.Table.from_batches([batch.replace_schema_metadata(None)]).select(columns)
     except (pa.ArrowException, OSError) as error:

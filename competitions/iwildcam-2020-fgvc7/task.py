@@ -32,7 +32,9 @@ def prepare(job: Preparation) -> None:
         ids, cameras = [each["id"] for each in images], pd.Series([each["location"] for each in images])
         answers = pd.DataFrame({name: [each[key] for each in annotations] for name, key in ANSWERS.items()})
     except KeyError as error:
-        raise DataProblem(f"{job.source(TRAIN)} is not as known", f"a record has no {error}") from error
+        raise DataProblem(
+            f"{job.source(TRAIN)} is not in the expected form", f"a record has no {error}"
+        ) from error
     held_out = _held_out(job, cameras)
     in_train, in_test = (
         {id_ for id_, chosen in zip(ids, held_out, strict=True) if chosen == part} for part in (False, True)

@@ -27,7 +27,7 @@ def prepare(job: Preparation) -> None:
     count, unlabelled = len(windows), len(npy.npy_file(source / "test_11.npy"))
     if len(labels) != count:
         raise RawDataProblem(
-            f"{source / 'train_label_11.npy'} is not as known",
+            f"{source / 'train_label_11.npy'} is not in the expected form",
             f"it has {len(labels)} labels for {count} windows",
         )
     share = unlabelled / (count + unlabelled)

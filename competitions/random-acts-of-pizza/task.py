@@ -49,7 +49,7 @@ def _requests(job: Preparation, name: str) -> list[dict[str, Any]]:
     except ValueError as error:
         raise RawDataProblem(f"{path} cannot be read as JSON", str(error)) from error
     if not isinstance(requests, list) or not requests or not all(isinstance(one, dict) for one in requests):
-        raise DataProblem(f"{path} is not as known", "it holds no list of requests")
+        raise DataProblem(f"{path} is not in the expected form", "it holds no list of requests")
     return requests
 
 

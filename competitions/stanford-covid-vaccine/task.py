@@ -101,7 +101,7 @@ def _positions(job: Preparation, test: pd.DataFrame) -> pd.DataFrame:
     lengths, scored = (test[name].to_numpy() for name in ("seq_length", "seq_scored"))
     if not len(test) or (lengths != lengths[0]).any() or (scored >= lengths).any():
         raise RawDataProblem(
-            f"{job.source('train.json')} is not as known",
+            f"{job.source('train.json')} is not in the expected form",
             "its molecules are not of one length that is longer than what was measured",
         )
     places = np.tile(np.arange(lengths[0]), len(test))

@@ -59,7 +59,7 @@ def _read(path: RawPath, name: str) -> list[Record]:
             return patches
     except (ValueError, TypeError, AttributeError) as error:
         raise RawDataProblem(f"{name} cannot be read as JSON", str(error)) from error
-    raise RawDataProblem(f"{name} is not as known", "a patch lacks a field")
+    raise RawDataProblem(f"{name} is not in the expected form", "a patch lacks a field")
 
 
 def _fields(path: RawPath, name: str) -> list[str]:

@@ -45,7 +45,7 @@ def _clips(source: RawPath) -> Clips:
     found = [PurePosixPath(name) for name in sevenzip.files_in(source)]
     clips = [path for path in found if path.suffix == ".wav" and path.is_relative_to("train/audio")]
     if not clips:
-        raise DataProblem(f"{source} is not as known", "it holds no train/audio/*/*.wav")
+        raise DataProblem(f"{source} is not in the expected form", "it holds no train/audio/*/*.wav")
     return sorted(clips, key=lambda clip: f"{clip.parent.name}_{clip.name}")
 
 

@@ -23,7 +23,7 @@ def prepare(job: Preparation) -> None:
     days = sorted({name.partition("_")[0] for name in members})
     if len(days) != DAYS or not all(map(NUMBER.search, members)):
         raise RawDataProblem(
-            f"{source} is not as known",
+            f"{source} is not in the expected form",
             f"expected TRAIN clips of {DAYS} dates, found {len(members)} clips of {len(days)}",
         )
     train, test = (

@@ -89,7 +89,7 @@ def _table(name: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callabl
             "train.json cannot be read as JSON",
         ),
         ("random-acts-of-pizza", _write("train.json", b'[{"request_id": "a"}]'), "its requests lack fields"),
-        ("random-acts-of-pizza", _write("test.json", b"[]"), "test.json is not as known"),
+        ("random-acts-of-pizza", _write("test.json", b"[]"), "test.json is not in the expected form"),
         (
             "champs-scalar-coupling",
             _table("potential_energy.csv", lambda rows: rows[:3]),
@@ -98,7 +98,7 @@ def _table(name: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callabl
         (
             "h-and-m-personalized-fashion-recommendations",
             _table("transactions_train.csv", lambda rows: rows.assign(t_dat="22/09/2020")),
-            "transactions_train.csv is not as known",
+            "transactions_train.csv is not in the expected form",
         ),
         (
             "text-normalization-challenge-english-language",

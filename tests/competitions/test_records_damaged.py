@@ -143,7 +143,7 @@ def test_patches_that_lack_a_field_are_told(tmp_path: Path) -> None:
     (tmp_path / "train.json").write_text('[{"id": "a", "band_1": [], "band_2": [], "is_iceberg": 1}]')
     with py7zr.SevenZipFile(raw / "train.json.7z", "w") as archive:
         archive.write(tmp_path / "train.json", "data/processed/train.json")
-    assert "train.json is not as known" in refused(competition_id, raw, tmp_path)
+    assert "train.json is not in the expected form" in refused(competition_id, raw, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["train_orders.csv", "train_ancestors.csv"])

@@ -86,7 +86,7 @@ def open_rows(
 def _expect_columns(path: RawPath, columns: Collection[str], needs: Sequence[str]) -> None:
     missing = [name for name in needs if name not in columns]
     if missing:
-        raise RawDataProblem(f"{path} is not as known", f"it has no column {', '.join(missing)}")
+        raise RawDataProblem(f"{path} is not in the expected form", f"it has no column {', '.join(missing)}")
 
 
 def expect_width(job: Preparation, table: pd.DataFrame, columns: int, name: str) -> None:
@@ -101,7 +101,8 @@ def expect_width(job: Preparation, table: pd.DataFrame, columns: int, name: str)
 
 def _other_width(job: Preparation, name: str, found: int, expected: int) -> RawDataProblem:
     return RawDataProblem(
-        f"{job.competition.id}: {name} is not as known", f"it has {found} columns, expected {expected}"
+        f"{job.competition.id}: {name} is not in the expected form",
+        f"it has {found} columns, expected {expected}",
     )
 
 

@@ -206,7 +206,9 @@ def write_train(
 
 def stands_twice(path: RawPath, column: str) -> RawDataProblem:
     """The problem of a table of which a cell must not stand in train and test rows, and does."""
-    return RawDataProblem(f"{path} is not as known", f"a {column} of a test row stands there twice")
+    return RawDataProblem(
+        f"{path} is not in the expected form", f"a {column} of a test row stands there twice"
+    )
 
 
 def _csv_of(rows: pd.DataFrame, *, quote_text: bool = False) -> bytes:

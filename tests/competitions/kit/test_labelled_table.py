@@ -26,7 +26,7 @@ def test_a_missing_file_is_named(make_job: MakeJob) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", r"train\.csv is not as known.*it has no column a"),
+        (b"", r"train\.csv is not in the expected form.*it has no column a"),
         (b"b\n1\n", r"it has no column a"),
         (b'a,b\n1,2\n3,"4\n', r"train\.csv cannot be read as a table"),
         (b"a,b\n1,2\n3,4,5\n", r"train\.csv cannot be read as a table"),

@@ -43,7 +43,9 @@ def test_parts_hold_their_rows_and_columns_in_order(
 
 
 def test_damaged_and_missing_files_and_columns_are_named(path: Path) -> None:
-    with pytest.raises(DataProblem, match=r"events\.parquet is not as known: it has no column lock"):
+    with pytest.raises(
+        DataProblem, match=r"events\.parquet is not in the expected form: it has no column lock"
+    ):
         parquet.distinct(path, "lock")
     whole = path.read_bytes()
     for content in (b"", b"PAR1", whole[:-20], whole[: len(whole) // 2]):

@@ -1,4 +1,4 @@
-"""A preparation ends whole or leaves everything as it was, and refuses raw data that is not as known."""
+"""A preparation ends whole or leaves everything as it was, and refuses raw data that is not in the expected form."""
 
 from __future__ import annotations
 
