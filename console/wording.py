@@ -11,6 +11,7 @@ from state.lifecycle import FailureClass, Outcome
 if TYPE_CHECKING:
     from competitions.model import Thresholds
     from engine.scoreboard import Cell
+    from state.records import Run
 
 UNKNOWN = "-"
 
@@ -26,6 +27,12 @@ FAILURE_WORDS = {each: each.value for each in FailureClass} | {
 }
 FAILURE_SHORT = {each: each.value for each in FailureClass} | {FailureClass.INFRASTRUCTURE: "infra"}
 FAILURE_LETTERS = {each: each[0] for each in FailureClass} | {FailureClass.UNKNOWN: "?"}
+
+
+def failure(run: Run) -> str:
+    """Write the class of a failure, and what is suspected: `agent crash, suspected: the network failed`."""
+    words = FAILURE_WORDS[run.failure_class or FailureClass.UNKNOWN]
+    return f"{words}, suspected: {run.suspected}" if run.suspected else words
 
 
 def clock(moment: float) -> str:

@@ -24,7 +24,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 3
+NEWEST_VERSION = 4
 # Columns that hold a record or a mapping as JSON.
 _JSON_COLUMNS = frozenset({"arguments", "detail", "hardware", "report", "spec"})
 
@@ -249,6 +249,15 @@ def migrate(connection: sqlite3.Connection) -> None:
             _count_on_for_ever(database.conn, table)
         database.conn.execute("CREATE UNIQUE INDEX attempts_by_token ON attempts (token)")
         database.conn.execute("PRAGMA user_version = 3")
+
+    @steps(name="0004-suspicions-and-trouble-of-the-grader")
+    def _suspicions_and_grading_trouble(database: Database) -> None:
+        for table in ("attempts", "runs"):
+            database.conn.execute(f"ALTER TABLE {table} ADD COLUMN suspected TEXT NOT NULL DEFAULT ''")
+        database.conn.execute("ALTER TABLE runs ADD COLUMN grading_problem TEXT NOT NULL DEFAULT ''")
+        database.conn.execute("ALTER TABLE runs ADD COLUMN grading_fails_since REAL")
+        database.conn.execute("ALTER TABLE runs ADD COLUMN grading_retry_at REAL")
+        database.conn.execute("PRAGMA user_version = 4")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

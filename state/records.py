@@ -76,6 +76,13 @@ class Run:
 
     `outcome` is set when the run has finished; `standing`, `score` and `valid` follow the last
     graded submission while it is live and are final with the outcome.
+
+    Attributes:
+        suspected: what of the infrastructure may have ended its agent, by words in its log alone; empty for nothing.
+        grading_problem: why its newest submission can't be graded at present, which says nothing about the submission;
+            empty where it can.
+        grading_fails_since: when that began.
+        grading_retry_at: when it is graded again.
     """
 
     id: int
@@ -97,6 +104,10 @@ class Run:
     last_activity_at: float | None
     submissions: int
     position: int
+    suspected: str = ""
+    grading_problem: str = ""
+    grading_fails_since: float | None = None
+    grading_retry_at: float | None = None
 
     @property
     def is_live(self) -> bool:
@@ -117,6 +128,7 @@ class Attempt:
         number: counts the attempts of its run.
         token: names it and nothing else ever, in its directory, its order and its containers.
         image: the digest of what its agent ran in.
+        suspected: as that of its run.
     """
 
     id: int
@@ -140,6 +152,7 @@ class Attempt:
     reroll: bool
     image: str
     hardware: Hardware | None
+    suspected: str = ""
 
 
 @dataclass(frozen=True)

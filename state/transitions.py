@@ -13,16 +13,24 @@ from state.lifecycle import ENDED, FailureClass, Outcome, RunState, require_allo
 from state.records import Attempt, Run
 
 _TOKEN_BYTES = 6
+# Who classifies failures unless somebody does it by hand.
+ENGINE = "engine"
+_GRADING_WORKS = {"grading_problem": "", "grading_fails_since": None, "grading_retry_at": None}
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an attempt failed, in a class, in words, and with the lines or figures that show it."""
+    """Why an attempt failed, in a class, in words, and with the lines or figures that show it.
+
+    Attributes:
+        suspected: what of the infrastructure may have caused it, as the agent's own words say; empty for nothing.
+    """
 
     kind: FailureClass
     text: str
     evidence: str = ""
-    by: str = "engine"
+    by: str = ENGINE
+    suspected: str = ""
 
 
 def new_token() -> str:
@@ -62,10 +70,12 @@ def launch(
             standing=None,
             failure_class=None,
             failure_text="",
+            suspected="",
             score=None,
             valid=None,
             submissions=0,
             last_activity_at=now,
+            **_GRADING_WORKS,
         )
         _move(database, run, RunState.STARTING, f"attempt {number} is starting", now, attempt_id)
     return runs.attempt(database, attempt_id)
@@ -113,10 +123,12 @@ def agent_ended(
         _move(database, run, RunState.COLLECTING, text, now, attempt_id)
 
 
-def collected(database: Database, attempt_id: int, *, now: float) -> None:
+def collected(database: Database, attempt_id: int, *, now: float, suspected: str = "") -> None:
     """Collecting to grading: everything that the attempt left is in its directory."""
     with database.transaction():
         run, attempt = _current(database, attempt_id)
+        database.update("attempts", attempt_id, suspected=suspected)
+        database.update("runs", run.id, suspected=suspected)
         text = f"attempt {attempt.number} is being graded"
         _move(database, run, RunState.GRADING, text, now, attempt_id)
 
@@ -126,7 +138,7 @@ def finished(database: Database, attempt_id: int, outcome: Outcome, *, now: floa
     with database.transaction():
         run, _attempt = _current(database, attempt_id)
         database.update("attempts", attempt_id, outcome=outcome)
-        database.update("runs", run.id, outcome=outcome, standing=outcome, ended_at=now)
+        database.update("runs", run.id, outcome=outcome, standing=outcome, ended_at=now, **_GRADING_WORKS)
         _move(database, run, RunState.FINISHED, outcome.replace("_", " "), now, attempt_id)
 
 
@@ -135,8 +147,10 @@ def failed(database: Database, attempt_id: int, failure: Failure, *, now: float)
     with database.transaction():
         run, _attempt = _current(database, attempt_id)
         _write_failure(database, run.id, attempt_id, failure)
-        database.update("runs", run.id, ended_at=now)
-        _move(database, run, RunState.FAILED, f"{failure.kind}: {failure.text}", now, attempt_id)
+        database.update("runs", run.id, ended_at=now, **_GRADING_WORKS)
+        suspected = f" (suspected: {failure.suspected})" if failure.suspected else ""
+        text = f"{failure.kind}: {failure.text}{suspected}"
+        _move(database, run, RunState.FAILED, text, now, attempt_id)
 
 
 def stopped(database: Database, run_id: int, *, by: str, now: float) -> None:
@@ -197,6 +211,6 @@ def _move(
 
 
 def _write_failure(database: Database, run_id: int, attempt_id: int, failure: Failure) -> None:
-    what = {"failure_class": failure.kind, "failure_text": failure.text}
+    what = {"failure_class": failure.kind, "failure_text": failure.text, "suspected": failure.suspected}
     database.update("attempts", attempt_id, **what, evidence=failure.evidence, classified_by=failure.by)
     database.update("runs", run_id, **what)

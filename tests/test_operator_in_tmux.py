@@ -88,7 +88,7 @@ def test_a_run_is_lost_relaunched_and_graded_while_the_engine_is_killed_in_betwe
     terminal.press("q")
     terminal.wait_until(lambda seen: seen.strip().endswith("$"), "the shell again")
     terminal.type(f"clear; {program} engine start && {program} --screen sweep:unlucky-1")
-    terminal.wait_for("engine ok", "! i")
+    terminal.wait_for("engine ok", "! c")
 
     terminal.press("r")
     terminal.wait_for("no, leave it")

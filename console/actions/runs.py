@@ -97,7 +97,7 @@ def _items(runs: Sequence[Run]) -> tuple[tuple[str, str], ...]:
 
 def _state(run: Run) -> str:
     if run.failure_class is not None:
-        return wording.FAILURE_WORDS[run.failure_class]
+        return wording.failure(run)
     return (run.outcome or run.state).replace("_", " ")
 
 

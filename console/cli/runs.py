@@ -236,7 +236,7 @@ def say_runs(runs: Sequence[Run]) -> None:
             "sweep": lambda run: run.sweep_id,
             "competition": lambda run: run.competition_id,
             "seed": lambda run: str(run.seed),
-            "state": lambda run: run.state + (f" ({run.failure_class})" if run.failure_class else ""),
+            "state": lambda run: run.state + (f" ({_class(run)})" if run.failure_class else ""),
             "standing": lambda run: wording.outcome(run.outcome or run.standing),
             "score": lambda run: wording.score(run.score, SCORE_WIDTH),
             "took": lambda run: wording.duration(_took(run, now)),
@@ -246,6 +246,10 @@ def say_runs(runs: Sequence[Run]) -> None:
         },
         right=("run", "seed", "score", "took", "idle", "attempts"),
     )
+
+
+def _class(run: Run) -> str:
+    return f"{run.failure_class}, suspected: {run.suspected}" if run.suspected else f"{run.failure_class}"
 
 
 def find_run(database: Database, text: str) -> Run:

@@ -42,6 +42,7 @@ from console.views.run import (
 from environment.runner.protocol import Order
 from state.lifecycle import Outcome
 from state.records import Attempt, Event, Submission
+from state.transitions import ENGINE
 
 PANES = ("log", "timeline", "submissions", "resources", "files", "config")
 _READERS: dict[str, Callable[[RunFacts], Any]] = {
@@ -263,6 +264,8 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
     if run.score is not None:
         stands.append((f" {wording.score(run.score, 9)}", "text"))
     groups: list[Pieces] = [tuple(stands)]
+    if run.suspected and run.failure_class is None:
+        groups.append(((f"suspected: {run.suspected}", "warn"),))
     if facts.attempt is not None and facts.attempt.isolated is False:
         groups.append((("not isolated", "warn"),))
     if facts.competition is not None:
@@ -281,11 +284,10 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
 
 def _failure(facts: RunFacts, width: int) -> Pieces:
     run, attempt = facts.run, facts.attempt
-    assert run.failure_class is not None  # asked only for failed runs
-    words = wording.FAILURE_WORDS[run.failure_class]
+    words = wording.failure(run)
     by = (
         f" (classified by {attempt.classified_by})"
-        if attempt and attempt.classified_by not in ("", "engine")
+        if attempt and attempt.classified_by not in ("", ENGINE)
         else ""
     )
     text = foreign(f"{run.failure_text}{by}", width - len(words) - 5).rstrip()

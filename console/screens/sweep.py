@@ -470,6 +470,8 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
 
     def what(run: Run) -> str:
         waits_for = rows[run.competition_id].waits_for
+        if run.suspected:
+            return f"suspected: {run.suspected}; {run.failure_text}".removesuffix("; ")
         return run.failure_text or (waits_for if run.state is RunState.QUEUED else "")
 
     return [
@@ -492,8 +494,12 @@ def _about(run: Run, row: CompetitionRow, context: _Context) -> Pieces:
     name = foreign(row.competition_id, 60).rstrip()
     pieces: list[Piece] = [(f" {name} seed {run.seed}", "text"), dot]
     if run.failure_class is not None:
-        words = wording.FAILURE_WORDS[run.failure_class]
-        return (*pieces, (words, "bad"), dot, (foreign(run.failure_text, 400).rstrip(), "text"))
+        return (
+            *pieces,
+            (wording.failure(run), "bad"),
+            dot,
+            (foreign(run.failure_text, 400).rstrip(), "text"),
+        )
     pieces.append(((run.outcome and wording.OUTCOME_WORDS[run.outcome]) or run.state.value, state_role(run)))
     if run.state is RunState.QUEUED and row.waits_for:
         return (*pieces, (f"  waits: {foreign(row.waits_for, 80).rstrip()}", "warn"))

@@ -96,14 +96,15 @@ def overview(database: Database) -> Overview:
 
 def concerns(found: Overview, now: float) -> tuple[Concern, ...]:
     """What needs a person at this moment: failed runs first, then those that are idle or late."""
-    failed = [
-        Concern(run, run.failure_text, run.ended_at or now, "failed")
-        for run in found.failed
-    ]  # fmt: skip
+    failed = [Concern(run, _why(run), run.ended_at or now, "failed") for run in found.failed]
     watched = [
         concern for run in found.running if (concern := _concern(run, found.limits[run.sweep_id], now))
     ]
     return (*failed, *sorted(watched, key=lambda concern: concern.at))
+
+
+def _why(run: Run) -> str:
+    return f"{run.failure_text}, suspected: {run.suspected}" if run.suspected else run.failure_text
 
 
 def _concern(run: Run, limit: float, now: float) -> Concern | None:

@@ -1,10 +1,15 @@
-"""What an attempt's end means for its run: its outcome is graded, or it failed in some class."""
+"""What an attempt's end means for its run: its outcome is graded, or it failed in some class.
+
+What an agent has printed decides nothing that could help it: only what the host shows makes a failure one of the
+infrastructure, which is launched again for free. Words alone make it suspected, for people to look at.
+"""
 
 from __future__ import annotations
 
 import re
 import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 
@@ -35,7 +40,7 @@ class Conclusion(Enum):
     STOPPED = "stopped"
 
 
-# What a line of the log holds, without regard to case, and what it means.
+# What a line of the log holds, without regard to case, and what it makes one suspect.
 _INFRASTRUCTURE = (
     (r"^bwrap: ", "the sandbox could not be made"),
     (
@@ -96,23 +101,39 @@ def last_lines(log: Path) -> str:
     return "\n".join(text.split("\n")[-_LOG_LINES:])
 
 
-def classify(ended: Ending, last_lines: str) -> Conclusion | Failure:
-    """Decide what an attempt's end means, from its facts and the last lines of its log alone.
+def classify(ended: Ending, last_lines: str, *, isolated: bool | None = True) -> Conclusion | Failure:
+    """Decide what an attempt's end means, from its facts; the last lines of its log only say what is suspected.
 
-    Infrastructure is recognised by its signs only where the agent did not end well: one that met a full
-    disk and coped is judged by its submission. A submission is graded however its agent ended.
+    A failure is one of the infrastructure where the host shows it and the agent did not end well: one that
+    met a full disk and coped is judged by its submission. A submission is graded however its agent ended.
+
+    Args:
+        ended: how it ended.
+        last_lines: of its log.
+        isolated: whether the agent was kept away from what watched it; None where it has never started.
     """
     if ended.reason == "stopped":
         return Conclusion.STOPPED
-    if ended.reason == "lost":
+    if ended.reason == "lost" and isolated is not False:
         return Failure(FailureClass.INFRASTRUCTURE, f"sandbox lost: {ended.problem}", _tail(last_lines))
-    if ended.reason == "exited" and not _ended_well(ended):
-        sign = _find(_INFRASTRUCTURE, last_lines)
-        if sign is not None:
-            return Failure(FailureClass.INFRASTRUCTURE, *sign)
+    if ended.host_problem and _ended_badly(ended):
+        return Failure(FailureClass.INFRASTRUCTURE, ended.host_problem, _tail(last_lines))
     if ended.submission_sequence is not None:
         return Conclusion.GRADED
-    return _without_submission(ended, last_lines)
+    failure = _without_submission(ended, last_lines)
+    if isinstance(failure, Failure) and (suspected := suspicion(ended, last_lines)):
+        text, line = suspected
+        return replace(failure, suspected=text, evidence=line or failure.evidence)
+    return failure
+
+
+def suspicion(ended: Ending, last_lines: str) -> tuple[str, str] | None:
+    """Find what of the infrastructure may have ended an agent, by its own words, and the line that says so."""
+    if not _ended_badly(ended):
+        return None
+    if ended.reason == "lost":
+        return "what watched it was killed by others", ""
+    return _find(_INFRASTRUCTURE, last_lines)
 
 
 def _without_submission(ended: Ending, last_lines: str) -> Conclusion | Failure:
@@ -126,7 +147,12 @@ def _without_submission(ended: Ending, last_lines: str) -> Conclusion | Failure:
         return Failure(FailureClass.TIMEOUT, f"ended for being idle: {ended.problem}", _tail(last_lines))
     if ended.reason == "disk":
         return Failure(FailureClass.DISK, f"ended for its disk use: {ended.problem}", _tail(last_lines))
-    if _ended_well(ended):
+    if ended.reason == "lost":
+        # Without a sandbox an agent can do that itself.
+        return Failure(
+            FailureClass.UNKNOWN, f"what watched the agent was lost: {ended.problem}", _tail(last_lines)
+        )
+    if not _ended_badly(ended):
         return Conclusion.NO_SUBMISSION
     how = _how(ended)
     sign = _find(_MEMORY, last_lines)
@@ -142,8 +168,9 @@ def _without_submission(ended: Ending, last_lines: str) -> Conclusion | Failure:
     return Failure(FailureClass.CRASH, f"the agent ended with {how}", _tail(last_lines))
 
 
-def _ended_well(ended: Ending) -> bool:
-    return ended.exit_code == 0
+def _ended_badly(ended: Ending) -> bool:
+    """Tell whether an agent ended by itself, but not as one that is done."""
+    return ended.reason == "lost" or (ended.reason == "exited" and ended.exit_code != 0)
 
 
 def _signal(ended: Ending) -> int | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from engine.runs import launching
-from engine.runs.failures import Conclusion, classify, last_lines
+from engine.runs.failures import Conclusion, classify, last_lines, suspicion
 from environment.container.output import Ending
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol
@@ -189,7 +189,8 @@ class Intake:
                 self._end(attempt, ending)
             if ending.submission_sequence is not None:
                 submissions.set_final(self._database, attempt.id, ending.submission_sequence)
-            match classify(ending, tail):
+            isolated = runs.attempt(self._database, attempt.id).isolated
+            match classify(ending, tail, isolated=isolated):
                 case Conclusion.STOPPED:
                     stop = protocol.read_if_there(folder / protocol.STOP, Stop)
                     by = stop.by if stop else "the host"
@@ -198,7 +199,8 @@ class Intake:
                     transitions.collected(self._database, attempt.id, now=now)
                     transitions.finished(self._database, attempt.id, Outcome.NO_SUBMISSION, now=now)
                 case Conclusion.GRADED:
-                    transitions.collected(self._database, attempt.id, now=now)
+                    suspected, _line = suspicion(ending, tail) or ("", "")
+                    transitions.collected(self._database, attempt.id, now=now, suspected=suspected)
                 case Failure() as failure:
                     transitions.failed(self._database, attempt.id, failure, now=now)
         launching.remove_from_inbox(self._state_dir, attempt)

@@ -95,6 +95,7 @@ class Disclosure:
     Attributes:
         seeds: complete seeds, and how many were asked for (None: unknown).
         rerolled: runs that were relaunched though the agent itself had failed, as `competition, seed n`.
+        classified: failures whose class somebody gave by hand, as `competition, seed n: class by whom: why`.
         lost: runs that count for nothing: lost to infrastructure, or stopped by an operator.
         absent: competitions of the benchmark's 75 without a single run.
         unavailable: those of the absent that are no longer offered, with the reason; they count all the same.
@@ -114,6 +115,7 @@ class Disclosure:
     seeds_planned: int | None
     padded: bool
     rerolled: tuple[str, ...]
+    classified: tuple[str, ...]
     lost: tuple[str, ...]
     absent: tuple[str, ...]
     unavailable: tuple[tuple[str, str], ...]
@@ -138,6 +140,7 @@ class Disclosure:
             ("complete seeds", _of(self.seeds_done, self.seeds_planned)),
             ("padding", "missing results counted as no medal" if self.padded else "no"),
             ("re-rolled seeds", _listed(self.rerolled)),
+            ("failures classified by hand", _listed(self.classified)),
             ("runs that count for nothing", _listed(self.lost)),
             ("competitions of the 75 without a run", _listed(self.absent)),
             ("of those no longer available", _with_reasons(self.unavailable)),
@@ -171,6 +174,12 @@ def disclose(evidence: Evidence, row: Row) -> Disclosure:
         padded=row.padded,
         rerolled=tuple(
             f"{trial.competition_id}, seed {trial.seed}" for trial in evidence.trials if trial.rerolls
+        ),
+        classified=tuple(
+            f"{trial.competition_id}, seed {trial.seed}: {text}"
+            for trial in evidence.trials
+            if trial.provenance is not None
+            for text in trial.provenance.classified
         ),
         lost=tuple(
             f"{trial.competition_id}, seed {trial.seed}: {trial.text}"

@@ -136,6 +136,7 @@ class Provenance:
         machine: what it ran on, in words; empty: unknown.
         isolated: whether it was kept from answers and network; None: unknown.
         graded: its graded submissions, in order of time.
+        classified: classes of failures of the run that somebody gave by hand, each with who and why.
     """
 
     folder: Path
@@ -143,6 +144,7 @@ class Provenance:
     machine: str
     isolated: bool | None
     graded: tuple[GradedSubmission, ...]
+    classified: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from state import datasets, experiments, runs, submissions, sweeps
 from state.database import Database
 from state.lifecycle import MEDALS, FailureClass, Outcome, RunState
 from state.records import IMPORTED, DatasetState, Run, Sweep, SweepSpec
+from state.transitions import ENGINE
 
 _GIB = 1 << 30
 
@@ -192,9 +193,10 @@ def _reason(run: Run) -> str:
 
 
 def _provenance(database: Database, run: Run) -> Provenance | None:
-    attempt = runs.latest_attempt(database, run.id)
-    if attempt is None:
+    attempts = runs.attempts(database, run.id)
+    if not attempts:
         return None
+    attempt = attempts[-1]
     state_dir = database.path.parent
     return Provenance(
         folder=state_dir / attempt.directory,
@@ -209,5 +211,10 @@ def _provenance(database: Database, run: Run) -> Provenance | None:
             )
             for one in submissions.of_attempt(database, attempt.id)
             if one.standing is not None
+        ),
+        classified=tuple(
+            f"{one.failure_class} by {one.classified_by}: {one.failure_text}"
+            for one in attempts
+            if one.classified_by not in ("", ENGINE)
         ),
     )

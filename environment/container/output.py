@@ -56,6 +56,8 @@ class Ending:
         submission_sequence: the snapshot that is the final submission, in exit.json; None when there is none.
         submission_problem: why what lies there is no submission.
         problem: what went wrong around the agent, in words; empty when nothing did.
+        host_problem: what the runner has measured on the host that may have ended the agent, such as a disk that others
+            have filled; in exit.json. Unlike words in a log it is evidence, since no agent can bring it about.
     """
 
     reason: str
@@ -69,6 +71,7 @@ class Ending:
     submission_sequence: int | None = None
     submission_problem: str = ""
     problem: str = ""
+    host_problem: str = ""
 
     @classmethod
     def unseen(cls, reason: str, problem: str = "") -> Ending:

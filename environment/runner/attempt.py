@@ -14,6 +14,7 @@ from environment.container.output import Ending, Started
 from environment.container.processes import ProcessTree
 from environment.runner import protocol, secrets
 from environment.runner.host import Gpu, GpuReader, hardware_of
+from environment.runner.host_problems import HostWitness
 from environment.runner.protocol import (
     AgentStarted,
     Collected,
@@ -74,6 +75,7 @@ class RunnerAttempt:
         self._root: int | None = None
         self._overdue = False
         self._meter = UsageMeter(folder, self._order)
+        self._host = HostWitness(folder, self._order, gpus)
         self._disk = DiskMeter(folder, self._sandbox.bytes_outside, disk_worker)
         self.stage = Stage.DONE if (folder / protocol.EXIT).exists() else Stage.NEW
 
@@ -103,12 +105,14 @@ class RunnerAttempt:
             return
         if with_disk:
             self._disk.start()
+        disk_bytes = self._disk.take()
+        self._host.note_disk_use(disk_bytes)
         usage = self._meter.measure(
             tree,
             self._root,
             now=self._clock.now(),
             monotonic=self._clock.monotonic(),
-            disk_bytes=self._disk.take(),
+            disk_bytes=disk_bytes,
             gpus=gpus,
         )
         jsonlines.append(self.folder / protocol.USAGE, [asdict(usage)])
@@ -121,6 +125,7 @@ class RunnerAttempt:
             self._give_up("stopped", "")
             return
         (self.folder / protocol.SNAPSHOTS).mkdir(exist_ok=True)
+        self._host.note_start()
         why_not = self._sandbox.start()
         if why_not:
             self._give_up("unstarted", why_not)
@@ -177,6 +182,7 @@ class RunnerAttempt:
             started_at=started.at if started is not None else None,
             submission_sequence=sequence,
             submission_problem=problem,
+            host_problem=self._host.problem(started),
         )
         self._report_once(ending)
         secrets.discard(self.folder)

@@ -134,7 +134,8 @@ def test_an_agent_that_ends_after_its_shim_was_killed_leaves_no_grandchildren(ha
     harness.kill_shim(run)
     (run,) = harness.ended()
     assert host.processes_of_attempt(folder) == []
-    assert run.failure_class is FailureClass.INFRASTRUCTURE
+    assert run.failure_class is FailureClass.UNKNOWN
+    assert run.suspected
 
 
 def test_a_runner_killed_in_the_middle_of_handing_over_starts_no_agent_twice(harness: Harness) -> None:
@@ -151,16 +152,31 @@ def test_a_runner_killed_in_the_middle_of_handing_over_starts_no_agent_twice(har
         assert_finished_whole(harness, run)
 
 
+def test_an_agent_that_prints_what_a_failing_host_looks_like_gains_nothing(harness: Harness) -> None:
+    harness.agent("liar", 'echo "Connection reset by peer"; exit 3')
+    harness.agent("liar-with-submission", f'{SUBMIT}; echo "CUDA error: unknown error"; exit 3')
+    harness.start()
+    harness.launch("liar", retries=5)
+    (run,) = harness.ended()
+    assert (run.failure_class, run.suspected) == (FailureClass.CRASH, "the network failed")
+    assert harness.attempts(run)[0].evidence == "Connection reset by peer"
+    harness.launch("liar-with-submission", retries=5)
+    _, graded = harness.ended()
+    assert (graded.outcome, graded.suspected) == (Outcome.BELOW_MEDIAN, "the GPU failed")
+    harness.ask("run.relaunch", run_ids=[run.id])
+    assert harness.runs()[0].rerolls == 1
+
+
 def test_an_infrastructure_failure_is_relaunched_for_free_and_keeps_its_first_attempt(
     harness: Harness,
 ) -> None:
-    script = f'if [ "$ATTEMPT" = 1 ]; then echo "NVML: Unknown Error"; exit 3; fi; {SUBMIT}'
-    harness.agent("flaky", script)
+    harness.agent("unlucky", f'if [ "$ATTEMPT" = 1 ]; then {WAIT_FOR_GO}; fi; {SUBMIT}')
     harness.start()
-    harness.launch("flaky")
+    harness.launch("unlucky")
+    (run,) = harness.until_started()
+    harness.kill_shim(run)
     (run,) = harness.ended()
     assert run.failure_class is FailureClass.INFRASTRUCTURE
-    assert harness.attempts(run)[0].evidence == "NVML: Unknown Error"
     harness.ask("run.relaunch", run_ids=[run.id])
     eventually(lambda: harness.runs()[0].attempts == 2)
     (run,) = harness.ended()

@@ -24,6 +24,8 @@ def ended(reason: str = "exited", code: int | None = 0, **more: object) -> Endin
         (ended("stopped", None, submission_sequence=1), "", Conclusion.STOPPED),
         (ended(), "No space left on device", Conclusion.NO_SUBMISSION),
         (ended(submission_sequence=1), "NVML: Unknown Error", Conclusion.GRADED),
+        (ended(code=1, submission_sequence=3), "NVML: Unknown Error", Conclusion.GRADED),
+        (ended(host_problem="the host's disk is full"), "", Conclusion.NO_SUBMISSION),
     ],
 )
 def test_an_end_that_is_no_failure(end: Ending, log: str, wanted: Conclusion | Failure) -> None:
@@ -47,20 +49,19 @@ def test_an_end_that_is_no_failure(end: Ending, log: str, wanted: Conclusion | F
             FailureClass.MEMORY,
             "shared",
         ),
-        (ended(code=1), "cp: '/tmp/x': No space left on device", FailureClass.INFRASTRUCTURE, "disk"),
         (ended(code=1), "numpy: MemoryError", FailureClass.MEMORY, "out of memory"),
         (ended(code=1), "torch.cuda.OutOfMemoryError: CUDA out of memory", FailureClass.MEMORY, "memory"),
-        (ended(code=1), "Failed to initialize NVML: Unknown Error", FailureClass.INFRASTRUCTURE, "GPU"),
-        (ended(code=1), "OSError: [Errno 28] No space left on device", FailureClass.INFRASTRUCTURE, "disk"),
-        (ended(code=1), "bwrap: Can't mount proc", FailureClass.INFRASTRUCTURE, "sandbox"),
-        (ended(code=1), "Temporary failure in name resolution", FailureClass.INFRASTRUCTURE, "network"),
-        (ended(code=1), "Error code: 429 insufficient_quota", FailureClass.INFRASTRUCTURE, "quota"),
-        (ended(code=1), "openai.AuthenticationError", FailureClass.INFRASTRUCTURE, "key"),
         (
-            ended(code=1, submission_sequence=3),
-            "NVML: Unknown Error",
+            ended(code=1, host_problem="the host's disk is full"),
+            "",
             FailureClass.INFRASTRUCTURE,
-            "GPU",
+            "disk is full",
+        ),
+        (
+            ended(code=1, submission_sequence=3, host_problem="the driver does not find GPU-a any more"),
+            "",
+            FailureClass.INFRASTRUCTURE,
+            "GPU-a",
         ),
     ],
 )
@@ -71,6 +72,45 @@ def test_a_failure_has_its_class_and_says_why(
     assert isinstance(verdict, Failure)
     assert verdict.kind is kind
     assert telling in verdict.text
+
+
+@pytest.mark.parametrize(
+    ("line", "suspected"),
+    [
+        ("cp: '/tmp/x': No space left on device", "disk is full"),
+        ("Failed to initialize NVML: Unknown Error", "GPU was lost"),
+        ("CUDA error: unspecified launch failure", "GPU failed"),
+        ("bwrap: Can't mount proc", "sandbox"),
+        ("Temporary failure in name resolution", "network failed"),
+        ("Connection reset by peer", "network failed"),
+        ("Error code: 429 insufficient_quota", "quota"),
+        ("openai.AuthenticationError", "key"),
+    ],
+)
+def test_words_of_the_agent_make_infrastructure_suspected_and_no_more(line: str, suspected: str) -> None:
+    verdict = classify(ended(code=1), line)
+    assert isinstance(verdict, Failure)
+    assert verdict.kind is FailureClass.CRASH
+    assert suspected in verdict.suspected
+    assert verdict.evidence == line
+
+
+def test_a_failure_that_the_host_shows_is_not_suspected_but_known() -> None:
+    verdict = classify(ended(code=1, host_problem="the host's disk is full"), "Connection reset by peer")
+    assert isinstance(verdict, Failure)
+    assert verdict.suspected == ""
+
+
+def test_an_agent_without_a_sandbox_gains_nothing_by_killing_what_watches_it() -> None:
+    killed = ended("lost", None, problem="its sandbox was killed from outside")
+    verdict = classify(killed, "", isolated=False)
+    assert isinstance(verdict, Failure)
+    assert verdict.kind is FailureClass.UNKNOWN
+    assert verdict.suspected
+    with_submission = ended("lost", None, problem="killed", submission_sequence=1)
+    assert classify(with_submission, "", isolated=False) is Conclusion.GRADED
+    restarted = ended("lost", None, host_problem="the host was restarted")
+    assert classify(restarted, "", isolated=False).kind is FailureClass.INFRASTRUCTURE  # type: ignore[union-attr]
 
 
 def test_the_evidence_is_the_line_that_tells_it() -> None:

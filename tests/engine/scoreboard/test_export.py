@@ -32,10 +32,11 @@ from engine.scoreboard.reports import load_evidence
 from foundation.hardware import Hardware
 from foundation.problems import DataProblem, UsageProblem
 from state import database as state_database
-from state import datasets, runs
+from state import datasets, runs, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome
 from state.records import DatasetState
+from state.transitions import Failure
 from tests.engine.scoreboard.independent import read_row
 from tests.engine.scoreboard.making import LEAF, SPOOKY, evidence
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, sweep
@@ -252,3 +253,21 @@ def test_what_edition_corrected_leaves_out_is_told_with_the_reason() -> None:
     told = dict(disclosure.facts())["excluded by the edition"]
     assert "dog-breed-identification (" in told
     assert dict(made(evidence("e", {LEAF: "+"}))[1].facts())["excluded by the edition"] == "none"
+
+
+def test_a_failure_that_somebody_classified_by_hand_is_told_also_after_its_relaunch(
+    database: Database,
+) -> None:
+    (run,) = sweep(database, "mine", SPEC)
+    fail(database, run, FailureClass.CRASH)
+    transitions.classified(
+        database, run.id, FailureClass.INFRASTRUCTURE, note="the rack lost power", by="ann", now=4.0
+    )
+    transitions.requeued(database, run.id, by="ann", now=5.0)
+    attempt = transitions.launch(database, run.id, directory="runs/again", runtime="process", now=6.0)
+    transitions.failed(database, attempt.id, Failure(FailureClass.CRASH, "exit code 1"), now=7.0)
+    found = find_evidence(database, "mine")
+    told = dict(disclose(found, row_of(found)).facts())
+    assert told["failures classified by hand"] == (
+        "1: leaf-classification, seed 1: infrastructure by ann: the rack lost power"
+    )

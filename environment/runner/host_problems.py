@@ -1,0 +1,70 @@
+"""What is wrong with the host when an attempt ends: measured, never read from anything that an agent can write."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from environment.container import output
+from environment.container.output import Started
+from environment.runner.host import GpuReader
+from environment.runner.protocol import Order
+
+# With less than this nobody can work: even a log line or a temporary file may fail.
+LEAST_FREE_BYTES = 64 << 20
+LEAST_FREE_FILES = 256
+
+
+class HostWitness:
+    """Looks at the host at the beginning and at the end of one attempt."""
+
+    def __init__(self, attempt: Path, order: Order, gpus: GpuReader) -> None:
+        self._attempt = attempt
+        self._order = order
+        self._gpus = gpus
+        self._full_at_start = False
+        self._held: int | None = None
+
+    def note_start(self) -> None:
+        """Look before the agent could have done anything."""
+        self._full_at_start = bool(_full_disk(self._attempt, 0))
+
+    def note_disk_use(self, held: int | None) -> None:
+        """Take note of what the attempt itself holds on disk, where it was measured."""
+        self._held = self._held if held is None else held
+
+    def problem(self, started: Started | None) -> str:
+        """Return in words what may have ended an agent though it did nothing wrong; empty where nothing shows."""
+        if started is not None and started.boot_id != output.boot_id():
+            return "the host was restarted"
+        return self._lost_gpus() or self._disk()
+
+    def _disk(self) -> str:
+        """A full disk is the host's problem only if it would be full without what the attempt itself has written.
+
+        Otherwise an agent could fill it and be launched again for free.
+        """
+        if self._full_at_start:
+            return _full_disk(self._attempt, 0)
+        if self._held is None:
+            return ""
+        allowed = self._order.disk_limit_bytes
+        own = 0 if allowed is not None and self._held <= allowed else self._held
+        return _full_disk(self._attempt, own)
+
+    def _lost_gpus(self) -> str:
+        if not self._order.gpu_uuids:
+            return ""
+        lost = set(self._order.gpu_uuids) - {gpu.uuid for gpu in self._gpus()}
+        return f"the driver does not find {', '.join(sorted(lost))} any more" if lost else ""
+
+
+def _full_disk(folder: Path, own_bytes: int) -> str:
+    """Return in words that the disk below `folder` is full, also without `own_bytes`; empty where it is not."""
+    found = os.statvfs(folder)
+    free = found.f_bavail * found.f_frsize
+    if free + own_bytes < LEAST_FREE_BYTES:
+        return f"the host's disk is full: {free >> 20} MiB are free below {folder}"
+    if own_bytes == 0 and found.f_files and found.f_favail < LEAST_FREE_FILES:
+        return f"the host's disk has no room for more files below {folder}"
+    return ""
