@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import EnumType
 from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -114,4 +114,6 @@ def _in_words(hint: Any) -> str:
         return _in_words(parts[0])
     if isinstance(parts[0], EnumType):
         return f"a list of {', '.join(map(str, parts[0]))}"
+    if is_dataclass(parts[0]):
+        return f"a list of records with {', '.join(field.name for field in fields(parts[0]))}"
     return "a list of whole numbers" if parts[0] is int else "a list of texts"

@@ -105,13 +105,13 @@ def test_a_failed_seed_of_225_runs_is_found_read_and_relaunched_on_a_terminal_th
     terminal.press("r")
     terminal.wait_for("Relaunch 1 run?", "no, leave it")
     terminal.press("y")
-    terminal.wait_until(lambda _seen: relaunches(places) == [{"run_ids": [failed]}], "the request filed")
+    terminal.wait_until(lambda _seen: relaunches(places) == [failed], "the request filed")
     terminal.press("q")
     terminal.wait_for("The engine keeps running")
 
 
-def relaunches(places: Places) -> list[dict[str, object]]:
+def relaunches(places: Places) -> list[int]:
     database = open_for_reading(places.state_dir)
     filed = requests.open_requests(database)
     database.close()
-    return [dict(each.arguments) for each in filed if each.kind == "run.relaunch"]
+    return [run["id"] for each in filed if each.kind == "run.relaunch" for run in each.arguments["runs"]]

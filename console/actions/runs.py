@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
 from console import wording
 from console.actions.action import Action, Affected, NotApplicable, Question, Request
+from engine.options.requests import ShownRun
 from state.lifecycle import FailureClass, RunState
 from state.records import Run
 from state.transitions import is_reroll
@@ -102,4 +104,6 @@ def _state(run: Run) -> str:
 
 
 def _request(kind: str, runs: Sequence[Run], **more: object) -> Request:
-    return Request(kind, {"run_ids": [run.id for run in runs], **more})
+    """Make a request about runs as they are here: the engine refuses it for one that has moved on meanwhile."""
+    shown = [asdict(ShownRun(run.id, run.attempts, is_reroll(run))) for run in runs]
+    return Request(kind, {"runs": shown, **more})

@@ -10,11 +10,12 @@ import subprocess
 import sys
 import time
 from contextlib import closing, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from engine.control.status import EngineStatus, lock_path, status
-from engine.options.requests import Answer, RefusedRequest
+from engine.options.requests import Answer, RefusedRequest, ShownRun
 from engine.places import Places
 from environment.runner import protocol
 from foundation import locks
@@ -141,9 +142,10 @@ def stop_all_runs(places: Places) -> None:
         for sweep in everything:
             if sweep.state is SweepState.ACTIVE:
                 ask(places, "sweep.pause", {"sweep_id": sweep.id})
-        stoppable = [run.id for run in runs.live(state) if run.state is not RunState.GRADING]
+        stoppable = [run for run in runs.live(state) if run.state is not RunState.GRADING]
         if stoppable:
-            ask(places, "run.stop", {"run_ids": stoppable})
+            shown = [asdict(ShownRun(run.id, run.attempts)) for run in stoppable]
+            ask(places, "run.stop", {"runs": shown})
         grace = max((sweep.spec.grace_seconds for sweep in everything), default=0.0)
         give_up = time.monotonic() + grace + _MARGIN_SECONDS
         while left := runs.live(state):

@@ -56,11 +56,25 @@ class AssignExperiment(OneSweep):
     experiment_id: str
 
 
+@dataclass(frozen=True)
+class ShownRun:
+    """A run as it was shown to whoever decided about it.
+
+    Attributes:
+        attempt: the number of its latest attempt; 0 before its first one.
+        reroll: whether a relaunch was said to re-roll its seed.
+    """
+
+    id: int
+    attempt: int
+    reroll: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class SomeRuns:
-    """Arguments of `run.relaunch` and `run.stop`."""
+    """Arguments of `run.relaunch` and `run.stop`; refused once one of the runs has moved on."""
 
-    run_ids: tuple[int, ...]
+    runs: tuple[ShownRun, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -145,11 +145,15 @@ class RequestDispatcher:
         return Answer(f"sweep {sweep.id} has priority {arguments.value}", sweep.id)
 
     def _relaunch(self, arguments: SomeRuns, by: str) -> Answer:
-        chosen = [runs.get(self._database, number) for number in arguments.run_ids]
+        chosen = self._as_shown(arguments)
         now = self._clock.now()
-        for run in chosen:
+        for run, shown in zip(chosen, arguments.runs, strict=True):
             if sweeps.get(self._database, run.sweep_id).spec.runtime == IMPORTED:
                 raise UsageProblem(f"run {run.id} can't be launched again", "it was imported, not made here")
+            if not run.has_ended:
+                raise _moved_on(run)
+            if transitions.is_reroll(run) and not shown.reroll:
+                raise _moved_on(run, ", and relaunching it would re-roll its seed")
         for run in chosen:
             transitions.requeued(self._database, run.id, by=by, now=now)
             if sweeps.get(self._database, run.sweep_id).state is SweepState.STOPPED:
@@ -157,13 +161,25 @@ class RequestDispatcher:
         return Answer(f"{_runs(len(chosen))} queued again", chosen[0].sweep_id)
 
     def _stop_runs(self, arguments: SomeRuns, by: str) -> Answer:
-        chosen = [runs.get(self._database, number) for number in arguments.run_ids]
+        chosen = self._as_shown(arguments)
         for run in chosen:
             if run.has_ended or run.state is RunState.GRADING:
                 raise UsageProblem(f"run {run.id} can't be stopped", f"it is {run.state}")
         for run in chosen:
             self._stop(run, by)
         return Answer(f"{_runs(len(chosen))} asked to stop", chosen[0].sweep_id)
+
+    def _as_shown(self, arguments: SomeRuns) -> list[Run]:
+        """Read the runs that somebody has decided about.
+
+        Raises:
+            UsageProblem: one has had another attempt since it was shown.
+        """
+        chosen = [runs.get(self._database, shown.id) for shown in arguments.runs]
+        for run, shown in zip(chosen, arguments.runs, strict=True):
+            if run.attempts != shown.attempt:
+                raise _moved_on(run)
+        return chosen
 
     def _stop(self, run: Run, by: str) -> None:
         """Stop a run: a queued one at once, of a live one the runner ends the agent."""
@@ -187,9 +203,10 @@ class RequestDispatcher:
             raise UsageProblem(f"there is no class '{arguments.class_}'", "", f"Known are: {known}.")
         kind = FailureClass(arguments.class_)
         now = self._clock.now()
-        for run_id in arguments.run_ids:
-            transitions.classified(self._database, run_id, kind, note=arguments.note, by=by, now=now)
-        return Answer(f"{_runs(len(arguments.run_ids))} classified as {kind}")
+        chosen = self._as_shown(arguments)
+        for run in chosen:
+            transitions.classified(self._database, run.id, kind, note=arguments.note, by=by, now=now)
+        return Answer(f"{_runs(len(chosen))} classified as {kind}")
 
     def _assign(self, arguments: AssignExperiment, _by: str) -> Answer:
         sweep = sweeps.get(self._database, arguments.sweep_id)
@@ -197,6 +214,13 @@ class RequestDispatcher:
             raise UsageProblem("an experiment needs a name")
         experiments.assign(self._database, arguments.experiment_id, sweep.id, now=self._clock.now())
         return Answer(f"sweep {sweep.id} belongs to experiment {arguments.experiment_id}", sweep.id)
+
+
+def _moved_on(run: Run, means: str = "") -> UsageProblem:
+    """Make the problem that a run is no longer as it was when somebody decided about it."""
+    attempt = f", attempt {run.attempts}" if run.attempts else ""
+    state = f"{run.state} ({run.failure_class})" if run.failure_class is not None else run.state
+    return UsageProblem(f"run {run.id} has moved on", f"it is now {state}{attempt}{means}", "Look again.")
 
 
 def _runs(count: int) -> str:

@@ -12,7 +12,7 @@ from console.actions import datasets, runs, sweeps
 from console.actions.action import Action, NotApplicable
 from console.screens.dialogs import question_lines
 from console.views.datasets import DatasetRow
-from engine.options.requests import read_arguments
+from engine.options.requests import ShownRun, read_arguments
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Dataset, DatasetState, Run
 
@@ -31,8 +31,7 @@ ALL = (QUEUED, RUNNING, GRADING, LOST, CRASHED, FINISHED)
 
 def run_ids(action: Action) -> list[int]:
     (request,) = action.requests
-    found: list[int] = request.arguments["run_ids"]
-    return found
+    return [shown["id"] for shown in request.arguments["runs"]]
 
 
 def test_only_runs_that_have_ended_are_relaunched_and_a_re_roll_warns() -> None:
@@ -56,7 +55,14 @@ def test_only_failed_runs_are_classified() -> None:
     question, failed = runs.classify_question(ALL)
     assert failed == (LOST, CRASHED) and "2 runs" in question.title
     action = runs.classify(failed, FailureClass.DISK, "full")
-    assert action.requests[0].arguments == {"run_ids": [4, 5], "class": "disk", "note": "full"}
+    assert run_ids(action) == [4, 5]
+    assert action.requests[0].arguments.items() >= {"class": "disk", "note": "full"}.items()
+
+
+def test_a_request_about_runs_names_the_attempts_that_were_shown() -> None:
+    (request,) = runs.relaunch([LOST, CRASHED]).requests
+    asked = read_arguments(request.kind, request.arguments)
+    assert asked.runs == (ShownRun(4, attempt=1, reroll=False), ShownRun(5, attempt=1, reroll=True))
 
 
 @pytest.mark.parametrize("plan", [runs.relaunch, runs.stop, runs.classify_question])

@@ -10,7 +10,7 @@ from environment.runner import protocol
 from foundation.problems import Problem
 from state.lifecycle import FailureClass, Outcome
 from tests.docker.harness import DockerHarness
-from tests.engine.harness import SUBMIT, lines
+from tests.engine.harness import SUBMIT, lines, shown
 from tests.machine import BASE_IMAGE
 
 MANY = 200_000_000
@@ -87,7 +87,7 @@ def test_a_privileged_agent_runs_only_with_the_operators_consent_and_is_marked(
         assert docker.container_of(run)["HostConfig"]["Privileged"]
         (attempt,) = docker.attempts(run)
         assert attempt.isolated is False
-        docker.ask("run.stop", run_ids=[run.id])
+        docker.ask("run.stop", runs=shown(run))
         docker.ended()
     else:  # the daemon was asked for it, and its refusal is told
         (run,) = docker.ended()

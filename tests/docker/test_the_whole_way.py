@@ -11,7 +11,7 @@ from environment.runner import protocol
 from foundation.problems import Problem
 from state.lifecycle import FailureClass, Outcome, RunState
 from tests.docker.harness import DockerHarness
-from tests.engine.harness import SUBMIT, lines
+from tests.engine.harness import SUBMIT, lines, shown
 
 
 def test_the_dummy_goes_the_whole_way_in_a_container(docker: DockerHarness) -> None:
@@ -78,7 +78,7 @@ def test_a_stopped_run_has_its_grace_and_leaves_nothing(docker: DockerHarness) -
     docker.start()
     docker.launch("polite", grace_seconds=20)
     (run,) = docker.until_started()
-    docker.ask("run.stop", run_ids=[run.id])
+    docker.ask("run.stop", runs=shown(run))
     (run,) = docker.ended()
     assert run.state is RunState.STOPPED
     assert "leaving" in docker.log(run)

@@ -9,11 +9,13 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
 from engine import control
 from engine.control.status import lock_path
+from engine.options.requests import ShownRun
 from engine.places import Places
 from environment.container.processes import process_tree
 from environment.runner import host, protocol
@@ -43,6 +45,11 @@ def eventually(look: Callable[[], Found], *, patience: float = PATIENCE) -> Foun
 def until_released(lock: Path) -> None:
     """Wait until nobody holds a lock."""
     eventually(lambda: not locks.is_held(lock))
+
+
+def shown(*chosen: Run, reroll: bool = False) -> list[dict[str, Any]]:
+    """Name runs in a request as they are here."""
+    return [asdict(ShownRun(run.id, run.attempts, reroll)) for run in chosen]
 
 
 class Harness:

@@ -13,7 +13,7 @@ from foundation import locks
 from state import database, submissions
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Run
-from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually, kill_holder, lines
+from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually, kill_holder, lines, shown
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")
 WORK = f"echo first half; {WAIT_FOR_GO}; {SUBMIT}; echo second half"
@@ -163,7 +163,7 @@ def test_an_agent_that_prints_what_a_failing_host_looks_like_gains_nothing(harne
     harness.launch("liar-with-submission", retries=5)
     _, graded = harness.ended()
     assert (graded.outcome, graded.suspected) == (Outcome.BELOW_MEDIAN, "the GPU failed")
-    harness.ask("run.relaunch", run_ids=[run.id])
+    harness.ask("run.relaunch", runs=shown(run, reroll=True))
     assert harness.runs()[0].rerolls == 1
 
 
@@ -177,7 +177,7 @@ def test_an_infrastructure_failure_is_relaunched_for_free_and_keeps_its_first_at
     harness.kill_shim(run)
     (run,) = harness.ended()
     assert run.failure_class is FailureClass.INFRASTRUCTURE
-    harness.ask("run.relaunch", run_ids=[run.id])
+    harness.ask("run.relaunch", runs=shown(run))
     eventually(lambda: harness.runs()[0].attempts == 2)
     (run,) = harness.ended()
     assert run.outcome is Outcome.BELOW_MEDIAN
@@ -273,7 +273,7 @@ def test_a_state_that_an_attempt_left_half_made_is_resumed(harness: Harness, tmp
     harness.ended()
     harness.ask("sweep.pause", sweep_id=sweep)
     (run,) = harness.runs()
-    harness.ask("run.relaunch", run_ids=[run.id])
+    harness.ask("run.relaunch", runs=shown(run, reroll=True))
     harness.kill_engine()
     state = database.open_for_writing(harness.places.state_dir)
     directory = protocol.attempt_folder(sweep, run.competition_id, run.seed, 2, "abc")

@@ -94,7 +94,7 @@ async def test_marks_are_counted_and_relaunch_tells_infrastructure_from_the_agen
         assert asked == [], "Enter must mean no"
         await console.press("r", "tab", "enter")
         await console.sees("done as you asked")
-        assert asked[0][0] == "run.relaunch" and len(asked[0][1]["run_ids"]) == 8
+        assert asked[0][0] == "run.relaunch" and len(asked[0][1]["runs"]) == 8
 
 
 @pytest.mark.parametrize("key", ["escape", "n", "q"])
@@ -113,7 +113,7 @@ async def test_stopping_names_what_it_stops(opened: OpenConsole, asked: list[Any
         await console.sees("Stop 3 runs?", "aptos2019-blindness-detection", "seed 3")
         await console.press("y")
         await console.sees("done as you asked")
-        assert asked[0][0] == "run.stop" and len(asked[0][1]["run_ids"]) == 3
+        assert asked[0][0] == "run.stop" and len(asked[0][1]["runs"]) == 3
 
 
 async def test_the_table_keeps_the_cursor_on_its_run(opened: OpenConsole) -> None:

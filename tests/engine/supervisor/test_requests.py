@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from engine.control import Answer, RefusedRequest
 from engine.datasets import Capacity, DatasetQueue
 from engine.datasets.requests import DatasetRequests
+from engine.options.requests import ShownRun
 from engine.places import Places
 from engine.settings import EngineSettings
 from engine.supervisor.requests import RequestDispatcher
@@ -21,7 +23,7 @@ from foundation.workers import WorkerPool
 from state import database, datasets, events, experiments, requests, runs, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from state.records import DatasetState, RequestState
+from state.records import DatasetState, RequestState, Run
 from state.transitions import Failure
 from tests.engine.harness import COMPETITION
 from tests.environment.runner.orders import order_with
@@ -56,6 +58,11 @@ class Requests:
             raise RefusedRequest.from_text(answered.answer)
         assert answered.state is RequestState.DONE
         return Answer.from_text(answered.answer)
+
+    def shown(self, *chosen: Run) -> list[dict[str, Any]]:
+        """Name runs in a request as they are now."""
+        now = [runs.get(self.state, run.id) for run in chosen]
+        return [asdict(ShownRun(run.id, run.attempts, transitions.is_reroll(run))) for run in now]
 
     def launch(self, **arguments: Any) -> Answer:
         usual = {"agent_id": "dummy", "competitions": [COMPETITION], "seeds": 2, "time_limit_seconds": 60}
@@ -154,9 +161,9 @@ def test_unknown_requests_and_missing_arguments_are_refused(requester: Requests)
     with pytest.raises(RefusedRequest, match="needs 'sweep_id'"):
         requester.ask("sweep.pause")
     with pytest.raises(RefusedRequest, match="no run 99"):
-        requester.ask("run.stop", run_ids=[99])
-    with pytest.raises(RefusedRequest, match="whole numbers"):
-        requester.ask("run.stop", run_ids=[True])
+        requester.ask("run.stop", runs=[{"id": 99, "attempt": 0}])
+    with pytest.raises(RefusedRequest, match="a list of records with id, attempt, reroll"):
+        requester.ask("run.stop", runs=[True])
 
 
 def test_a_sweep_is_paused_resumed_and_given_more_room(requester: Requests) -> None:
@@ -194,7 +201,7 @@ def test_a_run_whose_directory_holds_another_attempt_is_stopped_at_once(requeste
     folder = requester.places.state_dir / directory
     folder.mkdir(parents=True)
     protocol.write(folder / protocol.ORDER, order_with(attempt_id=attempt.id, token="another"))
-    requester.ask("run.stop", run_ids=[live.id])
+    requester.ask("run.stop", runs=requester.shown(live))
     assert runs.get(requester.state, live.id).state is RunState.STOPPED
     assert not (folder / protocol.STOP).exists()
 
@@ -204,7 +211,7 @@ def test_some_of_several_that_can_not_be_stopped_stop_none(requester: Requests) 
     failed, queued = runs.of_sweep(requester.state, "dummy-1")
     fail(requester.state, failed.id, FailureClass.CRASH)
     with pytest.raises(RefusedRequest, match="it is failed"):
-        requester.ask("run.stop", run_ids=[queued.id, failed.id])
+        requester.ask("run.stop", runs=requester.shown(queued, failed))
     assert runs.get(requester.state, queued.id).state is RunState.QUEUED
 
 
@@ -213,19 +220,57 @@ def test_a_relaunch_counts_as_a_reroll_only_when_it_was_the_agents_own_failure(r
     ours, theirs = runs.of_sweep(requester.state, "dummy-1")
     fail(requester.state, ours.id, FailureClass.INFRASTRUCTURE)
     fail(requester.state, theirs.id, FailureClass.CRASH)
-    requester.ask("run.relaunch", run_ids=[ours.id, theirs.id])
+    requester.ask("run.relaunch", runs=requester.shown(ours, theirs))
     again = [runs.get(requester.state, run.id) for run in (ours, theirs)]
     assert [run.state for run in again] == [RunState.QUEUED, RunState.QUEUED]
     assert [run.rerolls for run in again] == [0, 1]
-    with pytest.raises(RefusedRequest):
-        requester.ask("run.relaunch", run_ids=[ours.id])
+    with pytest.raises(RefusedRequest, match=f"run {ours.id} has moved on: it is now queued"):
+        requester.ask("run.relaunch", runs=requester.shown(ours))
+
+
+def test_a_relaunch_that_was_free_when_it_was_asked_never_becomes_a_reroll(requester: Requests) -> None:
+    """While the question was open, the engine's own retry ended by the agent's doing, or the class was corrected."""
+    requester.launch()
+    retried, corrected = runs.of_sweep(requester.state, "dummy-1")
+    for run in (retried, corrected):
+        fail(requester.state, run.id, FailureClass.INFRASTRUCTURE)
+    questions = [requester.shown(run) for run in (retried, corrected)]
+    transitions.requeued(requester.state, retried.id, by="engine", now=3)
+    fail(requester.state, retried.id, FailureClass.CRASH)
+    other = {"class": "crash", "note": ""}
+    requester.ask("run.classify", runs=requester.shown(corrected), **other)
+    with pytest.raises(RefusedRequest, match=r"has moved on: it is now failed \(crash\), attempt 2") as told:
+        requester.ask("run.relaunch", runs=questions[0])
+    assert told.value.next_step == "Look again."
+    with pytest.raises(RefusedRequest, match="relaunching it would re-roll its seed"):
+        requester.ask("run.relaunch", runs=questions[1])
+    assert [run.rerolls for run in runs.of_sweep(requester.state, "dummy-1")] == [0, 0]
+    requester.ask("run.relaunch", runs=requester.shown(corrected))
+    assert runs.get(requester.state, corrected.id).rerolls == 1
+
+
+@pytest.mark.parametrize("kind", ["run.stop", "run.classify"])
+def test_what_was_decided_about_one_attempt_does_not_meet_the_next(requester: Requests, kind: str) -> None:
+    requester.launch()
+    (run, _) = runs.of_sweep(requester.state, "dummy-1")
+    fail(requester.state, run.id, FailureClass.INFRASTRUCTURE)
+    shown = requester.shown(run)
+    transitions.requeued(requester.state, run.id, by="engine", now=3)
+    attempt = transitions.launch(requester.state, run.id, directory="again", runtime="plain", now=4)
+    if kind == "run.classify":
+        transitions.failed(requester.state, attempt.id, Failure(FailureClass.CRASH, "it failed"), now=5)
+    more = {"class": "infrastructure"} if kind == "run.classify" else {}
+    before = runs.get(requester.state, run.id)
+    with pytest.raises(RefusedRequest, match=f"run {run.id} has moved on"):
+        requester.ask(kind, runs=shown, **more)
+    assert runs.get(requester.state, run.id) == before
 
 
 def test_a_relaunch_wakes_a_stopped_sweep(requester: Requests) -> None:
     requester.launch()
     requester.ask("sweep.stop", sweep_id="dummy-1")
     (first, _) = runs.of_sweep(requester.state, "dummy-1")
-    requester.ask("run.relaunch", run_ids=[first.id])
+    requester.ask("run.relaunch", runs=requester.shown(first))
     assert sweeps.get(requester.state, "dummy-1").state is SweepState.ACTIVE
     assert runs.get(requester.state, first.id).state is RunState.QUEUED
 
@@ -235,14 +280,14 @@ def test_a_class_is_corrected_by_hand_with_a_note(requester: Requests) -> None:
     failed, queued = runs.of_sweep(requester.state, "dummy-1")
     fail(requester.state, failed.id, FailureClass.CRASH)
     arguments = {"class": "infrastructure", "note": "the rack lost power"}
-    requester.ask("run.classify", run_ids=[failed.id], **arguments)
+    requester.ask("run.classify", runs=requester.shown(failed), **arguments)
     corrected = runs.get(requester.state, failed.id)
     assert corrected.failure_class is FailureClass.INFRASTRUCTURE
     assert corrected.failure_text == "the rack lost power"
     with pytest.raises(RefusedRequest, match="no class 'weather'"):
-        requester.ask("run.classify", run_ids=[failed.id], **{"class": "weather"})
+        requester.ask("run.classify", runs=requester.shown(failed), **{"class": "weather"})
     with pytest.raises(RefusedRequest, match="queued, not failed"):
-        requester.ask("run.classify", run_ids=[queued.id], **arguments)
+        requester.ask("run.classify", runs=requester.shown(queued), **arguments)
 
 
 def test_a_dataset_that_is_there_needs_no_work(requester: Requests) -> None:
@@ -266,5 +311,5 @@ def test_a_grading_run_can_not_be_stopped(requester: Requests) -> None:
     transitions.agent_ended(requester.state, attempt.id, "exited", exit_code=0, at=2, now=2)
     transitions.collected(requester.state, attempt.id, now=2)
     with pytest.raises(RefusedRequest, match="it is grading"):
-        requester.ask("run.stop", run_ids=[run.id])
+        requester.ask("run.stop", runs=requester.shown(run))
     transitions.finished(requester.state, attempt.id, Outcome.GOLD, now=3)

@@ -17,7 +17,7 @@ from foundation.problems import DataProblem
 from state import database
 from state.lifecycle import Outcome, RunState
 from state.records import IMPORTED
-from tests.engine.harness import COMPETITION, SUBMIT, Harness, eventually
+from tests.engine.harness import COMPETITION, SUBMIT, Harness, eventually, shown
 
 AS_THE_SEED_SAYS = (
     f'if [ "$SEED" = 1 ]; then {SUBMIT}; elif [ "$SEED" = 2 ]; then'
@@ -63,7 +63,7 @@ def test_export_grade_and_import_agree(harness: Harness, tmp_path: Path) -> None
     assert (harness.folder(imported[0]) / "code" / "train.py").read_text() == "code\n"
     assert not list((harness.places.state_dir / ARRIVING).iterdir())
     with pytest.raises(RefusedRequest, match="it was imported"):
-        harness.ask("run.relaunch", run_ids=[imported[0].id])
+        harness.ask("run.relaunch", runs=shown(imported[0]))
 
 
 def test_what_can_not_be_graded_is_not_imported_and_leaves_nothing(harness: Harness, tmp_path: Path) -> None:
