@@ -41,19 +41,21 @@ def append(path: Path, values: Sequence[dict[str, Any]], *, durable: bool = Fals
 
 
 def read(path: Path, offset: int = 0) -> Lines:
-    """Read the whole lines from `offset` on; what is no JSON object (a torn line) is passed over."""
+    """Read the whole lines from `offset` on; what is no JSON object (a torn or endless line) is passed over."""
     if not path.exists():
         return Lines((), offset)
     with files.reading_untrusted(path) as stream:
         stream.seek(offset)
         content = stream.read(_MAX_READ)
     whole = content[: content.rfind(b"\n") + 1]
+    if not whole and len(content) == _MAX_READ:
+        return Lines((), offset + len(content))  # no line of ours is that long
     values = []
     for line in whole.splitlines():
         try:
             value = json.loads(line)
-        except ValueError:
-            continue  # the torn end that a killed writer left
+        except (ValueError, RecursionError):
+            continue  # the torn end that a killed writer left, or nonsense
         if isinstance(value, dict):
             values.append(value)
     return Lines(tuple(values), offset + len(whole))

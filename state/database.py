@@ -99,11 +99,17 @@ class Database:
             self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield self
+            with self._explained():
+                self._connection.execute("COMMIT")
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            self._roll_back()
             raise
-        with self._explained():
-            self._connection.execute("COMMIT")
+
+    def _roll_back(self) -> None:
+        """Undo what a transaction has done so far, unless SQLite did by itself, as it does on a full disk."""
+        if self._connection.in_transaction:
+            with self._explained():
+                self._connection.execute("ROLLBACK")
 
     def data_version(self) -> int:
         """Read a number that changes whenever another connection has committed something."""

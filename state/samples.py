@@ -1,12 +1,21 @@
-"""Resource samples, in a file of their own: many, small, and worth less than the state if power fails."""
+"""Resource samples, in a file of their own: many, small, and worth less than the state.
+
+Nothing waits for them: where the file can't be used, `UnusableSamples` says so, and the next use tries again. One that
+is damaged is set aside by its writer, the engine, and made anew.
+"""
 
 from __future__ import annotations
 
+import math
 import sqlite3
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import astuple, fields
 from pathlib import Path
+from typing import Any
 
+from foundation.problems import StateProblem
 from state.database import read_all
 from state.records import UsageSample
 
@@ -31,75 +40,169 @@ CREATE TABLE IF NOT EXISTS usage (
 # What the first files of samples did not have.
 _LATER = {"gpu_percent": "REAL", "gpu_memory_bytes": "INTEGER", "network_bytes": "INTEGER"}
 _NAMES = tuple(field.name for field in fields(UsageSample))
+_BUSY_SECONDS = 1.0  # the engine's loop stands still meanwhile
+_LARGEST_INTEGER = (1 << 63) - 1
+# A damaged page, something else than a database, or a database with other tables.
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR})
+
+
+class UnusableSamples(StateProblem):
+    """The samples can't be read or written now: locked, full, or damaged."""
+
+
+class DamagedSamples(UnusableSamples):
+    """The file of samples was damaged and has been set aside; the next use makes a new one."""
 
 
 class Samples:
-    """The samples of one state directory."""
+    """The samples of one state directory; the file is opened when it is first used."""
 
     def __init__(self, state_dir: Path, *, writable: bool) -> None:
-        path = state_dir / DATABASE_NAME
-        mode = "rwc" if writable else "ro"
-        self._connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=5, isolation_level=None
-        )
-        self._connection.row_factory = sqlite3.Row
-        if writable:
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._connection.execute(_SCHEMA)
-            for name in self._lacking():
-                self._connection.execute(f"ALTER TABLE usage ADD COLUMN {name} {_LATER[name]}")
-        # A console may be newer than the engine that wrote the file.
-        lacking = self._lacking()
-        self._columns = ", ".join(f"NULL AS {name}" if name in lacking else name for name in _NAMES)
+        self._path = state_dir / DATABASE_NAME
+        self._writable = writable
+        self._connection: sqlite3.Connection | None = None
+        self._columns = ""
 
     def add(self, samples: Sequence[UsageSample]) -> None:
-        """Keep samples; one that is already there is left as it is."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        self._connection.executemany(
-            f"INSERT OR IGNORE INTO usage ({', '.join(_NAMES)}) VALUES ({', '.join('?' * len(_NAMES))})",
-            [astuple(sample) for sample in samples],
-        )
-        self._connection.execute("COMMIT")
+        """Keep samples; one that is already there is left as it is.
+
+        Raises:
+            UnusableSamples: none was kept.
+        """
+        with self._changing() as connection:
+            connection.executemany(
+                f"INSERT OR IGNORE INTO usage ({', '.join(_NAMES)}) VALUES ({', '.join('?' * len(_NAMES))})",
+                [astuple(sample) for sample in samples],
+            )
 
     def forget(self, attempt_ids: Sequence[int]) -> None:
         """Remove the samples of attempts."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        self._connection.executemany(
-            "DELETE FROM usage WHERE attempt_id = ?", [(number,) for number in attempt_ids]
-        )
-        self._connection.execute("COMMIT")
+        with self._changing() as connection:
+            connection.executemany(
+                "DELETE FROM usage WHERE attempt_id = ?", [(number,) for number in attempt_ids]
+            )
 
     def of_attempt(self, attempt_id: int, *, since: float = 0.0) -> list[UsageSample]:
         """Read an attempt's samples in order of time."""
-        rows = self._connection.execute(
-            f"SELECT {self._columns} FROM usage WHERE attempt_id = ? AND at > ? ORDER BY at",
-            (attempt_id, since),
-        ).fetchall()
+        with self._opened() as connection:
+            rows = connection.execute(
+                f"SELECT {self._columns} FROM usage WHERE attempt_id = ? AND at > ? ORDER BY at",
+                (attempt_id, since),
+            ).fetchall()
         return read_all(UsageSample, rows)
 
     def most_disk(self, attempt_id: int) -> int | None:
         """Read the most that an attempt held on disk; None where it was never measured."""
-        row = self._connection.execute(
-            "SELECT MAX(disk_bytes) AS most FROM usage WHERE attempt_id = ?", (attempt_id,)
-        ).fetchone()
+        with self._opened() as connection:
+            row = connection.execute(
+                "SELECT MAX(disk_bytes) AS most FROM usage WHERE attempt_id = ?", (attempt_id,)
+            ).fetchone()
         most: int | None = row["most"]
         return most
 
     def latest(self) -> dict[int, UsageSample]:
         """Read the latest sample of every attempt."""
-        rows = self._connection.execute(
-            f"SELECT {self._columns} FROM usage"
-            " JOIN (SELECT attempt_id AS a, MAX(at) AS t FROM usage GROUP BY attempt_id)"
-            " ON attempt_id = a AND at = t"
-        ).fetchall()
+        with self._opened() as connection:
+            rows = connection.execute(
+                f"SELECT {self._columns} FROM usage"
+                " JOIN (SELECT attempt_id AS a, MAX(at) AS t FROM usage GROUP BY attempt_id)"
+                " ON attempt_id = a AND at = t"
+            ).fetchall()
         return {sample.attempt_id: sample for sample in read_all(UsageSample, rows)}
 
-    def _lacking(self) -> set[str]:
-        """List the later columns that the file does not have."""
-        known = {row["name"] for row in self._connection.execute("PRAGMA table_info(usage)")}
-        return set(_LATER) - known if known else set()
-
     def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
+        """Close the file; a later use opens it again."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        with self._opened() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """Give the open file; after trouble of any kind it is closed, and so nothing stays half done."""
+        try:
+            if self._connection is None:
+                self._connect()
+            assert self._connection is not None
+            yield self._connection
+        except sqlite3.Error as error:
+            self.close()
+            code = getattr(error, "sqlite_errorcode", None)  # None where Python itself refuses
+            if self._writable and code is not None and code & 0xFF in _DAMAGED:
+                raise self._set_aside(str(error)) from error
+            raise UnusableSamples(f"{self._path} can't be used", str(error)) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self) -> None:
+        mode = "rwc" if self._writable else "ro"
+        self._connection = connection = sqlite3.connect(
+            f"{self._path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=_BUSY_SECONDS,
+            isolation_level=None,
+        )
+        connection.row_factory = sqlite3.Row
+        if self._writable:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(_SCHEMA)
+            for name in _lacking(connection):
+                connection.execute(f"ALTER TABLE usage ADD COLUMN {name} {_LATER[name]}")
+        # A console may be newer than the engine that wrote the file.
+        lacking = _lacking(connection)
+        self._columns = ", ".join(f"NULL AS {name}" if name in lacking else name for name in _NAMES)
+
+    def _set_aside(self, why: str) -> UnusableSamples:
+        """Rename the damaged file, so that the next use makes a new one; returns what to tell."""
+        kept = self._path.with_name(
+            f"{DATABASE_NAME}.damaged-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+        )
+        # The log goes first: left alone, it would be read into the new file.
+        for suffix in ("-wal", "-shm", ""):
+            part = Path(f"{self._path}{suffix}")
+            try:
+                if part.exists():
+                    part.rename(f"{kept}{suffix}")
+            except OSError as error:
+                return UnusableSamples(
+                    f"{self._path} is damaged ({why})", f"it can't be renamed: {error.strerror}"
+                )
+        return DamagedSamples(
+            f"{self._path} was damaged ({why})", f"it is kept as {kept.name}, and a new one is made"
+        )
+
+
+def samples_of(attempt_id: int, lines: Sequence[Mapping[str, Any]]) -> list[UsageSample]:
+    """Read lines of usage.jsonl as samples of an attempt; lines that are none are left out."""
+    import msgspec
+
+    found = []
+    for line in lines:
+        try:
+            sample = msgspec.convert({**line, "attempt_id": attempt_id}, UsageSample)
+        except msgspec.ValidationError:
+            continue
+        if all(_fits(value) for value in astuple(sample)):
+            found.append(sample)
+    return found
+
+
+def _fits(value: object) -> bool:
+    """Tell whether a column can hold a value."""
+    if isinstance(value, int):
+        return abs(value) <= _LARGEST_INTEGER
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _lacking(connection: sqlite3.Connection) -> set[str]:
+    """List the later columns that the file does not have."""
+    known = {row["name"] for row in connection.execute("PRAGMA table_info(usage)")}
+    return set(_LATER) - known if known else set()

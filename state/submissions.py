@@ -39,17 +39,28 @@ def add(database: Database, attempt_id: int, snapshot: Snapshot) -> None:
         )
 
 
+def is_known(database: Database, attempt_id: int, sequence: int) -> bool:
+    """Tell whether an attempt's snapshot has been taken into the state."""
+    sql = "SELECT 1 FROM submissions WHERE attempt_id = ? AND sequence = ?"
+    return database.row(sql, (attempt_id, sequence)) is not None
+
+
 def set_final(database: Database, attempt_id: int, sequence: int) -> None:
-    """Note which snapshot is the final submission, whose grade is the run's outcome.
+    """Note which snapshot is the final submission, and let the run stand where that one does.
 
     Raises:
         StateProblem: there is no such snapshot.
     """
-    changed = database.execute(
-        "UPDATE submissions SET final = 1 WHERE attempt_id = ? AND sequence = ?", (attempt_id, sequence)
-    )
-    if changed.rowcount == 0:
+    if not is_known(database, attempt_id, sequence):
         raise StateProblem(f"attempt {attempt_id} has no snapshot {sequence}")
+    with database.transaction():
+        database.execute(
+            "UPDATE submissions SET final = (sequence = ?) WHERE attempt_id = ?", (sequence, attempt_id)
+        )
+        final = final_of(database, attempt_id)
+        assert final is not None  # it has just been made so
+        run_id = runs.attempt(database, attempt_id).run_id
+        database.update("runs", run_id, standing=final.standing, score=final.score, valid=final.valid)
 
 
 def final_of(database: Database, attempt_id: int) -> Submission | None:
@@ -58,7 +69,7 @@ def final_of(database: Database, attempt_id: int) -> Submission | None:
 
 
 def add_grade(database: Database, grade: Grade, *, now: float) -> None:
-    """Keep a grade, and let the run stand where its latest graded submission stands."""
+    """Keep a grade, and let the run stand where its final, else its latest graded submission stands."""
     with database.transaction():
         row = database.row("SELECT attempt_id FROM submissions WHERE id = ?", (grade.submission_id,))
         if row is None:
@@ -68,7 +79,7 @@ def add_grade(database: Database, grade: Grade, *, now: float) -> None:
         database.execute("DELETE FROM grades WHERE submission_id = ?", (grade.submission_id,))
         database.insert("grades", {**asdict(grade), "report": to_json(grade.report)})
         newest = database.row(
-            f"{_WITH_GRADES} WHERE attempt_id = ? AND graded_at IS NOT NULL ORDER BY sequence DESC LIMIT 1",
+            f"{_WITH_GRADES} WHERE attempt_id = ? AND graded_at IS NOT NULL ORDER BY final DESC, sequence DESC LIMIT 1",
             (attempt.id,),
         )
         if newest is None or newest["id"] != grade.submission_id or attempt.number != run.attempts:
@@ -89,12 +100,13 @@ def of_attempt(database: Database, attempt_id: int) -> list[Submission]:
 
 
 def ungraded(database: Database) -> list[Submission]:
-    """Read the newest snapshot of each live attempt, where it has no grade yet."""
+    """Read the final, else the newest snapshot of each live attempt, where it has no grade yet."""
     return database.records(
         Submission,
         f"{_WITH_GRADES} JOIN attempts ON attempts.id = submissions.attempt_id"
         " JOIN runs ON runs.id = attempts.run_id AND runs.attempts = attempts.number"
         " WHERE graded_at IS NULL AND runs.state IN ('running', 'collecting', 'grading')"
-        " AND sequence = (SELECT MAX(sequence) FROM submissions AS later"
-        " WHERE later.attempt_id = submissions.attempt_id) ORDER BY taken_at",
+        " AND sequence = (SELECT sequence FROM submissions AS other"
+        " WHERE other.attempt_id = submissions.attempt_id ORDER BY final DESC, sequence DESC LIMIT 1)"
+        " ORDER BY taken_at",
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -18,7 +17,7 @@ from environment.runner.protocol import Order
 from state import datasets, events, runs, submissions, sweeps
 from state.database import Database
 from state.records import Attempt, Dataset, Event, Run, Submission, Sweep, UsageSample
-from state.samples import DATABASE_NAME, Samples
+from state.samples import DATABASE_NAME, Samples, UnusableSamples
 
 _EVENTS_SHOWN = 500
 _MOST_POINTS = 600
@@ -150,12 +149,11 @@ def read_samples(
     none: dict[int, list[UsageSample]] = {attempt_id: [] for attempt_id in attempt_ids}
     if not (state_dir / DATABASE_NAME).is_file():
         return none
-    try:
-        samples = Samples(state_dir, writable=False)
-    except sqlite3.OperationalError:
-        return none  # the engine is just making it
-    with closing(samples):
-        return {attempt_id: samples.of_attempt(attempt_id, since=since) for attempt_id in none}
+    with closing(Samples(state_dir, writable=False)) as samples:
+        try:
+            return {attempt_id: samples.of_attempt(attempt_id, since=since) for attempt_id in none}
+        except UnusableSamples:
+            return none  # the engine is just making it, or will say what is wrong with it and make it anew
 
 
 def _rates(samples: list[UsageSample]) -> list[Point]:

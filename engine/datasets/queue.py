@@ -166,14 +166,15 @@ class DatasetQueue:
                     record_prepared(self._database, competition_id, edition, now=self._clock.now())
 
     def take_news(self, news: Progressed | Ended) -> bool:
-        """Take news of a job; False when it is not one of these."""
+        """Take news of a job; False when it is not one of these. What the state could not take is not forgotten."""
         if news.number in self._pruning:
             if isinstance(news, Ended):
-                competition_id = self._pruning.pop(news.number)
+                competition_id = self._pruning[news.number]
                 if news.problem is not None:
                     self.records.not_pruned(competition_id, news.problem)
                 else:
                     self.records.pruned(competition_id, int(news.value["bytes"]))
+                del self._pruning[news.number]
                 self.refresh()
             return True
         if self.verifications.take_news(news):
@@ -184,8 +185,8 @@ class DatasetQueue:
         if isinstance(news, Progressed):
             self._take_progress(work, news)
         else:
-            del self._working[news.number]
             self._take_end(work, news)
+            del self._working[news.number]
         return True
 
     def _in_stage(self, stage: str) -> int:
@@ -238,8 +239,8 @@ class DatasetQueue:
         if work.cancelled:
             self.records.stopped(dataset)
         elif news.lost and self._restarts.get(key, 0) < _RESTARTS:
-            self._restarts[key] = self._restarts.get(key, 0) + 1
             self.records.put_back(dataset)
+            self._restarts[key] = self._restarts.get(key, 0) + 1
         elif news.kind in (DiskFull.__name__, Claimed.__name__):
             self._wait(work, news)
         elif news.value is None:
@@ -345,14 +346,14 @@ class Verifications:
                 self._reported_at = now
                 self._records.verifying(dataset, news)
             return True
-        del self._working[news.number]
         if news.number in self._stopped:
-            self._stopped.remove(news.number)
             self._records.not_verified(dataset)
+            self._stopped.remove(news.number)
         elif news.lost:
             self._waiting.appendleft(dataset)
         else:
             self._records.verified(dataset, news)
+        del self._working[news.number]
         return True
 
 

@@ -1,12 +1,18 @@
-"""What runners report, taken into the state: each line once, in the transaction that moves the offset."""
+"""What runners report, taken into the state: each line once, in the transaction that moves the offset.
+
+Trouble with reports is no news of the agent: it waits, is shown, and ends no attempt. Only an attempt that has ended
+(`exit.json` is there), but of which nothing readable says how, is given up.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-
-import msgspec
+from typing import Any
 
 from engine.runs import launching
 from engine.runs.failures import Conclusion, classify, last_lines, suspicion
@@ -24,24 +30,25 @@ from environment.runner.protocol import (
 from foundation import jsonlines
 from foundation.clock import Clock
 from foundation.daemon_log import Log
+from foundation.problems import DataProblem, Problem
+from foundation.troubles import Troubles
 from state import events, runs, submissions, transitions
 from state.database import Database, UnusableState
 from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import Attempt, Run, UsageSample
-from state.samples import Samples
+from state.records import Attempt, Run
+from state.samples import DamagedSamples, Samples, UnusableSamples, samples_of
 from state.submissions import Snapshot
 from state.transitions import Failure
 
-_GIVE_UP_AFTER = 6
 _TIDY_SECONDS = 10.0
-_BACK_OFF_SECONDS = 5.0
+# So long the events of an attempt that has ended are waited for where they lack what its end names.
+_PATIENCE_SECONDS = 60.0
+_SAMPLES = "samples"
 _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
 
 
-@dataclass
-class _Trouble:
-    times: int
-    retry_at: float
+class _Lost(Exception):
+    """An attempt has ended, and what would be needed to say how is lost for good."""
 
 
 class Intake:
@@ -62,37 +69,64 @@ class Intake:
         self._clock = clock
         self._log = log
         self._redaction = redaction
-        self._trouble: dict[int, _Trouble] = {}
+        self._troubles: Troubles[int | str] = Troubles(clock)  # by attempt, by inbox file, or of the samples
         self._tidy_at = 0.0
         # Whose directories are known to be their own, or not to be.
         self._own: set[int] = set()
         self._foreign: set[int] = set()
+
+    @property
+    def problem(self) -> str:
+        """Say what can't be taken in at the moment; empty when everything is."""
+        return str(self._troubles)
 
     def step(self) -> None:
         """Look at every live attempt once."""
         live = runs.live_attempts(self._database)
         if self._clock.monotonic() >= self._tidy_at:
             self._tidy_at = self._clock.monotonic() + _TIDY_SECONDS
-            self._own &= {attempt.id for attempt in live}
-            self._tidy({launching.inbox_file(self._state_dir, attempt) for attempt in live})
+            numbers = {attempt.id for attempt in live}
+            self._own &= numbers
+            left = self._tidy({launching.inbox_file(self._state_dir, attempt) for attempt in live})
+            self._troubles.keep_only({*numbers, *map(_usage_key, numbers), *left, _SAMPLES})
         for attempt in live:
-            trouble = self._trouble.get(attempt.id)
-            if trouble is not None and self._clock.monotonic() < trouble.retry_at:
-                continue
-            try:
-                self._take_in(attempt)
-                self._trouble.pop(attempt.id, None)
-            except UnusableState:
-                raise  # no attempt's own trouble: all wait until the state can be written again
-            except Exception as error:  # noqa: BLE001 - isolated from the other attempts, logged
-                self._log(f"taking in {attempt.directory}", error)
-                self._note_trouble(attempt, error)
+            what = f"the reports of run {attempt.run_id} can't be taken in"
+            self._try(attempt.id, what, partial(self._take_in, attempt))
+
+    def _try(self, key: int | str, what: str, do: Callable[[], None]) -> None:
+        """Do something unless it failed a moment ago; trouble with it keeps nothing else waiting."""
+        if self._troubles.must_wait(key):
+            return
+        try:
+            do()
+        except UnusableState:
+            raise  # nothing's own trouble: all wait until the state can be used again
+        except Exception as error:  # noqa: BLE001 - isolated from the others, logged, shown, and tried again
+            self._log(what, error)
+            cause = error.cause if isinstance(error, Problem) else f"{type(error).__name__}: {error}"
+            self._troubles.note(key, f"{what}: {cause}")
+        else:
+            self._troubles.clear(key)
 
     def _take_in(self, attempt: Attempt) -> None:
         folder = self._state_dir / attempt.directory
         run = runs.get(self._database, attempt.run_id)
         if run.state is RunState.GRADING or not self._is_own(run, attempt):
             return
+        # Looked for before the events are read: whatever was reported before it is among them then.
+        has_ended = (folder / protocol.EXIT).exists()
+        is_overdue = has_ended and self._troubles.seconds(attempt.id) >= _PATIENCE_SECONDS
+        try:
+            self._take_events(attempt, folder)
+        except (OSError, DataProblem) as error:
+            if not is_overdue:
+                raise
+            self._log(f"the events of run {run.id} are given up", error)
+        self._take_usage(attempt, folder)
+        if has_ended:
+            self._close(runs.get(self._database, run.id), attempt, folder, is_overdue=is_overdue)
+
+    def _take_events(self, attempt: Attempt, folder: Path) -> None:
         offset, usage_offset = runs.report_offsets(self._database, attempt.id)
         while _size(folder / protocol.EVENTS) > offset:
             lines = jsonlines.read(folder / protocol.EVENTS, offset)
@@ -102,13 +136,9 @@ class Intake:
                 for line in lines.values:
                     event = protocol.event_from_line(line)
                     if event is not None:
-                        self._apply(runs.get(self._database, run.id), attempt, event)
+                        self._apply(runs.get(self._database, attempt.run_id), attempt, event)
                 runs.set_report_offsets(self._database, attempt.id, lines.offset, usage_offset)
             offset = lines.offset
-        if _size(folder / protocol.USAGE) > usage_offset:
-            self._take_usage(attempt, folder, offset, usage_offset)
-        if (folder / protocol.EXIT).exists():
-            self._close(runs.get(self._database, run.id), attempt, folder)
 
     def _is_own(self, run: Run, attempt: Attempt) -> bool:
         """Whether what lies in an attempt's directory may be its own; an event tells of one that is another's."""
@@ -168,33 +198,60 @@ class Intake:
             now=self._clock.now(),
         )
 
-    def _take_usage(self, attempt: Attempt, folder: Path, offset: int, usage_offset: int) -> None:
+    def _take_usage(self, attempt: Attempt, folder: Path) -> None:
+        """Keep samples where that is possible now; nothing else waits for them."""
+        offset, usage_offset = runs.report_offsets(self._database, attempt.id)
+        if _size(folder / protocol.USAGE) <= usage_offset:
+            self._troubles.clear(_usage_key(attempt.id))
+        elif not self._troubles.must_wait(_SAMPLES):
+            take = partial(self._take_samples, attempt, folder, offset, usage_offset)
+            what = f"the resource use of run {attempt.run_id} can't be read"
+            self._try(_usage_key(attempt.id), what, take)
+
+    def _take_samples(self, attempt: Attempt, folder: Path, offset: int, usage_offset: int) -> None:
         lines = jsonlines.read(folder / protocol.USAGE, usage_offset)
-        if not lines.values:
+        if lines.offset == usage_offset:
             return  # half a line, which its writer completes
-        last = lines.values[-1]
-        samples = [{**line, "attempt_id": attempt.id} for line in lines.values]
-        self._samples.add(msgspec.convert(samples, list[UsageSample]))
+        samples = samples_of(attempt.id, lines.values)
+        if samples:
+            try:
+                self._samples.add(samples)
+            except UnusableSamples as problem:
+                self._log("resource samples wait", problem)
+                self._troubles.note(_SAMPLES, problem.cause)
+                if isinstance(problem, DamagedSamples):
+                    with self._database.transaction():
+                        events.append(self._database, self._clock.now(), "samples.damaged", problem.cause)
+                return
+            self._troubles.clear(_SAMPLES)
         with self._database.transaction():
-            runs.note_activity(self._database, attempt.run_id, last["at"] - last.get("idle_seconds", 0.0))
+            if samples:
+                runs.note_activity(self._database, attempt.run_id, samples[-1].at - _idle(lines.values[-1]))
             runs.set_report_offsets(self._database, attempt.id, offset, lines.offset)
 
-    def _close(self, run: Run, attempt: Attempt, folder: Path) -> None:
+    def _close(self, run: Run, attempt: Attempt, folder: Path, *, is_overdue: bool) -> None:
         """Decide what the end of an attempt that is gathered means, and take it out of the runner's inbox."""
-        ending = protocol.read(folder / protocol.EXIT, Ending)
-        tail = self._redaction.clean(last_lines(folder / protocol.LOG))
         now = self._clock.now()
+        try:
+            ending = self._ending(folder)
+            final = self._final_submission(attempt, ending, folder, is_overdue=is_overdue)
+        except _Lost as lost:
+            failure = Failure(FailureClass.INFRASTRUCTURE, str(lost))
+            transitions.failed(self._database, attempt.id, failure, now=now)
+            launching.remove_from_inbox(self._state_dir, attempt)
+            return
+        tail = self._redaction.clean(self._last_lines(folder))
         with self._database.transaction():
             if run.state in _UNSTARTED:
                 self._end(attempt, ending)
             if ending.submission_sequence is not None:
+                if final is not None:
+                    submissions.add(self._database, attempt.id, final)
                 submissions.set_final(self._database, attempt.id, ending.submission_sequence)
             isolated = runs.attempt(self._database, attempt.id).isolated
             match classify(ending, tail, isolated=isolated):
                 case Conclusion.STOPPED:
-                    stop = protocol.read_if_there(folder / protocol.STOP, Stop)
-                    by = stop.by if stop else "the host"
-                    transitions.stopped(self._database, run.id, by=by, now=now)
+                    transitions.stopped(self._database, run.id, by=_stopped_by(folder), now=now)
                 case Conclusion.NO_SUBMISSION:
                     transitions.collected(self._database, attempt.id, now=now)
                     transitions.finished(self._database, attempt.id, Outcome.NO_SUBMISSION, now=now)
@@ -205,25 +262,93 @@ class Intake:
                     transitions.failed(self._database, attempt.id, failure, now=now)
         launching.remove_from_inbox(self._state_dir, attempt)
 
-    def _tidy(self, live: set[Path]) -> None:
-        """Take attempts that the state is done with out of the runner's inbox, ending what still runs of them."""
-        for path in protocol.inbox(self._state_dir).glob("[!.]*.json"):
-            if path in live:
-                continue
-            folder = self._state_dir / protocol.read(path, InboxEntry).directory
-            if (folder / protocol.EXIT).exists() or not folder.exists():
-                path.unlink()
-            elif not (folder / protocol.STOP).exists():
-                protocol.write(folder / protocol.STOP, Stop("engine", self._clock.now()))
+    def _ending(self, folder: Path) -> Ending:
+        """Read how an attempt ended, from its events where `exit.json` is damaged.
 
-    def _note_trouble(self, attempt: Attempt, error: Exception) -> None:
-        times = self._trouble[attempt.id].times + 1 if attempt.id in self._trouble else 1
-        self._trouble[attempt.id] = _Trouble(times, self._clock.monotonic() + _BACK_OFF_SECONDS)
-        if times >= _GIVE_UP_AFTER:
-            text = f"its reports can't be taken in: {error}".replace("\n", " ")
-            failure = Failure(FailureClass.INFRASTRUCTURE, text)
-            transitions.failed(self._database, attempt.id, failure, now=self._clock.now())
-            del self._trouble[attempt.id]
+        Raises:
+            _Lost: neither says so.
+        """
+        try:
+            return protocol.read(folder / protocol.EXIT, Ending)
+        except protocol.DamagedRecord as damage:
+            self._log(f"{folder}: how it ended is read from {protocol.EVENTS}", damage)
+        told = None
+        offset = -1
+        lines = jsonlines.read(folder / protocol.EVENTS)
+        while lines.offset > offset:
+            offset = lines.offset
+            for line in lines.values:
+                event = protocol.event_from_line(line)
+                told = event if isinstance(event, Ending) else told
+            lines = jsonlines.read(folder / protocol.EVENTS, offset)
+        if told is None:
+            raise _Lost(f"{protocol.EXIT} is damaged, and nothing else says how it ended")
+        return told
+
+    def _final_submission(
+        self, attempt: Attempt, ending: Ending, folder: Path, *, is_overdue: bool
+    ) -> Snapshot | None:
+        """Return the final submission from its file, where no event has told of it for too long.
+
+        Raises:
+            DataProblem: it may still be told of, or can't be read now.
+            _Lost: its file is not there.
+        """
+        sequence = ending.submission_sequence
+        if sequence is None or submissions.is_known(self._database, attempt.id, sequence):
+            return None
+        name = protocol.snapshot_name(sequence)
+        if not is_overdue:
+            raise DataProblem(f"{protocol.EVENTS} does not tell of {name}", "it is the final submission")
+        try:
+            with (folder / name).open("rb") as stream:
+                sha256, size = hashlib.file_digest(stream, "sha256").hexdigest(), stream.tell()
+        except FileNotFoundError as error:
+            raise _Lost(f"its final submission, {name}, is not there") from error
+        elapsed = ending.ended_at - (ending.started_at or ending.ended_at)
+        return Snapshot(sequence, ending.ended_at, elapsed, sha256, size, f"{attempt.directory}/{name}")
+
+    def _last_lines(self, folder: Path) -> str:
+        try:
+            return last_lines(folder / protocol.LOG)
+        except (OSError, DataProblem) as error:
+            self._log(f"{folder}: its log can't be read", error)
+            return ""  # an end is an end, with or without its last words
+
+    def _tidy(self, live: set[Path]) -> set[str]:
+        """Take attempts that the state is done with out of the runner's inbox, ending what still runs of them.
+
+        Returns the names of their files.
+        """
+        files = [path for path in protocol.inbox(self._state_dir).glob("[!.]*.json") if path not in live]
+        for path in files:
+            self._try(path.name, f"{path.name} can't be taken out of the inbox", partial(self._let_go, path))
+        return {path.name for path in files}
+
+    def _let_go(self, path: Path) -> None:
+        folder = self._state_dir / protocol.read(path, InboxEntry).directory
+        if (folder / protocol.EXIT).exists() or not folder.exists():
+            path.unlink()
+        elif not (folder / protocol.STOP).exists():
+            protocol.write(folder / protocol.STOP, Stop("engine", self._clock.now()))
+
+
+def _usage_key(attempt_id: int) -> str:
+    return f"usage of {attempt_id}"
+
+
+def _stopped_by(folder: Path) -> str:
+    try:
+        stop = protocol.read_if_there(folder / protocol.STOP, Stop)
+    except protocol.DamagedRecord:
+        return "somebody"
+    return stop.by if stop else "the host"
+
+
+def _idle(line: Mapping[str, Any]) -> float:
+    """Read for how long nothing had happened, which older runners did not measure."""
+    idle = line.get("idle_seconds")
+    return idle if isinstance(idle, float | int) and math.isfinite(idle) else 0.0
 
 
 def _size(path: Path) -> int:

@@ -9,7 +9,9 @@ import socket
 import subprocess
 import sys
 import traceback
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -39,9 +41,9 @@ from foundation import locks
 from foundation.clock import Clock
 from foundation.daemon_log import write_log
 from foundation.problems import Problem
-from foundation.workers import WorkerPool
+from foundation.workers import Ended, Progressed, WorkerPool
 from state import runs
-from state.database import Database
+from state.database import Database, UnusableState
 from state.samples import Samples
 
 WAKE_SECONDS = 0.1
@@ -51,11 +53,17 @@ _START_SECONDS = 10.0
 
 @dataclass
 class _Step:
-    """A step of the loop, when it is due, and what is wrong with it at the moment."""
+    """A step of the loop, when it is due, and what is wrong with it at the moment.
+
+    Attributes:
+        every: seconds; 0 each time.
+        writes: whether there is nothing to do for it while the state can't be written.
+    """
 
     name: str
     do: Callable[[], None]
     every: float
+    writes: bool = True
     due_at: float = 0.0
     problem: str = ""
 
@@ -113,7 +121,11 @@ class Supervisor:
         self._status = EngineStatus()
         self._notifier = Notifier(places.config_file, database, clock, lambda: full_disks(self._status))
         self._seen_version = -1
+        self._news: deque[Progressed | Ended] = deque()
+        self._live = self._queued = 0
         self._steps = [
+            _Step("results of workers", self._take_news, 0.0),
+            _Step("results of grading", self._grading.take_results, 0.0),
             _Step("requests", self._answer, WAKE_SECONDS),
             _Step("datasets", self._datasets.step, 0.3),
             _Step("intake", self._intake.step, 0.25),
@@ -121,10 +133,10 @@ class Supervisor:
             _Step("grading", self._grading.step, 0.25),
             _Step("retrying", self._retrier.step, 1.0),
             _Step("starting", self._starter.step, 0.25),
-            _Step("runner", self._runner.step, 0.25),
+            _Step("runner", self._runner.step, 0.25, writes=False),
             _Step("removing", self._removal.step, 0.25),
             _Step("image builds", self._images.step, 2.0),
-            _Step("heartbeat", self._beat, 2.0),
+            _Step("heartbeat", self._beat, 2.0, writes=False),
             _Step("notifying", self._notifier.step, 2.0),
         ]
 
@@ -133,13 +145,12 @@ class Supervisor:
         self._import.recover()
         self._datasets.recover()
         self._starter.recover()
-        self._beat()
+        self._do(next(step for step in self._steps if step.do == self._beat))
         self._log(f"engine {os.getpid()} is up")
 
     def run(self, stopping: Callable[[], bool], wakeup: int) -> None:
         """Work until told to stop; `wakeup` is readable when a signal has come."""
         while not stopping():
-            self._take_results()
             for step in self._steps:
                 if self._clock.monotonic() >= step.due_at:
                     self._do(step)
@@ -147,13 +158,20 @@ class Supervisor:
         self._log(f"engine {os.getpid()} ends; live runs go on")
 
     def _do(self, step: _Step) -> None:
+        step.problem = ""
+        step.due_at = self._clock.monotonic() + step.every
         try:
             step.do()
-            step.problem = ""
-            step.due_at = self._clock.monotonic() + step.every
+        except UnusableState as problem:
+            # All that write wait, or each would wait for a lock in turn, and nothing be told meanwhile.
+            self._log(f"step {step.name}", problem)
+            step.problem = problem.cause
+            for other in self._steps:
+                if other.writes:
+                    other.due_at = self._clock.monotonic() + _BACK_OFF_SECONDS
         except Exception as error:  # noqa: BLE001 - the other steps go on; this one is tried again later
             self._log(f"step {step.name}", error)
-            step.problem = str(error).replace("\n", " ") or type(error).__name__
+            step.problem = f"{step.name}: {error}".replace("\n", " ")
             step.due_at = self._clock.monotonic() + _BACK_OFF_SECONDS
 
     def _answer(self) -> None:
@@ -162,17 +180,22 @@ class Supervisor:
             self._requests.step()
             self._seen_version = version
 
-    def _take_results(self) -> None:
-        """Take what workers and the grader have come to."""
-        for news in self._workers.poll():
+    def _take_news(self) -> None:
+        """Take what workers have come to; it stays here until the state has it."""
+        self._news.extend(self._workers.poll())
+        while self._news:
             try:
-                self._datasets.take_news(news)
+                self._datasets.take_news(self._news[0])
+            except UnusableState:
+                raise
             except Exception as error:  # noqa: BLE001 - one task's news must not keep the others from being heard
-                self._log(f"news of task {news.number}", error)
-        try:
-            self._grading.take_results()
-        except Exception as error:  # noqa: BLE001 - as above
-            self._log("results of grading", error)
+                self._log(f"news of task {self._news[0].number}", error)
+            self._news.popleft()
+
+    def _problem(self) -> str:
+        """Say in one line what is wrong at the moment; empty when nothing is."""
+        problems = [*(step.problem for step in self._steps), self._intake.problem]
+        return "; ".join(dict.fromkeys(filter(None, problems)))
 
     def _beat(self) -> None:
         """Publish how the engine and its host are at this moment."""
@@ -182,6 +205,9 @@ class Supervisor:
         memory = psutil.virtual_memory()
         state_disk = shutil.disk_usage(existing(self._places.state_dir))
         data_disk = shutil.disk_usage(existing(self._places.data_dir))
+        with suppress(UnusableState):  # some step has met it as well, and it is shown; the last counts stay
+            self._live = sum(runs.live_counts(self._database).values())
+            self._queued = runs.queued_count(self._database)
         self._status = EngineStatus(
             running=True,
             pid=os.getpid(),
@@ -189,8 +215,8 @@ class Supervisor:
             version=version("mlebench-console"),
             started_at=self._started_at,
             heartbeat_at=self._clock.now(),
-            live=sum(runs.live_counts(self._database).values()),
-            queued=runs.queued_count(self._database),
+            live=self._live,
+            queued=self._queued,
             datasets_working=self._datasets.working,
             grading=self._grading.working,
             runner_alive=self._runner.alive,
@@ -207,7 +233,7 @@ class Supervisor:
             data_disk_total=data_disk.total,
             gpus=len(self._gpus.devices()),
             isolation=self._isolation,
-            problem="; ".join(f"{step.name}: {step.problem}" for step in self._steps if step.problem),
+            problem=self._problem(),
         )
         publish(self._places, self._status)
 

@@ -28,7 +28,7 @@ from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import Problem, UsageProblem
 from state import events, experiments, requests, runs, sweeps, transitions
-from state.database import Database
+from state.database import Database, UnusableState
 from state.lifecycle import FailureClass, RunState, SweepState
 from state.records import IMPORTED, Request, RequestState, Run
 
@@ -81,6 +81,8 @@ class RequestDispatcher:
                     raise UsageProblem(f"there is no request '{request.kind}'", "", f"Known are: {known}.")
                 answer = handler(read_arguments(request.kind, request.arguments), request.author)
                 self._write(request, RequestState.DONE, answer.to_text())
+        except UnusableState:
+            raise  # no answer to what was asked: it stays open until the state can be used again
         except Problem as problem:
             self._write(request, RequestState.REFUSED, RefusedRequest.to_text(problem))
         except Exception as error:  # noqa: BLE001 - one bad request must not keep the others from their answers

@@ -17,7 +17,7 @@ from engine.settings import EngineSettings, read_table
 from engine.space import free_bytes
 from engine.sweeps.checks import Check, HostCapacity, check_all
 from state import database, runs
-from state.samples import DATABASE_NAME, Samples
+from state.samples import DATABASE_NAME, Samples, UnusableSamples
 
 _ATTEMPTS_MEASURED = 20
 
@@ -160,9 +160,12 @@ def schedule(launch: Launch, known: PastRuns, at_once: int) -> tuple[PlannedRun,
 
 
 def _usual_disk(places: Places, attempts: Sequence[int]) -> int | None:
-    """Return what a run holds on disk on average; None where none was measured."""
+    """Return what a run holds on disk on average; None where none was measured, or that can't be read."""
     if not attempts or not (places.state_dir / DATABASE_NAME).is_file():
         return None
     with closing(Samples(places.state_dir, writable=False)) as samples:
-        held = [most for attempt in attempts if (most := samples.most_disk(attempt)) is not None]
+        try:
+            held = [most for attempt in attempts if (most := samples.most_disk(attempt)) is not None]
+        except UnusableSamples:
+            return None
     return round(statistics.fmean(held)) if held else None

@@ -19,7 +19,7 @@ from foundation.problems import UsageProblem
 from state import events, experiments, runs, sweeps
 from state.database import Database
 from state.lifecycle import MEDALS, RunState
-from state.samples import Samples
+from state.samples import Samples, UnusableSamples
 
 LEAVING = "leaving"
 _SLICE_SECONDS = 0.05
@@ -95,7 +95,12 @@ class SweepRemoval:
         loss = loss_of(self._database, sweep.id)
         refuse_removal(loss, with_results=arguments.with_results)
         numbers = [attempt.id for attempt in runs.attempts_of_sweep(self._database, sweep.id)]
-        self._samples.forget(numbers)
+        try:
+            self._samples.forget(numbers)
+        except (
+            UnusableSamples
+        ) as problem:  # they stay, and nothing shows them: no attempt gets these numbers again
+            self._log(f"resource samples of sweep {sweep.id} are not removed", problem)
         sweeps.remove(self._database, sweep.id)
         text = f"sweep {sweep.id} was removed by {by}: {loss.in_words()}"
         events.append(self._database, time.time(), "sweep.removed", text)

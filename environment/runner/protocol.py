@@ -55,6 +55,7 @@ DOCKER = "docker"
 
 
 _MAX_RECORD_BYTES = 1 << 20
+_LARGEST_INTEGER = (1 << 63) - 1  # that a column of the state holds
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,11 @@ _EVENTS: dict[str, type[RunEvent]] = {
 }
 _KINDS = {event: kind for kind, event in _EVENTS.items()}
 
+
+class DamagedRecord(DataProblem):
+    """A record is there and can be read, but is none of its kind: trying again does not help."""
+
+
 Record = TypeVar("Record", Order, Stop, LimitExceeded, Started, Ending, InboxEntry)
 
 
@@ -218,7 +224,8 @@ def read(path: Path, kind: type[Record]) -> Record:
     """Read a record; fields that this version does not know are left out.
 
     Raises:
-        DataProblem: it is missing, no record of this kind, or of a newer protocol.
+        DamagedRecord: it is no record of this kind.
+        DataProblem: it is missing, can't be read, or is of a newer protocol.
     """
     import msgspec  # takes longer than everything else here, and most who import this only need the names
 
@@ -231,7 +238,7 @@ def read(path: Path, kind: type[Record]) -> Record:
             raise DataProblem(f"{path} was written by a newer version", f"its protocol is {version}")
         return msgspec.convert(values, kind)
     except (msgspec.MsgspecError, TypeError) as error:
-        raise DataProblem(f"{path} is damaged", str(error)) from error
+        raise DamagedRecord(f"{path} is damaged", str(error)) from error
 
 
 def read_if_there(path: Path, kind: type[Record]) -> Record | None:
@@ -252,6 +259,8 @@ def event_from_line(line: dict[str, Any]) -> RunEvent | None:
     kind = _EVENTS.get(str(line.get("kind")))
     if kind is Ending:  # older versions wrote how the agent ended, but of the times `at` alone
         line = {"started_at": None, "ended_at": line.get("at"), **line}
+    if any(isinstance(value, int) and abs(value) > _LARGEST_INTEGER for value in line.values()):
+        return None
     try:
         return None if kind is None else msgspec.convert(line, kind)
     except msgspec.ValidationError:
@@ -261,6 +270,11 @@ def event_from_line(line: dict[str, Any]) -> RunEvent | None:
 def attempt_folder(sweep_id: str, competition_id: str, seed: int, attempt: int, token: str) -> str:
     """Name the directory of an attempt, relative to the state directory; no other ever has the same."""
     return f"runs/{sweep_id}/{competition_id}/seed-{seed}/attempt-{attempt}-{token}"
+
+
+def snapshot_name(sequence: int) -> str:
+    """Name a snapshot, relative to the attempt's directory."""
+    return f"{SNAPSHOTS}/{sequence}.csv"
 
 
 def was_asked_to_end(attempt: Path) -> bool:

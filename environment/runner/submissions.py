@@ -74,7 +74,7 @@ class SubmissionWatch:
 
     def _take(self, current: _Look, now: float, elapsed: float, *, final: bool) -> SubmissionTaken | None:
         sequence = 1 if self.last is None else self.last.sequence + 1
-        name = f"{protocol.SNAPSHOTS}/{sequence}.csv"
+        name = protocol.snapshot_name(sequence)
         target = self._attempt / name
         partial = target.with_suffix(files.PARTIAL_SUFFIX)
         try:

@@ -9,8 +9,8 @@ import pytest
 
 from foundation.problems import StateProblem
 from state import database as state_database
-from state import requests, runs, submissions, sweeps, transitions
-from state.database import DATABASE_NAME, Database
+from state import events, requests, runs, submissions, sweeps, transitions
+from state.database import DATABASE_NAME, Database, UnusableState
 from state.records import RequestState
 from state.submissions import Snapshot
 from tests.state.worlds import create_sweep
@@ -170,3 +170,33 @@ def test_what_fails_within_a_transaction_leaves_no_trace(database: Database) -> 
         create_sweep(database)
         _ = 1 / 0
     assert sweeps.all_sweeps(database) == []
+
+
+def test_a_full_disk_is_told_as_such_though_the_database_rolls_back_by_itself(swept: Database) -> None:
+    connection = swept._connection
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute("PRAGMA cache_size = 5")
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    def fill() -> None:
+        with swept.transaction():
+            for _ in range(100):
+                events.append(swept, 1.0, "kind", "x" * 4000)
+
+    for _ in range(2):
+        with pytest.raises(UnusableState, match="the disk is full"):
+            fill()
+    connection.execute("PRAGMA max_page_count = 100000")
+    fill()
+    assert len(events.newest(swept)) >= 100
+
+
+def test_a_commit_that_fails_leaves_no_transaction_open(swept: Database, tmp_path: Path) -> None:
+    with pytest.raises(sqlite3.IntegrityError), swept.transaction():
+        swept.execute("CREATE TABLE parent (id INTEGER PRIMARY KEY)")
+        swept.execute("CREATE TABLE of_it (id INTEGER REFERENCES parent DEFERRABLE INITIALLY DEFERRED)")
+        swept.execute("INSERT INTO of_it VALUES (1)")
+    sweeps.set_concurrency(swept, "dummy-1", 7, now=2)
+    reader = state_database.open_for_reading(tmp_path)
+    assert sweeps.get(reader, "dummy-1").concurrency == 7
+    reader.close()

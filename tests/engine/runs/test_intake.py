@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,13 +17,19 @@ from engine.runs.launching import inbox_file
 from environment.container.output import Ending
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol
-from environment.runner.protocol import AgentStarted, Collected, InboxEntry, SubmissionTaken
+from environment.runner.protocol import (
+    AgentStarted,
+    Collected,
+    InboxEntry,
+    SubmissionRefused,
+    SubmissionTaken,
+)
 from foundation import jsonlines
 from foundation.hardware import Hardware
-from state import database, events, runs, submissions, transitions
-from state.database import Database
+from state import database, events, runs, samples, submissions, transitions
+from state.database import Database, UnusableState
 from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import Attempt, Run, SweepSpec
+from state.records import Attempt, Grade, Run, SweepSpec, UsageSample
 from state.samples import Samples
 from tests.clocks import HandClock
 from tests.engine.states import new_sweep
@@ -66,6 +77,21 @@ class World:
     def run(self, number: int) -> Run:
         return runs.get(self.state, self.attempts[number].run_id)
 
+    def step_for(self, seconds: float, *, every: float = 6.0) -> None:
+        """Let the intake look again and again until so much time has passed."""
+        until = self.clock.moment + seconds
+        while self.clock.moment < until:
+            self.intake.step()
+            self.clock.moment += every
+
+    def final(self, number: int) -> tuple[int, str]:
+        found = submissions.final_of(self.state, self.attempts[number].id)
+        assert found is not None
+        return found.sequence, found.sha256
+
+    def use(self, number: int, *, at: float) -> None:
+        jsonlines.append(self.folder(number) / protocol.USAGE, [USAGE | {"at": at}])
+
     def report(self, number: int, *events: protocol.RunEvent) -> None:
         path = self.folder(number) / protocol.EVENTS
         jsonlines.append(path, [protocol.event_to_line(event) for event in events])
@@ -81,6 +107,12 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 TAKEN = SubmissionTaken(12, 1, 2.0, "abc", 3, "snapshots/1.csv")
 ENDED = Ending("exited", 0, None, 10, 20, submission_sequence=1)
+REFUSED = SubmissionRefused(12, "submission.csv was not read: is a symbolic link")
+USAGE: dict[str, Any] = {"cpu_percent": None, "memory_bytes": 1, "disk_bytes": 2, "processes": 3}
+
+
+def grade_of(submission_id: int, score: float) -> Grade:
+    return Grade(submission_id, 15.0, "v1", score, True, Outcome.BELOW_MEDIAN, "", {})
 
 
 def test_reports_are_taken_in_as_they_come_and_each_once(world: World) -> None:
@@ -147,13 +179,59 @@ def test_events_of_older_runners_are_understood(world: World) -> None:
     assert world.run(0).submissions == 1
 
 
-def test_a_final_submission_that_was_never_reported_fails_its_run(world: World) -> None:
+def test_a_final_submission_that_is_told_of_late_is_waited_for_and_graded(world: World) -> None:
+    second = replace(TAKEN, sequence=2, sha256="def", path="snapshots/2.csv")
+    world.report(0, AgentStarted(10, isolated=True), TAKEN)
+    protocol.write(world.folder(0) / protocol.EXIT, replace(ENDED, submission_sequence=2))
+    world.step_for(20)
+    assert world.run(0).state is RunState.RUNNING
+    assert "does not tell of snapshots/2.csv" in world.intake.problem
+    world.report(0, second, ENDED)
+    world.step_for(60)
+    assert world.run(0).state is RunState.GRADING
+    assert world.final(0) == (2, "def")
+    assert world.intake.problem == ""
+
+
+def test_a_final_submission_that_no_event_tells_of_any_more_is_graded_from_its_file(world: World) -> None:
+    world.report(0, AgentStarted(10, isolated=True), TAKEN)
+    with (world.folder(0) / protocol.EVENTS).open("a") as stream:
+        stream.write('{"kind": "submission", "sequence": 2, "at": 1\0\0\0\n')
+    snapshot = world.folder(0) / protocol.snapshot_name(2)
+    snapshot.parent.mkdir()
+    snapshot.write_bytes(b"a,b\n1,2\n")
+    protocol.write(world.folder(0) / protocol.EXIT, replace(ENDED, submission_sequence=2))
+    world.step_for(200)
+    assert world.run(0).state is RunState.GRADING
+    assert world.final(0) == (2, hashlib.sha256(b"a,b\n1,2\n").hexdigest())
+    ungraded = submissions.ungraded(world.state)
+    assert [(found.sequence, found.final) for found in ungraded] == [(2, True)]
+
+
+def test_the_submission_that_the_end_names_is_graded_though_a_later_one_was(world: World) -> None:
+    later = replace(TAKEN, sequence=2, sha256="def", path="snapshots/2.csv")
+    world.report(0, AgentStarted(10, isolated=True), TAKEN, later)
+    world.intake.step()
+    first, second = submissions.of_attempt(world.state, world.attempts[0].id)
+    submissions.add_grade(world.state, grade_of(second.id, 0.9), now=15.0)
+    assert world.run(0).score == 0.9
     protocol.write(world.folder(0) / protocol.EXIT, ENDED)
-    for _ in range(10):
-        world.intake.step()
-        world.clock.moment += 6
+    world.intake.step()
+    assert world.final(0) == (1, "abc")
+    assert world.run(0).score is None
+    assert [found.id for found in submissions.ungraded(world.state)] == [first.id]
+    submissions.add_grade(world.state, grade_of(first.id, 0.1), now=16.0)
+    assert world.run(0).score == 0.1
+
+
+def test_a_final_submission_whose_file_is_lost_too_fails_its_run_at_last(world: World) -> None:
+    protocol.write(world.folder(0) / protocol.EXIT, ENDED)
+    world.step_for(50)
+    assert world.run(0).is_live
+    world.step_for(100)
     assert world.run(0).failure_class is FailureClass.INFRASTRUCTURE
-    assert "no snapshot 1" in world.run(0).failure_text
+    assert "snapshots/1.csv, is not there" in world.run(0).failure_text
+    assert not inbox_file(world.state_dir, world.attempts[0]).exists()
 
 
 def test_an_exit_alone_is_enough(world: World) -> None:
@@ -162,18 +240,128 @@ def test_an_exit_alone_is_enough(world: World) -> None:
     assert world.run(0).outcome is Outcome.NO_SUBMISSION
 
 
-def test_one_damaged_directory_fails_its_own_run_and_no_other(world: World) -> None:
+def test_an_end_of_which_nothing_readable_is_left_fails_its_own_run_and_no_other(world: World) -> None:
     (world.folder(0) / protocol.EXIT).write_text("{")
     protocol.write(world.folder(1) / protocol.EXIT, Ending("exited", 0, None, None, 20))
-    for _ in range(10):
-        world.intake.step()
-        world.clock.moment += 6
+    world.intake.step()
     assert world.run(1).state is RunState.FINISHED
     broken = world.run(0)
     assert broken.state is RunState.FAILED
     assert broken.failure_class is FailureClass.INFRASTRUCTURE
     assert "damaged" in broken.failure_text
     assert world.logged
+
+
+def test_an_end_whose_record_is_damaged_is_read_from_the_events(world: World) -> None:
+    world.report(0, AgentStarted(10, isolated=True), TAKEN, ENDED)
+    (world.folder(0) / protocol.EXIT).write_text("{")
+    world.intake.step()
+    assert world.run(0).state is RunState.GRADING
+    assert world.final(0) == (1, "abc")
+
+
+@pytest.mark.parametrize("name", [protocol.EVENTS, protocol.USAGE])
+def test_reports_that_can_not_be_read_end_no_run(world: World, name: str) -> None:
+    (world.folder(0) / name).symlink_to("/dev/zero")
+    world.report(1, AgentStarted(10, isolated=True))
+    world.step_for(3600)
+    assert world.run(0).state is RunState.STARTING
+    assert world.run(1).state is RunState.RUNNING
+    assert f"run {world.run(0).id}" in world.intake.problem
+    (world.folder(0) / name).unlink()
+    world.report(0, AgentStarted(10, isolated=True))
+    world.step_for(120)
+    assert world.run(0).state is RunState.RUNNING
+    assert world.intake.problem == ""
+
+
+def test_a_damaged_inbox_file_keeps_no_report_waiting(world: World) -> None:
+    (protocol.inbox(world.state_dir) / "99.json").write_text("nonsense")
+    world.report(0, AgentStarted(10, isolated=True))
+    world.intake.step()
+    assert world.run(0).state is RunState.RUNNING
+    assert "99.json" in world.intake.problem
+
+
+def test_samples_that_are_locked_for_minutes_wait_and_end_nothing(world: World) -> None:
+    world.use(0, at=5.0)
+    world.samples.add([])  # so that there is a file
+    other = sqlite3.connect(world.state_dir / samples.DATABASE_NAME, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    world.report(0, AgentStarted(10, isolated=True))
+    world.step_for(300, every=30.0)
+    assert world.run(0).state is RunState.RUNNING
+    assert "samples.db can't be used: database is locked" in world.intake.problem
+    other.execute("ROLLBACK")
+    other.close()
+    world.step_for(60)
+    assert [sample.at for sample in world.samples.of_attempt(world.attempts[0].id)] == [5.0]
+    assert world.intake.problem == ""
+
+
+@pytest.mark.parametrize("damage", ["garbage", "a damaged page", "other tables"])
+def test_damaged_samples_are_set_aside_and_made_anew_and_end_nothing(world: World, damage: str) -> None:
+    filled = [UsageSample(9, float(at), 1.0, 1, 1, 1) for at in range(2000)]
+    world.samples.add(filled)
+    world.samples.close()
+    path = world.state_dir / samples.DATABASE_NAME
+    if damage == "garbage":
+        path.write_bytes(b"no database at all " * 1000)
+    elif damage == "a damaged page":
+        with path.open("r+b") as stream:
+            stream.seek(4096)
+            stream.write(b"\xff" * (path.stat().st_size - 4096))
+    else:
+        path.unlink()
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("CREATE TABLE usage (something)")
+    world.report(0, AgentStarted(10, isolated=True))
+    world.use(0, at=5.0)
+    world.intake.step()
+    assert "is kept as samples.db.damaged-" in world.intake.problem
+    world.step_for(300)
+    assert world.run(0).state is RunState.RUNNING
+    assert world.intake.problem == ""
+    assert [sample.at for sample in world.samples.of_attempt(world.attempts[0].id)] == [5.0]
+    assert len([kept for kept in world.state_dir.glob("samples.db.damaged-*") if kept.suffix[-1] == "Z"]) == 1
+    assert [event.kind for event in events.newest(world.state)].count("samples.damaged") == 1
+
+
+def test_odd_lines_of_usage_are_passed_over(world: World) -> None:
+    path = world.folder(0) / protocol.USAGE
+    odd: list[dict[str, Any]] = [
+        {"at": "yesterday"},
+        USAGE | {"at": 1.0, "memory_bytes": 1 << 70},
+        USAGE | {"at": float("nan")},
+        {},
+    ]
+    jsonlines.append(path, odd)
+    with path.open("a") as stream:
+        stream.write("[" * 100_000 + "\nnull\n" + "x" * (5 << 20) + "\n")
+    world.use(0, at=5.0)
+    world.intake.step()
+    world.intake.step()
+    world.report(0, AgentStarted(10, isolated=True))
+    world.intake.step()
+    assert [sample.at for sample in world.samples.of_attempt(world.attempts[0].id)] == [5.0]
+    assert world.run(0).state is RunState.RUNNING
+    assert world.intake.problem == ""
+
+
+def test_a_state_on_a_full_disk_delays_reports_and_ends_no_attempt(world: World) -> None:
+    connection = world.state._connection
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute("PRAGMA cache_size = 5")
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    world.report(0, AgentStarted(10, isolated=True), *([replace(REFUSED, text="x" * 5000)] * 40))
+    for _ in range(10):
+        with pytest.raises(UnusableState, match="the disk is full"):
+            world.intake.step()
+        world.clock.moment += 60
+    assert world.run(0).state is RunState.STARTING
+    connection.execute("PRAGMA max_page_count = 100000")
+    world.intake.step()
+    assert world.run(0).state is RunState.RUNNING
 
 
 def test_what_the_state_has_done_with_is_taken_out_of_the_runners_hands(world: World) -> None:
