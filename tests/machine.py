@@ -19,7 +19,6 @@ import pytest
 
 BASE_IMAGE = os.environ.get("MLEBENCH_TEST_BASE", "mlebench-test-base")
 _CAP_SYS_ADMIN = 21
-SETUP_SCRIPT = Path(__file__).parent.parent / "tools" / "test-setup.sh"
 
 
 @dataclass(frozen=True)

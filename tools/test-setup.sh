@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install and start what the tests need beyond Python: packages, a Docker daemon, a base image for its tests.
-# Usage, as root: bash tools/test-setup.sh [base-image]     (base-image: make only that, where the daemon runs)
+# Usage, as root: bash tools/test-setup.sh
 set -euo pipefail
 
 base=${MLEBENCH_TEST_BASE:-mlebench-test-base}
@@ -56,31 +56,13 @@ start_docker() {
     return 1
 }
 
-# No registry has to serve the base image: it is made from this machine's own package mirror.
 make_base_image() {
-    docker image inspect "$base" &>/dev/null && return
-    local mirror root
-    source /etc/os-release
-    # Newer releases have no sources.list, only files in sources.list.d.
-    mirror=$(find /etc/apt -name '*.list' -o -name '*.sources' | sort | xargs --no-run-if-empty cat |
-        sed -nE 's/^(deb( \[[^]]*\])?|URIs:) +([^ ]+\/(debian|ubuntu)\/?)( .*)?$/\3/p' | sed -n 1p)
-    if [[ -z $mirror ]]; then
-        echo "error: no package mirror is named in /etc/apt; the base image of the container tests can't be made" >&2
-        return 1
-    fi
-    root=$(mktemp -d)
-    retry debootstrap --variant=minbase --include=ca-certificates "$VERSION_CODENAME" "$root" "$mirror" >/dev/null
-    tar -C "$root" -c . | docker import - "$base" >/dev/null
-    rm -rf "$root"
+    docker image inspect "$base" &>/dev/null || bash "$(dirname "${BASH_SOURCE[0]}")/../environment/base-image.sh" "$base" >/dev/null
 }
 
 if ((EUID != 0)); then
     echo "error: installing packages and starting a Docker daemon needs root; run: sudo make test-setup" >&2
     exit 1
-fi
-if [[ ${1:-} == base-image ]]; then
-    make_base_image
-    exit
 fi
 install_packages
 allow_user_namespaces

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from console.cli.output import say, say_answer
+from console.cli.output import complain, say, say_answer
 from foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -127,15 +127,32 @@ def reading_state(context: typer.Context) -> Iterator[Database]:
         yield database
 
 
-def perform(context: typer.Context, action: Action, *, json: bool, yes: bool = True, **more: Any) -> None:
-    """File an action's requests and write the answers, `more` in their JSON; without `yes`, ask where it warns.
+def perform(
+    context: typer.Context,
+    action: Action,
+    *,
+    json: bool,
+    yes: bool = True,
+    starting: bool = False,
+    **more: Any,
+) -> None:
+    """File an action's requests and write the answers.
+
+    Args:
+        context: of the command.
+        action: what is asked of the engine.
+        json: write the answers as JSON.
+        yes: do not ask, even where the action warns.
+        starting: start the engine where none runs, because there will be work for it.
+        more: what the JSON says beside the answer.
 
     Raises:
         UsageProblem: there is something to ask, and no terminal.
         Abort: the answer was no.
     """
-    from engine.control import ask
+    from engine.control import ask, ensure_running, status
 
+    places = places_of(context)
     question = action.question
     if question is not None and question.warns and not yes:
         stakes = [part.in_words() for part in question.affected if part.is_warning]
@@ -143,8 +160,10 @@ def perform(context: typer.Context, action: Action, *, json: bool, yes: bool = T
             raise UsageProblem(" ".join(stakes), "", "Give --yes to do it without being asked.")
         say("\n".join(stakes))
         typer.confirm(question.title, abort=True)
+    if starting and not status(places).running:
+        complain(f"started the engine, process {ensure_running(places).pid}")
     for request in action.requests:
-        say_answer(ask(places_of(context), request.kind, request.arguments), json=json, **more)
+        say_answer(ask(places, request.kind, request.arguments), json=json, **more)
 
 
 def require_terminal() -> None:

@@ -32,6 +32,8 @@ _STATE_WANTS = 20_000_000_000
 # The prepared datasets of the smallest split; all 75 take some 3.3 TB.
 _DATA_WANTS = 160_000_000_000
 _DOCKER_PATIENCE_SECONDS = 5
+# As in environment/Dockerfile.
+AGENT_UID = 1000
 
 
 class Health(StrEnum):
@@ -79,7 +81,7 @@ def all_checks(places: Places) -> Iterator[Check]:
     yield check_disk("state disk", places.state_dir, needs=_STATE_NEEDS, wants=_STATE_WANTS)
     yield check_disk("data disk", places.data_dir, needs=0, wants=_DATA_WANTS)
     yield check_bubblewrap()
-    yield check_docker()
+    yield from check_docker(os.getuid())
     yield check_gpu()
     yield check_kaggle(os.environ, Path.home())
     yield check_terminal()
@@ -136,16 +138,34 @@ def check_bubblewrap() -> Check:
     )
 
 
-def check_docker() -> Check:
-    """Check whether a Docker engine, or Podman in its place, answers."""
+def check_docker(uid: int) -> Iterator[Check]:
+    """Check whether a Docker engine, or Podman in its place, answers, and what would end or endanger long runs."""
     from engine.images import connect
+    from environment.runner.docker.daemon import daemon_problems, is_podman
 
     try:
-        with closing(connect(_DOCKER_PATIENCE_SECONDS)) as client:
-            return Check("docker", Health.OK, f"version {client.version()['Version']}")
+        with closing(connect(_DOCKER_PATIENCE_SECONDS)) as client, daemon_problems():
+            found = client.version()["Version"]
+            survives = is_podman(client) or client.info().get("LiveRestoreEnabled", False)
     except EnvironmentProblem as problem:
         unneeded = "Not needed for agents that run as processes."
-        return Check("docker", Health.WARN, problem.cause, unneeded)
+        yield Check("docker", Health.WARN, problem.cause, unneeded)
+        return
+    yield Check("docker", Health.OK, f"version {found}")
+    if not survives:
+        yield Check(
+            "docker",
+            Health.WARN,
+            "live-restore is off: a restart or an upgrade of Docker ends every run",
+            'Write {"live-restore": true} to /etc/docker/daemon.json, then reload Docker.',
+        )
+    if uid == AGENT_UID:
+        yield Check(
+            "user",
+            Health.WARN,
+            f"you are user {uid}, as agents in containers are: one that escapes has your rights",
+            "Run the engine as another user, or let Docker remap users (userns-remap, rootless).",
+        )
 
 
 def check_gpu() -> Check:

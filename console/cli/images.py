@@ -78,6 +78,18 @@ def build(
     _say_images(built, json=json)
 
 
+@app.command()
+def base(
+    name: Annotated[str, typer.Argument(metavar="IMAGE", help="The name it gets.")] = "mlebench-base",
+    json: Json = False,
+) -> None:
+    """Make a base image of this machine's own Debian or Ubuntu packages, as root, where no registry is reached."""
+    from engine import images
+
+    _say_images([images.make_base(images.connect(), name, complain)], json=json)
+    complain(f"build on it: mlebench-console images build --base-image {name}")
+
+
 @app.command("list")
 def list_(json: Json = False) -> None:
     """List the images that were built here."""

@@ -138,7 +138,8 @@ def retry(context: typer.Context, run: RunNames, yes: Yes = False, json: Json = 
     """Queue ended runs again; asks before it re-rolls a seed whose agent itself had failed."""
     from console.actions import runs
 
-    perform(context, runs.relaunch(_found(context, run), all_or_none=True), yes=yes, json=json)
+    relaunch = runs.relaunch(_found(context, run), all_or_none=True)
+    perform(context, relaunch, yes=yes, json=json, starting=True)
 
 
 @app.command()

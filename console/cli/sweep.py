@@ -103,7 +103,7 @@ def launch(
     if dry_run:
         _dry_run(context, launch, json=json)
     else:
-        perform(context, actions.launch(launch), json=json)
+        perform(context, actions.launch(launch), json=json, starting=True)
 
 
 def _dry_run(context: typer.Context, launch: Launch, *, json: bool) -> None:
@@ -288,7 +288,7 @@ def retry(
         sweep = sweeps.get(database, sweep_id)
         failed = [run for kind in wanted for run in runs.failed(database, sweep.id, kind)]
     if failed:
-        perform(context, relaunch(failed, all_or_none=True), yes=yes, json=json)
+        perform(context, relaunch(failed, all_or_none=True), yes=yes, json=json, starting=True)
     else:
         raise UsageProblem(
             f"sweep {sweep.id} has no failed run to retry",
@@ -361,4 +361,4 @@ def _change(context: typer.Context, kind: str, sweep_id: str, *, json: bool, **v
 
     with reading_state(context) as database:
         known = sweeps.get(database, sweep_id).id
-    perform(context, actions.change(kind, known, **values), json=json)
+    perform(context, actions.change(kind, known, **values), json=json, starting=kind == "sweep.resume")

@@ -9,6 +9,7 @@ from engine.images.building import (
     completed,
     find_image,
     list_images,
+    make_base,
     recipes_for,
     require_image,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "find_image",
     "follow_build",
     "list_images",
+    "make_base",
     "recipes_for",
     "require_image",
 ]

@@ -31,6 +31,8 @@ _UNNAMED = "<none>:<none>"
 ENV_IMAGE = "mlebench-env"
 GRADER_IMAGE = "mlebench-grader"
 LABEL = "mlebench.recipe"
+# As in environment/Dockerfile and Dockerfile.grader.
+_DEFAULT_BASE = "ubuntu:24.04"
 _PACKAGES_OF_THE_GRADER = ("numpy", "pandas", "rapidfuzz")
 _IGNORED = shutil.ignore_patterns("__pycache__", ".git", "agents")
 # What agents' Dockerfiles expect to be given, as in MLE-bench.
@@ -123,10 +125,40 @@ def build(client: APIClient, recipe: Recipe, order: BuildImages, tell: Callable[
         EnvironmentProblem: there is no builder, or the build failed.
     """
     builder = find_builder(os.environ, podman=is_podman(client))
+    doing = f"the image {recipe.name} could not be built"
     with recipe.context() as context:
-        command = [*builder, *_arguments(recipe, order), str(context)]
-        _run(command, recipe.name, tell)
+        try:
+            _run([*builder, *_arguments(recipe, order), str(context)], doing, tell)
+        except EnvironmentProblem as problem:
+            base = order.base_image or _DEFAULT_BASE
+            # The builder names the base in its last words only where it could not get it.
+            if not recipe.on_a_base or base not in problem.why or find_image(client, base) is not None:
+                raise
+            raise EnvironmentProblem(
+                doing,
+                f"its base image {base} is not on this machine and could not be pulled: {problem.why}",
+                "Name one that is here with --base-image, or make one of this machine's own packages: "
+                "sudo mlebench-console images base",
+            ) from problem
     return require_image(client, recipe.name)
+
+
+def make_base(client: APIClient, name: str, tell: Callable[[str], None]) -> Image:
+    """Make a base image of this machine's own Debian or Ubuntu packages, where no image registry has to be reached.
+
+    Raises:
+        EnvironmentProblem: it takes root or a program that is missing, or it failed.
+    """
+    doing = f"the base image {name} could not be made"
+    if os.geteuid() != 0:
+        raise EnvironmentProblem(
+            doing, "debootstrap needs root", f"Run: sudo mlebench-console images base {name}"
+        )
+    for program, package in (("debootstrap", "debootstrap"), ("docker", "docker-cli or docker.io")):
+        if shutil.which(program) is None:
+            raise EnvironmentProblem(doing, f"{program} is not installed", f"Install {package}.")
+    _run(["bash", str(_package("environment") / "base-image.sh"), name], doing, tell)
+    return require_image(client, name)
 
 
 def recipes_for(names: Iterable[str], agents: Iterable[Agent]) -> list[Recipe]:
@@ -243,7 +275,7 @@ def _arguments(recipe: Recipe, order: BuildImages) -> list[str]:
     ]
 
 
-def _run(command: list[str], name: str, tell: Callable[[str], None]) -> None:
+def _run(command: list[str], doing: str, tell: Callable[[str], None]) -> None:
     last: deque[str] = deque(maxlen=_TAIL_LINES)
     with subprocess.Popen(
         command,
@@ -264,7 +296,7 @@ def _run(command: list[str], name: str, tell: Callable[[str], None]) -> None:
             process.terminate()
             raise
     if process.returncode != 0:
-        raise EnvironmentProblem(f"the image {name} could not be built", " | ".join(last))
+        raise EnvironmentProblem(doing, " | ".join(last))
 
 
 def _env_recipe() -> Recipe:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from engine.agents import find_agents
-from engine.images import build, connect, find_image, recipes_for
+from engine.images import build, connect, find_image, make_base, recipes_for
 from engine.images.building import Recipe
 from engine.options.requests import BuildImages
 from engine.places import Places, own_agents_folder
 from tests.docker.harness import PROBE, DockerHarness
 from tests.engine.conftest import empty_state, prepared_data
-from tests.machine import BASE_IMAGE, SETUP_SCRIPT
+from tests.machine import BASE_IMAGE
 
 __all__ = ["empty_state", "prepared_data"]  # the engine's fixtures serve here as well
 
@@ -51,7 +50,7 @@ def images(tmp_path_factory: pytest.TempPathFactory, docker_daemon: None) -> Non
     """The images that every run needs, and one for agents that tests write on the spot."""
     with having_the_daemon():
         if find_image(connect(), BASE_IMAGE) is None:
-            subprocess.run(["bash", str(SETUP_SCRIPT), "base-image"], check=True)
+            make_base(connect(), BASE_IMAGE, lambda _line: None)
         build_images("mlebench-env", "mlebench-grader", "dummy")
         folder = tmp_path_factory.mktemp("probe")
         harness = DockerHarness(Places(folder, folder, folder), folder / "agents")

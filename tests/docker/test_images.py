@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from engine.images import build, check, connect, find_image
+from engine.images import build, check, connect, find_image, recipes_for
 from engine.images.building import Recipe
+from engine.options.requests import BuildImages
 from environment.runner.docker import daemon
 from environment.runner.docker.plans import Plan
 from foundation.problems import EnvironmentProblem
@@ -65,6 +66,14 @@ def test_building_tells_its_steps_as_they_come_and_the_digest_at_the_end() -> No
         assert image["digest"].startswith("sha256:")
         assert listed[image["name"]] == image
         assert connect().inspect_image(image["digest"])["Id"] == image["digest"]
+
+
+def test_a_base_image_that_is_nowhere_is_named_with_the_way_to_one() -> None:
+    with pytest.raises(EnvironmentProblem, match="mlebench-env could not be built") as caught:
+        (recipe,) = recipes_for(["mlebench-env"], [])
+        build(connect(), recipe, BuildImages(base_image="localhost:9/nobody-has-this:1"), lambda _line: None)
+    assert "its base image localhost:9/nobody-has-this:1 is not on this machine" in caught.value.why
+    assert "sudo mlebench-console images base" in caught.value.next_step
 
 
 def test_a_build_that_fails_says_where(tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +18,7 @@ SECRET = "a-key-that-nobody-may-see"
 
 def test_every_check_says_how_it_is_and_what_is_not_well_has_a_next_step(cli: Cli) -> None:
     found = cli("doctor", "--json").document()
-    assert [check["name"] for check in found] == [
+    assert list(dict.fromkeys(check["name"] for check in found)) == [
         "python",
         "state",
         "state disk",
@@ -96,7 +99,56 @@ def test_a_docker_engine_that_does_not_answer_is_named_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
-    found = doctor.check_docker()
+    (found,) = doctor.check_docker(0)
     assert found.health is Health.WARN
     assert f"unix://{tmp_path}/docker.sock" in found.found
     assert "No such file" in found.found
+
+
+class Daemon(BaseHTTPRequestHandler):
+    """A Docker daemon that answers what doctor asks."""
+
+    live_restore = False
+
+    def do_HEAD(self) -> None:
+        """Answer the ping."""
+        self.answer({})
+
+    def do_GET(self) -> None:
+        """Answer by the last word of the path."""
+        documents: dict[str, dict[str, Any]] = {
+            "version": {"Version": "20.10.24", "ApiVersion": "1.41", "Components": []},
+            "info": {"LiveRestoreEnabled": self.live_restore},
+        }
+        self.answer(documents.get(self.path.rpartition("/")[2], {}))
+
+    def answer(self, document: dict[str, Any]) -> None:
+        """Send a document."""
+        content = json.dumps(document).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Print nothing."""
+
+
+@pytest.mark.parametrize(("live_restore", "uid", "warnings"), [(True, 0, 0), (False, 0, 1), (True, 1000, 1)])
+def test_what_would_end_or_endanger_long_runs_in_docker_is_told(
+    monkeypatch: pytest.MonkeyPatch, live_restore: bool, uid: int, warnings: int
+) -> None:
+    monkeypatch.setattr(Daemon, "live_restore", live_restore)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Daemon) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{server.server_port}")
+        first, *others = doctor.check_docker(uid)
+        server.shutdown()
+    assert (first.health, first.found) == (Health.OK, "version 20.10.24")
+    assert [check.health for check in others] == [Health.WARN] * warnings
+    assert all(check.next_step for check in others)
+    told = " ".join(check.found for check in others)
+    assert ("live-restore is off" in told) == (not live_restore)
+    assert ("user 1000" in told) == (uid == 1000)

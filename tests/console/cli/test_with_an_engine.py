@@ -47,6 +47,15 @@ def test_a_second_engine_is_refused_and_the_first_goes_on(cli: Cli, engine: None
     assert "is up" in cli("engine", "logs").out
 
 
+def test_a_launch_starts_the_engine_where_none_runs(cli: Cli, prepared: Vector) -> None:
+    launched = launch(cli, prepared, "--seeds", "1", "--json")
+    try:
+        assert launched.code == 0 and "started the engine, process" in launched.err
+        wait_for(cli, launched.document()["sweep_id"], "finished")
+    finally:
+        assert cli("engine", "stop", "--with-runs").code == 0
+
+
 def test_a_sweep_is_launched_followed_and_shown(cli: Cli, engine: None, prepared: Vector) -> None:
     launched = launch(cli, prepared, "--seeds", "2", "--concurrency", "2", "--experiment", "trial", "--json")
     sweep_id = launched.document()["sweep_id"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from engine.places import Places
 from state import database as state_database
 from tests.console.cli.conftest import Cli, Ran
+from tests.state.worlds import create_sweep
 
 
 def assert_told(ran: Ran, code: int, *parts: str) -> None:
@@ -73,9 +75,12 @@ def test_without_a_state_the_way_to_one_is_told(cli: Cli, arguments: list[str]) 
     assert_told(cli(*arguments), 4, "there is no state", "mlebench-console engine start")
 
 
-def test_without_an_engine_nothing_is_changed_and_it_says_so(cli: Cli) -> None:
-    launched = cli("sweep", "launch", "--agent", "dummy", "--split", "low")
-    assert_told(launched, 5, "the engine is not running", "nothing was changed", "engine start")
+def test_without_an_engine_nothing_is_changed_and_it_says_so(cli: Cli, places: Places) -> None:
+    places.state_dir.mkdir()
+    with closing(state_database.open_for_writing(places.state_dir)) as database:
+        create_sweep(database, "mine")
+    paused = cli("sweep", "pause", "mine")
+    assert_told(paused, 5, "the engine is not running", "nothing was changed", "engine start")
 
 
 def test_a_damaged_state_is_named(cli: Cli, places: Places) -> None:
