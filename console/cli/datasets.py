@@ -385,11 +385,12 @@ def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:
 
 def _needed(context: typer.Context, chosen: Sequence[str]) -> dict[str, str]:
     """Which competitions sweeps still need, and which sweep."""
+    from competitions.model import EDITIONS
     from engine.datasets.requests import sweep_in_need_of
     from state import database
 
     if not database.exists(places_of(context).state_dir):
         return {}
     with reading_state(context) as opened:
-        found = ((one, sweep_in_need_of(opened, one)) for one in chosen)
+        found = ((one, sweep_in_need_of(opened, one, {*EDITIONS})) for one in chosen)
         return {one: name for one, name in found if name is not None}

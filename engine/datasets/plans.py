@@ -118,9 +118,9 @@ def is_ready(competition_id: str, edition: Edition, data_dir: Path) -> bool:
 
 
 def record_prepared(database: Database, competition_id: str, edition: Edition, *, now: float) -> None:
-    """Record in the state that a dataset was found prepared on disk."""
+    """Record in the state that a dataset was found prepared on disk; one that is about to be replaced is not."""
     known = datasets.find(database, competition_id, edition)
-    if known is None or known.state is not DatasetState.PREPARED:
+    if known is None or known.state not in (*BUSY, DatasetState.PREPARED):
         datasets.found(database, competition_id, edition, steps=STEPS, now=now)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from pathlib import Path
 from typing import Any
 
-from competitions.model import edition_named
+from competitions.model import Edition, edition_named
 from engine.datasets import plans
 from engine.datasets.descriptions import OURS, check_choice
 from engine.datasets.plans import BUSY, Options
@@ -21,6 +21,7 @@ from state.database import Database
 from state.records import Dataset, DatasetState
 
 _STEP_APART = 1e-6
+_PREPARED_PARTS: dict[Edition, str] = {"v1": PREPARED, "corrected": CORRECTED}
 
 
 class DatasetRequests:
@@ -43,7 +44,11 @@ class DatasetRequests:
         }
 
     def prepare(self, arguments: requests.PrepareDatasets, _by: str) -> Answer:
-        """Put datasets in the queue in the order given; those that are prepared are left alone."""
+        """Put datasets in the queue in the order given; those that are prepared are left alone.
+
+        Raises:
+            UsageProblem: one of them is to be prepared again, but runs use it or wait for it.
+        """
         chosen, edition = arguments.competition_ids, edition_named(arguments.edition)
         options = Options(
             verify=False if arguments.skip_verification else None,
@@ -58,9 +63,13 @@ class DatasetRequests:
             self._queue.set_jobs(arguments.jobs)
         now = self._clock.now()
         asked = failed = 0
+        wanted_anew = bool(arguments.raw_dir or arguments.again)
+        ready = [one for one in chosen if plans.is_ready(one, edition, self._data_dir)]
+        for competition_id in ready if wanted_anew else ():
+            if not self._is_busy(competition_id, edition):  # else it waits for just that
+                self._refuse_in_use(competition_id, {edition}, "prepared again")
         for number, competition_id in enumerate(chosen):
-            wanted_anew = arguments.raw_dir or arguments.again
-            if not wanted_anew and plans.is_ready(competition_id, edition, self._data_dir):
+            if not wanted_anew and competition_id in ready:
                 plans.record_prepared(self._database, competition_id, edition, now=now)
                 continue
             try:
@@ -100,6 +109,7 @@ class DatasetRequests:
         for competition_id in arguments.competition_ids:
             if not plans.is_ready(competition_id, edition, self._data_dir):
                 raise UsageProblem(f"{competition_id} is not prepared", "", "Prepare it first.")
+            self._refuse_being_prepared(competition_id, edition)
             plans.record_prepared(self._database, competition_id, edition, now=self._clock.now())
         known = self._known(arguments)
         for dataset in known:
@@ -110,27 +120,44 @@ class DatasetRequests:
         """Remove parts of datasets from the disk; prepared data that runs wait for stay."""
         pruned = []
         for competition_id in arguments.competition_ids:
-            problem = self._why_not_prune(competition_id, arguments)
-            if problem is None:
-                pruned.append(competition_id)
-            elif arguments.keep_going:
+            try:
+                self._refuse_pruning(competition_id, arguments)
+            except UsageProblem as problem:
+                if not arguments.keep_going:
+                    raise
                 self._queue.records.not_pruned(competition_id, problem)
             else:
-                raise problem
+                pruned.append(competition_id)
         for competition_id in pruned:
             self._queue.prune(competition_id, arguments.parts)
         return Answer(f"{_datasets(len(pruned))} being pruned")
 
-    def _why_not_prune(self, competition_id: str, asked: requests.PruneDatasets) -> UsageProblem | None:
-        dataset = datasets.find(self._database, competition_id, edition_named(asked.edition))
-        if dataset is not None and dataset.state in BUSY:
-            return UsageProblem(f"{competition_id} is being prepared", "", "Stop that first.")
-        user = sweep_in_need_of(self._database, competition_id)
-        if user is not None and {PREPARED, CORRECTED} & {*asked.parts}:
-            return UsageProblem(
-                f"{competition_id} can't be pruned", f"sweep {user} has runs of it that have not ended"
+    def _refuse_pruning(self, competition_id: str, asked: requests.PruneDatasets) -> None:
+        self._refuse_being_prepared(competition_id, edition_named(asked.edition))
+        editions = {edition for edition, part in _PREPARED_PARTS.items() if part in asked.parts}
+        self._refuse_in_use(competition_id, editions, "pruned")
+
+    def _refuse_being_prepared(self, competition_id: str, edition: Edition) -> None:
+        if self._is_busy(competition_id, edition):
+            raise UsageProblem(f"{competition_id} is being prepared", "", "Stop that first.")
+
+    def _is_busy(self, competition_id: str, edition: Edition) -> bool:
+        dataset = datasets.find(self._database, competition_id, edition)
+        return dataset is not None and dataset.state in BUSY
+
+    def _refuse_in_use(self, competition_id: str, editions: Set[Edition], done: str) -> None:
+        """Refuse to remove or replace prepared data that runs use or wait for.
+
+        Raises:
+            UsageProblem: some do.
+        """
+        user = sweep_in_need_of(self._database, competition_id, editions)
+        if user is not None:
+            raise UsageProblem(
+                f"{competition_id} can't be {done}",
+                f"sweep {user} has runs of it that have not ended",
+                f"Wait for them, or stop them: mlebench-console sweep stop {user}",
             )
-        return None
 
     def _known(self, asked: requests.SomeDatasets) -> list[Dataset]:
         edition = edition_named(asked.edition)
@@ -138,10 +165,10 @@ class DatasetRequests:
         return [dataset for dataset in found if dataset is not None]
 
 
-def sweep_in_need_of(database: Database, competition_id: str) -> str | None:
-    """A sweep with runs on a competition that have not ended; None: its data may go."""
+def sweep_in_need_of(database: Database, competition_id: str, editions: Set[Edition]) -> str | None:
+    """A sweep with runs on a competition in one of these editions that have not ended; None: its data may go."""
     for sweep in sweeps.all_sweeps(database):
-        if competition_id in sweep.spec.competitions:
+        if sweep.spec.edition in editions and competition_id in sweep.spec.competitions:
             of_it = [run for run in runs.of_sweep(database, sweep.id) if run.competition_id == competition_id]
             if not all(run.has_ended for run in of_it):
                 return sweep.id

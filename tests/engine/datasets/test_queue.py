@@ -132,6 +132,28 @@ def test_a_dataset_is_pruned_on_request_but_not_under_runs_that_need_it(own: Har
     assert told(own, "dataset.pruned")[0].startswith("pruned, ")
 
 
+def test_data_are_not_prepared_again_under_runs_that_need_them(own: Harness, tmp_path: Path) -> None:
+    folder = prepared(own, tmp_path)
+    own.agent("waiter", WAIT_FOR_GO)
+    own.launch("waiter")
+    own.all_in("running")
+    before = (folder / "prepared").stat().st_ino
+    for anew in ({"again": True}, {"raw_dir": str(tmp_path / "raw")}):
+        with pytest.raises(
+            UsageProblem, match="can't be prepared again: sweep .* has runs of it that have not"
+        ):
+            own.ask("dataset.prepare", competition_ids=[COMPETITION], **anew)
+    assert known(own)[COMPETITION].state is DatasetState.PREPARED
+    own.ask("dataset.prepare", competition_ids=[COMPETITION])  # nothing is replaced by that
+    assert (folder / "prepared").stat().st_ino == before
+    for run in own.until_started():
+        own.go(run)
+    own.ended()
+    own.ask("dataset.prepare", competition_ids=[COMPETITION], again=True, raw_dir=str(tmp_path / "raw"))
+    eventually(lambda: known(own)[COMPETITION].state is DatasetState.PREPARED)
+    assert (folder / "prepared").stat().st_ino != before
+
+
 def test_what_waits_is_stopped_on_request_and_nothing_else(own: Harness, tmp_path: Path) -> None:
     prepared(own, tmp_path)
     with pytest.raises(UsageProblem, match="none of them is being prepared"):

@@ -297,6 +297,17 @@ def test_a_dataset_that_is_there_needs_no_work(requester: Requests) -> None:
         requester.ask("dataset.prepare", competition_ids=["leaf-classification"])
 
 
+def test_runs_wait_for_data_that_are_about_to_be_replaced(requester: Requests, tmp_path: Path) -> None:
+    requester.ask("dataset.prepare", competition_ids=[COMPETITION], again=True, raw_dir=str(tmp_path))
+    requester.launch()
+    assert runs.next_ready(requester.state, "dummy-1", "v1", limit=1) == []
+    requester.ask("dataset.prepare", competition_ids=[COMPETITION], again=True, raw_dir=str(tmp_path))
+    with pytest.raises(RefusedRequest, match="is being prepared"):
+        requester.ask("dataset.verify", competition_ids=[COMPETITION])
+    found = datasets.find(requester.state, COMPETITION, "v1")
+    assert found is not None and found.state is DatasetState.WAITING
+
+
 def test_an_experiment_gets_a_sweep(requester: Requests) -> None:
     requester.launch()
     requester.ask("experiment.assign", experiment_id="row", sweep_id="dummy-1")
