@@ -5,17 +5,27 @@ Standard library only, because it is copied into container images.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import secrets
 import stat
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+
+from environment.container.trees import Entry, open_file, walk
 
 MARK = "[secret]"
 # Shorter values are words or numbers that stand in any text: taking them out would hide nothing.
 SHORTEST = 6
-# What is larger is data: a day's log of an agent has some megabytes.
-MOST_FILE_BYTES = 64 << 20
+# Of each folder. A day's log of an agent has some megabytes, which takes no second; a gigabyte takes about one.
+# For two folders it is less than what a runner waits before it ends an attempt that is overdue.
+REDACTION_SECONDS = 25.0
+_MOST_FAILURES = 5
+_BLOCK = 4 << 20
+
+Clock = Callable[[], float]
 
 
 def worth_hiding(values: Iterable[str]) -> tuple[str, ...]:
@@ -62,37 +72,132 @@ class StreamRedactor:
         return len(text)
 
 
-def redact_files(folder: Path, values: Iterable[str]) -> list[str]:
+def redact_files(
+    folder: Path, values: Iterable[str], *, seconds: float = REDACTION_SECONDS, clock: Clock = time.monotonic
+) -> list[str]:
     """Take secrets out of all files below a folder, of which nobody may be writing any more.
 
     Returns:
-        What could not be looked through or replaced, one line each.
+        What could not be looked through or replaced, one line each and a few at most; a last line tells of more.
     """
     hidden = [value.encode() for value in worth_hiding(values)]
-    failures = []
-    pattern = re.compile(b"|".join(map(re.escape, hidden)))
-    for parent, _folders, names in os.walk(folder) if hidden else ():
-        for name in names:
+    if not hidden:
+        return []
+    failures: list[str] = []
+    more = 0
+
+    def refused(place: str, error: OSError) -> None:
+        nonlocal more
+        if len(failures) < _MOST_FAILURES:
+            failures.append(f"{place!r} may hold a secret: {error.strerror or error}")
+        else:
+            more += 1
+
+    give_up = clock() + seconds
+    search = _Search(hidden, lambda: clock() > give_up)
+    for entry in walk(folder, refused):
+        # Nothing but regular files is handed on, and opening a pipe would wait.
+        if stat.S_ISREG(entry.status.st_mode):
             try:
-                _redact_file(Path(parent, name), pattern)
+                search.redact(entry)
+            except _OutOfTime:
+                failures.append(
+                    f"{entry.place!r} and what follows may hold a secret: {seconds:g} s were over"
+                )
+                break
             except OSError as error:
-                failures.append(f"{name!r} may hold a secret: {error.strerror}")
-    return failures
+                refused(entry.place, error)
+    return [*failures, f"{more} more may hold a secret"] if more else failures
 
 
-def _redact_file(path: Path, pattern: re.Pattern[bytes]) -> None:
-    if not stat.S_ISREG(path.lstat().st_mode):  # nothing else is handed on, and opening a pipe would wait
-        return
-    with path.open("rb") as stream:
-        found = os.fstat(stream.fileno())
-        content = stream.read(MOST_FILE_BYTES) if found.st_size <= MOST_FILE_BYTES else b""
-    cleaned = pattern.sub(MARK.encode(), content)
-    if cleaned != content:
+class _OutOfTime(Exception):
+    """Looking for secrets has taken all the time that there is for it."""
+
+
+class _Search:
+    """Looks for secrets in files and replaces those that hold one; holes in files are skipped."""
+
+    def __init__(self, hidden: list[bytes], is_over: Callable[[], bool]) -> None:
+        self._hidden = hidden
+        self._overlap = len(hidden[0]) - 1  # the longest comes first
+        self._is_over = is_over
+
+    def redact(self, entry: Entry) -> None:
+        """Replace a file by one without secrets, where it holds any.
+
+        Raises:
+            OSError: that can't be done.
+            _OutOfTime: nor is there time for it.
+        """
+        if self._is_over():
+            raise _OutOfTime
+        source = open_file(entry)
+        try:
+            if self._is_found_in(source):
+                self._replace(entry, source)
+        finally:
+            os.close(source)
+
+    def _is_found_in(self, source: int) -> bool:
+        for start, end in _extents(source):
+            before = b""
+            for block in self._blocks(source, start, end):
+                text = before + block
+                if any(value in text for value in self._hidden):
+                    return True
+                before = text[-self._overlap :]
+        return False
+
+    def _replace(self, entry: Entry, source: int) -> None:
         # By another name first: the file may have a second one, outside of the folder.
-        partial = path.with_name(f".{path.name[:200]}.partial")
-        partial.write_bytes(cleaned)
-        partial.chmod(stat.S_IMODE(found.st_mode))
-        partial.replace(path)
+        name = f".{secrets.token_hex(8)}.partial"
+        found, folder = os.fstat(source), os.fstat(entry.folder)
+        if not folder.st_mode & stat.S_IWUSR and folder.st_uid == os.geteuid():
+            os.fchmod(entry.folder, stat.S_IMODE(folder.st_mode) | stat.S_IWUSR)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        sink = os.open(name, flags, 0o600, dir_fd=entry.folder)
+        try:
+            with os.fdopen(sink, "wb", closefd=False) as stream:
+                shift = 0
+                for start, end in _extents(source):
+                    stream.seek(start + shift)
+                    redactor = StreamRedactor([value.decode() for value in self._hidden])
+                    for block in self._blocks(source, start, end):
+                        stream.write(redactor.feed(block))
+                    stream.write(redactor.rest())
+                    shift = stream.tell() - end
+                stream.truncate(found.st_size + shift)
+            os.fchmod(sink, stat.S_IMODE(found.st_mode))
+            os.rename(name, entry.name, src_dir_fd=entry.folder, dst_dir_fd=entry.folder)
+        except BaseException:
+            os.unlink(name, dir_fd=entry.folder)
+            raise
+        finally:
+            os.close(sink)
+
+    def _blocks(self, source: int, start: int, end: int) -> Iterator[bytes]:
+        while start < end:
+            if self._is_over():
+                raise _OutOfTime
+            block = os.pread(source, min(_BLOCK, end - start), start)
+            if not block:
+                return
+            yield block
+            start += len(block)
+
+
+def _extents(file: int) -> Iterator[tuple[int, int]]:
+    """Yield where a file has data: what is a hole has been written by nobody."""
+    end, size = 0, os.fstat(file).st_size
+    while end < size:
+        try:
+            start = os.lseek(file, end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # nothing but a hole follows
+                return
+            raise
+        end = os.lseek(file, start, os.SEEK_HOLE)
+        yield start, end
 
 
 class TextRedactor:
