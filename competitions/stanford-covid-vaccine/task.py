@@ -3,8 +3,6 @@
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import sparse
-from sklearn.feature_extraction.text import CountVectorizer
 
 from competitions.kit import checks, metrics, tables
 from competitions.kit.formats import json_files
@@ -70,6 +68,10 @@ def similar(texts: pd.Series, *, letters: int, share: float) -> npt.NDArray[np.i
     lists holds, at least that share is in the other list too. Insertions and deletions shift stretches
     but don't change them. A text without any stretch is alike to none.
     """
+    # For preparation alone: where submissions are checked, neither is installed.
+    from scipy import sparse
+    from sklearn.feature_extraction.text import CountVectorizer
+
     stretches = CountVectorizer(analyzer="char", ngram_range=(letters, letters), binary=True, lowercase=False)
     held = stretches.fit_transform(texts)
     sizes = np.asarray(held.sum(axis=1)).ravel()

@@ -33,7 +33,7 @@ GRADER_IMAGE = "mlebench-grader"
 LABEL = "mlebench.recipe"
 # As in environment/Dockerfile and Dockerfile.grader.
 _DEFAULT_BASE = "ubuntu:24.04"
-_PACKAGES_OF_THE_GRADER = ("numpy", "pandas", "rapidfuzz")
+PACKAGES_OF_THE_GRADER = ("msgspec", "numpy", "pandas", "rapidfuzz", "scipy")
 _IGNORED = shutil.ignore_patterns("__pycache__", ".git", "agents")
 # What agents' Dockerfiles expect to be given, as in MLE-bench.
 _AGENT_ARGUMENTS = (
@@ -306,7 +306,7 @@ def _env_recipe() -> Recipe:
 
 def _grader_recipe() -> Recipe:
     folders = tuple(_package(name) for name in ("competitions", "environment", "foundation"))
-    requirements = " ".join(f"{name}=={version(name)}" for name in _PACKAGES_OF_THE_GRADER)
+    requirements = " ".join(f"{name}=={version(name)}" for name in PACKAGES_OF_THE_GRADER)
     dockerfile = _package("environment") / "Dockerfile.grader"
     return Recipe(GRADER_IMAGE, folders, dockerfile, (("REQUIREMENTS", requirements),), on_a_base=True)
 

@@ -6,6 +6,7 @@ import math
 import re
 import subprocess
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from competitions import registry
 from competitions.model import Competition
 from competitions.reading import read_competition
+from engine.images.building import PACKAGES_OF_THE_GRADER
 from foundation.problems import DataProblem, UsageProblem
 
 LEAVES = (registry.get("leaf-classification").folder / "competition.toml").read_text()
@@ -156,3 +158,30 @@ def test_a_task_imports_what_lies_beside_it_and_not_what_lies_beside_another(tmp
         (folder / "task.py").write_text("from . import waters\nfrom .waters import NAME\n")
         task = registry.load_task(_moved(original, folder))
         assert task.NAME == task.waters.NAME == name
+
+
+LOADS_WITHOUT_PACKAGES = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in sys.argv:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from competitions import judging, registry
+from environment import grading_server
+for name in registry.all_ids():
+    registry.load_task(registry.get(name))
+print(len(registry.all_ids()))
+"""
+
+
+def test_every_task_loads_with_the_packages_of_the_image_that_checks_submissions() -> None:
+    present = {*PACKAGES_OF_THE_GRADER, "dateutil", "six", "competitions", "environment", "foundation"}
+    absent = packages_distributions().keys() - present
+    assert {"sklearn", "docker", "PIL"} <= absent
+    done = subprocess.run(
+        [sys.executable, "-c", LOADS_WITHOUT_PACKAGES, *absent], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("82\n", "")
