@@ -13,6 +13,7 @@ from environment.container import output
 from environment.container.output import Ending, Started
 from environment.container.processes import ProcessTree
 from environment.runner import protocol, secrets
+from environment.runner.disk import DiskMeter
 from environment.runner.host import Gpu, GpuReader, hardware_of
 from environment.runner.host_problems import HostWitness
 from environment.runner.protocol import (
@@ -26,7 +27,7 @@ from environment.runner.protocol import (
 )
 from environment.runner.sandbox import AgentStatus, Sandbox
 from environment.runner.submissions import SubmissionWatch
-from environment.runner.usage import DiskMeter, UsageMeter, limit_exceeded
+from environment.runner.usage import UsageMeter, limit_exceeded
 from foundation import jsonlines
 from foundation.clock import Clock
 from foundation.problems import DataProblem
@@ -76,7 +77,7 @@ class RunnerAttempt:
         self._overdue = False
         self._meter = UsageMeter(folder, self._order)
         self._host = HostWitness(folder, self._order, gpus)
-        self._disk = DiskMeter(folder, self._sandbox.bytes_outside, disk_worker)
+        self._disk = DiskMeter(folder, self._sandbox.bytes_outside, disk_worker, self._order.disk_limit_bytes)
         self.stage = Stage.DONE if (folder / protocol.EXIT).exists() else Stage.NEW
 
     @property
@@ -104,8 +105,9 @@ class RunnerAttempt:
         if self._root is None or self.stage is not Stage.RUNNING:
             return
         if with_disk:
-            self._disk.start()
-        disk_bytes = self._disk.take()
+            self._disk.start([process.pid for process in tree.below(self._root)])
+        disk = self._disk.take()
+        disk_bytes = None if disk is None else disk.bytes
         self._host.note_disk_use(disk_bytes)
         usage = self._meter.measure(
             tree,

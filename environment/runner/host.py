@@ -63,17 +63,6 @@ def kill(pids: list[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def disk_usage(folder: Path) -> int:
-    """Add up the bytes on disk below a folder, no links followed."""
-    total = 0
-    for parent, folders, names in os.walk(folder):
-        for name in (*folders, *names):
-            # What goes away or is closed to us while we walk counts as nothing.
-            with suppress(OSError):
-                total += os.lstat(f"{parent}/{name}").st_blocks * 512
-    return total
-
-
 def network_bytes(process: int, proc: Path = Path("/proc")) -> int | None:
     """Read the bytes in and out since the network was made; None where it is the host's own, or can't be seen."""
     try:

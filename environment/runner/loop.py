@@ -167,7 +167,7 @@ class Runner:
         for attempt in running:
             try:
                 attempt.measure(tree, with_disk=self._measured % DISK_EVERY == 0, gpus=gpus)
-            except OSError as error:
+            except Exception as error:  # noqa: BLE001 - isolated from the other attempts, logged
                 self._log(f"usage of {attempt.folder}", error)
         self._measured += 1
         return len(running)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from environment.container.processes import ProcessTree
 from environment.runner import protocol
-from environment.runner.host import Gpu, disk_usage, network_bytes
+from environment.runner.host import Gpu, network_bytes
 from environment.runner.protocol import LimitExceeded, Order
-from environment.runner.sandbox import Unreachable
 
 # Less is what an interpreter needs to sleep.
 _BUSY_PERCENT = 1.0
@@ -104,41 +102,6 @@ def limit_exceeded(usage: Usage, order: Order) -> LimitExceeded | None:
         return LimitExceeded("idle", text, usage.at)
     disk, most_disk = usage.disk_bytes, order.disk_limit_bytes
     if most_disk is not None and disk is not None and disk > most_disk:
-        text = f"it holds {disk:,} bytes on disk, at most {most_disk:,} are allowed"
+        text = f"it holds at least {disk:,} bytes on disk, at most {most_disk:,} are allowed"
         return LimitExceeded("disk", text, usage.at)
     return None
-
-
-class DiskMeter:
-    """Measures what one attempt holds on disk, on another thread: a million files delay no other attempt."""
-
-    def __init__(self, attempt: Path, elsewhere: Callable[[], int], worker: Executor) -> None:
-        """Prepare.
-
-        Args:
-            attempt: the directory to be measured.
-            elsewhere: measures what the attempt holds in other places; it may be slow, or Unreachable.
-            worker: does the measuring.
-        """
-        self._attempt = attempt
-        self._elsewhere = elsewhere
-        self._worker = worker
-        self._walk: Future[int | None] | None = None
-
-    def start(self) -> None:
-        """Measure, unless that is being done."""
-        if self._walk is None:
-            self._walk = self._worker.submit(self._measure)
-
-    def take(self) -> int | None:
-        """Return the bytes of a measurement that has ended since the last call; None where there is none."""
-        if self._walk is None or not self._walk.done():
-            return None
-        walk, self._walk = self._walk, None
-        return walk.result()
-
-    def _measure(self) -> int | None:
-        try:
-            return disk_usage(self._attempt) + self._elsewhere()
-        except Unreachable:
-            return None  # half of it would look like the whole

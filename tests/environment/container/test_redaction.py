@@ -99,13 +99,15 @@ def test_secrets_are_found_below_any_depth_and_in_names_of_any_length(tmp_path: 
     file = os.open("文" * 85, os.O_CREAT | os.O_RDWR, dir_fd=here)
     os.write(file, b"key sk-secret")
     os.close(file)
-    assert redact_files(tmp_path, ["sk-secret"]) == []
-    (name,) = os.listdir(here)  # noqa: PTH208 - of what is open
-    file = os.open(name, os.O_RDONLY, dir_fd=here)
-    assert (name, os.read(file, 100)) == ("文" * 85, b"key [secret]")
-    os.close(file)
-    os.close(here)
-    assert remove_tree(tmp_path) == []
+    try:
+        assert redact_files(tmp_path, ["sk-secret"]) == []
+        (name,) = os.listdir(here)  # noqa: PTH208 - of what is open
+        file = os.open(name, os.O_RDONLY, dir_fd=here)
+        assert (name, os.read(file, 100)) == ("文" * 85, b"key [secret]")
+        os.close(file)
+    finally:
+        os.close(here)
+        assert [remove_tree(path) for path in tmp_path.iterdir()] == [[]]
 
 
 def test_secrets_are_found_in_what_its_owner_has_closed(tmp_path: Path) -> None:

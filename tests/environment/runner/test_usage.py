@@ -6,20 +6,13 @@ An attempt that is idle or fills the disk is over a limit; one that works is not
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-
-import pytest
 
 from environment.container.processes import Process, ProcessTree, process_tree
 from environment.runner import host, protocol
-from environment.runner.host import Gpu, disk_usage
+from environment.runner.host import Gpu
 from environment.runner.protocol import LimitExceeded, Order
-from environment.runner.sandbox import Unreachable
-from environment.runner.usage import DiskMeter, UsageMeter, limit_exceeded
-from tests.engine.harness import eventually
+from environment.runner.usage import UsageMeter, limit_exceeded
 from tests.environment.runner.orders import order_with
 
 GPUS = (
@@ -127,57 +120,3 @@ def test_a_full_disk_is_told_with_its_figures(tmp_path: Path) -> None:
     exceeded = attempt.measure(2, disk=1001)
     assert exceeded is not None
     assert "1,001 bytes" in exceeded.problem
-
-
-@pytest.fixture
-def worker() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(1) as made:
-        yield made
-
-
-def test_files_of_all_folders_count_and_what_links_lead_to_does_not(tmp_path: Path) -> None:
-    attempt, other = tmp_path / "attempt", tmp_path / "other"
-    (attempt / "deep" / "er").mkdir(parents=True)
-    other.mkdir()
-    before = disk_usage(attempt)
-    (attempt / "deep" / "er" / "file").write_bytes(b"x" * 100_000)
-    (other / "file").write_bytes(b"x" * 100_000)
-    (attempt / "link").symlink_to(other)
-    os.mkfifo(attempt / "pipe")
-    assert 100_000 <= disk_usage(attempt) - before < 150_000
-    assert disk_usage(tmp_path / "gone") == 0
-
-
-def test_a_measurement_waits_for_nobody_and_is_taken_once(tmp_path: Path, worker: ThreadPoolExecutor) -> None:
-    go = threading.Event()
-
-    def elsewhere() -> int:
-        assert go.wait(60)
-        return 1000
-
-    meter = DiskMeter(tmp_path, elsewhere, worker)
-    assert meter.take() is None
-    meter.start()
-    meter.start()  # while one is being done, none is begun
-    assert meter.take() is None
-    go.set()
-    assert eventually(meter.take) == disk_usage(tmp_path) + 1000
-    assert meter.take() is None
-
-
-def test_what_can_not_be_reached_leaves_no_half_figure(tmp_path: Path, worker: ThreadPoolExecutor) -> None:
-    answers: list[Unreachable | int] = [Unreachable("no", "daemon"), 5]
-
-    def elsewhere() -> int:
-        answer = answers.pop(0)
-        if isinstance(answer, Unreachable):
-            raise answer
-        return answer
-
-    meter = DiskMeter(tmp_path, elsewhere, worker)
-    found = None
-    while found is None:
-        meter.start()
-        found = meter.take()
-    assert found == disk_usage(tmp_path) + 5
-    assert answers == []
