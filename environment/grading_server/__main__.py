@@ -25,12 +25,19 @@ def main() -> None:
     where.add_argument("--socket", type=Path, help="Unix socket to listen on")
     where.add_argument("--port", type=int, help="TCP port on localhost to listen on")
     parser.add_argument("--record", type=Path, required=True, help="file to append a line to for each check")
+    parser.add_argument(
+        "--uploads",
+        type=Path,
+        required=True,
+        help="folder for uploads; what an earlier server left in it goes",
+    )
     parser.add_argument("--ready", type=Path, help="file to make when the server listens")
     parser.add_argument("--max-bytes", type=int, default=1 << 30, help="largest upload")
     asked = parser.parse_args()
     service = Service(
         check=partial(check_form, asked.competition, asked.edition, asked.prepared),
         record=asked.record,
+        uploads=asked.uploads,
         rate=RateLimit(_VALIDATIONS_A_MINUTE),
         max_bytes=asked.max_bytes,
     )

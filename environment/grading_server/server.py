@@ -21,7 +21,7 @@ from competitions.grader import LIMITS, Grader
 from competitions.judging import GradeRequest
 from competitions.model import Edition
 from environment.grading_server.multipart import UploadRefused, boundary_of, copy_file_field
-from foundation import jsonlines
+from foundation import files, jsonlines
 from foundation.problems import Problem
 from foundation.workers import Limits
 
@@ -84,6 +84,8 @@ class Service:
 
     Attributes:
         record: gets one line a checked upload: when, how many bytes, valid or not; no content.
+        uploads: where uploads lie while they are checked: a folder of the attempt, so that they count as
+            what it holds on disk. It is made anew with the server.
         max_bytes: of an upload.
         idle_seconds: how long a silent client is waited for.
         upload_seconds: how long an upload may take altogether.
@@ -92,6 +94,7 @@ class Service:
 
     check: Callable[[Path], Validity]
     record: Path
+    uploads: Path
     rate: RateLimit
     max_bytes: int = 1 << 30
     idle_seconds: float = 30.0
@@ -106,6 +109,9 @@ def make_server(service: Service, *, address: tuple[str, int] | Path) -> TCPServ
         service: what the requests share.
         address: host and port, or the path of a Unix socket, which is replaced when it is there.
     """
+    for line in files.remove_tree(service.uploads):
+        sys.stderr.write(f"an upload can't be removed: {line}\n")
+    service.uploads.mkdir(mode=0o700, exist_ok=True)
     handler = type("Handler", (_Handler,), {"service": service, "timeout": service.idle_seconds})
     if isinstance(address, Path):
         address.unlink(missing_ok=True)
@@ -210,7 +216,7 @@ class _Handler(BaseHTTPRequestHandler):
                 raise UploadRefused("The upload took too long.")
             return self.rfile.read1(size)
 
-        with tempfile.TemporaryDirectory(prefix="validation-") as folder:
+        with tempfile.TemporaryDirectory(dir=self.service.uploads) as folder:
             file = Path(folder, "submission.csv")
             with file.open("wb") as sink:
                 size = copy_file_field(read, length, boundary, "file", sink)

@@ -41,6 +41,7 @@ SNAPSHOTS = "snapshots"
 SCRATCH = "scratch"
 GRADER = "grader"
 GRADER_SOCKET = "grader.sock"
+UPLOADS = "uploads"
 DESCRIPTION = "description.md"
 
 ENGINE_LOCK = "engine.lock"

@@ -21,6 +21,7 @@ import pytest
 import environment
 from environment.grading_server.server import RateLimit, Service, Validity, check_form, make_server
 from foundation.workers import Limits
+from tests.engine.harness import eventually
 
 SCRIPT = Path(environment.__path__[0]) / "validate_submission.sh"
 
@@ -54,6 +55,7 @@ def service_for(
     return Service(
         check=check,
         record=tmp_path / "validations.jsonl",
+        uploads=tmp_path / "uploads",
         rate=RateLimit(per_minute),
         max_bytes=max_bytes,
         idle_seconds=idle_seconds,
@@ -311,11 +313,37 @@ def test_a_dataset_that_is_gone_is_not_held_against_a_submission(tmp_path: Path)
     assert check_form("no-such-competition", "v1", tmp_path, tmp_path / "s.csv").valid is None
 
 
+def command_of_a_server(folder: Path, prepared: Path) -> list[str]:
+    command = [sys.executable, "-m", "environment.grading_server", "--competition", "spaceship-titanic"]
+    command += ["--prepared", str(prepared), "--record", str(folder / "validations.jsonl")]
+    return [*command, "--uploads", str(folder / "uploads"), "--socket", str(folder / "v.sock")]
+
+
+def test_what_a_killed_server_was_sent_lies_with_its_attempt_until_the_next_one_starts(
+    tmp_path: Path, prepared: Path
+) -> None:
+    command, address = command_of_a_server(tmp_path, prepared), tmp_path / "v.sock"
+    head = b"POST /validate HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=B\r\nContent-Length: 9000\r\n\r\n"
+    with subprocess.Popen(command) as server:
+        try:
+            with connected(address, server) as client:
+                client.sendall(head + form(b"x" * 5000)[:-20])
+                assert eventually(lambda: [path.name for path in (tmp_path / "uploads").rglob("*.csv")])
+        finally:
+            server.kill()
+    assert list((tmp_path / "uploads").rglob("*.csv"))
+    address.unlink()
+    with subprocess.Popen(command) as server:
+        try:
+            with connected(address, server):
+                assert list((tmp_path / "uploads").iterdir()) == []
+        finally:
+            server.terminate()
+
+
 def test_the_listening_process_stays_small_and_stops_when_told(tmp_path: Path, prepared: Path) -> None:
     address = tmp_path / "v.sock"
-    command = [sys.executable, "-m", "environment.grading_server", "--competition", "spaceship-titanic"]
-    command += ["--prepared", str(prepared), "--record", str(tmp_path / "validations.jsonl")]
-    with subprocess.Popen([*command, "--socket", str(address)]) as server:
+    with subprocess.Popen(command_of_a_server(tmp_path, prepared)) as server:
         try:
             with connected(address, server) as client:
                 client.sendall(b"GET /health HTTP/1.1\r\n\r\n")

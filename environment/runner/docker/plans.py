@@ -131,6 +131,7 @@ def _grader(attempt: Path, order: Order, outside_network: str) -> Plan:
         f"--prepared={_PREPARED}",
         f"--edition={order.edition}",
         f"--record={_VALIDATIONS}",
+        f"--uploads={SERVICE}/{protocol.UPLOADS}",
         f"--max-bytes={order.submission_limit_bytes}",
     ]
     return Plan(

@@ -116,6 +116,7 @@ class Shim:
                 # Relative to its own folder: the path of a Unix socket has at most 108 bytes.
                 f"--socket={protocol.GRADER_SOCKET}",
                 f"--record={self._attempt / protocol.VALIDATIONS}",
+                f"--uploads={self._attempt / protocol.GRADER / protocol.UPLOADS}",
                 f"--max-bytes={self._order.submission_limit_bytes}",
             ],
             cwd=self._attempt / protocol.GRADER,

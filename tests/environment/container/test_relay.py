@@ -36,6 +36,7 @@ def validation_server(path: Path) -> Iterator[None]:
     service = Service(
         check=lambda file: Validity(True, f"{file.stat().st_size} bytes"),
         record=path.with_name("validations.jsonl"),
+        uploads=path.with_name("uploads"),
         rate=RateLimit(100),
     )
     with make_server(service, address=path) as server:
