@@ -164,6 +164,14 @@ def ask_to_stop(state_dir: Path, attempt: Attempt, stop: Stop) -> None:
         protocol.write(path, stop)
 
 
+def stop_before_start(state_dir: Path, attempt: Attempt) -> Stop | None:
+    """Read who stopped an attempt that no runner has heard of; None where one may have, or nobody has."""
+    folder = state_dir / attempt.directory
+    if (folder / protocol.CLAIM).exists() or inbox_file(state_dir, attempt).exists():
+        return None
+    return protocol.read_if_there(folder / protocol.STOP, Stop)
+
+
 def remove_from_inbox(state_dir: Path, attempt: Attempt) -> None:
     """Let the runner forget an attempt of which everything has been taken in."""
     inbox_file(state_dir, attempt).unlink(missing_ok=True)

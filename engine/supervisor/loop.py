@@ -194,7 +194,7 @@ class Supervisor:
 
     def _problem(self) -> str:
         """Say in one line what is wrong at the moment; empty when nothing is."""
-        problems = [*(step.problem for step in self._steps), self._intake.problem]
+        problems = [*(step.problem for step in self._steps), self._intake.problem, self._starter.problem]
         return "; ".join(dict.fromkeys(filter(None, problems)))
 
     def _beat(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import dataclass, replace
 
 from engine.agents import required_secrets
 from engine.places import Places
@@ -15,6 +16,7 @@ from environment.runner import protocol, runtimes
 from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import EnvironmentProblem, Problem
+from foundation.troubles import Troubles
 from state import runs, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, RunState, SweepState
@@ -25,6 +27,16 @@ _MOST_STARTS_A_STEP = 8
 _FIRST_WAIT_SECONDS = 30.0
 _LONGEST_WAIT_SECONDS = 900.0
 _ENGINE = "engine"
+
+
+@dataclass(frozen=True)
+class _HandOver:
+    """An attempt on its way to the runner, with the devices that it holds."""
+
+    sweep: Sweep
+    run: Run
+    attempt: Attempt
+    gpu_uuids: tuple[str, ...]
 
 
 class Starter:
@@ -48,7 +60,14 @@ class Starter:
         self._gpus = gpus
         self._settings = settings
         self._ramp = StartRamp(database, clock)
+        self._waiting: dict[int, _HandOver] = {}
+        self._troubles: Troubles[int] = Troubles(clock)
         self.slots_used = 0.0
+
+    @property
+    def problem(self) -> str:
+        """Say what can't be handed over at the moment; empty when everything can."""
+        return str(self._troubles)
 
     def recover(self) -> None:
         """After a start: give the runner what was recorded but never reached it."""
@@ -62,24 +81,27 @@ class Starter:
                 continue
             try:
                 order = launching.read_order(self._places.state_dir, attempt)
-            except launching.ForeignDirectory as problem:
+            except Problem as problem:  # another's directory, or an order that can't be read: intake shows it
                 self._log(f"run {run.id} can't go on", problem)
                 continue
             if order is None:
                 without_order.append((sweep, run, attempt))
             else:
-                self._hand_over(sweep, run, attempt, order.gpu_uuids)
+                self._hand_over(_HandOver(sweep, run, attempt, order.gpu_uuids))
         for sweep, run, attempt in without_order:  # what the others hold is known only now
             free = self._free_gpus() if sweep.spec.gpus else {}
             devices = lease(free, sweep.spec.gpus, 1 / sweep.spec.runs_per_gpu) or ()
-            self._hand_over(sweep, run, attempt, devices)
+            self._hand_over(_HandOver(sweep, run, attempt, devices))
 
     def step(self) -> None:
-        """Start what may start now."""
+        """Start what may start now, but in no sweep of which a run waits to be handed over."""
+        self._hand_over_waiting()
         everything = sweeps.all_sweeps(self._database)
         live = runs.live_counts(self._database)
         self.slots_used = sum(sweep.spec.cpus * live.get(sweep.id, 0) for sweep in everything)
         active = {sweep.id: sweep for sweep in everything if sweep.state is SweepState.ACTIVE}
+        for handover in self._waiting.values():
+            active.pop(handover.sweep.id, None)
         demands = [self._demand(sweep, live.get(sweep.id, 0)) for sweep in active.values()]
         memory_used = sum((sweep.spec.memory_bytes or 0) * live.get(sweep.id, 0) for sweep in everything)
         free = Free(
@@ -123,17 +145,27 @@ class Starter:
         )
         self._ramp.note_start(sweep.id)
         self._learn_secrets(sweep)
-        self._hand_over(sweep, run, attempt, gpu_uuids)
+        self._hand_over(_HandOver(sweep, run, attempt, gpu_uuids))
 
-    def _hand_over(self, sweep: Sweep, run: Run, attempt: Attempt, gpu_uuids: tuple[str, ...]) -> None:
-        """Hand over with its devices, or fail the run and pause its sweep: the next ones would meet the same."""
-        self._gpus.hold(attempt.id, gpu_uuids, 1 / sweep.spec.runs_per_gpu)
+    def _hand_over(self, handover: _HandOver) -> None:
+        """Hand over an attempt with its devices; what a disk refuses is tried again, and keeps them meanwhile.
+
+        Anything else fails the run and pauses its sweep: the next ones would meet the same. An agent that may live
+        already is not failed.
+        """
+        sweep, run, attempt = handover.sweep, handover.run, handover.attempt
+        self._waiting[attempt.id] = handover
+        self._gpus.hold(attempt.id, handover.gpu_uuids, 1 / sweep.spec.runs_per_gpu)
         try:
-            if sweep.spec.gpus and not gpu_uuids:
+            if sweep.spec.gpus and not handover.gpu_uuids:
                 raise EnvironmentProblem("its GPUs are not free any more", "others use them")
-            launching.put_into_inbox(self._places.state_dir, sweep.spec, run, attempt, gpu_uuids)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the run must not stay starting for ever
+            launching.put_into_inbox(self._places.state_dir, sweep.spec, run, attempt, handover.gpu_uuids)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the run must not stay starting unseen
             self._log(f"run {run.id} can't be given to the runner", error)
+            claim = self._places.state_dir / attempt.directory / protocol.CLAIM
+            if isinstance(error, OSError) or claim.exists():
+                self._troubles.note(attempt.id, f"run {run.id} waits to be given to the runner: {error}")
+                return
             text = f"it can't be started: {error}".replace("\n", " ")
             now = self._clock.now()
             with self._database.transaction():
@@ -141,6 +173,27 @@ class Starter:
                 transitions.failed(self._database, attempt.id, failure, now=now)
                 if sweep.state is SweepState.ACTIVE:
                     sweeps.set_state(self._database, sweep.id, SweepState.PAUSED, now=now)
+        self._forget(attempt)
+
+    def _forget(self, attempt: Attempt) -> None:
+        del self._waiting[attempt.id]
+        self._troubles.clear(attempt.id)
+
+    def _hand_over_waiting(self) -> None:
+        """Try again what could not be handed over; what was stopped meanwhile never reaches the runner."""
+        for handover in list(self._waiting.values()):
+            attempt = handover.attempt
+            run = runs.get(self._database, attempt.run_id)
+            if not run.is_live or run.attempts != attempt.number:
+                self._forget(attempt)
+            elif not self._troubles.must_wait(attempt.id):
+                stop = launching.stop_before_start(self._places.state_dir, attempt)
+                if stop is not None:
+                    transitions.stopped(self._database, run.id, by=stop.by, now=self._clock.now())
+                    self._forget(attempt)
+                else:
+                    sweep = sweeps.get(self._database, run.sweep_id)
+                    self._hand_over(replace(handover, sweep=sweep, run=run))
 
     def _learn_secrets(self, sweep: Sweep) -> None:
         try:

@@ -4,13 +4,17 @@ Written in the container, read by the host live or finished. Standard library on
 container images. It knows positions, not text: making the bytes harmless is the reader's business.
 
 The first half of the limit goes to FILE; when that is full FILE gets `CUT_MARK` as its last line and the
-output goes on in segments `FILE.<offset, 16 digits>`, each a quarter of the limit, of which the last two are
-kept. So a reader can tell at any moment what is missing, and no death leaves a half-moved file. `FILE` with
-the suffix `.times` has lines `offset unix_time`, at most one a second: what was printed when.
+output goes on in segments `FILE.<offset, 16 digits>`, each of at most a quarter of the limit, of which the last ones
+are kept, at most half of the limit together. Where a disk takes nothing for a while, only the end of what is printed
+meanwhile is kept: FILE gets `GAP_MARK` instead, as soon as there is room, and the output goes on in a segment.
+So a reader can tell at any moment what is missing, and no death leaves a half-moved file. `FILE` with the suffix
+`.times` has lines `offset unix_time`, at most one a second: what was printed when.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -22,13 +26,22 @@ from typing import IO
 from environment.container.redaction import StreamRedactor
 
 CUT_MARK = b"\n[log limit reached: output goes on in a second part, of which only the end is kept]\n"
+# As long as the other: a reader takes either off by its length.
+GAP_MARK = b"\n[output is missing here: it could not be written to the disk]".ljust(len(CUT_MARK) - 1) + b"\n"
+_MOST_SEGMENTS = 16
+_RETRY_SECONDS = 1.0
+_MOST_WAITING = 64 << 10
 
 
 class CappedLog:
-    """Output as it came, but for secrets, with a bound on disk and an index of times."""
+    """Output as it came, but for secrets, with a bound on disk and an index of times.
+
+    Attributes:
+        offset: the bytes that were printed, kept or not.
+    """
 
     def __init__(self, path: Path, limit: int, *, hide: Iterable[str] = ()) -> None:
-        """Open the files.
+        """Prepare; the files are opened as soon as the disk lets them.
 
         Args:
             path: of the first part.
@@ -36,61 +49,140 @@ class CappedLog:
             hide: values in whose place a mark is kept.
         """
         self._path = path
-        self._head_room = limit // 2
+        self._segments_size = limit // 2
         self._segment_size = max(limit // 4, 1)
-        self._stream: IO[bytes] = path.open("wb", buffering=0)
-        self._times: IO[bytes] = path.with_suffix(".times").open("wb", buffering=0)
-        self._room = self._head_room
-        self._segments: list[Path] = []
-        self._timed_second = -1
+        self._stream: IO[bytes] | None = None
+        self._times = _TimeIndex(path.with_suffix(".times"))
+        self._room = limit // 2
+        self._length = 0
+        self._segments: list[tuple[Path, int]] = []
         self._redactor = StreamRedactor(hide)
-        self.offset, self.error = 0, ""
+        self._waiting = bytearray()  # what the disk has not taken yet
+        self._is_cut = False  # whether something is missing just before that
+        self._lost = self._gaps = 0
+        self._why = ""
+        self._retry_at = 0.0
+        self.offset = 0
+        self._flush()
+
+    @property
+    def error(self) -> str:
+        """Say what was not kept, and why; empty when everything was."""
+        if not self._gaps:
+            return ""
+        times = "" if self._gaps == 1 else f", at {self._gaps} times"
+        return f"{self._lost:,} bytes of output were not kept{times}: {self._why}"
 
     def write(self, data: bytes) -> None:
-        """Take output; a full disk is remembered in `error` and never stops the command."""
+        """Take output; a disk that takes none never stops the command, and is tried again after a moment."""
         self._take(self._redactor.feed(data))
 
     def close(self) -> None:
         """Keep what was held back as a possible beginning of a secret, and let go of the files."""
         self._take(self._redactor.rest())
-        self._stream.close()
+        self._flush()
+        self._lose(len(self._waiting))
         self._times.close()
+        self._close_stream()
 
     def _take(self, data: bytes) -> None:
-        if not data:
-            return
-        if not self.error:
-            try:
-                self._keep(data)
-            except OSError as failure:
-                self.error = f"output from byte {self.offset} on was not kept: {failure}"
+        self._waiting += data
         self.offset += len(data)
+        if time.monotonic() >= self._retry_at:
+            self._flush()
+        self._lose(len(self._waiting) - _MOST_WAITING)
 
-    def _keep(self, data: bytes) -> None:
-        now = time.time()
-        if int(now) != self._timed_second:
-            self._timed_second = int(now)
-            self._times.write(b"%d %.3f\n" % (self.offset, now))
-        view = memoryview(data)
-        position = self.offset
-        while view:
-            if self._room == 0:
-                self._next_segment(position)
-            written = self._stream.write(view[: self._room]) or 0
-            self._room -= written
-            position += written
-            view = view[written:]
+    def _lose(self, count: int) -> None:
+        """Give up the oldest bytes that wait; a gap of any length is one."""
+        if count > 0:
+            del self._waiting[:count]
+            self._lost += count
+            self._gaps += not self._is_cut
+            self._is_cut = True
 
-    def _next_segment(self, position: int) -> None:
+    def _flush(self) -> None:
+        """Write what waits, as far as the disk takes it."""
+        try:
+            if self._stream is None and not self._is_cut:
+                self._stream = self._path.open("wb", buffering=0)
+            if self._waiting and self._is_cut:
+                self._next_segment(GAP_MARK)
+                self._is_cut = False
+            while self._waiting:
+                if self._room == 0:
+                    self._next_segment(CUT_MARK)
+                assert self._stream is not None  # opened above, or for a segment
+                written = self._stream.write(self._waiting[: self._room]) or 0
+                self._times.note(self._position)
+                self._room -= written
+                self._length += written
+                del self._waiting[:written]
+        except OSError as failure:
+            self._why = str(failure)
+            self._retry_at = time.monotonic() + _RETRY_SECONDS
+
+    @property
+    def _position(self) -> int:
+        """The first byte that waits, counted from the first that was printed."""
+        return self.offset - len(self._waiting)
+
+    def _next_segment(self, mark: bytes) -> None:
+        """Begin another segment; the first part is ended with the mark, and may be tried to be again."""
         if not self._segments:
-            self._stream.write(CUT_MARK)
-        self._stream.close()
-        segment = self._path.with_name(f"{self._path.name}.{position:016d}")
-        self._stream = segment.open("wb", buffering=0)
-        self._room = self._segment_size
-        self._segments.append(segment)
-        if len(self._segments) > 2:
-            self._segments.pop(0).unlink()
+            with self._path.open("ab", buffering=0) as head:
+                head.truncate(self._length)  # what an earlier try has left of a mark
+                if head.write(mark) < len(mark):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
+        segment = self._path.with_name(f"{self._path.name}.{self._position:016d}")
+        stream = segment.open("wb", buffering=0)
+        self._close_stream()
+        if self._segments:
+            self._segments[-1] = (self._segments[-1][0], self._length)
+        self._stream, self._length, self._room = stream, 0, self._segment_size
+        self._segments.append((segment, 0))
+        while (
+            len(self._segments) > _MOST_SEGMENTS
+            or sum(length for _, length in self._segments) + self._segment_size > self._segments_size
+        ) and len(self._segments) > 1:
+            self._segments.pop(0)[0].unlink(missing_ok=True)
+
+    def _close_stream(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            with suppress(OSError):  # a network's disk that tells only now; what was lost is not known
+                stream.close()
+
+
+class _TimeIndex:
+    """The file with the times; where the disk takes none of a second, that one is left out."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stream: IO[bytes] | None = None
+        self._second = -1
+        self._length = 0
+
+    def note(self, offset: int) -> None:
+        """Note that the byte at `offset` was printed now."""
+        now = time.time()
+        if int(now) == self._second:
+            return
+        self._second = int(now)
+        line = b"%d %.3f\n" % (offset, now)
+        with suppress(OSError):  # the output itself tells of a full disk
+            if self._stream is None:
+                self._stream = self._path.open("wb", buffering=0)
+            self._stream.truncate(self._length)
+            self._stream.seek(self._length)
+            if self._stream.write(line) == len(line):
+                self._length += len(line)
+
+    def close(self) -> None:
+        """Let go of the file, without the line that is not whole."""
+        if self._stream is not None:
+            with suppress(OSError):  # as above
+                self._stream.truncate(self._length)
+                self._stream.close()
 
 
 @dataclass(frozen=True)

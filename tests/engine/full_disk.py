@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 from engine import control
 from engine.control.status import lock_path
 from engine.places import Places
-from environment.runner import host
+from environment.container.run_log import GAP_MARK, log_parts
+from environment.runner import host, protocol
 from foundation import locks
 from state.lifecycle import Outcome, RunState
-from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually
+from tests.engine.harness import SUBMIT, Harness, eventually
 from tests.engine.test_fault_drill import assert_ended_once
 
 _BLOCK = 1 << 16
+PRINT_UNTIL_GO = (
+    'while [ ! -e "$CODE_DIR/go" ]; do head -c 40000 /dev/zero | tr "\\0" x; echo; sleep 0.05; done'
+)
 
 
 def fill(path: Path) -> None:
@@ -38,7 +43,7 @@ def main() -> None:
     harness = Harness(Places(place / "config.toml", data, place / "state"), place / "agents", empty_state)
     ballast = place / "ballast"
     try:
-        harness.agent("worker", f"{SUBMIT}; {WAIT_FOR_GO}; exit 0")
+        harness.agent("worker", f"{SUBMIT}; {PRINT_UNTIL_GO}; echo last words; exit 0")
         harness.start()
         harness.launch("worker", seeds=3, runtime="plain")
         running = harness.until_started()
@@ -53,11 +58,16 @@ def main() -> None:
         eventually(lambda: not any(host.processes_of_attempt(harness.folder(run)) for run in others))
         assert not any(run.has_ended for run in harness.runs())
         assert locks.is_held(lock_path(harness.places))
+        fill(ballast)  # what the others have left
+        time.sleep(1.0)  # for the one that still prints
         ballast.unlink()
         go[waiting.id].touch()
         for run in harness.ended():
             assert (run.state, run.outcome) == (RunState.FINISHED, Outcome.BELOW_MEDIAN), run
             assert_ended_once(harness, run)
+        log = harness.folder(waiting) / protocol.LOG
+        assert log.read_bytes().endswith(GAP_MARK)
+        assert log_parts(log)[-1].path.read_bytes().endswith(b"x\nlast words\n")
         eventually(lambda: control.status(harness.places).problem == "")
     finally:
         ballast.unlink(missing_ok=True)

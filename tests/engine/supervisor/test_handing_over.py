@@ -1,0 +1,163 @@
+"""A hand-over that a disk refuses is tried again; the run neither fails nor stays starting for ever."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.places import Places
+from engine.runs import launching
+from engine.runs.scheduling import GpuPool
+from engine.settings import EngineSettings
+from engine.supervisor.starting import Starter
+from environment.container import output
+from environment.container.redaction import TextRedactor
+from environment.runner import protocol
+from environment.runner.protocol import Stop
+from foundation.problems import EnvironmentProblem
+from state import database, datasets, runs, sweeps, transitions
+from state.database import UnusableState
+from state.lifecycle import FailureClass, RunState, SweepState
+from state.records import Attempt, DatasetState, Run, SweepSpec
+from tests.clocks import HandClock
+from tests.engine.harness import COMPETITION
+from tests.engine.states import new_sweep
+
+
+class World:
+    """Two sweeps that may start, and a runner's inbox that takes nothing while there is `trouble`."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.trouble: Exception | None = None
+        self.put = launching.put_into_inbox
+        monkeypatch.setattr(launching, "put_into_inbox", self._put)
+        self.places = Places(folder / "config.toml", folder / "data", folder)
+        self.state = database.open_for_writing(folder)
+        self.clock = HandClock()
+        spec = SweepSpec("dummy", "", (COMPETITION,), 3, 60.0, runtime="plain", cpus=0.1)
+        for name in ("s", "other"):
+            new_sweep(self.state, spec, name=name, concurrency=2)
+        datasets.set_state(self.state, COMPETITION, "v1", DatasetState.PREPARED, now=1.0)
+        self.starter = self.fresh_starter()
+
+    def fresh_starter(self) -> Starter:
+        return Starter(
+            self.state,
+            self.places,
+            self.clock,
+            lambda _text, _error: None,
+            TextRedactor(),
+            GpuPool(tuple, self.clock),
+            EngineSettings(cpus=10.0, memory_gb=1.0),
+        )
+
+    def _put(self, *arguments: object) -> None:
+        if self.trouble is not None:
+            raise self.trouble
+        self.put(*arguments)  # type: ignore[arg-type]  # as they came
+
+    def step_for(self, seconds: float) -> None:
+        until = self.clock.moment + seconds
+        while self.clock.moment < until:
+            self.starter.step()
+            self.clock.moment += 1.0
+
+    def live(self) -> list[tuple[Run, Attempt]]:
+        found = runs.live_attempts(self.state)
+        return [(runs.get(self.state, attempt.run_id), attempt) for attempt in found]
+
+    def inbox(self) -> int:
+        return len(list(protocol.inbox(self.places.state_dir).glob("*.json")))
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    made = World(tmp_path, monkeypatch)
+    yield made
+    made.state.close()
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_run_that_a_full_disk_kept_from_its_runner_starts_once_there_is_room(world: World) -> None:
+    world.trouble = FULL
+    world.step_for(300)
+    waiting = world.live()
+    assert {run.state for run, _ in waiting} == {RunState.STARTING}
+    assert {run.sweep_id for run, _ in waiting} == {"s", "other"}
+    assert "waits to be given to the runner: [Errno 28] No space left" in world.starter.problem
+    assert all(sweep.state is SweepState.ACTIVE for sweep in sweeps.all_sweeps(world.state))
+    world.trouble = None
+    world.step_for(120)
+    assert world.starter.problem == ""
+    assert world.inbox() == len(world.live()) == 4
+    assert {attempt.number for _, attempt in world.live()} == {1}
+    assert waiting[0] in world.live()
+
+
+def test_a_sweep_starts_nothing_more_while_a_run_of_it_waits(world: World) -> None:
+    world.trouble = FULL
+    world.step_for(300)
+    started = {run.sweep_id: 0 for run, _ in world.live()}
+    for run, _ in world.live():
+        started[run.sweep_id] += 1
+    assert max(started.values()) <= 2
+    assert runs.queued_count(world.state) >= 2
+
+
+def test_a_run_that_is_stopped_while_it_waits_is_stopped_without_a_runner(world: World) -> None:
+    world.trouble = FULL
+    world.step_for(10)
+    for _, attempt in world.live():
+        launching.ask_to_stop(world.places.state_dir, attempt, Stop("me@here", 1.0))
+    for sweep in sweeps.all_sweeps(world.state):
+        sweeps.set_state(world.state, sweep.id, SweepState.PAUSED, now=1.0)
+    stopped = [run.id for run, _ in world.live()]
+    world.step_for(120)
+    assert world.live() == []
+    assert {runs.get(world.state, run_id).state for run_id in stopped} == {RunState.STOPPED}
+    assert world.starter.problem == ""
+
+
+def test_what_no_disk_is_guilty_of_fails_the_run_and_pauses_its_sweep(world: World) -> None:
+    world.trouble = EnvironmentProblem("the agent is broken")
+    world.step_for(1)
+    failed = [run for run in runs.of_all_sweeps(world.state) if run.state is RunState.FAILED]
+    assert {run.failure_class for run in failed} == {FailureClass.INFRASTRUCTURE}
+    assert all(sweep.state is SweepState.PAUSED for sweep in sweeps.all_sweeps(world.state))
+
+
+def test_a_failure_that_a_full_state_can_not_take_is_not_forgotten(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_arguments: object, **_more: object) -> None:
+        raise UnusableState("state.db can't be written", "the disk is full")
+
+    world.trouble = EnvironmentProblem("the agent is broken")
+    with monkeypatch.context() as patched:
+        patched.setattr(transitions, "failed", refuse)
+        with pytest.raises(UnusableState):
+            world.starter.step()
+    ((run, _),) = world.live()
+    world.step_for(1)
+    assert runs.get(world.state, run.id).state is RunState.FAILED
+
+
+def test_a_restarted_engine_fails_no_run_whose_agent_lives(world: World) -> None:
+    world.step_for(1)
+    for _, attempt in world.live():
+        assert output.claim(world.places.state_dir / attempt.directory / protocol.CLAIM)
+    before = world.live()
+    world.trouble = EnvironmentProblem("the agent is broken")
+    world.starter = world.fresh_starter()
+    world.starter.recover()
+    world.step_for(30)
+    assert world.live() == before
+    world.trouble = FULL
+    world.step_for(30)
+    assert world.live() == before
