@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,6 +36,22 @@ def append(
             "detail": to_json(detail or {}),
         },
     )
+
+
+def append_or_count(
+    database: Database, at: float, kind: str, text: str, *, run: Run, attempt_id: int, most: int
+) -> None:
+    """Add an event of an attempt; beyond `most` of its kind the last of them becomes this one, and counts."""
+    rows = database.rows(
+        "SELECT id, detail FROM events WHERE run_id = ? AND attempt_id = ? AND kind = ? ORDER BY id DESC LIMIT ?",
+        (run.id, attempt_id, kind, most),
+    )
+    if len(rows) < most:
+        append(database, at, kind, text, run=run, attempt_id=attempt_id)
+        return
+    more = json.loads(rows[0]["detail"]).get("more", 0) + 1
+    counted = f"{text} (and {more:,} before that are not listed)"
+    database.update("events", rows[0]["id"], at=at, text=counted, detail=to_json({"more": more}))
 
 
 def newest(

@@ -43,6 +43,9 @@ from state.transitions import Failure
 _TIDY_SECONDS = 10.0
 # So long the events of an attempt that has ended are waited for where they lack what its end names.
 _PATIENCE_SECONDS = 60.0
+_MOST_REFUSALS = (
+    20  # of an attempt; runners tell of fewer, but what they write is an agent's where nothing isolates it
+)
 _SAMPLES = "samples"
 _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
 
@@ -179,9 +182,16 @@ class Intake:
                 )
                 submissions.add(self._database, attempt.id, snapshot)
             case SubmissionRefused():
-                now = self._clock.now()
-                kind = "submission.refused"
-                events.append(self._database, now, kind, event.text, run=run, attempt_id=attempt.id)
+                times = f" ({event.times:,} times so far)" if event.times > 1 else ""
+                events.append_or_count(
+                    self._database,
+                    self._clock.now(),
+                    "submission.refused",
+                    f"{event.text}{times}",
+                    run=run,
+                    attempt_id=attempt.id,
+                    most=_MOST_REFUSALS,
+                )
             case Ending() if run.state in _UNSTARTED:
                 self._end(attempt, event)
             case _:

@@ -26,7 +26,7 @@ from environment.runner.protocol import (
     SubmissionTaken,
 )
 from environment.runner.sandbox import AgentStatus, Sandbox
-from environment.runner.submissions import SubmissionWatch
+from environment.runner.submissions import Refusals, SubmissionWatch
 from environment.runner.usage import UsageMeter, limit_exceeded
 from foundation import jsonlines
 from foundation.clock import Clock
@@ -66,6 +66,7 @@ class RunnerAttempt:
         ]
         self._unwritten: list[RunEvent] = []
         taken = [event for event in self._reported if isinstance(event, SubmissionTaken)]
+        self._refusals = Refusals(event for event in self._reported if isinstance(event, SubmissionRefused))
         self._submissions = SubmissionWatch(
             folder,
             limit_bytes=self._order.submission_limit_bytes,
@@ -154,7 +155,9 @@ class RunnerAttempt:
         try:
             taken = self._submissions.check(self._clock.now(), self._elapsed(self._started))
         except DataProblem as problem:
-            self._report(SubmissionRefused(self._clock.now(), str(problem)))
+            refused = self._refusals.note(self._clock.now(), str(problem))
+            if refused is not None:
+                self._report(refused)
         else:
             if taken is not None:
                 self._report(taken)
@@ -177,6 +180,8 @@ class RunnerAttempt:
         started = protocol.read_if_there(self.folder / protocol.STARTED, Started)
         if started is not None:
             self._report_started(started)
+        for refused in self._refusals.untold():
+            self._report(refused)
         now = self._clock.now()
         sequence, problem = self._final_submission(started, now)
         ending = replace(

@@ -184,10 +184,15 @@ class SubmissionTaken:
 
 @dataclass(frozen=True)
 class SubmissionRefused:
-    """Event: what lies where the submission should be can't be taken."""
+    """Event: what lies where the submission should be can't be taken.
+
+    Attributes:
+        times: how often that has been so; told the first time, the tenth, the hundredth and so on, and at the end.
+    """
 
     at: float
     text: str
+    times: int = 1
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from environment.runner import protocol
-from environment.runner.protocol import SubmissionTaken
+from environment.runner.protocol import SubmissionRefused, SubmissionTaken
 from foundation import files
 from foundation.problems import DataProblem
 
@@ -19,6 +21,39 @@ class _Look(NamedTuple):
     inode: int
     size: int
     modified: int
+
+
+class Refusals:
+    """Counts refusals by what is wrong, so that an agent that repeats itself a hundred thousand times fills nothing."""
+
+    def __init__(self, told: Iterable[SubmissionRefused]) -> None:
+        """Count on from what an earlier runner has told."""
+        self._counted = {_kind(one.text): one for one in told}
+        self._told = {kind: one.times for kind, one in self._counted.items()}
+
+    def note(self, at: float, text: str) -> SubmissionRefused | None:
+        """Count a refusal; return what is to be told of it, if anything."""
+        kind = _kind(text)
+        before = self._counted.get(kind)
+        now = SubmissionRefused(at, text, 1 if before is None else before.times + 1)
+        self._counted[kind] = now
+        # 1, 10, 100, 1000 ...
+        return self._tell(kind) if str(now.times).strip("0") == "1" else None
+
+    def untold(self) -> list[SubmissionRefused]:
+        """Return what has been counted beyond what was told, as told now."""
+        kinds = [kind for kind, one in self._counted.items() if one.times > self._told.get(kind, 0)]
+        return [self._tell(kind) for kind in kinds]
+
+    def _tell(self, kind: str) -> SubmissionRefused:
+        one = self._counted[kind]
+        self._told[kind] = one.times
+        return one
+
+
+def _kind(text: str) -> str:
+    """Return a refusal without its figures, which an agent can vary at will."""
+    return re.sub(r"\d[\d,]*", "#", text)
 
 
 class SubmissionWatch:

@@ -348,6 +348,18 @@ def test_odd_lines_of_usage_are_passed_over(world: World) -> None:
     assert world.intake.problem == ""
 
 
+def test_refusals_without_end_fill_no_state(world: World) -> None:
+    world.report(0, AgentStarted(10, isolated=True))
+    for part in range(10):
+        refused = (replace(REFUSED, at=part, text=f"refusal {part}/{n}") for n in range(500))
+        world.report(0, *refused)
+        world.intake.step()
+    told = [event for event in events.newest(world.state) if event.kind == "submission.refused"]
+    assert len(told) == 20
+    assert told[0].text == "refusal 9/499 (and 4,980 before that are not listed)"
+    assert told[-1].text == "refusal 0/0"
+
+
 def test_a_state_on_a_full_disk_delays_reports_and_ends_no_attempt(world: World) -> None:
     connection = world.state._connection
     pages = connection.execute("PRAGMA page_count").fetchone()[0]

@@ -142,6 +142,26 @@ def test_a_runner_killed_between_any_two_steps_of_gathering_can_do_it_again(fold
     assert kinds.count("ended") == kinds.count("collected") == 1
 
 
+def test_a_link_that_is_made_anew_all_the_time_fills_no_events(folder: Path) -> None:
+    place = folder / protocol.SUBMISSION / protocol.SUBMISSION_FILE
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder / protocol.LOCK)]) as shim:
+        eventually(lambda: locks.is_held(folder / protocol.LOCK))
+        started = Started(shim.pid, time.time(), time.monotonic(), output.boot_id(), isolated=False)
+        protocol.write(folder / protocol.STARTED, started)
+        attempt = attempt_in(folder)
+        for number in range(250):
+            place.unlink(missing_ok=True)
+            place.symlink_to(f"nowhere-{number}")
+            for _ in range(2):
+                attempt.step()
+        shim.kill()
+    (folder / protocol.CLAIM).touch()
+    place.unlink()
+    attempt.step()
+    refused = [line["times"] for line in lines(folder / protocol.EVENTS) if line["kind"] == "refused"]
+    assert refused == [1, 10, 100, 250]
+
+
 def test_an_order_of_a_newer_protocol_is_refused(folder: Path) -> None:
     text = (folder / protocol.ORDER).read_text().replace('"version": 1', '"version": 2')
     (folder / protocol.ORDER).write_text(text)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from environment.runner import protocol
-from environment.runner.submissions import SubmissionWatch
+from environment.runner.protocol import SubmissionRefused
+from environment.runner.submissions import Refusals, SubmissionWatch
 from foundation.problems import DataProblem
 
 
@@ -117,3 +118,22 @@ def test_a_wall_clock_that_is_set_changes_neither_distance_nor_elapsed_time(atte
     taken = watched.check(5, 13)
     assert taken is not None
     assert (taken.at, taken.elapsed_seconds) == (5, 13)
+
+
+def test_the_same_refusal_is_told_ever_more_seldom_and_counted() -> None:
+    refusals = Refusals(())
+    text = "submission.csv was not read: it has {} bytes, at most 1,000 are taken"
+    told = [refusals.note(float(n), text.format(2000 + n)) for n in range(140_000)]
+    assert [one.times for one in told if one is not None] == [1, 10, 100, 1000, 10_000, 100_000]
+    other = refusals.note(1.0, "submission.csv was not read: is a symbolic link")
+    assert other is not None
+    assert [(one.at, one.times) for one in refusals.untold()] == [(139_999.0, 140_000)]
+    assert refusals.untold() == []
+
+
+def test_refusals_are_counted_on_by_another_runner() -> None:
+    refusals = Refusals([SubmissionRefused(1.0, "is a link", 1), SubmissionRefused(2.0, "is a link", 8)])
+    assert refusals.untold() == []
+    assert refusals.note(3.0, "is a link") is None
+    told = refusals.note(4.0, "is a link")
+    assert told == SubmissionRefused(4.0, "is a link", 10)
