@@ -129,7 +129,13 @@ class RunScreen(LogScreen):
         elif self._pane == "submissions":
             for each in facts.submissions:
                 if each.id == key:
-                    self.app.push_screen(FileScreen(facts.state_dir / each.path))
+                    snapshot = facts.state_dir / each.path
+                    if snapshot.exists():
+                        self.app.push_screen(FileScreen(snapshot))
+                    else:
+                        self.app.say(
+                            "the file is gone: older snapshots are thinned out when they take much room"
+                        )
 
     def action_pane(self, step: int) -> None:
         """Show the next pane, or the one before."""

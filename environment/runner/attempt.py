@@ -65,13 +65,12 @@ class RunnerAttempt:
             if (event := protocol.event_from_line(line)) is not None
         ]
         self._unwritten: list[RunEvent] = []
-        taken = [event for event in self._reported if isinstance(event, SubmissionTaken)]
         self._refusals = Refusals(event for event in self._reported if isinstance(event, SubmissionRefused))
         self._submissions = SubmissionWatch(
             folder,
             limit_bytes=self._order.submission_limit_bytes,
             every_seconds=self._order.snapshot_every_seconds,
-            last=taken[-1] if taken else None,
+            taken=[event for event in self._reported if isinstance(event, SubmissionTaken)],
         )
         self._started: Started | None = None
         self._root: int | None = None

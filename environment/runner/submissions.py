@@ -1,11 +1,14 @@
-"""Snapshots of an agent's submission while it works: of regular files, settled, capped, each content once."""
+"""Snapshots of an agent's submission while it works: of regular files, settled, capped, each content once.
+
+Together they are capped too: older ones are thinned out, and what was graded of them stays known to the engine.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +18,10 @@ from foundation import files
 from foundation.problems import DataProblem
 
 _BLOCK = 1 << 20
+# Of all snapshots of an attempt: one of 1 GiB a minute would be 1.4 TB a day.
+MOST_BYTES = 5 << 30
+# Never thinned out: the newest is graded next, and may be the final submission; the one before may be being graded.
+_NEWEST_KEPT = 2
 
 
 class _Look(NamedTuple):
@@ -60,13 +67,30 @@ class SubmissionWatch:
     """Watches one attempt's submission.csv; `last` is the newest snapshot, also of an earlier runner."""
 
     def __init__(
-        self, attempt: Path, *, limit_bytes: int, every_seconds: float, last: SubmissionTaken | None
+        self,
+        attempt: Path,
+        *,
+        limit_bytes: int,
+        every_seconds: float,
+        taken: Sequence[SubmissionTaken],
+        most_bytes: int = MOST_BYTES,
     ) -> None:
+        """Prepare.
+
+        Args:
+            attempt: its directory.
+            limit_bytes: how large a submission may be.
+            every_seconds: how far apart snapshots are.
+            taken: the snapshots that were taken before, first to latest.
+            most_bytes: how much all snapshots may hold, the newest excepted.
+        """
         self._attempt = attempt
         self._source = attempt / protocol.SUBMISSION / protocol.SUBMISSION_FILE
         self._limit = limit_bytes
         self._every = every_seconds
-        self.last = last
+        self._most = most_bytes
+        self.last = taken[-1] if taken else None
+        self._kept = [one for one in taken if (attempt / one.path).exists()]
         self._seen: _Look | None = None
         self._taken: _Look | None = None
         self._refused: _Look | None = None
@@ -127,7 +151,20 @@ class SubmissionWatch:
         partial.replace(target)
         files.sync_directory(target.parent)
         self.last = SubmissionTaken(now, sequence, elapsed, sha256, size, name)
+        self._kept.append(self.last)
+        self._thin_out(elapsed)
         return self.last
+
+    def _thin_out(self, now: float) -> None:
+        """Remove snapshots until the rest is small enough: the first stays, and fewer of what is older."""
+        while len(self._kept) > _NEWEST_KEPT and sum(one.bytes for one in self._kept) > self._most:
+            times = [one.elapsed_seconds for one in self._kept]
+            between = range(1, len(times) - _NEWEST_KEPT)
+            # What leaves the smallest gap behind, measured by how long ago it is.
+            place = min(
+                between, key=lambda at: (times[at + 1] - times[at - 1]) / (now - times[at] + 1), default=0
+            )
+            (self._attempt / self._kept.pop(place).path).unlink(missing_ok=True)
 
     def _copy(self, partial: Path) -> tuple[str, int, bool]:
         """Copy the submission; return the digest and size of the copy, and whether nobody wrote meanwhile."""

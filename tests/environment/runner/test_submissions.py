@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from environment.runner import protocol
-from environment.runner.protocol import SubmissionRefused
-from environment.runner.submissions import Refusals, SubmissionWatch
+from environment.runner.protocol import SubmissionRefused, SubmissionTaken
+from environment.runner.submissions import MOST_BYTES, Refusals, SubmissionWatch
 from foundation.problems import DataProblem
 
 
@@ -20,8 +21,15 @@ def attempt(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def watch(attempt: Path, *, limit: int = 1000, every: float = 0.0) -> SubmissionWatch:
-    return SubmissionWatch(attempt, limit_bytes=limit, every_seconds=every, last=None)
+def watch(
+    attempt: Path,
+    *,
+    limit: int = 1000,
+    every: float = 0.0,
+    taken: Sequence[SubmissionTaken] = (),
+    most: int = MOST_BYTES,
+) -> SubmissionWatch:
+    return SubmissionWatch(attempt, limit_bytes=limit, every_seconds=every, taken=taken, most_bytes=most)
 
 
 def submit(attempt: Path, text: str, *, moment: int) -> Path:
@@ -84,7 +92,8 @@ def test_another_runner_goes_on_counting(attempt: Path) -> None:
     first = watch(attempt)
     submit(attempt, "one", moment=1)
     assert [first.check(n, n) is None for n in (1, 2)] == [True, False]
-    second = SubmissionWatch(attempt, limit_bytes=1000, every_seconds=0, last=first.last)
+    assert first.last is not None
+    second = watch(attempt, taken=[first.last])
     assert [second.check(n, n) for n in (3, 4)] == [None, None]
     submit(attempt, "two", moment=5)
     taken = [second.check(n, n) for n in (5, 6)][1]
@@ -137,3 +146,32 @@ def test_refusals_are_counted_on_by_another_runner() -> None:
     assert refusals.note(3.0, "is a link") is None
     told = refusals.note(4.0, "is a link")
     assert told == SubmissionRefused(4.0, "is a link", 10)
+
+
+def test_snapshots_are_thinned_out_and_the_first_and_the_newest_stay(attempt: Path) -> None:
+    taken: list[SubmissionTaken] = []
+    watched = watch(attempt, most=1000)
+    for minute in range(1, 201):
+        if minute == 100:  # a new runner goes on
+            watched = watch(attempt, most=1000, taken=taken)
+        submit(attempt, f"{minute:100}", moment=minute)
+        found = [watched.check(minute, 60.0 * minute) for _ in range(2)][1]
+        assert found is not None and (attempt / found.path).exists()
+        taken.append(found)
+        kept = list((attempt / protocol.SNAPSHOTS).iterdir())
+        assert sum(path.stat().st_size for path in kept) <= 1000
+    ages = sorted(200 - int(path.stem) for path in (attempt / protocol.SNAPSHOTS).iterdir())
+    assert len(ages) == 10
+    assert ages[:2] == [0, 1] and ages[-1] == 199
+    assert sum(age < 50 for age in ages) > 4  # some of every age, fewer of what is older
+    assert sum(50 <= age < 199 for age in ages) > 0
+
+
+def test_however_large_they_are_the_two_newest_snapshots_stay(attempt: Path) -> None:
+    watched = watch(attempt, most=10)
+    for number in range(1, 5):
+        submit(attempt, f"{number:100}", moment=number)
+        assert [watched.check(number, number) is None for _ in range(2)] == [True, False]
+    assert sorted(path.name for path in (attempt / protocol.SNAPSHOTS).iterdir()) == ["3.csv", "4.csv"]
+    final = watched.take_final(9, 9)
+    assert final is not None and (attempt / final.path).exists()
