@@ -240,13 +240,14 @@ class SweepOptions:
         form=FormField("descriptions", "obfuscated or as usual", column=1),
     )
     cpus: float | None = _option(
-        "Processors reserved for a run.",
+        "Processors of a run: reserved for it, and it gets no more.",
         default=1.0,
         bounds=_POSITIVE,
         form=FormField("CPUs", "reserved for a run", initial="1", column=1),
     )
     memory_gb: float | None = _option(
-        "Memory limit of a run; none if not given or 0.",
+        "Memory limit of a run, all its processes together; if not given or 0, none in containers, and nine tenths "
+        "of the host's memory for processes.",
         kept_as="memory_bytes",
         unit=_GB,
         bounds=_NOT_NEGATIVE,

@@ -147,6 +147,10 @@ def _without_submission(ended: Ending, last_lines: str) -> Conclusion | Failure:
         return Failure(FailureClass.TIMEOUT, f"ended for being idle: {ended.problem}", _tail(last_lines))
     if ended.reason == "disk":
         return Failure(FailureClass.DISK, f"ended for its disk use: {ended.problem}", _tail(last_lines))
+    if ended.reason == "memory":
+        return Failure(FailureClass.MEMORY, f"ended for its memory: {ended.problem}", _tail(last_lines))
+    if ended.reason == "processes":
+        return Failure(FailureClass.CRASH, f"ended for its processes: {ended.problem}", _tail(last_lines))
     if ended.reason == "lost":
         # Without a sandbox an agent can do that itself.
         return Failure(
@@ -159,7 +163,7 @@ def _without_submission(ended: Ending, last_lines: str) -> Conclusion | Failure:
     if sign is not None:
         return Failure(FailureClass.MEMORY, f"{sign[0]} ({how})", sign[1])
     if ended.oom_kills > 0 and _signal(ended) == signal.SIGKILL:
-        evidence = f"the kernel killed {ended.oom_kills} processes for memory on this host"
+        evidence = f"the kernel killed {ended.oom_kills} processes for memory"
         return Failure(FailureClass.MEMORY, f"out of memory ({how})", evidence)
     if _signal(ended) == signal.SIGKILL:
         return Failure(

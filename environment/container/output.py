@@ -26,6 +26,7 @@ class Started:
         pid: of the main process.
         monotonic: the host's monotonic clock at the start, comparable within one `boot_id`.
         isolated: whether the agent is kept away from the rest of the host.
+        not_held: the limits that nothing holds there, in words; empty when all are held.
     """
 
     pid: int
@@ -33,11 +34,12 @@ class Started:
     monotonic: float
     boot_id: str
     isolated: bool
+    not_held: str = ""
 
     @classmethod
-    def now(cls, pid: int, *, isolated: bool) -> Started:
+    def now(cls, pid: int, *, isolated: bool, not_held: str = "") -> Started:
         """Make the record of a start at this moment."""
-        return cls(pid, time.time(), time.monotonic(), boot_id(), isolated)
+        return cls(pid, time.time(), time.monotonic(), boot_id(), isolated, not_held)
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,13 @@ class Ending:
 
     Attributes:
         reason: `exited`, `deadline` or `stopped` as the warden reports it; `unstarted` when there was no agent;
-            in exit.json also `idle` or `disk` when it was ended for that, and `lost` when nobody saw the end.
+            `memory` or `processes` when it was over a limit that no kernel holds; in exit.json also `idle` or `disk`
+            when it was ended for that, and `lost` when nobody saw the end.
         exit_code: of the agent; None when a signal ended it, or when it is not known.
         signal: that ended the agent; None when it exited.
         started_at: None when the agent has not run, or nobody saw it start.
-        oom_kills: processes that the kernel killed for memory meanwhile, in the container or on this host.
+        oom_kills: processes that the kernel killed for memory meanwhile: the agent's, or where it has no group of its
+            own, any on this host.
         survivors: processes that could not be killed (another user's, or stuck in the kernel).
         log_error: why the log is not complete; empty when it is.
         submission_sequence: the snapshot that is the final submission, in exit.json; None when there is none.

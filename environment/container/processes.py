@@ -19,6 +19,7 @@ class Process:
     parent: int
     cpu_seconds: float
     memory_bytes: int
+    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -61,4 +62,4 @@ def _read(pid: int) -> Process | None:
         return None
     name = before.partition(b"(")[2].decode("utf-8", "replace")
     cpu_seconds = (int(fields[11]) + int(fields[12])) / _TICKS
-    return Process(pid, name, int(fields[1]), cpu_seconds, int(fields[21]) * _PAGE)
+    return Process(pid, name, int(fields[1]), cpu_seconds, int(fields[21]) * _PAGE, int(fields[17]))

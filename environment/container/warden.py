@@ -7,6 +7,7 @@ only, because it is copied into container images. It knows nothing of runs.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import selectors
 import signal
@@ -14,8 +15,10 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
 from environment.container import output
 from environment.container.output import Ending
@@ -28,6 +31,33 @@ _CHUNK = 1 << 16
 _LIBC = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: the child only calls it
 _KILL_PATIENCE = 20.0
 _DRAIN_PATIENCE = 5.0
+
+
+@dataclass(frozen=True)
+class Excess:
+    """A command's processes are over a limit: the reason of their end, and the limit and the figure in words."""
+
+    reason: str
+    problem: str
+
+
+class TreeLimits(Protocol):
+    """What limits everything that a command starts, from outside of it."""
+
+    look_seconds: float | None
+    """How often `excess` is to be asked; None where the kernel holds all limits."""
+
+    def enter(self) -> None:
+        """Put the calling process under the limits, with all that it will start."""
+
+    def excess(self, processes: Sequence[Process]) -> Excess | None:
+        """Look whether these processes are over a limit."""
+
+    def forbid_forks(self) -> None:
+        """Let none of them start another any more, where that can be."""
+
+    def oom_counters(self) -> Sequence[Path]:
+        """Name where the kernel counts what it kills for memory; the first that is there is read."""
 
 
 class Warden:
@@ -43,6 +73,8 @@ class Warden:
         oom_counters: Sequence[Path] = (),
         spare: str | None = None,
         prepare: Callable[[], None] | None = None,
+        limits: TreeLimits | None = None,
+        descriptors: Sequence[int] = (),
     ) -> None:
         """Prepare.
 
@@ -55,15 +87,20 @@ class Warden:
             spare: a process name that gets no SIGTERM, only SIGKILL: a sandbox program that would
                 take everything inside down with it before the grace is over.
             prepare: what the command's process does before it becomes the command.
+            limits: of everything that the command starts.
+            descriptors: open files that the command is given.
         """
         self._command = list(command)
         self._deadline = deadline
         self._grace = grace
         self._log = log
-        self._oom_counters = oom_counters
-        self._oom_kills = output.oom_kills(oom_counters)
+        self._oom_counters = oom_counters if limits is None else limits.oom_counters()
+        self._oom_kills = output.oom_kills(self._oom_counters)
         self._spare = spare
         self._prepare = prepare
+        self._limits = limits
+        self._descriptors = descriptors
+        self._problem = ""
         self._stops = 0
         self._status: int | None = None
         self._child = 0
@@ -86,18 +123,24 @@ class Warden:
         parent = os.getpid()
 
         def begin() -> None:
+            if self._limits is not None:
+                self._limits.enter()
             if self._prepare is not None:
                 self._prepare()
             die_with(parent)  # after that, because whoever changes its user loses this
 
-        process = subprocess.Popen(
-            self._command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=begin,
-        )
+        try:
+            process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=begin,
+                pass_fds=self._descriptors,
+            )
+        except subprocess.SubprocessError as error:
+            raise OSError(errno.EPERM, f"its process can't be prepared: {error}") from error
         self._child = process.pid
         assert process.stdout is not None
         self._output = os.dup(process.stdout.fileno())
@@ -125,6 +168,7 @@ class Warden:
             oom_kills=output.oom_kills(self._oom_counters) - self._oom_kills,
             survivors=survivors,
             log_error=self._log.error,
+            problem=self._problem,
         )
 
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
@@ -145,7 +189,14 @@ class Warden:
                     _send(signal.SIGTERM, (one for one in _descendants() if one.name != self._spare))
             elif now >= next_moment or self._stops > 1 or not _descendants():
                 return reason
-            self._wait(selector, max(0.0, next_moment - now))
+            seconds = next_moment - now
+            if self._limits is not None and self._limits.look_seconds is not None:
+                excess = self._limits.excess(_descendants())
+                if excess is not None:
+                    self._problem = excess.problem
+                    return reason or excess.reason
+                seconds = min(seconds, self._limits.look_seconds)
+            self._wait(selector, max(0.0, seconds))
 
     def _wait(self, selector: selectors.BaseSelector, seconds: float) -> None:
         for key, _ in selector.select(seconds):
@@ -177,6 +228,8 @@ class Warden:
     def _kill_all(self, selector: selectors.BaseSelector) -> int:
         """Kill until nothing is left: what forks while being killed is found in the next round."""
         give_up = time.monotonic() + _KILL_PATIENCE
+        if self._limits is not None:
+            self._limits.forbid_forks()
         while True:
             self._reap()
             alive = _descendants()

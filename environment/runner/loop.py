@@ -14,6 +14,7 @@ from environment.runner import protocol
 from environment.runner.attempt import RunnerAttempt, Stage
 from environment.runner.docker.runtime import DockerHost, DockerSandbox
 from environment.runner.host import GpuReader
+from environment.runner.process.containment import in_scope
 from environment.runner.process.runtime import ProcessSandbox
 from environment.runner.protocol import InboxEntry, Order
 from environment.runner.sandbox import Sandbox, Unreachable
@@ -134,7 +135,7 @@ class Runner:
 
     def _sandbox_for(self, folder: Path, order: Order) -> Sandbox:
         if order.runtime != protocol.DOCKER:
-            return ProcessSandbox(folder, self._start_shim)
+            return ProcessSandbox(folder, order.name, self._start_shim)
         if self._docker is None:
             self._docker = DockerHost(self._state_dir)
         return DockerSandbox(self._docker, folder, order)
@@ -142,7 +143,7 @@ class Runner:
     def _start_shim(self, folder: Path) -> subprocess.Popen[bytes]:
         with (folder / protocol.SHIM_LOG).open("ab") as log:
             child = subprocess.Popen(
-                [sys.executable, "-I", "-m", "environment.runner.process.shim", str(folder)],
+                in_scope([sys.executable, "-I", "-m", "environment.runner.process.shim", str(folder)]),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

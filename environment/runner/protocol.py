@@ -55,6 +55,9 @@ PLAIN = "plain"
 DOCKER = "docker"
 
 
+# That one attempt may have at once, threads included.
+MOST_PROCESSES = 4096
+
 _MAX_RECORD_BYTES = 1 << 20
 _LARGEST_INTEGER = (1 << 63) - 1  # that a column of the state holds
 

@@ -24,6 +24,7 @@ from state import database, events, runs
 from state.records import Attempt, Run
 
 PATIENCE = 60.0
+SLOTS = 10  # more than this machine may have processors: most agents of these tests only wait
 COMPETITION = "spaceship-titanic"
 SUBMIT = 'cp "$DATA_DIR/sample_submission.csv" "$SUBMISSION_DIR/submission.csv"'
 WAIT_FOR_GO = 'while [ ! -e "$CODE_DIR/go" ]; do sleep 0.05; done'
@@ -72,6 +73,8 @@ class Harness:
         if self._empty_state is not None and not self.places.state_dir.exists():
             self.places.state_dir.mkdir()
             shutil.copyfile(self._empty_state, self.places.state_dir / database.DATABASE_NAME)
+        if not self.places.config_file.exists():
+            self.places.config_file.write_text(f"[engine]\ncpus = {SLOTS}\n")
         control.ensure_running(self.places)
 
     def launch(self, agent: str, **arguments: Any) -> str:
@@ -84,7 +87,7 @@ class Harness:
             "grace_seconds": 1,
             "grade_every_seconds": 0.5,
             "concurrency": 20,
-            "cpus": 0.05,
+            "cpus": 0.5,
         }
         sweep_id = control.ask(self.places, "sweep.launch", usual | arguments, wait_seconds=PATIENCE).sweep_id
         assert sweep_id is not None

@@ -27,7 +27,6 @@ _OWN_COMPETITIONS = "MLEBENCH_COMPETITIONS"
 _VALIDATIONS = "/run/validations.jsonl"
 # What the main process needs to give the agent a user without any, and to end whatever the agent starts.
 _OF_THE_MAIN_PROCESS = ("KILL", "SETGID", "SETPCAP", "SETUID")
-_MOST_PROCESSES = 4096
 _SERVICE_PROCESSES = 256
 _SERVICE_MEMORY = 18 << 30  # more than grading a submission may take
 _PROXY_MEMORY = 512 << 20
@@ -209,7 +208,7 @@ def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Pla
         memory_bytes=order.memory_bytes,
         shm_bytes=order.shm_bytes,
         cpus=order.cpus,
-        processes=_MOST_PROCESSES,
+        processes=protocol.MOST_PROCESSES,
         writable=True,
         runtime=order.container_runtime,
         gpu_uuids=order.gpu_uuids,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from environment.runner import protocol
 from environment.runner.layout import Layout, instructions, own_files
+from environment.runner.process.seccomp import filter_program
 from environment.runner.protocol import Order
 
 _USER = "1000"
-_KERNEL = ("--proc", "/proc", "--dev", "/dev")
 _PROBE_SECONDS = 20
+_PROBE_SHM_BYTES = 1 << 20
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # Only what programs need of /etc: whoever starts the engine may be able to read far more of it.
 _ETC = (
@@ -38,19 +41,85 @@ _GROUP = "root:x:0:\nnonroot:x:1000:\n"
 _HOSTS = "127.0.0.1 localhost sandbox\n::1 localhost\n"
 
 
+@dataclass(frozen=True)
+class Abilities:
+    """What bubblewrap can do on this host.
+
+    Attributes:
+        why_unavailable: why it can make no sandbox at all; empty where it can.
+        forbids_namespaces: whether user namespaces can be forbidden inside.
+        sizes_shared_memory: whether /dev/shm can be given a size.
+        filters_calls: whether system calls can be refused.
+    """
+
+    why_unavailable: str
+    forbids_namespaces: bool = False
+    sizes_shared_memory: bool = False
+    filters_calls: bool = False
+
+
 @cache
-def why_unavailable() -> str:
-    """Try to make a sandbox on this host, and return why that fails; empty when it works."""
+def abilities() -> Abilities:
+    """Try on this host what bubblewrap can do: first everything together, and if that fails one after the other."""
     if shutil.which("bwrap") is None:
-        return "bubblewrap is not installed"
-    command = ["bwrap", *_namespaces("none"), "--ro-bind", "/", "/", *_KERNEL, "true"]
+        return Abilities("bubblewrap is not installed")
+    best = Abilities(
+        "", forbids_namespaces=True, sizes_shared_memory=True, filters_calls=filter_program() is not None
+    )
+    if not _failure(best):
+        return best
+    plain = Abilities("")
+    failure = _failure(plain)
+    if failure:
+        return Abilities(failure)
+    return Abilities(
+        "",
+        forbids_namespaces=not _failure(replace(plain, forbids_namespaces=True)),
+        sizes_shared_memory=not _failure(replace(plain, sizes_shared_memory=True)),
+        filters_calls=best.filters_calls and not _failure(replace(plain, filters_calls=True)),
+    )
+
+
+def why_unavailable() -> str:
+    """Return why no sandbox can be made on this host; empty when it works."""
+    return abilities().why_unavailable
+
+
+def _failure(able: Abilities) -> str:
+    """Make a sandbox that needs these abilities, and return why that fails; empty when it works."""
+    calls = open_filter() if able.filters_calls else None
+    command = [
+        "bwrap",
+        *_namespaces("none", able),
+        *("--ro-bind", "/", "/"),
+        *_kernel(able, _PROBE_SHM_BYTES),
+        *_filter(calls),
+        "true",
+    ]
+    kept = () if calls is None else (calls,)
     try:
-        tried = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)
+        tried = subprocess.run(
+            command, capture_output=True, timeout=_PROBE_SECONDS, check=False, pass_fds=kept
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bubblewrap can't be run: {error}"
+    finally:
+        for descriptor in kept:
+            os.close(descriptor)
     if tried.returncode != 0:
         return tried.stderr.decode("utf-8", "replace").strip().partition("\n")[0] or "bubblewrap fails here"
     return ""
+
+
+def open_filter() -> int | None:
+    """Open the filter of system calls for `wrap`; None where there is none for this machine."""
+    program = filter_program()
+    if program is None:
+        return None
+    descriptor = os.memfd_create("system-calls")
+    os.write(descriptor, program)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 def write_tables(folder: Path) -> None:
@@ -59,8 +128,26 @@ def write_tables(folder: Path) -> None:
         (folder / name).write_text(text)
 
 
-def wrap(command: list[str], attempt: Path, order: Order, layout: Layout) -> list[str]:
-    """Put an agent's command into its sandbox. Variables come with the process, so that none shows in `ps`."""
+def wrap(
+    command: list[str],
+    attempt: Path,
+    order: Order,
+    layout: Layout,
+    *,
+    shm_bytes: int,
+    calls: int | None,
+) -> list[str]:
+    """Put an agent's command into its sandbox. Variables come with the process, so that none shows in `ps`.
+
+    Args:
+        command: to be put there.
+        attempt: its directory.
+        order: what it is.
+        layout: where the agent finds what.
+        shm_bytes: the size of /dev/shm, where it can be given one.
+        calls: the open filter of system calls, which the process must be given; None for no filter.
+    """
+    able = abilities()
     scratch = attempt / protocol.SCRATCH
     tools = own_files()
     binds: list[str] = []
@@ -92,9 +179,10 @@ def wrap(command: list[str], attempt: Path, order: Order, layout: Layout) -> lis
         binds += ["--ro-bind", str(source), str(target)]
     return [
         shutil.which("bwrap") or "bwrap",
-        *_namespaces(order.network),
+        *_namespaces(order.network, able),
         *_system(order.network),
-        *_KERNEL,
+        *_kernel(able, shm_bytes),
+        *_filter(calls),
         *binds,
         *_python(Path(order.python_prefix)),
         *("--remount-ro", "/"),
@@ -104,15 +192,27 @@ def wrap(command: list[str], attempt: Path, order: Order, layout: Layout) -> lis
     ]
 
 
-def _namespaces(network: str) -> list[str]:
+def _namespaces(network: str, able: Abilities) -> list[str]:
     return [
         *("--unshare-user", "--uid", _USER, "--gid", _USER),
+        *(["--disable-userns"] if able.forbids_namespaces else []),
         *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
         *([] if network == "open" else ["--unshare-net"]),
         *("--hostname", "sandbox"),
         *("--cap-drop", "ALL"),
         *("--new-session", "--die-with-parent"),
     ]
+
+
+def _kernel(able: Abilities, shm_bytes: int) -> list[str]:
+    """Mount what the kernel shows; all of /dev but /dev/shm is closed, because files in it would be in memory."""
+    sized = ["--size", str(shm_bytes), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108 - the sandbox's own
+    shared = sized if able.sizes_shared_memory else []
+    return ["--proc", "/proc", "--dev", "/dev", *shared, *(["--remount-ro", "/dev"] if shared else [])]
+
+
+def _filter(calls: int | None) -> list[str]:
+    return [] if calls is None else ["--seccomp", str(calls)]
 
 
 def _system(network: str) -> list[str]:

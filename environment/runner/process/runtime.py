@@ -12,6 +12,7 @@ from pathlib import Path
 
 from environment.container.output import Ending, Started
 from environment.runner import host, protocol
+from environment.runner.process import containment
 from environment.runner.sandbox import AgentStatus
 from foundation import locks
 
@@ -21,8 +22,11 @@ START_TRIES = 3
 class ProcessSandbox:
     """An agent below a shim, in bubblewrap or without it."""
 
-    def __init__(self, attempt: Path, start_shim: Callable[[Path], subprocess.Popen[bytes]]) -> None:
+    def __init__(
+        self, attempt: Path, name: str, start_shim: Callable[[Path], subprocess.Popen[bytes]]
+    ) -> None:
         self._attempt = attempt
+        self._name = name
         self._start_shim = start_shim
         self._shim: subprocess.Popen[bytes] | None = None
         self._tries = 0
@@ -61,9 +65,11 @@ class ProcessSandbox:
         """Kill what is left of the agent."""
         # A warden leaves nothing behind; only where it could not is it worth a look at every process.
         ending = self.ending()
-        left = host.processes_of_attempt(self._attempt) if ending is None or ending.survivors else []
+        if ending is not None and not ending.survivors:
+            return True
+        left = host.processes_of_attempt(self._attempt)
         host.kill(left)
-        return not left
+        return containment.end_leftovers(self._name) and not left
 
     def remove(self) -> None:
         """Remove the agent's own system and its validation server's socket."""

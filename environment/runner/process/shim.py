@@ -27,6 +27,7 @@ from environment.container.run_log import CappedLog
 from environment.container.warden import Warden, die_with
 from environment.runner import layout, protocol, secrets
 from environment.runner.process import bubblewrap
+from environment.runner.process.containment import Containment, Limits
 from environment.runner.protocol import Order
 from foundation.locks import FileLock
 from foundation.problems import DataProblem, EnvironmentProblem, Problem
@@ -36,7 +37,6 @@ _SERVER_PATIENCE = 30.0
 _SERVER_RESTARTS = 5
 _SOCKET_PATH_BYTES = 108
 _FULL_DISK_SECONDS = 0.5
-_OOM_COUNTERS = (Path("/proc/vmstat"),)
 
 
 class Shim:
@@ -50,6 +50,8 @@ class Shim:
         self._stops = 0
         self._warden = 0
         self._server: subprocess.Popen[bytes] | None = None
+        self._limits = Limits.of(order)
+        self._containment = Containment(order.name, self._limits, isolated=self._isolated)
 
     def run(self) -> None:
         """Run the agent and return when nothing of it is left.
@@ -57,6 +59,12 @@ class Shim:
         Raises:
             Problem, OSError: the sandbox could not be made; no agent has run.
         """
+        try:
+            self._run()
+        finally:
+            self._containment.remove()  # a process that can't be killed keeps it; then the runner tries again
+
+    def _run(self) -> None:
         signal.signal(signal.SIGTERM, self._on_stop)
         own = self._order.variables
         hidden: tuple[str, ...] = ()
@@ -67,14 +75,15 @@ class Shim:
         self._serve()
         self._wait_for_server()
         port = layout.SANDBOX_PORT if self._order.network == "none" and self._isolated else _free_port()
-        command = self._command(port)
+        calls = bubblewrap.open_filter() if self._containment.held.system_calls else None
+        command = self._command(port, calls)
         variables = layout.variables(self._order, self._layout, own, port=port)
         sys.stdout.flush()
         sys.stderr.flush()
         shim = os.getpid()
         self._warden = os.fork()
         if self._warden == 0:
-            os._exit(self._be_warden(shim, command, variables, hidden))
+            os._exit(self._be_warden(shim, command, variables, hidden, () if calls is None else (calls,)))
         if self._stops:
             self._forward_stop()
         self._watch()
@@ -135,7 +144,7 @@ class Shim:
                 )
             time.sleep(0.01)
 
-    def _command(self, port: int) -> list[str]:
+    def _command(self, port: int, calls: int | None) -> list[str]:
         here = self._layout
         command = [
             f"{self._order.python_prefix}/bin/python",
@@ -144,12 +153,20 @@ class Shim:
             f"--socket={_short(here.socket, self._attempt / protocol.SCRATCH / 'agent')}",
             f"--port={port}",
             "--",
-            *layout.start_command(self._order, here),
+            *self._containment.command(layout.start_command(self._order, here)),
         ]
-        return bubblewrap.wrap(command, self._attempt, self._order, here) if self._isolated else command
+        if not self._isolated:
+            return command
+        shm_bytes = self._limits.shm_bytes
+        return bubblewrap.wrap(command, self._attempt, self._order, here, shm_bytes=shm_bytes, calls=calls)
 
     def _be_warden(
-        self, shim: int, command: list[str], variables: dict[str, str], hidden: tuple[str, ...]
+        self,
+        shim: int,
+        command: list[str],
+        variables: dict[str, str],
+        hidden: tuple[str, ...],
+        descriptors: tuple[int, ...],
     ) -> int:
         """Be the second child: whatever happens, warden.json is written, unless this process is killed."""
         die_with(shim)
@@ -157,20 +174,21 @@ class Shim:
         os.environ.update(variables)
         os.chdir(self._attempt / protocol.SCRATCH / "agent")
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if self._order.memory_bytes is not None:
-            resource.setrlimit(resource.RLIMIT_AS, (self._order.memory_bytes, self._order.memory_bytes))
         log = CappedLog(self._attempt / protocol.LOG, self._order.log_limit_bytes, hide=hidden)
         warden = Warden(
             command,
             deadline=self._order.time_limit_seconds,
             grace=self._order.grace_seconds,
             log=log,
-            oom_counters=_OOM_COUNTERS,
             spare="bwrap",
+            limits=self._containment,
+            descriptors=descriptors,
         )
         try:
             # Written first: where even this can't be written, no agent may run unseen.
-            output.write(self._attempt / protocol.STARTED, Started.now(shim, isolated=self._isolated))
+            not_held = self._containment.held.not_held()
+            started = Started.now(shim, isolated=self._isolated, not_held=not_held)
+            output.write(self._attempt / protocol.STARTED, started)
             warden.start()
         except OSError as error:
             problem = f"{command[0]} can't be run: {error}"

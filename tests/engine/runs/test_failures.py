@@ -126,7 +126,14 @@ def test_an_endless_line_makes_no_endless_evidence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "kind"), [("idle", FailureClass.TIMEOUT), ("disk", FailureClass.DISK)], ids=str
+    ("reason", "kind"),
+    [
+        ("idle", FailureClass.TIMEOUT),
+        ("disk", FailureClass.DISK),
+        ("memory", FailureClass.MEMORY),
+        ("processes", FailureClass.CRASH),
+    ],
+    ids=str,
 )
 def test_the_end_by_a_limit_is_the_agents_own_and_a_submission_still_counts(
     reason: str, kind: FailureClass

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 from state.lifecycle import Outcome, RunState
-from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually
+from tests.engine.harness import SLOTS, SUBMIT, WAIT_FOR_GO, Harness, eventually
 
 
 def test_a_removed_sweep_does_not_end_a_later_one_of_its_name(harness: Harness) -> None:
@@ -17,7 +15,7 @@ def test_a_removed_sweep_does_not_end_a_later_one_of_its_name(harness: Harness) 
     harness.launch("first", name="again", cpus=1)
     (run,) = harness.ended()
     assert run.outcome is Outcome.BELOW_MEDIAN
-    harness.launch("busy", name="busy", cpus=os.cpu_count())
+    harness.launch("busy", name="busy", cpus=SLOTS)
     eventually(lambda: [run for run in harness.runs() if run.state is RunState.RUNNING])
     harness.ask("sweep.remove", sweep_id="again", with_results=True)
     harness.launch("second", name="again", cpus=1)

@@ -46,7 +46,11 @@ def never(_folder: Path) -> subprocess.Popen[bytes]:
 
 def attempt_in(folder: Path, start: Callable[[Path], subprocess.Popen[bytes]] = never) -> RunnerAttempt:
     return RunnerAttempt(
-        folder, SystemClock(), lambda place, _order: ProcessSandbox(place, start), lambda: GPUS, DISK
+        folder,
+        SystemClock(),
+        lambda place, order: ProcessSandbox(place, order.name, start),
+        lambda: GPUS,
+        DISK,
     )
 
 

@@ -83,11 +83,3 @@ def test_secrets_that_are_gone_are_told(tmp_path: Path, order: Order) -> None:
     folder = tmp_path / "attempt"
     run(folder, replace(order, secret=True), "echo never")
     assert "secrets are gone" in ending(folder).problem
-
-
-def test_memory_is_bounded_where_the_order_says_so(tmp_path: Path, order: Order) -> None:
-    folder = tmp_path / "attempt"
-    script = 'python -c "bytearray(3 << 30)"'
-    run(folder, replace(order, runtime=protocol.PLAIN, memory_bytes=2 << 30), script)
-    assert ending(folder).exit_code == 1
-    assert "MemoryError" in (folder / protocol.LOG).read_text()

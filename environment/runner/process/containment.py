@@ -1,0 +1,425 @@
+"""The limits of one attempt's whole process tree: memory, processes, shared memory, processors.
+
+Control groups of the kernel hold them where this user may make some: of version 2, its own or one that systemd
+delegates to it, or of version 1. Elsewhere a watcher adds up what the tree uses, several times a second, and has
+it killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+from environment.container.processes import Process
+from environment.container.warden import Excess
+from environment.runner import protocol
+from environment.runner.process import bubblewrap
+from environment.runner.protocol import Order
+
+LOOK_SECONDS = 0.25
+_PREFIX = "mlebench-"
+_SUPERVISOR = "supervisor"
+_SHARE_OF_HOST = 0.9
+_PERIOD_MICROSECONDS = 100_000
+_LEAST_QUOTA_MICROSECONDS = 1_000
+_OOM_SCORE = 500  # so that a host that runs out of memory takes an agent's before anything else
+_SHM = Path("/dev/shm")  # noqa: S108 - the host's is everybody's, a sandbox's its own
+_SYSTEMD = Path("/run/systemd/system")
+_PROBE_SECONDS = 20.0
+_REMOVE_TRIES = 50
+_REMOVE_WAIT_SECONDS = 0.02
+# Since this kernel RLIMIT_NPROC counts within a user namespace, and so within one sandbox.
+_COUNTS_PER_NAMESPACE = (5, 14)
+
+_MEMORY, _PIDS, _CPU = "memory", "pids", "cpu"
+_MOST_PIDS = "pids.max"
+_V1, _V2 = 1, 2
+_CONTROLLERS = (_MEMORY, _PIDS, _CPU)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the tree of one attempt may take, all its processes together; shared memory counts as memory, too."""
+
+    memory_bytes: int
+    processes: int
+    shm_bytes: int
+    cpus: float
+
+    @classmethod
+    def of(cls, order: Order) -> Limits:
+        """Return the limits of an order; without one for memory it is nine tenths of what the host has."""
+        memory = order.memory_bytes or round(_host_memory() * _SHARE_OF_HOST)
+        return cls(memory, protocol.MOST_PROCESSES, order.shm_bytes or memory // 2, order.cpus)
+
+
+@dataclass(frozen=True)
+class HeldLimits:
+    """By what each limit of an attempt is held on this host; empty where it is not held.
+
+    Attributes:
+        memory, processes, shared_memory, cpus: of the whole process tree.
+        namespaces: that an agent makes no user namespaces of its own, in which it could do as root does.
+        system_calls: that an agent is refused the calls that ordinary programs never need.
+    """
+
+    memory: str
+    processes: str
+    shared_memory: str
+    cpus: str
+    namespaces: str
+    system_calls: str
+
+    def not_held(self) -> str:
+        """Name the limits that are not held, in words; empty when all are."""
+        return ", ".join(name.replace("_", " ") for name, by in asdict(self).items() if not by)
+
+    def in_words(self) -> str:
+        """Tell what holds which limits, and which are not held."""
+        by: dict[str, list[str]] = {}
+        for name, holder in asdict(self).items():
+            by.setdefault(holder, []).append(name.replace("_", " "))
+        missing = by.pop("", [])
+        parts = [f"{', '.join(names)} by {holder}" for holder, names in by.items()]
+        return "; ".join([*parts, *([f"not held: {', '.join(missing)}"] if missing else [])])
+
+
+@cache
+def held_limits(*, isolated: bool) -> HeldLimits:
+    """Try out on this host what holds the limits of an attempt, in bubblewrap or without it."""
+    scope = _scope()
+    if not scope:
+        return _held_here(isolated=isolated)
+    command = [*scope, sys.executable, "-I", "-m", __spec__.name, *(["--isolated"] if isolated else [])]
+    tried = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=True)
+    return HeldLimits(**json.loads(tried.stdout))
+
+
+def _held_here(*, isolated: bool) -> HeldLimits:
+    limits = Limits(_host_memory(), protocol.MOST_PROCESSES, _host_memory(), float(os.cpu_count() or 1))
+    containment = Containment(f"probe-{os.getpid()}-{secrets.token_hex(4)}", limits, isolated=isolated)
+    containment.remove()
+    return containment.held
+
+
+def in_scope(command: Sequence[str]) -> list[str]:
+    """Put a command that makes containments into a group that systemd delegates to it, where that is needed."""
+    return [*_scope(), *command]
+
+
+@cache
+def _scope() -> tuple[str, ...]:
+    """Return what to put before a command; nothing where systemd does not rule the groups of version 2, or refuses."""
+    program = shutil.which("systemd-run")
+    rules = _SYSTEMD.is_dir() and any(
+        mount.version == _V2 and _MEMORY in (mount.folder / "cgroup.controllers").read_text().split()
+        for mount in _mounts()
+    )
+    if program is None or not rules:
+        return ()
+    user = () if os.geteuid() == 0 else ("--user",)
+    scope = (program, *user, "--scope", "--quiet", "--collect", "--property=Delegate=yes", "--")
+    try:
+        tried = subprocess.run([*scope, "true"], capture_output=True, timeout=_PROBE_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return ()
+    return scope if tried.returncode == 0 else ()
+
+
+class Containment:
+    """The limits of one attempt's tree: made by its shim, entered by the agent's first process, removed at the end."""
+
+    def __init__(self, name: str, limits: Limits, *, isolated: bool) -> None:
+        """Make what holds the limits.
+
+        Args:
+            name: of the attempt, which no other has.
+            limits: to be held.
+            isolated: whether the agent runs in bubblewrap.
+        """
+        self._limits = limits
+        self._groups = _make_groups(_PREFIX + name)
+        _set_limits(self._groups, limits)
+        self._counts_per_namespace = isolated and os.geteuid() != 0 and _kernel() >= _COUNTS_PER_NAMESPACE
+        self.held = self._held(isolated=isolated)
+        watches = {_MEMORY, _PIDS} - set(self._groups)
+        self.look_seconds = LOOK_SECONDS if watches else None
+
+    def enter(self) -> None:
+        """Put the calling process under the limits, with all that it will start."""
+        score = Path("/proc/self/oom_score_adj")
+        score.write_text(str(max(_OOM_SCORE, int(score.read_text()))))
+        for folder in set(self._groups.values()):
+            (folder / "cgroup.procs").write_text("0")
+
+    def command(self, command: Sequence[str]) -> list[str]:
+        """Put a command inside the sandbox under a limit that only holds there, where one is needed."""
+        if _PIDS in self._groups or not self._counts_per_namespace:
+            return list(command)
+        return ["bash", "-c", 'ulimit -u "$0"; exec "$@"', str(self._limits.processes), *command]
+
+    def excess(self, processes: Sequence[Process]) -> Excess | None:
+        """Look whether the tree is over a limit that no kernel holds."""
+        if _PIDS not in self._groups:
+            count = sum(process.threads for process in processes)
+            if count > self._limits.processes:
+                text = (
+                    f"it has {count:,} processes and threads, at most {self._limits.processes:,} are allowed"
+                )
+                return Excess("processes", text)
+        if _MEMORY not in self._groups:
+            used = _memory_of(processes, self._limits.memory_bytes)
+            if used > self._limits.memory_bytes:
+                text = f"it took {used:,} bytes of memory, at most {self._limits.memory_bytes:,} are allowed"
+                return Excess("memory", text)
+        return None
+
+    def forbid_forks(self) -> None:
+        """Let nothing in the tree start processes any more, so that all of it can be killed."""
+        if _PIDS in self._groups:
+            (self._groups[_PIDS] / _MOST_PIDS).write_text("0")
+
+    def oom_counters(self) -> tuple[Path, ...]:
+        """Name where the kernel counts what it kills for memory: of this tree, or else of the host."""
+        group = self._groups.get(_MEMORY)
+        if group is None:
+            return (Path("/proc/vmstat"),)
+        return (group / "memory.events", group / "memory.oom_control")
+
+    def remove(self) -> bool:
+        """Remove the groups; False when something still lives in one."""
+        return _remove_groups(self._groups.values())
+
+    def _held(self, *, isolated: bool) -> HeldLimits:
+        by = {name: f"control group v{_version(folder)}" for name, folder in self._groups.items()}
+        abilities = bubblewrap.abilities()
+        shared = by.get(_MEMORY, "")  # which is not a limit of its own, but one
+        if isolated and abilities.sizes_shared_memory:
+            shared = "bubblewrap"
+        processes = by.get(_PIDS) or ("the kernel's ulimit" if self._counts_per_namespace else "a watcher")
+        return HeldLimits(
+            by.get(_MEMORY, "a watcher"),
+            processes,
+            shared,
+            by.get(_CPU, ""),
+            "bubblewrap" if isolated and abilities.forbids_namespaces else "",
+            "seccomp" if isolated and abilities.filters_calls else "",
+        )
+
+
+def end_leftovers(name: str) -> bool:
+    """Kill what lives in an attempt's groups, made by whatever process, and remove them; False if some is left."""
+    groups = [
+        Path(parent, found)
+        for mount in {mount.folder for mount in _mounts()}
+        for parent, folders, _ in os.walk(mount)
+        for found in folders
+        if found == _PREFIX + name
+    ]
+    for group in groups:
+        if (group / _MOST_PIDS).exists():
+            (group / _MOST_PIDS).write_text("0")
+        for pid in (group / "cgroup.procs").read_text().split():
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+    return _remove_groups(groups)
+
+
+@dataclass(frozen=True)
+class _Mount:
+    """A hierarchy of control groups: where it lies, the part of it that is seen there, and its controllers."""
+
+    folder: Path
+    root: str
+    version: int
+    controllers: frozenset[str]
+
+
+def _mounts() -> list[_Mount]:
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        kind, _source, options = after.split(" ", 2)
+        if kind in ("cgroup", "cgroup2"):
+            fields = before.split(" ")
+            version = _V2 if kind == "cgroup2" else _V1
+            found.append(_Mount(Path(fields[4]), fields[3], version, frozenset(options.split(","))))
+    return found
+
+
+def _own_folder(mount: _Mount) -> Path:
+    """Find the group of this process; the top of what is seen where it lies outside of that."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, place = line.split(":", 2)
+        ours = (
+            not controllers if mount.version == _V2 else bool(mount.controllers & set(controllers.split(",")))
+        )
+        if ours and Path(place).is_relative_to(mount.root):
+            return mount.folder / Path(place).relative_to(mount.root)
+    return mount.folder
+
+
+def _make_groups(name: str) -> dict[str, Path]:
+    """Make one group for each controller that can be had, all in one with version 2; returns them by controller."""
+    groups: dict[str, Path] = {}
+    for mount in sorted(_mounts(), key=lambda mount: -mount.version):
+        if mount.version == _V2:
+            groups |= _make_group_2(mount, name)
+            continue
+        for controller in _CONTROLLERS:
+            if controller in mount.controllers and controller not in groups:
+                folder = _own_folder(mount) / name
+                if _make_folder(folder):
+                    groups[controller] = folder
+    return groups
+
+
+def _make_group_2(mount: _Mount, name: str) -> dict[str, Path]:
+    """Make a group of version 2 as near to our own as its rules allow: below one that has no processes itself."""
+    own = _own_folder(mount)
+    _leave_for_supervisor(own)
+    for parent in (own, *own.parents):
+        if not parent.is_relative_to(mount.folder):
+            break
+        if os.access(parent, os.W_OK) and {_MEMORY, _PIDS} <= _enabled_below(parent):
+            folder = parent / name
+            if _make_folder(folder):
+                return {
+                    controller: folder for controller in _CONTROLLERS if controller in _enabled_below(parent)
+                }
+    return {}
+
+
+def _leave_for_supervisor(own: Path) -> None:
+    """Go into a group below our own if we are alone in it, as in one that systemd has made for us."""
+    if own.name == _SUPERVISOR or not own.name.endswith(".scope"):
+        return
+    if (own / "cgroup.procs").read_text().split() == [str(os.getpid())] and os.access(own, os.W_OK):
+        (own / _SUPERVISOR).mkdir(exist_ok=True)
+        (own / _SUPERVISOR / "cgroup.procs").write_text("0")
+
+
+def _enabled_below(parent: Path) -> set[str]:
+    """Have the controllers work in the groups below one, and return those that do."""
+    offered = set((parent / "cgroup.controllers").read_text().split())
+    enabled = set((parent / "cgroup.subtree_control").read_text().split())
+    for controller in sorted(offered.intersection(_CONTROLLERS) - enabled):
+        with suppress(OSError):  # a group that has processes itself can't; what counts is read below
+            (parent / "cgroup.subtree_control").write_text(f"+{controller}")
+    return set((parent / "cgroup.subtree_control").read_text().split())
+
+
+def _make_folder(folder: Path) -> bool:
+    try:
+        folder.mkdir()
+    except OSError:  # read-only, not ours, or too many: this host does not let us
+        return False
+    return True
+
+
+def _set_limits(groups: Mapping[str, Path], limits: Limits) -> None:
+    quota = max(_LEAST_QUOTA_MICROSECONDS, round(limits.cpus * _PERIOD_MICROSECONDS))
+    for controller, folder in groups.items():
+        wanted: dict[str, str]
+        if controller == _PIDS:
+            wanted = {_MOST_PIDS: str(limits.processes)}
+        elif controller == _CPU and _version(folder) == _V2:
+            wanted = {"cpu.max": f"{quota} {_PERIOD_MICROSECONDS}"}
+        elif controller == _CPU:
+            wanted = {"cpu.cfs_period_us": str(_PERIOD_MICROSECONDS), "cpu.cfs_quota_us": str(quota)}
+        elif _version(folder) == _V2:
+            wanted = {"memory.max": str(limits.memory_bytes), "memory.swap.max": "0"}
+        else:
+            # Equal, so that nothing is swapped: what is over the limit is killed and not slow.
+            wanted = dict.fromkeys(
+                ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"), str(limits.memory_bytes)
+            )
+        for name, value in wanted.items():
+            if (folder / name).exists() or not name.startswith(("memory.swap", "memory.memsw")):
+                (folder / name).write_text(value)  # kernels without swap have no file for it
+
+
+def _version(folder: Path) -> int:
+    return _V2 if (folder / "cgroup.controllers").exists() else _V1
+
+
+def _remove_groups(groups: Iterable[Path]) -> bool:
+    """Remove groups; what was killed just now leaves them a moment later."""
+    left = {group for group in groups if group.exists()}
+    for _ in range(_REMOVE_TRIES):
+        for group in tuple(left):
+            try:
+                group.rmdir()
+            except FileNotFoundError:
+                left.discard(group)
+            except OSError:
+                continue
+            else:
+                left.discard(group)
+        if not left:
+            return True
+        time.sleep(_REMOVE_WAIT_SECONDS)
+    return False
+
+
+def _host_memory() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _kernel() -> tuple[int, ...]:
+    return tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
+
+
+def _memory_of(processes: Sequence[Process], limit: int) -> int:
+    """Add up the memory of a tree, what its processes share counted once; exact only when it may be over the limit."""
+    files = _memory_files(processes)
+    at_most = sum(process.memory_bytes for process in processes) + files
+    if at_most <= limit:
+        return at_most
+    private = shared = 0
+    for process in processes:
+        # Gone meanwhile: it holds nothing any more.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            rollup = dict(
+                line.split()[:2]
+                for line in Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()[1:]
+            )
+            of_files = int(rollup.get("Pss_Shmem:", 0))
+            private += int(rollup["Pss:"]) - of_files
+            shared += of_files
+    return private * 1024 + max(shared * 1024, files)
+
+
+def _memory_files(processes: Sequence[Process]) -> int:
+    """Add up the files in memory that a tree holds, mapped or not: of its own /dev/shm, and those without a name."""
+    outside = _SHM.stat().st_dev
+    held: dict[tuple[int, int], int] = {}
+    for process in processes:
+        # Gone meanwhile, or closed to us, as only a program with more rights than ours can be.
+        with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+            folder = Path(f"/proc/{process.pid}")
+            own = folder / "root" / _SHM.relative_to("/")
+            device = own.stat().st_dev
+            if device != outside:
+                found = os.statvfs(own)
+                held[device, 0] = (found.f_blocks - found.f_bfree) * found.f_frsize
+            for descriptor in (folder / "fd").iterdir():
+                if str(descriptor.readlink()).startswith("/memfd:"):
+                    file = descriptor.stat()
+                    held[file.st_dev, file.st_ino] = file.st_blocks * 512
+    return sum(held.values())
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(asdict(_held_here(isolated="--isolated" in sys.argv))))

@@ -1,0 +1,35 @@
+"""A warden whose command is contained: `python contained_program.py '{"folder": ..., "command": [...], ...}'`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from environment.container import output
+from environment.container.run_log import CappedLog
+from environment.container.warden import Warden
+from environment.runner.process import containment
+from environment.runner.process.containment import Containment, Limits
+
+
+def main() -> None:
+    options = json.loads(sys.argv[1])
+    folder = Path(options["folder"])
+    if not options["with_groups"]:
+        containment._mounts = list
+    limits = Containment(options["name"], Limits(**options["limits"]), isolated=False)
+    warden = Warden(
+        options["command"],
+        deadline=options["deadline"],
+        grace=1,
+        log=CappedLog(folder / "run.log", 1 << 20),
+        limits=limits,
+    )
+    warden.start()
+    output.write(folder / "ending.json", warden.watch())
+    assert limits.remove()
+
+
+if __name__ == "__main__":
+    main()
