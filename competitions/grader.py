@@ -21,14 +21,20 @@ from pathlib import Path
 from typing import Any, Self
 
 from competitions.judging import GradeRequest, Judgement, judge
-from competitions.registry import OWN_VARIABLE
-from foundation.problems import Problem
+from competitions.registry import OWN_VARIABLE, get
+from foundation.problems import DataProblem, EnvironmentProblem, Problem
 from foundation.workers import Ended, Limits, Progressed, ReportProgress, WorkerPool
 
 LIMITS = Limits(wall_seconds=3600, cpu_seconds=1800, memory_bytes=16 << 30, open_files=256, file_bytes=0)
 """What grading one submission may take; far above what any real one needs."""
 
 _TRIES = 3
+_TEXT_KEPT = 200
+# With these outcomes grading broke, or ran to its end.
+_BROKE = ("limits_exceeded", "grader_error")
+_GRADED = ("scored", "rejected")
+# Limits that a process may exceed because others are at work too.
+_DEPENDS_ON_OTHERS = ("wall", "memory")
 _PROBE_SECONDS = 20
 _PATHS = ("submission", "prepared", "answers")
 # All that a grader needs to know of its surroundings; the operator's keys and home are none of its business.
@@ -51,21 +57,29 @@ class GradeResult:
 
     Attributes:
         number: what `start` returned for it.
-        killed: something else killed its process, again and again; the kernel does so when memory runs out, which
-            need not be this submission's fault.
+        judgement: what became of the submission, by its own fault alone.
+        problem: trouble of the grader, the dataset or the machine, which says nothing about the submission; None
+            where there is a judgement.
     """
 
     number: int
     judgement: Judgement | None
     problem: Problem | None = None
-    killed: bool = False
 
 
 @dataclass(frozen=True)
 class _Work:
+    """A request that is being graded.
+
+    Attributes:
+        unconfirmed: the judgement of a submission with which grading broke, while the sample submission shows whether
+            it breaks with that too; `request` is then the sample's.
+    """
+
     number: int
     request: GradeRequest
     tries: int = 1
+    unconfirmed: Judgement | None = None
 
 
 class Grader:
@@ -84,6 +98,10 @@ class Grader:
             capture_output=True,
         )
         self._working: dict[int, _Work] = {}
+        self._queue: deque[_Work] = deque()
+        self._alone: deque[_Work] = deque()
+        self._crowded: set[int] = set()
+        self._exclusive: int | None = None
         self._last = 0
 
     def __enter__(self) -> Self:
@@ -97,7 +115,8 @@ class Grader:
     def start(self, request: GradeRequest) -> int:
         """Start grading and return a number by which the result is known."""
         self._last += 1
-        self._start(_Work(self._last, request))
+        self._queue.append(_Work(self._last, request))
+        self._launch_queued()
         return self._last
 
     def fileno(self) -> int | None:
@@ -141,25 +160,66 @@ class Grader:
         """End all that is being graded."""
         self._pool.close()
         self._working.clear()
+        self._queue.clear()
+        self._alone.clear()
+        self._crowded.clear()
+        self._exclusive = None
 
-    def _start(self, work: _Work) -> None:
+    def _launch_queued(self) -> None:
+        """Start what waits; what is to be graded alone waits until nothing else is, and then nothing else starts."""
+        while self._exclusive is None:
+            if self._alone:
+                if self._working:
+                    return
+                self._exclusive = self._launch(self._alone.popleft())
+            elif self._queue:
+                self._launch(self._queue.popleft())
+            else:
+                return
+
+    def _launch(self, work: _Work) -> int:
         number = self._pool.start(f"{__name__}:grade_in_worker", _to_json(work.request), self._limits)
         self._working[number] = work
+        if len(self._working) > 1:
+            self._crowded |= self._working.keys()
+        return number
 
     def _results(self, news: Sequence[Progressed | Ended]) -> list[GradeResult]:
-        results = []
-        for ended in news:
-            if isinstance(ended, Progressed):
-                continue
-            work = self._working.pop(ended.number)
-            killed = ended.lost or ended.signal == signal.SIGKILL
-            if killed and work.tries < _TRIES:
-                self._start(replace(work, tries=work.tries + 1))
-            elif ended.kind:
-                results.append(GradeResult(work.number, None, ended.problem))
-            else:
-                results.append(GradeResult(work.number, self._judgement(ended), killed=killed))
+        ended = [each for each in news if isinstance(each, Ended)]
+        results = [result for each in ended if (result := self._result(each)) is not None]
+        self._launch_queued()
         return results
+
+    def _result(self, ended: Ended) -> GradeResult | None:
+        """Conclude what a process that has ended means; None where something is to be tried first.
+
+        That grading broke is held against a submission only if nothing else explains it: not other work on this
+        machine, and not a grader that breaks on the sample submission too.
+        """
+        work = self._working.pop(ended.number)
+        was_alone = ended.number not in self._crowded
+        self._crowded.discard(ended.number)
+        if self._exclusive == ended.number:
+            self._exclusive = None
+        if ended.lost or ended.signal == signal.SIGKILL:
+            if work.tries < _TRIES:
+                self._alone.append(replace(work, tries=work.tries + 1))
+                return None
+            return GradeResult(work.number, None, _killed(work))
+        if ended.kind:
+            return GradeResult(work.number, None, ended.problem)
+        judgement = self._judgement(ended)
+        if work.unconfirmed is not None:
+            if judgement.outcome in _GRADED:
+                return GradeResult(work.number, work.unconfirmed)
+            return GradeResult(work.number, None, _broken(work, judgement))
+        if judgement.outcome not in _BROKE:
+            return GradeResult(work.number, judgement)
+        if ended.exceeded in _DEPENDS_ON_OTHERS and not was_alone:
+            self._alone.append(work)
+        else:
+            self._queue.appendleft(replace(work, request=_of_sample(work.request), unconfirmed=judgement))
+        return None
 
     def _judgement(self, ended: Ended) -> Judgement:
         judgement = None if ended.value is None else Judgement(**ended.value)
@@ -170,8 +230,6 @@ class Grader:
             exceeded = f"takes more than {limits.cpu_seconds:,} s of processor time"
         elif ended.exceeded == "memory" or (judgement and judgement.outcome == "limits_exceeded"):
             exceeded = f"needs more than {(limits.memory_bytes or 0) / (1 << 30):,.3g} GiB of memory"
-        elif ended.lost or ended.signal == signal.SIGKILL:
-            exceeded = "needs more memory than this machine has to spare"
         else:
             return judgement or Judgement(
                 "grader_error",
@@ -180,6 +238,30 @@ class Grader:
                 f"{ended.problem}\n{ended.output}",
             )
         return Judgement("limits_exceeded", None, f"Grading the submission {exceeded}.", ended.output)
+
+
+def _of_sample(request: GradeRequest) -> GradeRequest:
+    """The same request for the dataset's own sample submission, which nobody but us has written."""
+    sample = request.prepared / get(request.competition_id).sample_submission
+    return replace(request, submission=sample, follow_links=True, sha256="")
+
+
+def _killed(work: _Work) -> Problem:
+    return EnvironmentProblem(
+        f"a submission for {work.request.competition_id} could not be graded",
+        f"something killed its grader {work.tries} times; the kernel does so when memory runs out",
+        "See the kernel's log, free memory and grade it again.",
+    )
+
+
+def _broken(work: _Work, judgement: Judgement) -> Problem:
+    detail = judgement.detail.strip().splitlines()
+    why = f": {detail[-1][:_TEXT_KEPT]}" if detail else ""
+    return DataProblem(
+        f"a submission for {work.request.competition_id} could not be graded",
+        f"its grader fails, with the sample submission too{why}",
+        "Check the prepared data and this machine, and grade it again.",
+    )
 
 
 def grade(request: GradeRequest, limits: Limits = LIMITS) -> Judgement:

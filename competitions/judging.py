@@ -5,6 +5,7 @@ Medals and reports are the engine's; the grading server beside an agent uses thi
 
 from __future__ import annotations
 
+import hashlib
 import math
 import traceback
 from collections.abc import Mapping
@@ -16,9 +17,12 @@ from competitions.model import Edition, Parameter
 from competitions.registry import get, load_task
 from competitions.submissions import NoSubmission, NotCsv, SubmissionFile, limits_for
 from competitions.task import Grading, InvalidSubmission, merge_parameters, refuse_excluded
+from foundation.files import reading_untrusted
+from foundation.problems import DataProblem
 
 Outcome = Literal["scored", "no_file", "not_csv", "rejected", "grader_error", "limits_exceeded"]
 
+_BLOCK = 1 << 20
 VALID = "The submission is valid."
 
 
@@ -34,6 +38,7 @@ class GradeRequest:
         parameters: replaces numbers that the competition fixes.
         answers: grade against this file instead of the prepared answers.
         follow_links: accept a symbolic link; only for files that an operator names, never for an agent's.
+        sha256: of the bytes that were handed in; where the file has others, it is not graded. Empty: unknown.
     """
 
     competition_id: str
@@ -43,6 +48,7 @@ class GradeRequest:
     parameters: Mapping[str, Parameter] | None = None
     answers: Path | None = None
     follow_links: bool = False
+    sha256: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,8 @@ def judge(request: GradeRequest) -> Judgement:
         Problem: what was asked for cannot be done whatever the submission is.
     """
     competition = get(request.competition_id)
+    if request.sha256:
+        _require_bytes(request)
     refuse_excluded(competition, request.edition)
     task = load_task(competition)
     merged = merge_parameters(competition, request.parameters)
@@ -106,3 +114,25 @@ def judge(request: GradeRequest) -> Judgement:
     if math.isnan(score) and request.edition == "corrected":
         return Judgement("rejected", None, "The metric is not defined for these predictions (NaN).")
     return Judgement("scored", score, VALID)
+
+
+def _require_bytes(request: GradeRequest) -> None:
+    """Refuse to grade a file that is not what was handed in: whatever became of it, its author did not do it.
+
+    Raises:
+        DataProblem: it can't be read, or has been changed.
+    """
+    if request.submission is None:
+        raise DataProblem("there is no file of what was handed in")
+    try:
+        with reading_untrusted(request.submission) as stream:
+            digest = hashlib.sha256()
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+    except OSError as error:
+        raise DataProblem(f"{request.submission} can't be read", error.strerror or str(error)) from error
+    found = digest.hexdigest()
+    if found != request.sha256:
+        raise DataProblem(
+            f"{request.submission} is not what was handed in", f"its SHA-256 is {found}, not {request.sha256}"
+        )

@@ -35,6 +35,16 @@ def failure(run: Run) -> str:
     return f"{words}, suspected: {run.suspected}" if run.suspected else words
 
 
+def grading_trouble(run: Run, now: float) -> str:
+    """Write why a run can't be graded at present, since when, and when that is tried again; empty where it can."""
+    if not run.grading_problem:
+        return ""
+    since = "" if run.grading_fails_since is None else f" since {clock(run.grading_fails_since)}"
+    left = 0.0 if run.grading_retry_at is None else run.grading_retry_at - now
+    again = f"again in {duration(left)}" if left > 0 else "again now"
+    return f"grading fails{since}, {again}: {run.grading_problem}"
+
+
 def clock(moment: float) -> str:
     """Write a moment as a local time of day, `14:05`."""
     return time.strftime("%H:%M", time.localtime(moment))

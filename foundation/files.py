@@ -107,6 +107,10 @@ def sync_file_system(path: Path) -> None:
         os.close(descriptor)
 
 
+class TooLarge(DataProblem):
+    """A file has more bytes than are taken."""
+
+
 @contextmanager
 def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[IO[bytes]]:
     """Open a file that an agent may have written: regular files only, never through a link.
@@ -116,7 +120,7 @@ def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[I
     give a directory that the agent cannot rename, or that nobody writes to any more.
 
     Raises:
-        DataProblem: it is missing, a link, no regular file, or larger than `max_bytes`.
+        DataProblem: it is missing, a link, or no regular file; TooLarge: it is larger than `max_bytes`.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -129,7 +133,7 @@ def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[I
         if not stat.S_ISREG(found.st_mode):
             raise DataProblem(f"{path.name} was not read", "it is not a regular file")
         if max_bytes is not None and found.st_size > max_bytes:
-            raise DataProblem(
+            raise TooLarge(
                 f"{path.name} was not read",
                 f"it has {found.st_size:,} bytes, at most {max_bytes:,} are taken",
             )

@@ -57,6 +57,10 @@ class SweepState(StrEnum):
 LIVE = frozenset({RunState.STARTING, RunState.RUNNING, RunState.COLLECTING, RunState.GRADING})
 
 
+# While its agent may be there a run holds slots, memory and GPUs; one that is only graded holds none.
+OCCUPYING = LIVE - {RunState.GRADING}
+
+
 ENDED = frozenset({RunState.FINISHED, RunState.FAILED, RunState.STOPPED})
 
 

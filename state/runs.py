@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from foundation.problems import UsageProblem
 from state.database import Database
-from state.lifecycle import LIVE, FailureClass
+from state.lifecycle import LIVE, OCCUPYING, FailureClass, RunState
 from state.records import Attempt, Run
 
 
@@ -19,7 +20,12 @@ class PastAttempt:
     seconds: float
 
 
-_LIVE = ", ".join(f"'{state}'" for state in sorted(LIVE))
+def _listed(states: Collection[RunState]) -> str:
+    return ", ".join(f"'{state}'" for state in sorted(states))
+
+
+_LIVE = _listed(LIVE)
+_OCCUPYING = _listed(OCCUPYING)
 
 
 def of_sweep(database: Database, sweep_id: str) -> list[Run]:
@@ -55,6 +61,21 @@ def live_counts(database: Database) -> dict[str, int]:
     return {row["sweep_id"]: row["live"] for row in rows}
 
 
+def occupying_counts(database: Database) -> dict[str, int]:
+    """Count the runs of each sweep whose agents hold slots, memory and GPUs."""
+    rows = database.rows(
+        f"SELECT sweep_id, COUNT(*) AS held FROM runs WHERE state IN ({_OCCUPYING}) GROUP BY sweep_id"
+    )
+    return {row["sweep_id"]: row["held"] for row in rows}
+
+
+def ungradable(database: Database) -> list[Run]:
+    """Read the runs whose grading fails at present, the longest first."""
+    return database.records(
+        Run, "SELECT * FROM runs WHERE grading_problem != '' ORDER BY grading_fails_since, id"
+    )
+
+
 def attempts(database: Database, run_id: int) -> list[Attempt]:
     """Read all attempts of a run, first to latest."""
     return database.records(Attempt, "SELECT * FROM attempts WHERE run_id = ? ORDER BY number", (run_id,))
@@ -82,6 +103,15 @@ def live_attempts(database: Database) -> list[Attempt]:
         "SELECT attempts.* FROM runs JOIN attempts ON attempts.run_id = runs.id"
         f" AND attempts.number = runs.attempts WHERE runs.state IN ({_LIVE}) ORDER BY attempts.id",
     )
+
+
+def occupying_attempts(database: Database) -> set[int]:
+    """Read the numbers of the attempts whose agents hold slots, memory and GPUs."""
+    rows = database.rows(
+        "SELECT attempts.id FROM runs JOIN attempts ON attempts.run_id = runs.id"
+        f" AND attempts.number = runs.attempts WHERE runs.state IN ({_OCCUPYING})"
+    )
+    return {row["id"] for row in rows}
 
 
 def report_offsets(database: Database, attempt_id: int) -> tuple[int, int]:

@@ -133,13 +133,52 @@ def collected(database: Database, attempt_id: int, *, now: float, suspected: str
         _move(database, run, RunState.GRADING, text, now, attempt_id)
 
 
-def finished(database: Database, attempt_id: int, outcome: Outcome, *, now: float) -> None:
-    """Grading to finished: the run has its outcome."""
+def grading_failed(database: Database, attempt_id: int, problem: str, *, retry_at: float, now: float) -> None:
+    """Note why an attempt's submission can't be graded at present and when that is tried again; its run only waits."""
+    with database.transaction():
+        run, _attempt = _current(database, attempt_id)
+        since = run.grading_fails_since or now
+        database.update(
+            "runs", run.id, grading_problem=problem, grading_fails_since=since, grading_retry_at=retry_at
+        )
+        if problem != run.grading_problem:
+            events.append(
+                database, now, "grading.failed", f"grading fails: {problem}", run=run, attempt_id=attempt_id
+            )
+
+
+def grading_works(database: Database, attempt_id: int, *, now: float) -> None:
+    """Note that an attempt's submission could be graded; says so where it could not before."""
+    with database.transaction():
+        run, _attempt = _current(database, attempt_id)
+        if run.grading_problem:
+            database.update("runs", run.id, **_GRADING_WORKS)
+            events.append(
+                database, now, "grading.works", "grading works again", run=run, attempt_id=attempt_id
+            )
+
+
+def regrade(database: Database, run_id: int, *, by: str, now: float) -> None:
+    """Have the submission of a run graded again at once whose grading has failed."""
+    with database.transaction():
+        run = runs.get(database, run_id)
+        if not run.grading_problem:
+            why = "its agent is at work" if run.state is RunState.RUNNING else f"it is {run.state}"
+            raise StateProblem(
+                f"run {run_id} can't be graded again", f"{why}, and its grading has not failed"
+            )
+        database.update("runs", run_id, grading_retry_at=None)
+        events.append(database, now, "run.regrade_requested", f"regrade requested by {by}", run=run)
+
+
+def finished(database: Database, attempt_id: int, outcome: Outcome, *, now: float, why: str = "") -> None:
+    """Grading to finished: the run has its outcome; `why` says what no report does."""
     with database.transaction():
         run, _attempt = _current(database, attempt_id)
         database.update("attempts", attempt_id, outcome=outcome)
         database.update("runs", run.id, outcome=outcome, standing=outcome, ended_at=now, **_GRADING_WORKS)
-        _move(database, run, RunState.FINISHED, outcome.replace("_", " "), now, attempt_id)
+        text = ": ".join(part for part in (outcome.replace("_", " "), why) if part)
+        _move(database, run, RunState.FINISHED, text, now, attempt_id)
 
 
 def failed(database: Database, attempt_id: int, failure: Failure, *, now: float) -> None:

@@ -51,6 +51,18 @@ def stop(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
     return Action((_request("run.stop", going),), Question(title, "yes, stop", (affected,)))
 
 
+def regrade(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
+    """Grade those again at once whose grading has failed, instead of waiting for the next try.
+
+    Raises:
+        NotApplicable: none of them waits for that, or with `all_or_none` one does not.
+    """
+    waiting = _those(
+        chosen, _is_ungradable, "graded again", "only runs whose grading has failed", all_or_none
+    )
+    return Action((_request("run.regrade", waiting),))
+
+
 def classify(chosen: Sequence[Run], failure_class: FailureClass, note: str) -> Action:
     """Correct the failure class of runs that have failed; the note is kept with their attempts.
 
@@ -74,6 +86,10 @@ def classify_question(chosen: Sequence[Run]) -> tuple[Question, tuple[Run, ...]]
 
 def _has_failed(run: Run) -> bool:
     return run.state is RunState.FAILED
+
+
+def _is_ungradable(run: Run) -> bool:
+    return bool(run.grading_problem)
 
 
 def _can_be_stopped(run: Run) -> bool:

@@ -100,17 +100,14 @@ def grade(
         on_graded=_show if sys.stderr.isatty() else None,
     )
     path = write_batch_report(batch, output_dir, time.time())
-    ungraded = [report for report in batch.reports if report.outcome in ("not_prepared", "grader_error")]
-    for problem in dict.fromkeys(
-        report.message if report.outcome == "not_prepared" else f"{report.competition_id}: {report.message}"
-        for report in ungraded
-    ):
+    ungraded = [report for report in batch.reports if report.outcome in ("not_prepared", "not_graded")]
+    for problem in dict.fromkeys(report.message for report in ungraded):
         complain(problem)
     if json:
         say_json(batch.to_dict() | {"report_path": str(path)})
     else:
         _say_counts(batch, path)
-    if any(report.outcome == "not_prepared" for report in ungraded):
+    if ungraded:
         raise typer.Exit(DataProblem.exit_code)
 
 

@@ -151,6 +151,14 @@ def stop(context: typer.Context, run: RunNames, json: Json = False) -> None:
 
 
 @app.command()
+def regrade(context: typer.Context, run: RunNames, json: Json = False) -> None:
+    """Grade runs again at once whose grading has failed; no agent runs again."""
+    from console.actions import runs
+
+    perform(context, runs.regrade(_found(context, run), all_or_none=True), json=json)
+
+
+@app.command()
 def classify(
     context: typer.Context,
     run: RunNames,
@@ -243,7 +251,7 @@ def say_runs(runs: Sequence[Run]) -> None:
             "took": lambda run: wording.duration(_took(run, now)),
             "idle": lambda run: wording.duration(_idle(run, now)),
             "attempts": lambda run: str(run.attempts),
-            "why": lambda run: run.failure_text,
+            "why": lambda run: run.failure_text or wording.grading_trouble(run, now),
         },
         right=("run", "seed", "score", "took", "idle", "attempts"),
     )

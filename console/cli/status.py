@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -25,14 +26,15 @@ app = new_app()
 def status(context: typer.Context, json: Json = False) -> None:
     """Show the state of the engine, the sweeps and the disks."""
     from engine.control import status
-    from state import database, sweeps
+    from state import database, runs, sweeps
 
     places = places_of(context)
     engine = status(places)
-    known, counts = [], {}
+    known, counts, ungradable = [], {}, []
     if database.exists(places.state_dir):
         with reading_state(context) as opened:
             known, counts = sweeps.all_sweeps(opened), sweeps.counts_of_all(opened)
+            ungradable = runs.ungradable(opened)
     if json:
         say_json(
             {
@@ -40,12 +42,17 @@ def status(context: typer.Context, json: Json = False) -> None:
                 "data_dir": str(places.data_dir),
                 "engine": asdict(engine),
                 "sweeps": [sweep_facts(sweep, counts.get(sweep.id)) for sweep in known],
+                "ungradable": [asdict(run) for run in ungradable],
             }
         )
         return
     say(engine_text(engine))
     say(f"state   {places.state_dir}")
     say(f"data    {places.data_dir}")
+    if ungradable:
+        others = f" (and {len(ungradable) - 1} more)" if len(ungradable) > 1 else ""
+        trouble = wording.grading_trouble(ungradable[0], time.time())
+        say(f"runs    run {ungradable[0].id}{others}: {trouble}")
     if known:
         say()
         say_sweeps(known, counts)

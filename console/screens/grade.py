@@ -282,7 +282,7 @@ _OUTCOMES = {
     "no_file": "no file",
     "not_csv": "not a table that can be read",
     "rejected": "refused by the competition's rules",
-    "grader_error": "the grader itself failed",
+    "grader_error": "so odd that its grader failed",
     "limits_exceeded": "grading exceeded its limits",
 }
 

@@ -80,6 +80,12 @@ class OverviewScreen(ConsoleScreen):
         if run is not None:
             self.app.act(runs.relaunch, [run])
 
+    def action_regrade(self) -> None:
+        """Grade the run of the line again, whose grading has failed."""
+        run = self._run()
+        if run is not None:
+            self.app.act(runs.regrade, [run])
+
     def _take(self, found: Overview) -> None:
         self._found = found
         self.app.known_sweeps = tuple(line.sweep.id for line in found.sweeps)
@@ -205,12 +211,14 @@ class _Drawing:
             text = concern.why
             if concern.kind == "late":
                 text += f", {wording.span(max(0.0, concern.at - self.now))} left"
+            elif concern.kind == "ungradable":
+                text = wording.grading_trouble(concern.run, self.now)
             elif concern.kind == "idle":
                 text += f" for {wording.span(self.now - concern.at)}"
             return ((text, role(concern)),)
 
         def key(concern: Concern) -> str:
-            return "r relaunch" if concern.kind == "failed" else "l log"
+            return {"failed": "r relaunch", "ungradable": "^g regrade"}.get(concern.kind, "l log")
 
         def age(concern: Concern) -> str:
             return wording.age(abs(self.now - concern.at)) if concern.kind == "failed" else ""

@@ -151,6 +151,11 @@ class RunScreen(LogScreen):
         if self._facts is not None:
             self.app.act(runs.stop, [self._facts.run])
 
+    def action_regrade(self) -> None:
+        """Grade this run again, whose grading has failed."""
+        if self._facts is not None:
+            self.app.act(runs.regrade, [self._facts.run])
+
     def action_classify(self) -> None:
         """Correct the class of this run's failure."""
         if self._facts is not None:
@@ -222,6 +227,9 @@ def _header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Piec
     lines = [spread_fitting([joined(place, dot, room)], state, width), _standing(facts, now, signs, width)]
     if run.failure_class is not None:
         lines.append(_failure(facts, width))
+    elif run.grading_problem:
+        trouble = foreign(wording.grading_trouble(run, now), width - 2).rstrip()
+        lines.append(((f" {trouble}", "warn"),))
     return tuple(lines)
 
 

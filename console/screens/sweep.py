@@ -184,6 +184,10 @@ class SweepScreen(MarkedScreen[int]):
         """Stop the marked runs, or the one under the cursor."""
         self.app.act(runs.stop, self._chosen())
 
+    def action_regrade(self) -> None:
+        """Grade the marked runs again, or the one under the cursor, where grading has failed."""
+        self.app.act(runs.regrade, self._chosen())
+
     def action_classify(self) -> None:
         """Correct the class of the marked failures, or of the one under the cursor."""
         open_classify(self.app, self._chosen())
@@ -472,7 +476,8 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
         waits_for = rows[run.competition_id].waits_for
         if run.suspected:
             return f"suspected: {run.suspected}; {run.failure_text}".removesuffix("; ")
-        return run.failure_text or (waits_for if run.state is RunState.QUEUED else "")
+        trouble = wording.grading_trouble(run, now)
+        return run.failure_text or trouble or (waits_for if run.state is RunState.QUEUED else "")
 
     return [
         Column("run", lambda run: str(run.id), 5, right=True, role="dim", by=RunOrder.BENCHMARK),
@@ -501,6 +506,9 @@ def _about(run: Run, row: CompetitionRow, context: _Context) -> Pieces:
             (foreign(run.failure_text, 400).rstrip(), "text"),
         )
     pieces.append(((run.outcome and wording.OUTCOME_WORDS[run.outcome]) or run.state.value, state_role(run)))
+    if run.grading_problem:
+        trouble = foreign(wording.grading_trouble(run, context.now), 400).rstrip()
+        return (*pieces, dot, (trouble, "warn"))
     if run.state is RunState.QUEUED and row.waits_for:
         return (*pieces, (f"  waits: {foreign(row.waits_for, 80).rstrip()}", "warn"))
     if run.is_live and run.started_at is not None:

@@ -115,6 +115,7 @@ TABLE: tuple[Key, ...] = (
     # Overview
     Key("overview.open", "enter", "open", "open", "Go to what the line is about", 1),
     _change("overview.relaunch", "r", "relaunch", "relaunch", "Relaunch the failed run of the line", 2),
+    _change("overview.regrade", "ctrl+g", "regrade", "regrade", "Grade the run of the line again now"),
     Key("overview.log", "l", "log", "log", "The log of the run of the line", 3),
     # Sweep
     Key("sweep.open", "enter", "open", "run", "Open the run under the cursor", 1),
@@ -130,6 +131,7 @@ TABLE: tuple[Key, ...] = (
     Key("sweep.previous", "left_square_bracket", "step(-1)", "previous sweep", "To the previous sweep"),
     Key("sweep.next", "right_square_bracket", "step(1)", "next sweep", "To the next sweep", 7),
     Key("sweep.mark_range", "M", "mark_range", "mark range", "Mark from the last mark to here"),
+    _change("sweep.regrade", "ctrl+g", "regrade", "regrade", "Grade again now whose grading has failed"),
     _change("sweep.classify", "c", "classify", "class", "Correct the class of failed runs"),
     Key("sweep.order", "o", "order", "order", "Show the rows in the next order"),
     Key("sweep.turn", "O", "turn", "reverse", "Reverse the order"),
@@ -143,6 +145,7 @@ TABLE: tuple[Key, ...] = (
     _change("run.stop", "s", "stop", "stop", "Stop this run", 6),
     Key("run.copy", "Y", "copy", "copy path", "Copy the path of the run's directory"),
     Key("run.open", "enter", "open", "open", "Open the file or snapshot under the cursor"),
+    _change("run.regrade", "ctrl+g", "regrade", "regrade", "Grade again now, where grading has failed"),
     _change("run.classify", "c", "classify", "class", "Correct the class of a failure"),
     Key("run.back", "escape", "back", "back", "Back to where you came from", 7),
     # Log

@@ -42,6 +42,7 @@ class Overview:
 
     sweeps: tuple[SweepLine, ...]
     failed: tuple[Run, ...]
+    ungradable: tuple[Run, ...]
     running: tuple[Run, ...]
     limits: dict[str, float]
     events: tuple[Event, ...]
@@ -84,6 +85,7 @@ def overview(database: Database) -> Overview:
                 200, (r for r in every if r.state is RunState.FAILED), key=lambda r: r.ended_at or 0
             )
         ),
+        ungradable=tuple(run for run in every if run.grading_problem),
         running=tuple(run for run in every if run.state is RunState.RUNNING),
         limits={sweep.id: sweep.spec.time_limit_seconds for sweep in known},
         events=tuple(happened[:_EVENTS_SHOWN]),
@@ -95,12 +97,16 @@ def overview(database: Database) -> Overview:
 
 
 def concerns(found: Overview, now: float) -> tuple[Concern, ...]:
-    """What needs a person at this moment: failed runs first, then those that are idle or late."""
+    """What needs a person at this moment: runs that can't be graded, failed ones, then those that are idle or late."""
     failed = [Concern(run, _why(run), run.ended_at or now, "failed") for run in found.failed]
     watched = [
         concern for run in found.running if (concern := _concern(run, found.limits[run.sweep_id], now))
     ]
-    return (*failed, *sorted(watched, key=lambda concern: concern.at))
+    ungradable = [
+        Concern(run, run.grading_problem, run.grading_fails_since or now, "ungradable")
+        for run in found.ungradable
+    ]
+    return (*ungradable, *failed, *sorted(watched, key=lambda concern: concern.at))
 
 
 def _why(run: Run) -> str:
@@ -124,6 +130,8 @@ _NEWS = frozenset(
         "run.failed",
         "run.stopped",
         "run.queued",
+        "grading.failed",
+        "grading.works",
         "dataset.prepared",
         *(f"dataset.{state}" for state in _NOT_TO_BE_HAD),
     }

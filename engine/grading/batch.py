@@ -14,7 +14,7 @@ from competitions.grader import Grader
 from competitions.judging import GradeRequest, Judgement
 from competitions.model import Edition
 from engine.grading.grader import report_on, request_for
-from engine.grading.report import Report, make_report
+from engine.grading.report import Report, ReportOutcome, make_report
 from engine.rungroups import SubmissionLine
 from foundation.clock import run_group_stamp
 from foundation.files import write_json
@@ -113,7 +113,7 @@ def grade_many(
                 follow_links=True,
             )
         except Problem as problem:
-            keep(place, _ungraded(line, edition, problem))
+            keep(place, _ungraded(line, edition, problem, "not_prepared"))
     with Grader() as grader:
         places = list(requests)
         for index, result in grader.grade_all(
@@ -124,15 +124,15 @@ def grade_many(
                 keep(place, report_on(requests[place], result.judgement))
             else:
                 assert result.problem is not None
-                keep(place, _ungraded(lines[place], edition, result.problem))
+                keep(place, _ungraded(lines[place], edition, result.problem, "not_graded"))
     return BatchReport(tuple(reports[place] for place in range(len(lines))))
 
 
-def _ungraded(line: SubmissionLine, edition: Edition, problem: Problem) -> Report:
-    """Keep a line whose dataset is not prepared; that says nothing about the submission."""
+def _ungraded(line: SubmissionLine, edition: Edition, problem: Problem, outcome: ReportOutcome) -> Report:
+    """Keep a line that can't be graded here; that says nothing about the submission."""
     path = None if line.submission_path is None else Path(line.submission_path)
     there = path is not None and path.is_file() and path.suffix.lower() == ".csv"
     judgement = Judgement("grader_error" if there else "no_file", None, str(problem))
     competition = registry.get(line.competition_id)
     made = make_report(competition, judgement, path, edition, datetime.now(UTC).isoformat())
-    return replace(made, outcome="not_prepared")
+    return replace(made, outcome=outcome)

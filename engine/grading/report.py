@@ -11,8 +11,8 @@ from competitions.model import Competition, Edition, Medal
 
 SCORE_DECIMALS = 5
 
-# What became of a submission; `not_prepared` says that its dataset is missing here, and nothing about it.
-ReportOutcome = Literal[Outcome, "not_prepared"]
+# What became of a submission; the last two say nothing about it: no dataset is there, or its grader is in trouble.
+ReportOutcome = Literal[Outcome, "not_prepared", "not_graded"]
 
 # This project's own fields that may stand in a report file; `detail` may reveal answers and is left out.
 _PUBLIC_FIELDS = ("edition", "outcome", "message", "defects", "descriptions")

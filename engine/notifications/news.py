@@ -83,7 +83,7 @@ def of_events(found: Iterable[Event]) -> tuple[News, ...]:
     made = []
     for event in found:
         about = " ".join(part for part in (event.sweep_id, event.competition_id) if part)
-        if event.kind == "run.failed":
+        if event.kind in ("run.failed", "grading.failed"):
             made.append(News(NotificationKind.FAILED, f"{about}: {event.text}"))
         elif event.kind == "run.finished":
             medal = event.text.startswith(("gold", "silver", "bronze"))

@@ -72,7 +72,7 @@ class ShownRun:
 
 @dataclass(frozen=True, kw_only=True)
 class SomeRuns:
-    """Arguments of `run.relaunch` and `run.stop`; refused once one of the runs has moved on."""
+    """Arguments of `run.relaunch`, `run.stop` and `run.regrade`; refused once one of the runs has moved on."""
 
     runs: tuple[ShownRun, ...]
 
@@ -167,6 +167,7 @@ _ARGUMENTS: dict[str, type[Any]] = {
     "run.relaunch": SomeRuns,
     "run.stop": SomeRuns,
     "run.classify": ClassifyRuns,
+    "run.regrade": SomeRuns,
     "dataset.prepare": PrepareDatasets,
     "dataset.stop": SomeDatasets,
     "dataset.verify": SomeDatasets,

@@ -31,11 +31,13 @@ class Conclusion(Enum):
 
     Attributes:
         GRADED: there is a final submission, whose grade is the run's outcome.
+        TOO_LARGE: what it handed in has more bytes than are taken.
         NO_SUBMISSION: the agent ended well and left nothing.
         STOPPED: an operator ended it.
     """
 
     GRADED = "graded"
+    TOO_LARGE = "too large"
     NO_SUBMISSION = "no submission"
     STOPPED = "stopped"
 
@@ -120,6 +122,8 @@ def classify(ended: Ending, last_lines: str, *, isolated: bool | None = True) ->
         return Failure(FailureClass.INFRASTRUCTURE, ended.host_problem, _tail(last_lines))
     if ended.submission_sequence is not None:
         return Conclusion.GRADED
+    if ended.submission_too_large:
+        return Conclusion.TOO_LARGE
     failure = _without_submission(ended, last_lines)
     if isinstance(failure, Failure) and (suspected := suspicion(ended, last_lines)):
         text, line = suspected

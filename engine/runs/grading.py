@@ -1,9 +1,13 @@
-"""Grading of what agents submit while they work and when they are done; an agent never learns of it."""
+"""Grading of what agents submit while they work and when they are done; an agent never learns of it.
+
+Trouble of the grader, the dataset or the machine is no verdict: the run waits in GRADING, says why, and is graded again
+later and later, or when somebody asks for it.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from competitions.grader import Grader, GradeResult
@@ -15,20 +19,21 @@ from engine.grading.report import Report
 from environment.runner import protocol
 from environment.runner.protocol import Order
 from foundation.clock import Clock
-from foundation.problems import EnvironmentProblem, Problem
+from foundation.daemon_log import Log
+from foundation.problems import Problem
 from state import runs, submissions, sweeps, transitions
-from state.database import Database
-from state.lifecycle import FailureClass, Outcome, RunState
+from state.database import Database, UnusableState
+from state.lifecycle import Outcome, RunState
 from state.records import Attempt, Grade, Run, Submission, Sweep
-from state.transitions import Failure
 
-_TRIES = 2
+# The time between tries grows with the time since grading first failed, within these bounds.
+_FIRST_WAIT_SECONDS = 30.0
+_LONGEST_WAIT_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
 class _Work:
     submission: Submission
-    run_id: int
     request: GradeRequest
     descriptions: str | None
 
@@ -37,15 +42,22 @@ class LiveGrading:
     """Finds what is to be graded, has it graded, and lets runs end with their outcome."""
 
     def __init__(
-        self, database: Database, grader: Grader, state_dir: Path, clock: Clock, *, at_once: int
+        self,
+        database: Database,
+        grader: Grader,
+        state_dir: Path,
+        clock: Clock,
+        log: Log,
+        *,
+        at_once: int,
     ) -> None:
         self._database = database
         self._grader = grader
         self._state_dir = state_dir
         self._clock = clock
+        self._log = log
         self._at_once = at_once
         self._working: dict[int, _Work] = {}
-        self._tries: dict[int, int] = {}
         self._graded_at: dict[int, float] = {}
         self._results: deque[GradeResult] = deque()
 
@@ -61,20 +73,35 @@ class LiveGrading:
         for submission in sorted(due, key=lambda found: found.attempt_id not in final):
             if self.working >= self._at_once:
                 return
-            self._start(submission)
+            self._graded_at[submission.attempt_id] = self._clock.monotonic()
+            try:
+                work = self._work_on(submission)
+                self._working[self._grader.start(work.request)] = work
+            except UnusableState:
+                raise  # no submission's own trouble: all wait until the state can be used again
+            except Exception as error:  # noqa: BLE001 - isolated from the others, logged, shown, and tried again
+                self._note_trouble(submission, error)
 
     def take_results(self) -> None:
         """Keep what has been graded."""
         self._results.extend(self._grader.poll())
-        while self._results:  # one that can't be kept must not keep the others from being taken
-            result = self._results.popleft()
-            work = self._working.pop(result.number)
-            if result.judgement is None or result.killed:
-                why = "" if result.judgement is None else result.judgement.message
-                problem = result.problem or EnvironmentProblem("grading was killed", why)
-                self._note_failure(work.submission, work.run_id, problem)
-            else:
-                self._keep(work, report_on(work.request, result.judgement, work.descriptions))
+        while self._results:
+            self._take(self._results[0])
+            del self._working[self._results.popleft().number]
+
+    def _take(self, result: GradeResult) -> None:
+        work = self._working[result.number]
+        if result.judgement is None:
+            assert result.problem is not None
+            if submissions.is_current(self._database, work.submission.id):
+                self._note_trouble(work.submission, result.problem)
+            return
+        try:
+            self._keep(work, report_on(work.request, result.judgement, work.descriptions))
+        except UnusableState:
+            raise  # it is taken again when the state can be used
+        except Exception as error:  # noqa: BLE001 - as above
+            self._note_trouble(work.submission, error)
 
     def _settle(self) -> list[Attempt]:
         """End the runs whose final submission is graded; returns those that still wait for it."""
@@ -93,33 +120,29 @@ class LiveGrading:
     def _is_due(self, submission: Submission, final: set[int]) -> bool:
         if any(work.submission.id == submission.id for work in self._working.values()):
             return False
+        retry_at = self._run_of(submission).grading_retry_at
+        # One that is further away than any wait was set by another clock.
+        if retry_at is not None and 0 < retry_at - self._clock.now() <= _LONGEST_WAIT_SECONDS:
+            return False
         if submission.attempt_id in final:
             return True
-        if self._tries.get(submission.id, 0) >= _TRIES:
-            return False
         last = self._graded_at.get(submission.attempt_id)
         every = self._sweep_of(submission).spec.grade_every_seconds
         return last is None or self._clock.monotonic() - last >= every
 
-    def _start(self, submission: Submission) -> None:
+    def _work_on(self, submission: Submission) -> _Work:
         sweep = self._sweep_of(submission)
         run = self._run_of(submission)
         attempt = runs.attempt(self._database, submission.attempt_id)
         order = protocol.read_if_there(self._state_dir / attempt.directory / protocol.ORDER, Order)
+        request = request_for(
+            self._state_dir / submission.path,
+            run.competition_id,
+            data_dir=sweep.spec.data_dir,
+            edition=edition_named(sweep.spec.edition),
+        )
         descriptions = OBFUSCATED if order is not None and order.obfuscated else None
-        try:
-            request = request_for(
-                self._state_dir / submission.path,
-                run.competition_id,
-                data_dir=sweep.spec.data_dir,
-                edition=edition_named(sweep.spec.edition),
-            )
-        except Problem as problem:
-            self._note_failure(submission, run.id, problem)
-        else:
-            work = _Work(submission, run.id, request, descriptions)
-            self._working[self._grader.start(request)] = work
-        self._graded_at[submission.attempt_id] = self._clock.monotonic()
+        return _Work(submission, replace(request, sha256=submission.sha256), descriptions)
 
     def _keep(self, work: _Work, report: Report) -> None:
         now = self._clock.now()
@@ -133,17 +156,22 @@ class LiveGrading:
             report.message,
             report.to_dict(extended=True),
         )
-        submissions.add_grade(self._database, grade, now=now)
+        with self._database.transaction():
+            submissions.add_grade(self._database, grade, now=now)
+            if submissions.is_current(self._database, work.submission.id):
+                transitions.grading_works(self._database, work.submission.attempt_id, now=now)
 
-    def _note_failure(self, submission: Submission, run_id: int, problem: Problem) -> None:
-        """Note that grading itself failed: after a second try the run of a final submission fails."""
-        tries = self._tries.get(submission.id, 0) + 1
-        self._tries[submission.id] = tries
-        run = runs.get(self._database, run_id)
-        if tries >= _TRIES and run.state is RunState.GRADING:
-            text = f"grader error: {problem.what}"
-            failure = Failure(FailureClass.INFRASTRUCTURE, text, str(problem))
-            transitions.failed(self._database, submission.attempt_id, failure, now=self._clock.now())
+    def _note_trouble(self, submission: Submission, error: Exception) -> None:
+        """Let the run wait: that its submission can't be graded now says nothing about it."""
+        run = self._run_of(submission)
+        self._log(f"grading a submission of run {run.id}", error)
+        cause = error.cause if isinstance(error, Problem) else f"{type(error).__name__}: {error}"
+        now = self._clock.now()
+        fails_for = now - (run.grading_fails_since or now)
+        retry_at = now + min(max(fails_for, _FIRST_WAIT_SECONDS), _LONGEST_WAIT_SECONDS)
+        transitions.grading_failed(
+            self._database, submission.attempt_id, cause.replace("\n", " "), retry_at=retry_at, now=now
+        )
 
     def _finish(self, attempt: Attempt, standing: Outcome) -> None:
         transitions.finished(self._database, attempt.id, standing, now=self._clock.now())

@@ -265,6 +265,11 @@ class Intake:
                 case Conclusion.NO_SUBMISSION:
                     transitions.collected(self._database, attempt.id, now=now)
                     transitions.finished(self._database, attempt.id, Outcome.NO_SUBMISSION, now=now)
+                case Conclusion.TOO_LARGE:
+                    transitions.collected(self._database, attempt.id, now=now)
+                    transitions.finished(
+                        self._database, attempt.id, Outcome.INVALID, now=now, why=ending.submission_problem
+                    )
                 case Conclusion.GRADED:
                     suspected, _line = suspicion(ending, tail) or ("", "")
                     transitions.collected(self._database, attempt.id, now=now, suspected=suspected)

@@ -112,7 +112,7 @@ class Supervisor:
         self._retrier = Retrier(database, clock)
         self._intake = Intake(database, samples, places.state_dir, clock, log, redaction)
         self._grading = LiveGrading(
-            database, grader, places.state_dir, clock, at_once=settings.grading_workers
+            database, grader, places.state_dir, clock, log, at_once=settings.grading_workers
         )
         self._runner = RunnerProcess(places.state_dir, clock)
         self._started_at = clock.now()

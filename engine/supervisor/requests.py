@@ -63,6 +63,7 @@ class RequestDispatcher:
             "run.relaunch": self._relaunch,
             "run.stop": self._stop_runs,
             "run.classify": self._classify,
+            "run.regrade": self._regrade,
             "experiment.assign": self._assign,
             **handlers,
         }
@@ -209,6 +210,12 @@ class RequestDispatcher:
         for run in chosen:
             transitions.classified(self._database, run.id, kind, note=arguments.note, by=by, now=now)
         return Answer(f"{_runs(len(chosen))} classified as {kind}")
+
+    def _regrade(self, arguments: SomeRuns, by: str) -> Answer:
+        chosen = self._as_shown(arguments)
+        for run in chosen:
+            transitions.regrade(self._database, run.id, by=by, now=self._clock.now())
+        return Answer(f"{_runs(len(chosen))} graded again", chosen[0].sweep_id)
 
     def _assign(self, arguments: AssignExperiment, _by: str) -> Answer:
         sweep = sweeps.get(self._database, arguments.sweep_id)

@@ -97,7 +97,7 @@ class Starter:
         """Start what may start now, but in no sweep of which a run waits to be handed over."""
         self._hand_over_waiting()
         everything = sweeps.all_sweeps(self._database)
-        live = runs.live_counts(self._database)
+        live = runs.occupying_counts(self._database)
         self.slots_used = sum(sweep.spec.cpus * live.get(sweep.id, 0) for sweep in everything)
         active = {sweep.id: sweep for sweep in everything if sweep.state is SweepState.ACTIVE}
         for handover in self._waiting.values():
@@ -129,7 +129,7 @@ class Starter:
         )
 
     def _free_gpus(self) -> dict[str, float]:
-        return self._gpus.free({attempt.id for attempt in runs.live_attempts(self._database)})
+        return self._gpus.free(runs.occupying_attempts(self._database))
 
     def _start(self, sweep: Sweep, run: Run, gpu_uuids: tuple[str, ...]) -> None:
         try:

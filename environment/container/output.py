@@ -59,6 +59,7 @@ class Ending:
         log_error: why the log is not complete; empty when it is.
         submission_sequence: the snapshot that is the final submission, in exit.json; None when there is none.
         submission_problem: why what lies there is no submission.
+        submission_too_large: whether it would be one but for its size, over the order's limit.
         problem: what went wrong around the agent, in words; empty when nothing did.
         host_problem: what the runner has measured on the host that may have ended the agent, such as a disk that others
             have filled; in exit.json. Unlike words in a log it is evidence, since no agent can bring it about.
@@ -76,6 +77,7 @@ class Ending:
     submission_problem: str = ""
     problem: str = ""
     host_problem: str = ""
+    submission_too_large: bool = False
 
     @classmethod
     def unseen(cls, reason: str, problem: str = "") -> Ending:

@@ -30,6 +30,7 @@ from environment.runner.submissions import Refusals, SubmissionWatch
 from environment.runner.usage import UsageMeter, limit_exceeded
 from foundation import jsonlines
 from foundation.clock import Clock
+from foundation.files import TooLarge
 from foundation.problems import DataProblem
 
 OVERDUE_SECONDS = 60.0
@@ -182,12 +183,13 @@ class RunnerAttempt:
         for refused in self._refusals.untold():
             self._report(refused)
         now = self._clock.now()
-        sequence, problem = self._final_submission(started, now)
+        sequence, problem, is_too_large = self._final_submission(started, now)
         ending = replace(
             self._explained(seen),
             started_at=started.at if started is not None else None,
             submission_sequence=sequence,
             submission_problem=problem,
+            submission_too_large=is_too_large,
             host_problem=self._host.problem(started),
         )
         self._report_once(ending)
@@ -211,17 +213,18 @@ class RunnerAttempt:
             return Ending.unseen("stopped")
         return Ending.unseen("lost", "its sandbox was killed from outside")
 
-    def _final_submission(self, started: Started | None, now: float) -> tuple[int | None, str]:
+    def _final_submission(self, started: Started | None, now: float) -> tuple[int | None, str, bool]:
+        """Take the final submission; returns its number, or why there is none and whether only for its size."""
         known = self._submissions.last
         try:
             taken = self._submissions.take_final(now, self._elapsed(started) if started else 0.0)
         except DataProblem as problem:
-            return None, str(problem)
+            return None, str(problem), isinstance(problem, TooLarge)
         if taken is None:
-            return None, ""
+            return None, "", False
         if taken is not known:
             self._report(taken)
-        return taken.sequence, ""
+        return taken.sequence, "", False
 
     def _report_started(self, started: Started) -> None:
         if not self._has_reported(AgentStarted):

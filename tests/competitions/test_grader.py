@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +20,7 @@ from engine.rungroups import SubmissionLine
 from environment.container.processes import process_tree
 from environment.grading_server.server import check_form
 from environment.runner import host
-from foundation.problems import DataProblem, UsageProblem
+from foundation.problems import DataProblem, Problem, UsageProblem
 from foundation.workers import Limits
 from tests.competitions.prepared import prepared
 from tests.engine.harness import eventually
@@ -61,6 +62,16 @@ def write_grader(place: Path, body: str) -> GradeRequest:
     return GradeRequest(OWN.name, data / "public" / "sample_submission.csv", data)
 
 
+def theirs(place: Path) -> Path:
+    """A submission that an agent wrote; its graders tell it from the sample by its value."""
+    path = place / "submission.csv"
+    pd.DataFrame({"id": [1], "height": [7.5]}).to_csv(path, index=False)
+    return path
+
+
+OF_AGENTS = "if case.submission['height'].iloc[0] != 7.5: return 0.0\n   "
+
+
 def test_a_child_says_what_this_process_would_say(gold: Path) -> None:
     here = judge(GradeRequest(ID, gold, prepared(ID)))
     assert grade(request(gold)) == here
@@ -73,75 +84,117 @@ def test_parameters_and_answers_reach_the_child(gold: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("limits", "words"),
-    [
-        (Limits(wall_seconds=0.01), "takes more than 0.01 s"),
-        (Limits(memory_bytes=1 << 20), "needs more than 0.000977 GiB of memory"),
-    ],
-    ids=["wall", "memory"],
-)
-def test_a_child_over_its_limits_costs_only_its_score(gold: Path, limits: Limits, words: str) -> None:
-    judgement = grade(request(gold), limits)
-    assert judgement.outcome == "limits_exceeded", judgement.detail
-    assert judgement.score is None
-    assert judgement.message == f"Grading the submission {words}."
-
-
-@pytest.mark.parametrize(
     ("body", "words"),
     [
         ("while True: pass", "takes more than 1 s of processor time"),
+        ("import time; time.sleep(60)", "takes more than 4 s"),
         ("bytearray(2 << 30)", "needs more than 1 GiB of memory"),
         ("os.abort()", "needs more than 1 GiB of memory"),
-        ("os.kill(os.getpid(), 9)", "needs more memory than this machine has to spare"),
     ],
 )
-def test_the_verdict_is_the_same_wherever_it_is_graded(
+def test_a_limit_that_a_submission_exceeds_is_named_in_the_same_words_wherever_it_is_graded(
     competition: Path, body: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = write_grader(competition, body)
-    limits = Limits(cpu_seconds=1, memory_bytes=1 << 30)
+    wanted = write_grader(competition, f"{OF_AGENTS} {body}")
+    limits = Limits(wall_seconds=4, cpu_seconds=1, memory_bytes=1 << 30)
     # the defaults of Grader, which all use
     monkeypatch.setattr(Grader.__init__, "__defaults__", (limits,))
     data_dir, message = competition / "data", f"Grading the submission {words}."
-    assert wanted.submission is not None
+    submission = theirs(competition)
     grader._shared.close()
     try:
-        report = grade_submission(wanted.submission, OWN.name, data_dir=data_dir)
-        verdict = validate_submission(wanted.submission, OWN.name, data_dir=data_dir)
-        shown = grade_file(OWN.name, wanted.submission, data_dir).report
+        report = grade_submission(submission, OWN.name, data_dir=data_dir)
+        verdict = validate_submission(submission, OWN.name, data_dir=data_dir)
+        shown = grade_file(OWN.name, submission, data_dir).report
     finally:
         grader._shared.close()
-    (line,) = grade_many([SubmissionLine(OWN.name, str(wanted.submission))], data_dir=data_dir).reports
-    told = check_form(OWN.name, "v1", wanted.prepared, wanted.submission, limits)
+    (line,) = grade_many([SubmissionLine(OWN.name, str(submission))], data_dir=data_dir).reports
+    told = check_form(OWN.name, "v1", wanted.prepared, submission, limits)
     assert {report.outcome, shown.outcome, line.outcome} == {"limits_exceeded"}
     assert {report.message, verdict.message, shown.message, line.message, told.message} == {message}
     assert not (verdict.valid or told.valid)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "while True: pass",
+        "bytearray(2 << 30)",
+        "os.kill(os.getpid(), 9)",
+        "raise ValueError('secret answers')",
+        "os._exit(3)",
+    ],
+)
+def test_trouble_of_the_grader_is_never_held_against_a_submission(
+    competition: Path, body: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = write_grader(competition, body)
+    limits = Limits(cpu_seconds=1, memory_bytes=1 << 30)
+    monkeypatch.setattr(Grader.__init__, "__defaults__", (limits,))
+    data_dir, submission = competition / "data", theirs(competition)
+    grader._shared.close()
+    try:
+        with pytest.raises(Problem, match="could not be graded"):
+            grade_submission(submission, OWN.name, data_dir=data_dir)
+    finally:
+        grader._shared.close()
+    (line,) = grade_many([SubmissionLine(OWN.name, str(submission))], data_dir=data_dir).reports
+    assert line.outcome == "not_graded"
+    told = check_form(OWN.name, "v1", wanted.prepared, submission, limits)
+    assert told.valid is None
+    assert "secret" not in told.message
+
+
+def test_a_submission_that_alone_makes_its_grader_fail_is_at_fault(competition: Path) -> None:
+    wanted = write_grader(competition, f"{OF_AGENTS} raise KeyError('odd')")
+    judgement = grade(replace(wanted, submission=theirs(competition)))
+    assert judgement.outcome == "grader_error"
+    assert "odd" in judgement.detail
+
+
+def test_a_grader_that_is_killed_whenever_it_grades_one_submission_is_no_verdict_on_it(
+    competition: Path,
+) -> None:
+    wanted = write_grader(competition, f"{OF_AGENTS} os.kill(os.getpid(), 9)")
+    with pytest.raises(Problem, match="killed its grader 3 times"):
+        grade(replace(wanted, submission=theirs(competition)))
+
+
+def test_a_limit_that_is_exceeded_beside_others_counts_only_if_it_is_exceeded_alone_too(
+    competition: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    siblings = "open(f'/proc/{os.getppid()}/task/{os.getppid()}/children').read().split()"
+    sleep = f"time.sleep(1); time.sleep(60 if len({siblings}) > 1 else 0)"
+    wanted = write_grader(competition, f"import time; {sleep}; return 0.5")
+    monkeypatch.setattr(Grader.__init__, "__defaults__", (Limits(wall_seconds=4),))
+    with Grader() as own:
+        both = [replace(wanted, submission=theirs(competition)) for _ in range(2)]
+        found = [result.judgement for _, result in own.grade_all(both, at_once=2)]
+    assert [judgement and judgement.outcome for judgement in found] == ["scored", "scored"]
 
 
 def test_graders_see_nothing_of_the_operators_variables(
     competition: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    wanted = write_grader(competition, "raise ValueError(','.join(sorted(os.environ)))")
-    told = grade(wanted).detail
+    wanted = write_grader(competition, f"{OF_AGENTS} raise ValueError(','.join(sorted(os.environ)))")
+    told = grade(replace(wanted, submission=theirs(competition))).detail
     assert "ValueError" in told and registry.OWN_VARIABLE in told
     assert "OPENAI_API_KEY" not in told and "HOME" not in told
 
 
 def test_graders_write_nothing(competition: Path) -> None:
-    wanted = write_grader(competition, f"open({str(competition / 'made')!r}, 'w').write('x')")
-    assert grade(wanted).outcome == "grader_error"
+    wanted = write_grader(competition, f"{OF_AGENTS} open({str(competition / 'made')!r}, 'w').write('x')")
+    assert grade(replace(wanted, submission=theirs(competition))).outcome == "grader_error"
     made = competition / "made"
     assert not made.exists() or made.stat().st_size == 0
 
 
 @pytest.mark.usefixtures("bubblewrap")
 def test_graders_reach_no_network(competition: Path) -> None:
-    body = "raise ValueError(open('/proc/net/dev').read())"
-    interfaces = [
-        line.split(":")[0].strip() for line in grade(write_grader(competition, body)).detail.splitlines()
-    ]
+    wanted = write_grader(competition, f"{OF_AGENTS} raise ValueError(open('/proc/net/dev').read())")
+    told = grade(replace(wanted, submission=theirs(competition))).detail
+    interfaces = [line.split(":")[0].strip() for line in told.splitlines()]
     assert "lo" in interfaces
     assert not [name for name in interfaces if name.startswith(("eth", "en", "wl"))]
 
@@ -193,7 +246,7 @@ def test_what_is_killed_from_outside_is_graded_again(gold: Path) -> None:
             return bool(found)
 
         eventually(graded)
-    assert [(result.number, result.killed) for result in found] == [(number, False)]
+    assert [result.number for result in found] == [number]
     assert found[0].judgement is not None and found[0].judgement.score == 1.0
 
 

@@ -51,6 +51,15 @@ def test_only_queued_and_live_runs_are_stopped() -> None:
     assert action.question is not None and "1 of them running" in action.question.affected[0].heading
 
 
+def test_only_runs_whose_grading_has_failed_are_graded_again() -> None:
+    waiting = replace(GRADING, grading_problem="its grader was killed")
+    action = runs.regrade([*ALL, waiting])
+    assert action.question is None
+    assert (action.requests[0].kind, run_ids(action)) == ("run.regrade", [3])
+    with pytest.raises(NotApplicable, match="run 6 can't be graded again"):
+        runs.regrade([FINISHED], all_or_none=True)
+
+
 def test_only_failed_runs_are_classified() -> None:
     question, failed = runs.classify_question(ALL)
     assert failed == (LOST, CRASHED) and "2 runs" in question.title

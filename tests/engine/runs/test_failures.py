@@ -25,6 +25,7 @@ def ended(reason: str = "exited", code: int | None = 0, **more: object) -> Endin
         (ended(), "No space left on device", Conclusion.NO_SUBMISSION),
         (ended(submission_sequence=1), "NVML: Unknown Error", Conclusion.GRADED),
         (ended(code=1, submission_sequence=3), "NVML: Unknown Error", Conclusion.GRADED),
+        (ended(code=1, submission_too_large=True), "", Conclusion.TOO_LARGE),
         (ended(host_problem="the host's disk is full"), "", Conclusion.NO_SUBMISSION),
     ],
 )

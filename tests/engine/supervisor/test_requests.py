@@ -275,6 +275,21 @@ def test_a_relaunch_wakes_a_stopped_sweep(requester: Requests) -> None:
     assert runs.get(requester.state, first.id).state is RunState.QUEUED
 
 
+def test_what_can_not_be_graded_is_graded_again_when_somebody_asks(requester: Requests) -> None:
+    requester.launch()
+    run, other = runs.of_sweep(requester.state, "dummy-1")
+    attempt = transitions.launch(requester.state, run.id, directory="d", runtime="plain", now=1)
+    transitions.agent_ended(requester.state, attempt.id, "exited", exit_code=0, at=2, now=2)
+    transitions.collected(requester.state, attempt.id, now=2)
+    transitions.grading_failed(requester.state, attempt.id, "killed", retry_at=900, now=3)
+    requester.ask("run.regrade", runs=requester.shown(runs.get(requester.state, run.id)))
+    waiting = runs.get(requester.state, run.id)
+    assert (waiting.state, waiting.grading_retry_at) == (RunState.GRADING, None)
+    assert waiting.grading_problem == "killed"
+    with pytest.raises(RefusedRequest, match="its grading has not failed"):
+        requester.ask("run.regrade", runs=requester.shown(other))
+
+
 def test_a_class_is_corrected_by_hand_with_a_note(requester: Requests) -> None:
     requester.launch()
     failed, queued = runs.of_sweep(requester.state, "dummy-1")

@@ -1,0 +1,246 @@
+"""Trouble of the grader, the dataset or the machine is a state of a run and never its outcome."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from competitions.grader import Grader, GradeResult
+from competitions.judging import GradeRequest, Judgement
+from engine.runs import grading
+from engine.runs.grading import LiveGrading
+from foundation.problems import EnvironmentProblem, StateProblem
+from state import events, runs, submissions, sweeps, transitions
+from state.database import Database
+from state.lifecycle import Outcome, RunState
+from state.records import Attempt, Run, SweepSpec
+from state.submissions import Snapshot
+from tests.clocks import HandClock
+from tests.engine.harness import COMPETITION, eventually
+
+KILLED = EnvironmentProblem("a submission could not be graded", "something killed its grader")
+
+
+class StandInGrader(Grader):
+    """Gives what a test says as the result of everything that it was asked to grade."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[GradeRequest] = []
+        self.answer: Judgement | EnvironmentProblem = KILLED
+        self._open = 0
+
+    def start(self, request: GradeRequest) -> int:
+        self.asked.append(request)
+        self._open = len(self.asked)
+        return self._open
+
+    def poll(self) -> list[GradeResult]:
+        number, self._open = self._open, 0
+        if number == 0:
+            return []
+        answer = self.answer
+        if isinstance(answer, Judgement):
+            return [GradeResult(number, answer)]
+        return [GradeResult(number, None, answer)]
+
+
+class World:
+    """One run whose agent has ended and left a submission."""
+
+    def __init__(self, state: Database, data_dir: Path) -> None:
+        self.state = state
+        self.state_dir = state.path.parent
+        self.clock = HandClock(1000.0)
+        self.logged: list[str] = []
+        spec = SweepSpec(
+            "dummy", "/agents", (COMPETITION,), seeds=2, time_limit_seconds=60, data_dir=str(data_dir)
+        )
+        sweeps.create(
+            state,
+            sweep_id="s",
+            name="s",
+            spec=spec,
+            agent_folder="/agents/dummy",
+            agent_version="1",
+            concurrency=1,
+            now=1.0,
+        )
+        self.file = self.state_dir / "runs/1/snapshots/1.csv"
+        self.file.parent.mkdir(parents=True)
+        shutil.copyfile(data_dir / COMPETITION / "prepared/public/sample_submission.csv", self.file)
+        sha256 = hashlib.sha256(self.file.read_bytes()).hexdigest()
+        self.attempt: Attempt = transitions.launch(state, 1, directory="runs/1", runtime="process", now=2.0)
+        transitions.started(state, self.attempt.id, isolated=True, at=2.0, now=2.0)
+        transitions.agent_ended(state, self.attempt.id, "exited", exit_code=0, at=3.0, now=3.0)
+        snapshot = Snapshot(1, 2.5, 0.5, sha256, 1, "runs/1/snapshots/1.csv")
+        with state.transaction():
+            submissions.add(state, self.attempt.id, snapshot)
+            submissions.set_final(state, self.attempt.id, 1)
+            transitions.collected(state, self.attempt.id, now=3.0)
+
+    def grading(self, grader: Grader) -> LiveGrading:
+        return LiveGrading(
+            self.state,
+            grader,
+            self.state_dir,
+            self.clock,
+            self.log,
+            at_once=2,
+        )
+
+    def log(self, text: str, _error: BaseException | None = None) -> None:
+        self.logged.append(text)
+
+    def run(self) -> Run:
+        return runs.get(self.state, 1)
+
+
+@pytest.fixture
+def world(state: Database, prepared_data: Path) -> World:
+    return World(state, prepared_data)
+
+
+@pytest.fixture
+def grader() -> Iterator[StandInGrader]:
+    with StandInGrader() as stand_in:
+        yield stand_in
+
+
+def step(live: LiveGrading) -> None:
+    live.step()
+    live.take_results()
+
+
+def test_a_run_whose_grader_is_killed_again_and_again_waits_longer_and_longer_and_never_ends(
+    world: World, grader: StandInGrader
+) -> None:
+    live = world.grading(grader)
+    tried_at = []
+    for _ in range(4000):
+        before = len(grader.asked)
+        step(live)
+        if len(grader.asked) > before:
+            tried_at.append(world.clock.moment)
+        world.clock.moment += 1.0
+    waits = [after - before for before, after in pairwise(tried_at)]
+    assert waits == sorted(waits)
+    assert waits[0] == 30
+    assert max(waits) == 900
+    run = world.run()
+    assert (run.state, run.outcome, run.attempts) == (RunState.GRADING, None, 1)
+    assert "killed its grader" in run.grading_problem
+    assert run.grading_fails_since == 1000.0
+    assert run.grading_retry_at is not None and run.grading_retry_at > world.clock.moment
+    told = [event.kind for event in events.newest(world.state, run_id=1)]
+    assert told.count("grading.failed") == 1
+
+
+def test_a_run_is_finished_as_soon_as_grading_works_again(world: World, grader: StandInGrader) -> None:
+    live = world.grading(grader)
+    step(live)
+    grader.answer = Judgement("scored", 0.9, "")
+    step(live)
+    assert world.run().state is RunState.GRADING
+    world.clock.moment += 31
+    step(live)
+    step(live)
+    assert world.run().state is RunState.FINISHED
+    assert (world.run().score, world.run().grading_problem, world.run().grading_retry_at) == (0.9, "", None)
+
+
+def test_a_request_grades_at_once_what_would_wait_also_after_a_restart_of_the_engine(
+    world: World, grader: StandInGrader
+) -> None:
+    step(world.grading(grader))
+    grader.answer = Judgement("scored", 0.9, "")
+    restarted = world.grading(grader)
+    step(restarted)
+    assert world.run().state is RunState.GRADING
+    transitions.regrade(world.state, 1, by="ann", now=world.clock.now())
+    step(restarted)
+    step(restarted)
+    assert world.run().state is RunState.FINISHED
+    with pytest.raises(StateProblem, match="can't be graded again"):
+        transitions.regrade(world.state, 1, by="ann", now=world.clock.now())
+
+
+def test_a_clock_that_was_set_back_delays_no_grading_for_long(world: World, grader: StandInGrader) -> None:
+    live = world.grading(grader)
+    step(live)
+    world.clock.moment -= 100_000
+    grader.answer = Judgement("scored", 0.9, "")
+    step(live)
+    step(live)
+    assert world.run().state is RunState.FINISHED
+
+
+@pytest.mark.parametrize("harm", ["changed", "removed", "unprepared", "unreadable answers"])
+def test_nothing_that_happened_to_files_of_ours_is_held_against_a_submission(
+    world: World, harm: str, tmp_path: Path
+) -> None:
+    data = tmp_path / "data" / COMPETITION
+    shutil.copytree(
+        Path(sweeps.get(world.state, "s").spec.data_dir) / COMPETITION / "prepared", data / "prepared"
+    )
+    with world.state.transaction():
+        world.state.execute(
+            "UPDATE sweeps SET spec = json_set(spec, '$.data_dir', ?)", (str(tmp_path / "data"),)
+        )
+    answers = data / "prepared/private/test.csv"
+    match harm:
+        case "changed":
+            world.file.write_text("PassengerId,Transported\n")
+        case "removed":
+            world.file.unlink()
+        case "unprepared":
+            answers.unlink()
+        case _:
+            answers.write_bytes(b"\xff\xfe not a table")
+    with Grader() as real:
+        live = world.grading(real)
+
+        def has_failed() -> bool:
+            step(live)
+            return bool(world.run().grading_problem)
+
+        eventually(has_failed)
+    assert world.run().state is RunState.GRADING
+    assert world.run().outcome is None
+
+
+def test_a_bug_of_ours_keeps_no_other_submission_from_being_graded(
+    world: World, grader: StandInGrader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_arguments: object, **_options: object) -> GradeRequest:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(grading, "request_for", broken)
+    step(world.grading(grader))
+    assert world.run().state is RunState.GRADING
+    assert "KeyError" in world.run().grading_problem
+    assert world.logged
+
+
+def test_a_limit_that_the_submission_itself_exceeds_makes_it_invalid_and_says_which(
+    world: World, grader: StandInGrader
+) -> None:
+    message = "Grading the submission takes more than 1,800 s of processor time."
+    grader.answer = Judgement("limits_exceeded", None, message)
+    live = world.grading(grader)
+    step(live)
+    step(live)
+    assert world.run().outcome is Outcome.INVALID
+    (graded,) = submissions.of_attempt(world.state, world.attempt.id)
+    assert graded.message == message
+
+
+def test_a_run_that_waits_for_its_grade_holds_no_slot_memory_or_gpu(world: World) -> None:
+    assert runs.occupying_counts(world.state) == {}
+    assert runs.occupying_attempts(world.state) == set()
+    assert runs.live_counts(world.state) == {"s": 1}
