@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.measuring import Comparison
-from engine import control, prepare_competition
+from engine import agent_snapshots, control, prepare_competition
 from engine.control.status import lock_path
 from engine.demo_data import generate
-from engine.places import Places
+from engine.places import Places, own_agents_folder
 from engine.runs.scheduling import GpuPool
 from engine.settings import EngineSettings
 from engine.supervisor.starting import Starter
@@ -82,7 +82,7 @@ def _starter(queued: int) -> Iterator[tuple[Starter, Callable[[], int]]]:
         name="s",
         spec=spec,
         agent_folder="",
-        agent_version="",
+        agent_version=agent_snapshots.take(own_agents_folder() / "dummy", folder),
         concurrency=queued,
         now=clock.now(),
     )

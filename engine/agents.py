@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from foundation.folders import content_digest
 from foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
 
 CONFIG_NAME = "config.yaml"
@@ -19,6 +18,7 @@ KEYS = frozenset({"start", "dockerfile", "kwargs_type", "kwargs", "env_vars", "p
 IGNORED = frozenset({"__pycache__", ".git", ".DS_Store"})
 PRIVILEGED_CONSENT = "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS"
 _OBFUSCATE = "OBFUSCATE"
+_VERSION_DIGITS = 12
 _ARGPARSE, _OMEGACONF = "argparse", "omegaconf"
 _KWARGS_TYPES = f"expected {_ARGPARSE} or {_OMEGACONF}"
 _SECRET = re.compile(r"\$\{\{\s*secrets\.(\w+)\s*\}\}")
@@ -37,7 +37,6 @@ class Agent:
         kwargs: arguments in the order of the file, values as text, secrets as `${{ secrets.NAME }}`.
         env_vars: environment variables, likewise.
         privileged: asks for a privileged container.
-        version: a hash of all files of the folder.
     """
 
     id: str
@@ -48,7 +47,6 @@ class Agent:
     kwargs: tuple[tuple[str, str], ...]
     env_vars: tuple[tuple[str, str], ...]
     privileged: bool
-    version: str
 
     @property
     def image_name(self) -> str:
@@ -182,18 +180,8 @@ def start_command(agent: Agent, operator: Mapping[str, str]) -> StartCommand:
 
 
 def folder_version(folder: Path) -> str:
-    """Hash names, executable bits and contents of a folder's files; twelve digits tell agents apart."""
-    total = hashlib.sha256()
-    for path in sorted(_files(folder)):
-        if path.is_symlink():
-            kind, content = b"link", os.fsencode(path.readlink())
-        else:
-            kind = b"program" if os.access(path, os.X_OK) else b"file"
-            with path.open("rb") as stream:
-                content = hashlib.file_digest(stream, "sha256").digest()
-        for piece in (os.fsencode(path.relative_to(folder)), kind, content):
-            total.update(len(piece).to_bytes(8) + piece)
-    return total.hexdigest()[:12]
+    """Hash an agent's folder but for what is not its own; twelve digits tell agents apart."""
+    return content_digest(folder, ignored=IGNORED)[:_VERSION_DIGITS]
 
 
 def _read_config(config: Path) -> list[Agent]:
@@ -206,15 +194,14 @@ def _read_config(config: Path) -> list[Agent]:
         raise DataProblem(f"{config} is not readable", reason) from error
     if not isinstance(content, dict):
         raise DataProblem(f"{config}", "it holds no agent ids", "write one top-level key for each agent")
-    version = folder_version(config.parent)
     return [
-        _read_agent(str(agent_id), entry, config, version)
+        _read_agent(str(agent_id), entry, config)
         for agent_id, entry in content.items()
         if agent_id not in ANCHORS
     ]
 
 
-def _read_agent(agent_id: str, entry: Any, config: Path, version: str) -> Agent:
+def _read_agent(agent_id: str, entry: Any, config: Path) -> Agent:
     where = f"agent '{agent_id}' in {config}"
     if not isinstance(entry, dict):
         raise DataProblem(where, "it is not a mapping", f"give it keys such as {', '.join(sorted(KEYS))}")
@@ -243,7 +230,6 @@ def _read_agent(agent_id: str, entry: Any, config: Path, version: str) -> Agent:
         kwargs=kwargs,
         env_vars=_texts(where, "env_vars", entry.get("env_vars")),
         privileged=privileged,
-        version=version,
     )
 
 
@@ -269,11 +255,3 @@ def _texts(where: str, key: str, value: Any) -> tuple[tuple[str, str], ...]:
     if nested:
         raise DataProblem(where, f"'{key}.{nested[0]}' is not a single value", "write it as one quoted text")
     return tuple((str(name), str(item)) for name, item in value.items())
-
-
-def _files(folder: Path) -> list[Path]:
-    found = []
-    for parent, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name not in IGNORED]
-        found += [Path(parent, name) for name in files if name not in IGNORED]
-    return [path for path in found if path.is_symlink() or path.is_file()]

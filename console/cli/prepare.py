@@ -81,7 +81,10 @@ def prepare(
         int | None,
         typer.Option("--jobs", "-j", min=1, help="How many at once; the default is in config.toml."),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Also prepare what is prepared already.")] = False,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Also prepare what is prepared already; refused while runs need it."),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done and what it needs, without doing it.")
     ] = False,

@@ -516,7 +516,7 @@ def _config(facts: RunFacts, order: Order | None, width: int, signs: Signs) -> l
     isolation = {None: wording.UNKNOWN, True: "isolated", False: "not isolated: trusted agents only"}
     rows = [
         ("agent", spec.agent_id),
-        ("agent version", facts.sweep.agent_version),
+        ("agent version", facts.sweep.agent_version[:12]),
         ("edition", spec.edition),
         ("time limit", wording.limit(spec.time_limit_seconds)),
         ("runtime", attempt.runtime if attempt else spec.runtime),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from competitions import descriptions, registry
 from competitions.model import edition_named
+from engine.agent_snapshots import agent_of_sweep, has_snapshot
 from engine.agents import (
     Agent,
     get_agent,
@@ -25,7 +26,7 @@ from environment.runner import layout, protocol, secrets
 from environment.runner.protocol import InboxEntry, Order, Stop
 from foundation import files
 from foundation.problems import DataProblem
-from state.records import Attempt, Run, SweepSpec
+from state.records import Attempt, Run, Sweep, SweepSpec
 
 # Options that a sweep and an order have under one name, but for those that an order derives from them.
 _SAME_OPTIONS = tuple(
@@ -41,7 +42,7 @@ class ForeignDirectory(DataProblem):
 
 
 def agent_of(spec: SweepSpec) -> Agent:
-    """Read a sweep's agent.
+    """Read the agent that a sweep would be launched with now.
 
     Raises:
         Problem: it is not there or broken.
@@ -50,7 +51,7 @@ def agent_of(spec: SweepSpec) -> Agent:
 
 
 def put_into_inbox(
-    state_dir: Path, spec: SweepSpec, run: Run, attempt: Attempt, gpu_uuids: tuple[str, ...] = ()
+    state_dir: Path, sweep: Sweep, run: Run, attempt: Attempt, gpu_uuids: tuple[str, ...] = ()
 ) -> None:
     """Make what an attempt needs and put it into the runner's inbox; again is harmless.
 
@@ -63,10 +64,10 @@ def put_into_inbox(
     inbox = protocol.inbox(state_dir)
     is_ordered = read_order(state_dir, attempt) is not None
     if not (folder / protocol.CLAIM).exists():
-        agent = agent_of(spec)
+        agent = agent_of_sweep(state_dir, sweep)
         launch = start_command(agent, os.environ)
         protocol.make_folders(folder)
-        order = make_order(spec, run, attempt, agent, gpu_uuids)
+        order = make_order(sweep, run, attempt, agent, gpu_uuids)
         if order.secret:
             own = layout.with_hidden_arguments(launch.environment, launch.arguments)
             secrets.leave(folder, secrets.SecretLaunch(own, launch.secrets))
@@ -104,9 +105,10 @@ def clear_inbox(state_dir: Path) -> None:
 
 
 def make_order(
-    spec: SweepSpec, run: Run, attempt: Attempt, agent: Agent, gpu_uuids: tuple[str, ...] = ()
+    sweep: Sweep, run: Run, attempt: Attempt, agent: Agent, gpu_uuids: tuple[str, ...] = ()
 ) -> Order:
     """Make the order of an attempt; secrets are in it by name only."""
+    spec = sweep.spec
     competition = registry.get(run.competition_id)
     return Order(
         **{name: getattr(spec, name) for name in _SAME_OPTIONS},
@@ -119,6 +121,7 @@ def make_order(
         token=attempt.token,
         agent_id=agent.id,
         agent_folder=str(agent.folder),
+        agent_version=sweep.agent_version if has_snapshot(sweep) else "",
         start=str(agent.start_below_folder),
         arguments=start_arguments(agent),
         variables=start_variables(agent),

@@ -17,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from competitions.grader import Grader
+from engine.agent_snapshots import AgentSnapshots
 from engine.control.status import EngineStatus, publish
 from engine.datasets import Capacity, DatasetQueue
 from engine.datasets.requests import DatasetRequests
@@ -106,7 +107,8 @@ class Supervisor:
             "image.build": self._images.build,
             "image.stop": self._images.stop,
         }
-        self._requests = RequestDispatcher(database, places, clock, log, handlers, settings)
+        self._agents = AgentSnapshots(database, places.state_dir, clock, log)
+        self._requests = RequestDispatcher(database, places, clock, log, handlers, settings, self._agents)
         self._gpus = GpuPool(read_nvidia, clock)
         self._starter = Starter(database, places, clock, log, redaction, self._gpus, settings)
         self._retrier = Retrier(database, clock)
@@ -135,6 +137,7 @@ class Supervisor:
             _Step("starting", self._starter.step, 0.25),
             _Step("runner", self._runner.step, 0.25, writes=False),
             _Step("removing", self._removal.step, 0.25),
+            _Step("agents", self._agents.step, 2.0),
             _Step("image builds", self._images.step, 2.0),
             _Step("heartbeat", self._beat, 2.0, writes=False),
             _Step("notifying", self._notifier.step, 2.0),
@@ -176,7 +179,7 @@ class Supervisor:
 
     def _answer(self) -> None:
         version = self._database.data_version()
-        if version != self._seen_version:
+        if version != self._seen_version or self._requests.is_waiting:
             self._requests.step()
             self._seen_version = version
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from engine.agent_snapshots import AgentSnapshots
 from engine.options.requests import (
     Answer,
     AssignExperiment,
@@ -33,7 +34,8 @@ from state.lifecycle import FailureClass, RunState, SweepState
 from state.records import IMPORTED, Request, RequestState, Run
 
 _PAUSED = "paused: live runs continue, and no more are started"
-Handler = Callable[[Any, str], Answer]
+Handler = Callable[[Any, str], Answer | None]
+"""Takes a request's arguments and author; returns None where it is to be asked again, having changed nothing."""
 
 
 class RequestDispatcher:
@@ -47,12 +49,14 @@ class RequestDispatcher:
         log: Log,
         handlers: Mapping[str, Handler],
         settings: EngineSettings,
+        agents: AgentSnapshots,
     ) -> None:
         self._database = database
         self._places = places
         self._clock = clock
         self._log = log
         self._settings = settings
+        self._agents = agents
         self._handlers: dict[str, Handler] = {
             "sweep.launch": self._launch,
             "sweep.pause": partial(self._set_state, SweepState.PAUSED, _PAUSED),
@@ -68,8 +72,13 @@ class RequestDispatcher:
             **handlers,
         }
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a request is to be answered that waits for nothing but this engine."""
+        return self._agents.is_taking
+
     def step(self) -> None:
-        """Answer everything that is open, oldest first."""
+        """Answer everything that is open, oldest first, but for what has to wait."""
         for request in requests.open_requests(self._database):
             self._answer(request)
 
@@ -81,7 +90,8 @@ class RequestDispatcher:
                     known = ", ".join(sorted(self._handlers))
                     raise UsageProblem(f"there is no request '{request.kind}'", "", f"Known are: {known}.")
                 answer = handler(read_arguments(request.kind, request.arguments), request.author)
-                self._write(request, RequestState.DONE, answer.to_text())
+                if answer is not None:
+                    self._write(request, RequestState.DONE, answer.to_text())
         except UnusableState:
             raise  # no answer to what was asked: it stays open until the state can be used again
         except Problem as problem:
@@ -95,7 +105,7 @@ class RequestDispatcher:
     def _write(self, request: Request, state: RequestState, text: str) -> None:
         requests.answer(self._database, request.id, state, text, now=self._clock.now())
 
-    def _launch(self, launch: Launch, _by: str) -> Answer:
+    def _launch(self, launch: Launch, _by: str) -> Answer | None:
         own = self._places.data_dir
         if launch.spec.data_dir and Path(launch.spec.data_dir).expanduser().absolute() != own:
             raise UsageProblem(
@@ -105,15 +115,26 @@ class RequestDispatcher:
             )
         # One data directory to an engine: the state knows datasets by competition and edition alone.
         launch = replace(launch, spec=replace(launch.spec, data_dir=str(own)))
-        agent = launching.agent_of(launch.spec)
+        folder = launching.agent_of(launch.spec).folder
+        version = self._agents.take(folder)
+        if version is None:
+            return None
         existing = sweeps.find(self._database, launch.name) if launch.name else None
         if existing is not None:
-            refuse_another(launch, agent.version, existing)
+            refuse_another(launch, version, existing)
             return Answer(
                 f"sweep {existing.id} exists already and is the same; nothing was launched", existing.id
             )
         now = self._clock.now()
-        sweep = create(self._database, launch, agent, self._places, self._settings, now=now)
+        sweep = create(
+            self._database,
+            launch,
+            self._places,
+            self._settings,
+            agent_folder=folder,
+            agent_version=version,
+            now=now,
+        )
         return Answer(f"sweep {sweep.id} is launched with {launch.run_count} runs", sweep.id)
 
     def _set_state(self, state: SweepState, text: str, arguments: OneSweep, _by: str) -> Answer:

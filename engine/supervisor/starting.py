@@ -6,6 +6,7 @@ import math
 import os
 from dataclasses import dataclass, replace
 
+from engine.agent_snapshots import agent_of_sweep
 from engine.agents import required_secrets
 from engine.places import Places
 from engine.runs import launching
@@ -159,7 +160,7 @@ class Starter:
         try:
             if sweep.spec.gpus and not handover.gpu_uuids:
                 raise EnvironmentProblem("its GPUs are not free any more", "others use them")
-            launching.put_into_inbox(self._places.state_dir, sweep.spec, run, attempt, handover.gpu_uuids)
+            launching.put_into_inbox(self._places.state_dir, sweep, run, attempt, handover.gpu_uuids)
         except Exception as error:  # noqa: BLE001 - whatever it is, the run must not stay starting unseen
             self._log(f"run {run.id} can't be given to the runner", error)
             claim = self._places.state_dir / attempt.directory / protocol.CLAIM
@@ -197,7 +198,8 @@ class Starter:
 
     def _learn_secrets(self, sweep: Sweep) -> None:
         try:
-            self._redaction.learn(required_secrets(launching.agent_of(sweep.spec)), os.environ)
+            agent = agent_of_sweep(self._places.state_dir, sweep)
+            self._redaction.learn(required_secrets(agent), os.environ)
         except Problem as problem:
             self._log(f"the agent of sweep {sweep.id} can't be read", problem)
 

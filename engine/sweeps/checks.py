@@ -109,7 +109,7 @@ def _agent(spec: SweepSpec, environment: Mapping[str, str]) -> Iterator[Check]:
     except Problem as problem:
         yield failed(problem)
         return
-    yield Check(True, f"agent {agent.id}, version {agent.version}")
+    yield Check(True, f"agent {agent.id} in {agent.folder}")
     yield from _runtime(spec, agent)
 
 

@@ -6,10 +6,10 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 
 from competitions.model import edition_named
 from engine import datasets as preparation
-from engine.agents import Agent
 from engine.options.sweep import Launch, check_name
 from engine.places import Places
 from engine.settings import EngineSettings
@@ -23,9 +23,18 @@ _NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def create(
-    database: Database, launch: Launch, agent: Agent, places: Places, settings: EngineSettings, *, now: float
+    database: Database,
+    launch: Launch,
+    places: Places,
+    settings: EngineSettings,
+    *,
+    agent_folder: Path,
+    agent_version: str,
+    now: float,
 ) -> Sweep:
     """Check a launch, then create its sweep, its runs, and the preparations of datasets that it lacks.
+
+    `agent_version` is that of the snapshot that was taken of `agent_folder`.
 
     Raises:
         Problem: it can't be done, for the first reason found; nothing has been created then.
@@ -46,8 +55,8 @@ def create(
             sweep_id=_identifier(database, launch),
             name=launch.name or spec.agent_id,
             spec=spec,
-            agent_folder=str(agent.folder),
-            agent_version=agent.version,
+            agent_folder=str(agent_folder),
+            agent_version=agent_version,
             concurrency=launch.concurrency,
             priority=launch.priority,
             note=launch.note,
@@ -98,7 +107,7 @@ def refuse_another(launch: Launch, agent_version: str, there: Sweep) -> None:
     differing = [
         field.name for field in fields(SweepSpec) if getattr(asked, field.name) != getattr(kept, field.name)
     ]
-    if agent_version != there.agent_version:
+    if not agent_version.startswith(there.agent_version):  # older ones are cut off
         differing.append("the agent's files")
     if differing:
         raise UsageProblem(

@@ -68,6 +68,7 @@ class Order:
 
     Attributes:
         token: names the attempt and no other, ever; empty in what older versions have written.
+        agent_version: the digest of what is in `agent_folder`; empty where a sweep was launched by an older version.
         runtime: `bubblewrap`, `plain` or `docker`.
         network: `none`, `models` (only to `allowed_hosts`, through a proxy) or `open`.
         arguments, variables: of the start script; what is handed over as secrets takes their place.
@@ -121,6 +122,7 @@ class Order:
     obfuscated: bool = False
     own_competition: str = ""
     token: str = ""
+    agent_version: str = ""
 
     @property
     def name(self) -> str:

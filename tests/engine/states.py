@@ -8,7 +8,13 @@ from state.records import Sweep, SweepSpec
 
 
 def new_sweep(
-    state: Database, spec: SweepSpec, *, name: str = "s", concurrency: int = 1, now: float = 1.0
+    state: Database,
+    spec: SweepSpec,
+    *,
+    name: str = "s",
+    concurrency: int = 1,
+    now: float = 1.0,
+    agent_version: str = "1",
 ) -> Sweep:
     return sweeps.create(
         state,
@@ -16,7 +22,7 @@ def new_sweep(
         name=name,
         spec=spec,
         agent_folder="",
-        agent_version="1",
+        agent_version=agent_version,
         concurrency=concurrency,
         now=now,
     )

@@ -29,6 +29,7 @@ from environment.runner import layout, protocol, secrets
 from environment.runner.process import bubblewrap
 from environment.runner.process.containment import Containment, Limits
 from environment.runner.protocol import Order
+from foundation import folders
 from foundation.locks import FileLock
 from foundation.problems import DataProblem, EnvironmentProblem, Problem
 
@@ -97,7 +98,13 @@ class Shim:
             raise DataProblem(f"{self._order.prepared_dir} has no public folder", "the dataset is gone")
         for name in ("home", "tmp"):
             (self._attempt / protocol.SCRATCH / name).mkdir(parents=True)
-        shutil.copytree(source, self._attempt / protocol.SCRATCH / "agent", symlinks=True)
+        agent = self._attempt / protocol.SCRATCH / "agent"
+        shutil.copytree(source, agent, symlinks=True)
+        folders.make_writable(agent)
+        if self._order.agent_version not in ("", folders.content_digest(agent)):
+            raise DataProblem(
+                f"{source} is not the agent that the sweep was launched with", "its files have changed since"
+            )
         if self._order.obfuscated and not self._isolated:
             self._link_data()
         grader = self._attempt / protocol.GRADER

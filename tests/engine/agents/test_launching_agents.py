@@ -19,7 +19,6 @@ AGENT = Agent(
     kwargs=(("steps", "5"), ("name", "two words")),
     env_vars=(("KEY", "${{ secrets.MY_KEY }}"), ("URL", "https://${{secrets.HOST}}/x"), ("MODE", "fast")),
     privileged=False,
-    version="0",
 )
 
 

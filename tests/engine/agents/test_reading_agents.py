@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents import find_agents, get_agent
+from engine.agents import find_agents, folder_version, get_agent
 from engine.places import own_agents_folder
 from foundation.problems import DataProblem, UsageProblem
 
@@ -112,16 +112,16 @@ def test_a_missing_agents_folder_is_told(tmp_path: Path) -> None:
 
 
 def test_the_version_changes_with_any_file_and_with_nothing_else(agents: Path) -> None:
-    before = get_agent("aide", [agents]).version
+    before = folder_version(agents / "aide")
     (agents / "aide" / "__pycache__").mkdir()
     (agents / "aide" / "__pycache__" / "x.pyc").write_bytes(b"x")
-    assert get_agent("aide", [agents]).version == before
+    assert folder_version(agents / "aide") == before
     (agents / "aide" / "start.sh").write_text("echo other\n")
-    changed = get_agent("aide", [agents]).version
+    changed = folder_version(agents / "aide")
     assert changed != before
     (agents / "aide" / "start.sh").rename(agents / "aide" / "start2.sh")
     (agents / "aide" / "start.sh").write_text("")
-    assert get_agent("aide", [agents]).version not in (before, changed)
+    assert folder_version(agents / "aide") not in (before, changed)
 
 
 def test_our_own_agents_can_be_read() -> None:

@@ -140,7 +140,7 @@ def test_data_are_not_prepared_again_under_runs_that_need_them(own: Harness, tmp
     before = (folder / "prepared").stat().st_ino
     for anew in ({"again": True}, {"raw_dir": str(tmp_path / "raw")}):
         with pytest.raises(
-            UsageProblem, match="can't be prepared again: sweep .* has runs of it that have not"
+            UsageProblem, match=r"can't be prepared again: sweep .* has runs of it that have not"
         ):
             own.ask("dataset.prepare", competition_ids=[COMPETITION], **anew)
     assert known(own)[COMPETITION].state is DatasetState.PREPARED

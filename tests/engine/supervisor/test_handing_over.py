@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.places import Places
+from engine.agent_snapshots import take
+from engine.places import Places, own_agents_folder
 from engine.runs import launching
 from engine.runs.scheduling import GpuPool
 from engine.settings import EngineSettings
@@ -39,8 +40,9 @@ class World:
         self.state = database.open_for_writing(folder)
         self.clock = HandClock()
         spec = SweepSpec("dummy", "", (COMPETITION,), 3, 60.0, runtime="plain", cpus=0.1)
+        version = take(own_agents_folder() / "dummy", folder)
         for name in ("s", "other"):
-            new_sweep(self.state, spec, name=name, concurrency=2)
+            new_sweep(self.state, spec, name=name, concurrency=2, agent_version=version)
         datasets.set_state(self.state, COMPETITION, "v1", DatasetState.PREPARED, now=1.0)
         self.starter = self.fresh_starter()
 

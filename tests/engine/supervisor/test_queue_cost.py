@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.places import Places
+from engine.agent_snapshots import take
+from engine.places import Places, own_agents_folder
 from engine.runs.scheduling import GpuPool
 from engine.settings import EngineSettings
 from engine.supervisor.starting import Starter
@@ -26,8 +27,9 @@ def cost_of_a_step(folder: Path, queued: int) -> tuple[float, int]:
     state = database.open_for_writing(folder)
     errors: list[BaseException | None] = []
     spec = SweepSpec("dummy", "", (COMPETITION,), queued, 60.0, runtime="plain", cpus=0.001)
-    for name, members in (("s", spec), ("other", spec)):
-        new_sweep(state, members, name=name, concurrency=queued)
+    version = take(own_agents_folder() / "dummy", folder)
+    for name in ("s", "other"):
+        new_sweep(state, spec, name=name, concurrency=queued, agent_version=version)
     datasets.set_state(state, COMPETITION, "v1", DatasetState.PREPARED, now=1.0)
     places = Places(folder / "config.toml", folder / "data", folder)
     starter = Starter(

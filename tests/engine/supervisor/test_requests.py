@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from engine.agent_snapshots import AgentSnapshots
 from engine.control import Answer, RefusedRequest
 from engine.datasets import Capacity, DatasetQueue
 from engine.datasets.requests import DatasetRequests
@@ -42,9 +43,9 @@ class Requests:
         capacity = Capacity(downloads=1, preparations=1)
         dataset_queue = DatasetQueue(self.state, pool, clock, data_dir=places.data_dir, capacity=capacity)
         asked = DatasetRequests(self.state, dataset_queue, places.data_dir, clock)
-        self._desk = RequestDispatcher(
-            self.state, places, clock, self._log, asked.handlers, EngineSettings(cpus=4, memory_gb=8)
-        )
+        agents = AgentSnapshots(self.state, places.state_dir, clock, self._log)
+        settings = EngineSettings(cpus=4, memory_gb=8)
+        self._desk = RequestDispatcher(self.state, places, clock, self._log, asked.handlers, settings, agents)
 
     def _log(self, text: str, error: BaseException | None) -> None:
         self.errors.append(f"{text}: {error!r}")
@@ -52,6 +53,9 @@ class Requests:
     def ask(self, kind: str, **arguments: Any) -> Answer:
         number = requests.file(self.state, kind, arguments, author="tester@here", now=time.time())
         self._desk.step()
+        while self._desk.is_waiting:
+            time.sleep(0.01)
+            self._desk.step()
         answered = requests.get(self.state, number)
         assert answered is not None
         if answered.state is RequestState.REFUSED:

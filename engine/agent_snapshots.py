@@ -1,0 +1,149 @@
+"""Snapshots of agents' folders: a sweep runs the files that it was launched with, whatever becomes of the folder.
+
+Each lies in the state directory under the SHA-256 of its content, which the sweep records as its agent's version.
+"""
+
+from __future__ import annotations
+
+import secrets
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from engine.agents import IGNORED, Agent, folder_version, get_agent
+from engine.places import agents_folders
+from foundation import files, folders
+from foundation.clock import Clock
+from foundation.daemon_log import Log
+from foundation.files import PARTIAL_SUFFIX
+from foundation.problems import DataProblem, EnvironmentProblem
+from state import sweeps
+from state.database import Database
+from state.records import Sweep
+
+FOLDER = "agents"
+MOST_BYTES = 1 << 30
+_MOST_FILES = 50_000
+_DIGITS = 64
+_TIDY_SECONDS = 60.0
+_TOKEN_BYTES = 4
+
+
+def take(folder: Path, state_dir: Path, *, most_bytes: int = MOST_BYTES) -> str:
+    """Keep what an agent's folder holds now, and return the version under which it is kept.
+
+    Raises:
+        DataProblem: it is too large, can't be read, or holds what can't be kept.
+    """
+    home = state_dir / FOLDER
+    home.mkdir(parents=True, exist_ok=True)
+    partial = home / f".{secrets.token_hex(_TOKEN_BYTES)}{PARTIAL_SUFFIX}"
+    copy = partial / folder.name
+    try:
+        folders.copy_read_only(folder, copy, most_bytes=most_bytes, most_files=_MOST_FILES, ignored=IGNORED)
+        version = folders.content_digest(copy)
+        kept = home / version
+        if not (kept / folder.name).is_dir() or folders.content_digest(kept / folder.name) != version:
+            files.remove_tree(kept)
+            files.sync_file_system(partial)
+            partial.rename(kept)
+            files.sync_directory(home)
+    except OSError as error:
+        raise DataProblem(f"the agent's folder {folder} can't be copied", str(error)) from error
+    finally:
+        files.remove_tree(partial)
+    return version
+
+
+def agent_of_version(state_dir: Path, agent_id: str, version: str) -> Agent:
+    """Read an agent from its snapshot.
+
+    Raises:
+        Problem: the snapshot is gone or damaged.
+    """
+    kept = state_dir / FOLDER / version
+    if not kept.is_dir():
+        raise DataProblem(
+            f"the files of agent '{agent_id}' are gone", f"{kept} is not there", "Launch a new sweep."
+        )
+    return get_agent(agent_id, [kept])
+
+
+def has_snapshot(sweep: Sweep) -> bool:
+    """Whether a sweep was launched with a snapshot, as all are but imported and older ones."""
+    return len(sweep.agent_version) == _DIGITS
+
+
+def agent_of_sweep(state_dir: Path, sweep: Sweep) -> Agent:
+    """Read a sweep's agent as it was when the sweep was launched.
+
+    Raises:
+        Problem: its files are gone, or are others where the sweep is older than snapshots are.
+    """
+    if has_snapshot(sweep):
+        return agent_of_version(state_dir, sweep.spec.agent_id, sweep.agent_version)
+    agent = get_agent(sweep.spec.agent_id, agents_folders(sweep.spec.agents_dir))
+    if folder_version(agent.folder) != sweep.agent_version:
+        raise EnvironmentProblem(
+            f"agent '{agent.id}' is not the one that sweep {sweep.id} was launched with",
+            f"the files in {agent.folder} have changed since",
+            "Launch a new sweep.",
+        )
+    return agent
+
+
+class AgentSnapshots:
+    """Takes snapshots on another thread, and removes those that no sweep uses."""
+
+    def __init__(self, database: Database, state_dir: Path, clock: Clock, log: Log) -> None:
+        self._database = database
+        self._state_dir = state_dir
+        self._clock = clock
+        self._log = log
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="agents")
+        self._taking: dict[Path, Future[str]] = {}
+        self._removing: list[Future[None]] = []
+        self._tidy_at = 0.0
+
+    @property
+    def is_taking(self) -> bool:
+        """Whether somebody waits for a snapshot."""
+        return bool(self._taking)
+
+    def take(self, folder: Path) -> str | None:
+        """Begin to take a snapshot of an agent's folder, or return the version of the one that was begun.
+
+        Returns:
+            None while it is being taken: to be called again.
+
+        Raises:
+            Problem: there can't be one.
+        """
+        if folder not in self._taking:
+            self._taking[folder] = self._worker.submit(take, folder, self._state_dir)
+        if not self._taking[folder].done():
+            return None
+        return self._taking.pop(folder).result()
+
+    def step(self) -> None:
+        """Once in a while, remove what no sweep uses; not while one is about to be used."""
+        if self._clock.monotonic() < self._tidy_at or self._taking:
+            return
+        if not all(removal.done() for removal in self._removing):
+            return
+        self._tidy_at = self._clock.monotonic() + _TIDY_SECONDS
+        home = self._state_dir / FOLDER
+        if not home.is_dir():
+            return
+        used = {sweep.agent_version for sweep in sweeps.all_sweeps(self._database)}
+        unused = [path for path in sorted(home.iterdir()) if path.name not in used]
+        self._removing = [self._worker.submit(self._remove, path) for path in unused]
+
+    def _remove(self, path: Path) -> None:
+        # Renamed first: what is half removed is never taken for a snapshot.
+        aside = path.with_name(f".{secrets.token_hex(_TOKEN_BYTES)}{PARTIAL_SUFFIX}")
+        try:
+            path.rename(aside)
+            for left in files.remove_tree(aside):
+                self._log(f"the agent's snapshot {path.name} can't be removed: {left}", None)
+        except OSError as error:
+            self._log(f"the agent's snapshot {path.name} can't be removed", error)

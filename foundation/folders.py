@@ -1,0 +1,113 @@
+"""Folders by their content: a digest that tells them apart, and copies that are bounded and never change."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from foundation.problems import DataProblem
+
+_PIECE_BYTES = 1 << 20
+_READABLE = 0o555
+
+
+def content_digest(folder: Path, *, ignored: Collection[str] = ()) -> str:
+    """Hash names, executable bits and contents of all files and links, and the names of empty folders."""
+    total = hashlib.sha256()
+    for path in sorted(_entries(folder, ignored)):
+        if path.is_symlink():
+            kind, content = b"link", os.fsencode(path.readlink())
+        elif path.is_dir():
+            kind, content = b"folder", b""
+        elif path.is_file():
+            kind = b"program" if path.stat().st_mode & stat.S_IXUSR else b"file"
+            with path.open("rb") as stream:
+                content = hashlib.file_digest(stream, "sha256").digest()
+        else:
+            continue  # a socket or the like has no content
+        for piece in (os.fsencode(path.relative_to(folder)), kind, content):
+            total.update(len(piece).to_bytes(8) + piece)
+    return total.hexdigest()
+
+
+def copy_read_only(
+    source: Path, target: Path, *, most_bytes: int, most_files: int, ignored: Collection[str] = ()
+) -> None:
+    """Copy a folder so that nobody changes the copy by accident.
+
+    Raises:
+        DataProblem: it is too large, a link leads out of it, or something in it is no file, folder or link.
+    """
+    target.mkdir(parents=True)
+    left = most_bytes
+    for number, path in enumerate(_entries(source, ignored)):
+        copy = target / path.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        mode = path.lstat().st_mode
+        if number >= most_files:
+            raise DataProblem(f"{source} is too large", f"it holds more than {most_files:,} files")
+        if stat.S_ISLNK(mode):
+            _copy_link(path, copy, source)
+        elif stat.S_ISDIR(mode):
+            copy.mkdir()
+        elif stat.S_ISREG(mode):
+            left -= _copy_file(path, copy, left)
+            if left < 0:
+                raise DataProblem(f"{source} is too large", f"its files have more than {most_bytes:,} bytes")
+        else:
+            raise DataProblem(f"{path} can't be copied", "it is no file, folder or link", "Remove it.")
+    for parent, _, _ in os.walk(target, topdown=False):
+        Path(parent).chmod(_READABLE)
+
+
+def make_writable(folder: Path) -> None:
+    """Give the owner of a folder the right to change everything in it."""
+    for parent, folders, names in os.walk(folder):
+        here = Path(parent)
+        here.chmod(here.stat().st_mode | stat.S_IRWXU)
+        for path in (here / name for name in (*folders, *names)):
+            if not path.is_symlink():
+                path.chmod(path.stat().st_mode | stat.S_IRUSR | stat.S_IWUSR)
+
+
+def _entries(folder: Path, ignored: Collection[str]) -> Iterator[Path]:
+    """Go through all files, links and empty folders; links are not followed."""
+    for parent, folders, names in os.walk(folder, onerror=_refuse):
+        here = Path(parent)
+        links = [name for name in folders if (here / name).is_symlink()]
+        folders[:] = sorted(name for name in folders if name not in ignored and name not in links)
+        found = [name for name in (*names, *links) if name not in ignored]
+        if not found and not folders and here != folder:
+            yield here
+        for name in sorted(found):
+            yield here / name
+
+
+def _refuse(error: OSError) -> None:
+    raise DataProblem(f"{error.filename} can't be read", str(error.strerror)) from error
+
+
+def _copy_link(path: Path, copy: Path, source: Path) -> None:
+    leads_to = path.readlink()
+    inside = os.path.normpath(path.parent.relative_to(source) / leads_to)
+    if leads_to.is_absolute() or Path(inside).parts[:1] == (os.pardir,):
+        raise DataProblem(
+            f"{path} can't be copied",
+            f"it is a link to {leads_to}, which is not in {source.name}",
+            "Put what it links to into the folder.",
+        )
+    copy.symlink_to(leads_to)
+
+
+def _copy_file(path: Path, copy: Path, most_bytes: int) -> int:
+    """Copy a file, but for what is beyond so many bytes, and return how many it has."""
+    copied = 0
+    with path.open("rb") as stream, copy.open("xb") as into:
+        while copied <= most_bytes and (piece := stream.read(_PIECE_BYTES)):
+            copied += into.write(piece)
+        mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
+    copy.chmod((mode & _READABLE) | stat.S_IRUSR)
+    return copied

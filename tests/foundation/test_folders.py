@@ -1,0 +1,84 @@
+"""Folders are told apart by their content, and copied as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from foundation import files
+from foundation.folders import content_digest, copy_read_only, make_writable
+from foundation.problems import DataProblem
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "source"
+    (folder / "below" / "empty").mkdir(parents=True)
+    (folder / "below" / "program").write_text("#!/bin/sh\n")
+    (folder / "below" / "program").chmod(0o700)
+    (folder / "text").write_text("text")
+    (folder / "link").symlink_to("below/program")
+    (folder / "folder-link").symlink_to("below")
+    (folder / ".git").mkdir()
+    (folder / ".git" / "HEAD").write_text("x")
+    return folder
+
+
+def copied(source: Path, *, most_bytes: int = 1000, most_files: int = 100) -> Path:
+    target = source.parent / "copy"
+    copy_read_only(source, target, most_bytes=most_bytes, most_files=most_files, ignored=(".git",))
+    return target
+
+
+def test_a_copy_has_the_same_content_and_no_right_to_change_it(source: Path) -> None:
+    copy = copied(source)
+    assert content_digest(copy) == content_digest(source, ignored=(".git",))
+    assert not (copy / ".git").exists() and (copy / "below" / "empty").is_dir()
+    assert (copy / "link").readlink() == Path("below/program")
+    modes = {name: stat.S_IMODE((copy / name).stat().st_mode) for name in ("text", "below/program", "below")}
+    assert modes == {"text": modes["text"], "below/program": 0o500, "below": 0o555}
+    assert modes["text"] & 0o333 == 0
+    make_writable(copy)
+    assert stat.S_IMODE((copy / "text").stat().st_mode) & 0o200
+    assert files.remove_tree(copy) == []
+
+
+@pytest.mark.parametrize("change", ["content", "name", "right", "link", "folder"])
+def test_every_change_of_content_changes_the_digest(source: Path, change: str) -> None:
+    before = content_digest(source)
+    match change:
+        case "content":
+            (source / "text").write_text("other")
+        case "name":
+            (source / "text").rename(source / "text2")
+        case "right":
+            (source / "text").chmod(0o755)
+        case "link":
+            (source / "folder-link").unlink()
+            (source / "folder-link").symlink_to("below/empty")
+        case _:
+            (source / "below" / "empty").rmdir()
+    assert content_digest(source) != before
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "../outside", "below/../../outside"])
+def test_a_link_that_leads_out_is_named(source: Path, target: str) -> None:
+    (source / "out").symlink_to(target)
+    with pytest.raises(DataProblem, match=f"out can't be copied: it is a link to {target}"):
+        copied(source)
+
+
+def test_what_is_too_large_or_no_file_is_named(source: Path) -> None:
+    with pytest.raises(DataProblem, match="its files have more than 10 bytes"):
+        copied(source, most_bytes=10)
+    files.remove_tree(source.parent / "copy")
+    with pytest.raises(DataProblem, match="it holds more than 2 files"):
+        copied(source, most_files=2)
+    files.remove_tree(source.parent / "copy")
+    os.mkfifo(source / "pipe")
+    with pytest.raises(DataProblem, match="pipe can't be copied: it is no file, folder or link"):
+        copied(source)
+    assert content_digest(source)  # does not wait for somebody to write into it
