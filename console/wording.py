@@ -45,6 +45,11 @@ def grading_trouble(run: Run, now: float) -> str:
     return f"grading fails{since}, {again}: {run.grading_problem}"
 
 
+def retrying(count: int) -> str:
+    """Say in brackets how many runs failed and will be queued again; nothing where none will."""
+    return f" ({count} to be retried)" if count else ""
+
+
 def clock(moment: float) -> str:
     """Write a moment as a local time of day, `14:05`."""
     return time.strftime("%H:%M", time.localtime(moment))

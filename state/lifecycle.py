@@ -6,6 +6,9 @@ from enum import StrEnum
 
 from foundation.problems import StateProblem
 
+# Who classifies failures unless somebody does it by hand.
+ENGINE = "engine"
+
 
 class RunState(StrEnum):
     """Where a run is in its life."""

@@ -221,7 +221,7 @@ class Request:
 
 @dataclass(frozen=True)
 class SweepCounts:
-    """How many of a sweep's runs are in which state."""
+    """How many of a sweep's runs are in which state; `retrying` of the failed ones will be queued again."""
 
     total: int = 0
     queued: int = 0
@@ -231,6 +231,7 @@ class SweepCounts:
     stopped: int = 0
     medals: int = 0
     infrastructure: int = 0
+    retrying: int = 0
 
 
 @dataclass(frozen=True)

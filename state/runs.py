@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from foundation.problems import UsageProblem
 from state.database import Database
-from state.lifecycle import LIVE, OCCUPYING, FailureClass, RunState
+from state.lifecycle import ENGINE, LIVE, OCCUPYING, FailureClass, RunState, SweepState
 from state.records import Attempt, Run
 
 
@@ -18,6 +18,16 @@ class PastAttempt:
     attempt_id: int
     competition_id: str
     seconds: float
+
+
+@dataclass(frozen=True)
+class FailedRun:
+    """A run that failed for the infrastructure so often, the last time at `ended_at`, and that may be retried."""
+
+    id: int
+    sweep_id: str
+    ended_at: float | None
+    failures: int
 
 
 def _listed(states: Collection[RunState]) -> str:
@@ -147,6 +157,22 @@ def failed(database: Database, sweep_id: str, kind: FailureClass) -> list[Run]:
         Run,
         "SELECT * FROM runs WHERE state = 'failed' AND sweep_id = ? AND failure_class = ? ORDER BY ended_at",
         (sweep_id, kind),
+    )
+
+
+def to_retry(database: Database) -> list[FailedRun]:
+    """Read the runs that will be retried once they have waited; a class that was given by hand starts nothing."""
+    return database.records(
+        FailedRun,
+        # Each sweep's specification is parsed once, however many of its runs have failed.
+        "WITH retried AS MATERIALIZED (SELECT id, json_extract(spec, '$.retries') AS retries FROM sweeps"
+        f" WHERE state = '{SweepState.ACTIVE}')"
+        " SELECT runs.id, sweep_id, runs.ended_at, (SELECT COUNT(*) FROM attempts WHERE run_id = runs.id"
+        f" AND failure_class = '{FailureClass.INFRASTRUCTURE}') AS failures"
+        " FROM runs JOIN retried ON retried.id = sweep_id AND retries > 0"
+        " JOIN attempts AS latest ON latest.run_id = runs.id AND latest.number = runs.attempts"
+        f" WHERE runs.state = '{RunState.FAILED}' AND runs.failure_class = '{FailureClass.INFRASTRUCTURE}'"
+        f" AND latest.classified_by = '{ENGINE}' AND failures <= retries ORDER BY runs.id",
     )
 
 

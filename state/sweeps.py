@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from foundation.problems import UsageProblem
-from state import events
+from state import events, runs
 from state.database import Database, read_all, to_json
-from state.lifecycle import ENDED, MEDALS, RunState, SweepState
+from state.lifecycle import ENDED, LIVE, MEDALS, RunState, SweepState
 from state.records import Sweep, SweepCounts, SweepSpec
 
 
@@ -132,13 +134,23 @@ def all_sweeps(database: Database) -> list[Sweep]:
     return database.records(Sweep, "SELECT * FROM sweeps ORDER BY created_at, id")
 
 
+def with_work(database: Database) -> list[Sweep]:
+    """Read the sweeps that have queued or live runs, oldest first; what the others cost nobody has to pay."""
+    states = ", ".join(f"'{state}'" for state in sorted({*LIVE, RunState.QUEUED}))
+    return database.records(
+        Sweep,
+        "SELECT * FROM sweeps WHERE EXISTS"
+        f" (SELECT 1 FROM runs WHERE state IN ({states}) AND sweep_id = sweeps.id) ORDER BY created_at, id",
+    )
+
+
 def counts(database: Database, sweep_id: str) -> SweepCounts:
     """Count a sweep's runs by their states."""
     return counts_of_all(database).get(sweep_id, SweepCounts())
 
 
 def counts_of_all(database: Database) -> dict[str, SweepCounts]:
-    """Count every sweep's runs by their states, in one query."""
+    """Count every sweep's runs by their states."""
     medals = ", ".join(f"'{medal}'" for medal in sorted(MEDALS))
     ended = ", ".join(f"'{state}'" for state in sorted({*ENDED, RunState.QUEUED}))
     rows = database.rows(
@@ -149,4 +161,8 @@ def counts_of_all(database: Database) -> dict[str, SweepCounts]:
         " SUM(state = 'failed' AND failure_class = 'infrastructure') AS infrastructure"
         " FROM runs GROUP BY sweep_id"
     )
-    return {row["sweep_id"]: counts for row, counts in zip(rows, read_all(SweepCounts, rows), strict=True)}
+    retrying = Counter(run.sweep_id for run in runs.to_retry(database))
+    return {
+        row["sweep_id"]: replace(counts, retrying=retrying[row["sweep_id"]])
+        for row, counts in zip(rows, read_all(SweepCounts, rows), strict=True)
+    }

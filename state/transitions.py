@@ -9,12 +9,10 @@ from foundation.hardware import Hardware
 from foundation.problems import StateProblem
 from state import events, runs
 from state.database import Database, to_json
-from state.lifecycle import ENDED, FailureClass, Outcome, RunState, require_allowed
+from state.lifecycle import ENDED, ENGINE, FailureClass, Outcome, RunState, require_allowed
 from state.records import Attempt, Run
 
 _TOKEN_BYTES = 6
-# Who classifies failures unless somebody does it by hand.
-ENGINE = "engine"
 _GRADING_WORKS = {"grading_problem": "", "grading_fails_since": None, "grading_retry_at": None}
 
 

@@ -110,7 +110,7 @@ def engine_text(current: EngineStatus) -> str:
     up = None if current.started_at is None else time.time() - current.started_at
     parts = [
         f"engine  running on {current.host or 'this host'}, process {current.pid}, up {wording.duration(up)}",
-        f"work    {current.live} live, {current.queued} queued",
+        f"work    {current.live} live, {current.queued} queued, {current.retrying} to be retried",
         f"disk    {wording.size(current.state_disk_free)} free for the state,"
         f" {wording.size(current.data_disk_free)} for data",
     ]
@@ -156,6 +156,6 @@ def _is_idle(places: Places) -> bool:
     from state.records import DatasetState
 
     with closing(database.open_for_reading(places.state_dir)) as opened:
-        live = sum(runs.live_counts(opened).values()) + runs.queued_count(opened)
+        live = sum(runs.live_counts(opened).values()) + runs.queued_count(opened) + len(runs.to_retry(opened))
         busy = (DatasetState.WAITING, DatasetState.WORKING)
         return not live and not any(datasets.in_state(opened, state) for state in busy)

@@ -62,7 +62,7 @@ def status(context: typer.Context, json: Json = False) -> None:
 
 def say_sweeps(sweeps: Sequence[Sweep], counts: Mapping[str, SweepCounts]) -> None:
     """Print one line a sweep."""
-    numbers = ("total", "queued", "live", "finished", "failed", "stopped", "medals")
+    numbers = ("total", "queued", "live", "finished", "failed", "retrying", "stopped", "medals")
 
     def number(name: str, sweep: Sweep) -> str:
         return str(getattr(counts[sweep.id], name)) if sweep.id in counts else "0"

@@ -103,7 +103,7 @@ def _say(seen: WatchReport) -> None:
 def _engine(engine: EngineStatus | None) -> str:
     if engine is None or not engine.running:
         return "engine not running"
-    parts = [f"engine running, {engine.live} live, {engine.queued} queued"]
+    parts = [f"engine running, {engine.live} live, {engine.queued} queued, {engine.retrying} to be retried"]
     if engine.state_disk_free is not None:
         parts.append(f"disk {wording.size(engine.state_disk_free)} free")
     if engine.problem:
@@ -118,7 +118,7 @@ def _sweep(line: SweepLine) -> str:
         f"{line.sweep.id}: {ended} of {counts.total} ended",
         f"{counts.live} running",
         f"{counts.queued} queued",
-        f"{counts.failed} failed",
+        f"{counts.failed} failed{wording.retrying(counts.retrying)}",
     ]
     if line.any_medal is not None:
         parts.append(f"any medal {line.any_medal} %")

@@ -40,9 +40,8 @@ from console.views.run import (
     run_facts,
 )
 from environment.runner.protocol import Order
-from state.lifecycle import Outcome
+from state.lifecycle import ENGINE, Outcome
 from state.records import Attempt, Event, Submission
-from state.transitions import ENGINE
 
 PANES = ("log", "timeline", "submissions", "resources", "files", "config")
 _READERS: dict[str, Callable[[RunFacts], Any]] = {

@@ -29,6 +29,7 @@ class EngineStatus:
     heartbeat_at: float | None = None
     live: int = 0
     queued: int = 0
+    retrying: int = 0
     datasets_working: int = 0
     grading: int = 0
     runner_alive: bool | None = None

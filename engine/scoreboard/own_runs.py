@@ -20,9 +20,8 @@ from engine.scoreboard.model import (
 from foundation.problems import UsageProblem
 from state import datasets, experiments, runs, submissions, sweeps
 from state.database import Database
-from state.lifecycle import MEDALS, FailureClass, Outcome, RunState
+from state.lifecycle import ENGINE, MEDALS, FailureClass, Outcome, RunState
 from state.records import IMPORTED, DatasetState, Run, Sweep, SweepSpec
-from state.transitions import ENGINE
 
 _GIB = 1 << 30
 

@@ -124,7 +124,7 @@ class Supervisor:
         self._notifier = Notifier(places.config_file, database, clock, lambda: full_disks(self._status))
         self._seen_version = -1
         self._news: deque[Progressed | Ended] = deque()
-        self._live = self._queued = 0
+        self._live = self._queued = self._retrying = 0
         self._steps = [
             _Step("results of workers", self._take_news, 0.0),
             _Step("results of grading", self._grading.take_results, 0.0),
@@ -133,7 +133,7 @@ class Supervisor:
             _Step("intake", self._intake.step, 0.25),
             _Step("importing", self._import.settle, 0.1),
             _Step("grading", self._grading.step, 0.25),
-            _Step("retrying", self._retrier.step, 1.0),
+            _Step("retrying", self._retrier.step, 2.0),
             _Step("starting", self._starter.step, 0.25),
             _Step("runner", self._runner.step, 0.25, writes=False),
             _Step("removing", self._removal.step, 0.25),
@@ -211,6 +211,7 @@ class Supervisor:
         with suppress(UnusableState):  # some step has met it as well, and it is shown; the last counts stay
             self._live = sum(runs.live_counts(self._database).values())
             self._queued = runs.queued_count(self._database)
+            self._retrying = len(runs.to_retry(self._database))
         self._status = EngineStatus(
             running=True,
             pid=os.getpid(),
@@ -220,6 +221,7 @@ class Supervisor:
             heartbeat_at=self._clock.now(),
             live=self._live,
             queued=self._queued,
+            retrying=self._retrying,
             datasets_working=self._datasets.working,
             grading=self._grading.working,
             runner_alive=self._runner.alive,

@@ -20,14 +20,14 @@ from foundation.problems import EnvironmentProblem, Problem
 from foundation.troubles import Troubles
 from state import runs, sweeps, transitions
 from state.database import Database
-from state.lifecycle import FailureClass, RunState, SweepState
+from state.lifecycle import ENGINE, FailureClass, RunState, SweepState
 from state.records import Attempt, Run, Sweep
+from state.runs import FailedRun
 from state.transitions import Failure
 
 _MOST_STARTS_A_STEP = 8
 _FIRST_WAIT_SECONDS = 30.0
 _LONGEST_WAIT_SECONDS = 900.0
-_ENGINE = "engine"
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Starter:
     def step(self) -> None:
         """Start what may start now, but in no sweep of which a run waits to be handed over."""
         self._hand_over_waiting()
-        everything = sweeps.all_sweeps(self._database)
+        everything = sweeps.with_work(self._database)
         live = runs.occupying_counts(self._database)
         self.slots_used = sum(sweep.spec.cpus * live.get(sweep.id, 0) for sweep in everything)
         active = {sweep.id: sweep for sweep in everything if sweep.state is SweepState.ACTIVE}
@@ -242,29 +242,19 @@ class Retrier:
 
     def step(self) -> None:
         """Queue again what has waited long enough."""
-        now = self._clock.now()
         waiting: dict[int, float] = {}
-        for sweep in sweeps.all_sweeps(self._database):
-            if sweep.state is SweepState.ACTIVE and sweep.spec.retries:
-                for run in runs.failed(self._database, sweep.id, FailureClass.INFRASTRUCTURE):
-                    waiting[run.id] = self._seen_at.get(run.id, self._clock.monotonic())
-                    if self._is_due(run, sweep.spec.retries, waiting[run.id]):
-                        transitions.requeued(self._database, run.id, by=_ENGINE, now=now)
-                        del waiting[run.id]
+        for run in runs.to_retry(self._database):
+            waiting[run.id] = self._seen_at.get(run.id, self._clock.monotonic())
+            if self._is_due(run, waiting[run.id]):
+                transitions.requeued(self._database, run.id, by=ENGINE, now=self._clock.now())
+                del waiting[run.id]
         self._seen_at = waiting
 
-    def _is_due(self, run: Run, retries: int, seen_at: float) -> bool:
-        """Whether a run may be retried now; a class that an operator gave by hand starts nothing.
-
-        It has waited since it failed, or since it was first seen where the wall clock was set back.
-        """
-        attempts = runs.attempts(self._database, run.id)
-        if attempts[-1].classified_by != _ENGINE:
-            return False
-        failures = sum(attempt.failure_class is FailureClass.INFRASTRUCTURE for attempt in attempts)
+    def _is_due(self, run: FailedRun, seen_at: float) -> bool:
+        """Whether it has waited since it failed, or since it was first seen where the wall clock was set back."""
         now = self._clock.now()
         waited = max(now - (run.ended_at or now), self._clock.monotonic() - seen_at)
-        return failures <= retries and waited >= wait_seconds(failures)
+        return waited >= wait_seconds(run.failures)
 
 
 def wait_seconds(failures: int) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -10,10 +12,12 @@ from engine.agent_snapshots import take
 from engine.places import Places, own_agents_folder
 from engine.runs.scheduling import GpuPool
 from engine.settings import EngineSettings
-from engine.supervisor.starting import Starter
+from engine.supervisor.starting import Retrier, Starter
 from environment.container.redaction import TextRedactor
-from state import database, datasets, runs
+from state import database, datasets, runs, transitions
+from state.lifecycle import FailureClass
 from state.records import DatasetState, SweepSpec
+from state.transitions import Failure
 from tests.clocks import HandClock
 from tests.engine.harness import COMPETITION
 from tests.engine.states import new_sweep
@@ -69,3 +73,49 @@ def test_a_launch_costs_no_more_with_ten_thousand_queued_than_with_a_hundred(tmp
     long_steps, long_statements = cost_of_a_step(tmp_path / "long", 5000)
     assert long_statements == short_statements
     assert long_steps == pytest.approx(short_steps, rel=0.2)
+
+
+def calls_of_an_idle_look(folder: Path, finished: int) -> int:
+    """Function calls, in Python and out of it, of a look at so many sweeps with nothing to do."""
+    folder.mkdir()
+    state = database.open_for_writing(folder)
+    clock = HandClock()
+    spec = SweepSpec("dummy", "", (COMPETITION,), 3, 60.0, runtime="plain", retries=2)
+    for number in range(finished):
+        new_sweep(state, spec, name=f"s{number}")
+    for run in runs.of_all_sweeps(state):
+        for attempt in range(3):
+            launched = transitions.launch(
+                state, run.id, directory=f"{run.id}-{attempt}", runtime="plain", now=1.0
+            )
+            failure = Failure(FailureClass.INFRASTRUCTURE, "the network")
+            transitions.failed(state, launched.id, failure, now=1.0)
+            if attempt < 2:
+                transitions.requeued(state, run.id, by="engine", now=1.0)
+    places = Places(folder / "config.toml", folder / "data", folder)
+    pool = GpuPool(tuple, clock)
+    starter = Starter(
+        state, places, clock, lambda _text, _error: None, TextRedactor(), pool, EngineSettings()
+    )
+    retrier = Retrier(state, clock)
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    for step in (starter.step, retrier.step):
+        step()
+        sys.setprofile(count)
+        try:
+            step()
+        finally:
+            sys.setprofile(before)
+    state.close()
+    return calls
+
+
+def test_finished_sweeps_cost_an_idle_engine_nothing(tmp_path: Path) -> None:
+    few = calls_of_an_idle_look(tmp_path / "few", 1)
+    assert calls_of_an_idle_look(tmp_path / "many", 40) == few

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from engine.supervisor.starting import Retrier, wait_seconds
-from state import runs, transitions
+from state import runs, sweeps, transitions
 from state.database import Database
-from state.lifecycle import FailureClass, RunState
+from state.lifecycle import FailureClass, RunState, SweepState
 from state.records import Run, SweepSpec
 from state.transitions import Failure
 from tests.clocks import HandClock
@@ -84,3 +84,19 @@ def test_a_wall_clock_that_was_set_back_delays_no_retry(state: Database) -> None
     clock.steady += wait_seconds(1)
     retrier.step()
     assert runs.get(state, run.id).state is RunState.QUEUED
+
+
+def test_what_will_be_retried_is_counted_and_nothing_else(state: Database) -> None:
+    clock = HandClock()
+    run = sweep(state, retries=1)
+    assert sweeps.counts(state, "s").retrying == 0
+    fail(state, run, FailureClass.INFRASTRUCTURE, clock)
+    assert sweeps.counts(state, "s").retrying == 1
+    sweeps.set_state(state, "s", SweepState.PAUSED, now=clock.now())
+    assert sweeps.counts(state, "s").retrying == 0
+    sweeps.set_state(state, "s", SweepState.ACTIVE, now=clock.now())
+    clock.moment += wait_seconds(1)
+    Retrier(state, clock).step()
+    assert sweeps.counts(state, "s").retrying == 0
+    fail(state, run, FailureClass.INFRASTRUCTURE, clock)
+    assert (sweeps.counts(state, "s").failed, sweeps.counts(state, "s").retrying) == (1, 0)
