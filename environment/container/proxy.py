@@ -2,30 +2,37 @@
 
     python -m environment.container.proxy --socket PATH --allow HOST[:PORT]...
 
-Standard library only. It answers one request a connection, looks at nothing inside of a tunnel, and prints
-one line for each request: where to, and whether it was let through. HOST may be `*.example.org`; without a
-PORT it is open on 443 and 80.
+Standard library only. It answers one request a connection, and prints one line for each: where to, and
+whether it was let through. HOST may be `*.example.org`; without a PORT it is open on 443 and 80.
+
+Many hosts share their servers with others, so a tunnel's TLS is let through only if the server that it asks for
+is among the hosts too. What is not TLS passes through a tunnel only where a rule names its PORT, and that is not
+443. What is inside of TLS nobody sees: whether a server answers for another host there is up to that server.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import ipaddress
+import re
 import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from environment.container.relay import carry_both_ways, serve
+from environment.container.client_hello import read_opening
+from environment.container.relay import MAX_CONNECTIONS, Connection, both_ways, carry, serve
 
-MAX_CONNECTIONS = 128
-_USUAL_PORTS = (443, 80)
-_HEAD_LIMIT = 64 << 10
+_HTTPS = 443
+_USUAL_PORTS = (_HTTPS, 80)
+_CHUNK = 1 << 16
 _CONNECT_SECONDS = 30
 _HEAD_SECONDS = 60
-_CHUNK = 1 << 16
+_OPENING_SECONDS = 60
+_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*)")
 
 
 @dataclass(frozen=True)
@@ -64,88 +71,166 @@ class _Request:
     head: bytes
 
 
-def _answer(rules: Sequence[Rule], client: socket.socket) -> None:
+class _Refused(Exception):
+    """A request that is not let through: its status line, and why, for the client and for the log."""
+
+    def __init__(self, status: str, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Proxy:
+    """Lets requests through to hosts that rules name, and counts those that it refuses."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = rules
+        self._refused = 0
+
+    async def answer(self, client: Connection) -> None:
+        """Answer the one request of a connection."""
+        where = "a request"
+        try:
+            request = _parse(await _read_head(client.reader))
+            where = f"{request.host}:{request.port}"
+            if not self._allows(request.host, request.port):
+                text = f"{request.host} is not among the hosts that may be reached."
+                raise _Refused("403 Forbidden", text)
+            await self._forward(client, request, where)
+        except _Refused as refusal:
+            self._refused += 1
+            _say(f"refused {where} ({self._refused} refused so far): {refusal}")
+            if refusal.status:
+                await _send_refusal(client, refusal)
+        except OSError as error:
+            _say(f"broken {where}: {error}")
+
+    def _allows(self, host: str, port: int) -> bool:
+        return any(rule.allows(host, port) for rule in self._rules)
+
+    async def _forward(self, client: Connection, request: _Request, where: str) -> None:
+        connecting = asyncio.open_connection(request.host, request.port, limit=_CHUNK)
+        try:
+            server = Connection(*await asyncio.wait_for(connecting, _CONNECT_SECONDS))
+        except OSError as error:
+            _say(f"unreachable {where}: {error or 'no answer'}")
+            await _send_refusal(client, _Refused("502 Bad Gateway", f"{request.host} can't be reached."))
+            return
+        try:
+            if request.is_tunnel:
+                client.writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                forth = self._carry_checked(client, server, request, where)
+            else:
+                _say(f"allowed {where}")
+                server.writer.write(request.head)
+                forth = carry(client.reader, server.writer)
+            await both_ways(forth, carry(server.reader, client.writer))
+        finally:
+            server.writer.close()
+
+    async def _carry_checked(
+        self, client: Connection, server: Connection, request: _Request, where: str
+    ) -> None:
+        """Carry what a client sends into its tunnel, once what it sends first has shown where that leads."""
+        # On a port of its own there may be a service where the server speaks first.
+        is_plain_allowed = request.port != _HTTPS and any(
+            rule.port and rule.allows(request.host, request.port) for rule in self._rules
+        )
+        try:
+            opening = await asyncio.wait_for(
+                read_opening(client.reader), None if is_plain_allowed else _OPENING_SECONDS
+            )
+        except TimeoutError:
+            raise _Refused("", f"nothing was sent within {_OPENING_SECONDS} s") from None
+        if opening.problem:
+            raise _Refused("", opening.problem)
+        if opening.is_tls:
+            # By rule, an address is named by no name.
+            is_allowed = (
+                self._allows(opening.server, request.port) if opening.server else _is_address(request.host)
+            )
+            if not is_allowed:
+                raise _Refused("", f"its TLS asks for {opening.server or 'no server by name'}")
+        elif opening.sent and not is_plain_allowed:
+            raise _Refused("", "what is sent is not TLS")
+        _say(f"allowed {where}")
+        server.writer.write(opening.sent)
+        await carry(client.reader, server.writer)
+
+
+async def _read_head(source: asyncio.StreamReader) -> bytes:
     try:
-        _forward(rules, client)
-    except OSError as error:
-        sys.stdout.write(f"broken: {error}\n")
-    sys.stdout.flush()
+        head = await asyncio.wait_for(source.readuntil(b"\r\n\r\n"), _HEAD_SECONDS)
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+        raise _Refused("400 Bad Request", "This is not a request to a proxy.") from None
+    return head[: -len(b"\r\n\r\n")]
 
 
-def _forward(rules: Sequence[Rule], client: socket.socket) -> None:
-    client.settimeout(_HEAD_SECONDS)
-    head, rest = _read_head(client)
-    request = _parse(head)
-    if request is None:
-        _refuse(client, "400 Bad Request", "This is not a request to a proxy.")
-        return
-    where = f"{request.host}:{request.port}"
-    if not any(rule.allows(request.host, request.port) for rule in rules):
-        sys.stdout.write(f"refused {where}\n")
-        _refuse(client, "403 Forbidden", f"{request.host} is not among the hosts that may be reached.")
-        return
-    try:
-        server = socket.create_connection((request.host, request.port), _CONNECT_SECONDS)
-    except OSError as error:
-        sys.stdout.write(f"unreachable {where}: {error}\n")
-        _refuse(client, "502 Bad Gateway", f"{request.host} can't be reached.")
-        return
-    sys.stdout.write(f"allowed {where}\n")
-    with server:
-        for end in (client, server):
-            end.settimeout(None)
-        if request.is_tunnel:
-            client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        else:
-            server.sendall(request.head)
-        server.sendall(rest)
-        carry_both_ways(client, server)
+def _parse(head: bytes) -> _Request:
+    """Parse a request's head; a plain one is rewritten for the server that it goes to.
 
-
-def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
-    data = b""
-    while b"\r\n\r\n" not in data and len(data) <= _HEAD_LIMIT:
-        more = client.recv(_CHUNK)
-        if not more:
-            break
-        data += more
-    head, _, rest = data.partition(b"\r\n\r\n")
-    return head, rest
-
-
-def _parse(head: bytes) -> _Request | None:
-    """Parse a request's head; a plain one is rewritten for the server that it goes to."""
-    first, _, headers = head.decode("latin-1").partition("\r\n")
+    Raises:
+        _Refused: it is none, or a server might read it otherwise than we do.
+    """
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = [_HEADER.fullmatch(line) for line in lines]
     parts = first.split(" ")
-    if len(parts) != 3:
-        return None
+    if len(parts) != 3 or not first.isprintable() or None in headers:
+        raise _Refused("400 Bad Request", "This is not a request to a proxy.")
     method, target, version = parts
     try:
         address = urlsplit(f"//{target}" if method == "CONNECT" else target)
         host, port = (address.hostname or "").rstrip("."), address.port
     except ValueError:
-        return None
+        host, port = "", None
+    if not host or (method != "CONNECT" and address.scheme != "http"):
+        raise _Refused("400 Bad Request", "This is not a request to a proxy.")
     if method == "CONNECT":
-        return _Request(host, port or 443, True, b"") if host else None
-    if address.scheme != "http" or not host:
-        return None
+        return _Request(host, port or _HTTPS, True, b"")
+    given = [(header[1], header[2]) for header in headers if header is not None]
+    for name, value in given:
+        if name.lower() == "host" and _named(value) != (host, port or 80):
+            raise _Refused("400 Bad Request", "The header Host names another host than the address.")
     path = (address.path or "/") + (f"?{address.query}" if address.query else "")
     # One request a connection: a second one might be meant for another host, and nobody would look.
     kept = [
-        line
-        for line in headers.split("\r\n")
-        if not line.lower().startswith(("connection:", "proxy-", "host:", "keep-alive:"))
+        f"{name}: {value}"
+        for name, value in given
+        if name.lower() not in ("connection", "host", "keep-alive") and not name.lower().startswith("proxy-")
     ]
-    lines = [f"{method} {path} {version}", f"Host: {address.netloc}", *kept, "Connection: close"]
-    return _Request(
-        host, port or 80, False, "\r\n".join(line for line in lines if line).encode("latin-1") + b"\r\n\r\n"
+    rewritten = [f"{method} {path} {version}", f"Host: {address.netloc}", *kept, "Connection: close", "", ""]
+    return _Request(host, port or 80, False, "\r\n".join(rewritten).encode("latin-1"))
+
+
+def _named(value: str) -> tuple[str, int]:
+    """Read what a header Host names; nothing that any address has where it can't be read."""
+    try:
+        address = urlsplit(f"//{value.strip()}")
+        return (address.hostname or "").rstrip("."), address.port or 80
+    except ValueError:
+        return "", 0
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+async def _send_refusal(client: Connection, refusal: _Refused) -> None:
+    body = f"{refusal}\n".encode()
+    head = (
+        f"HTTP/1.1 {refusal.status}\r\nContent-Type: text/plain\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
+    client.writer.write(head.encode() + body)
+    await client.writer.drain()
 
 
-def _refuse(client: socket.socket, status: str, text: str) -> None:
-    body = f"{text}\n".encode()
-    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    client.sendall(head.encode() + body)
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def main() -> None:
@@ -160,7 +245,7 @@ def main() -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(options.socket))
         listener.listen(MAX_CONNECTIONS)
-        serve(listener, partial(_answer, options.allow), MAX_CONNECTIONS)
+        asyncio.run(serve(listener, Proxy(options.allow).answer))
 
 
 if __name__ == "__main__":

@@ -9,19 +9,32 @@ One file of standard library only, because it runs inside the sandbox. It looks 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import ctypes
 import os
+import resource
 import signal
 import socket
 import sys
-import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
-MAX_CONNECTIONS = 16
+# Each needs two open files and no thread: in its sandbox the relay has no more of either than the agent.
+MAX_CONNECTIONS = 512
+_OPEN_FILES = 4 * MAX_CONNECTIONS
 _PR_SET_PDEATHSIG = 1
 _CHUNK = 1 << 16
+_LINGER_SECONDS = 2.0
+_NO_MORE_FILES_SECONDS = 0.2
+
+
+class Connection(NamedTuple):
+    """One end of what is carried."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
 
 
 def listen(port: int) -> socket.socket:
@@ -33,59 +46,85 @@ def listen(port: int) -> socket.socket:
     return listener
 
 
-def serve(listener: socket.socket, answer: Callable[[socket.socket], None], most: int) -> None:
-    """Answer each connection on its own thread, for ever; beyond `most` at a time they wait."""
-    free = threading.Semaphore(most)
+async def serve(listener: socket.socket, answer: Callable[[Connection], Awaitable[None]]) -> None:
+    """Answer connections for ever, at most MAX_CONNECTIONS at a time; beyond them they wait."""
+    _allow_open_files()
+    free = asyncio.Semaphore(MAX_CONNECTIONS)
+    answering = set()
+    listener.setblocking(False)
 
-    def answer_one(client: socket.socket) -> None:
+    async def answer_one(client: socket.socket) -> None:
         try:
-            with client:
-                answer(client)
+            connection = Connection(*await asyncio.open_connection(sock=client, limit=_CHUNK))
+            try:
+                await answer(connection)
+            finally:
+                connection.writer.close()
+        except OSError as error:
+            sys.stderr.write(f"a connection broke: {error}\n")
         finally:
             free.release()
 
     while True:
-        free.acquire()
-        client, _ = listener.accept()
-        threading.Thread(target=answer_one, args=(client,), daemon=True).start()
+        await free.acquire()
+        try:
+            client, _ = await asyncio.get_running_loop().sock_accept(listener)
+        except OSError as error:
+            sys.stderr.write(f"no connection can be taken: {error}\n")
+            free.release()
+            await asyncio.sleep(_NO_MORE_FILES_SECONDS)
+            continue
+        task = asyncio.ensure_future(answer_one(client))
+        answering.add(task)  # nobody else keeps it
+        task.add_done_callback(answering.discard)
 
 
-def carry_both_ways(client: socket.socket, server: socket.socket) -> None:
-    """Copy what either side sends to the other, until the server's answer is complete."""
-    forth = threading.Thread(target=_carry, args=(client, server), daemon=True)
-    forth.start()
-    _carry(server, client)
-    # A client that still sends is not listened to any longer.
-    _shut(client, socket.SHUT_RDWR)
-    forth.join()
-
-
-def _carry(source: socket.socket, sink: socket.socket) -> None:
-    """Copy until one side ends; a broken connection is an end like any other."""
+async def both_ways(forth: Awaitable[None], back: Awaitable[None]) -> None:
+    """Do both until what goes back is complete; what `forth` raises ends both."""
+    going, coming = asyncio.ensure_future(forth), asyncio.ensure_future(back)
     try:
-        while data := source.recv(_CHUNK):
-            sink.sendall(data)
-    except OSError:
-        _shut(source, socket.SHUT_RD)
-    _shut(sink, socket.SHUT_WR)
+        await asyncio.wait({going, coming}, return_when=asyncio.FIRST_COMPLETED)
+        if not coming.done():
+            await going
+        await coming
+        # A client that still sends would lose the answer if we were gone at once.
+        await asyncio.wait({going}, timeout=_LINGER_SECONDS)
+    finally:
+        for task in (going, coming):
+            task.cancel()
+        await asyncio.gather(going, coming, return_exceptions=True)
 
 
-def _shut(end: socket.socket, how: int) -> None:
+async def carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    """Copy until one side ends; a broken connection is an end like any other."""
+    with suppress(OSError):
+        while data := await source.read(_CHUNK):
+            sink.write(data)
+            await sink.drain()
     with suppress(OSError):  # it is closed already, which is what was wanted
-        end.shutdown(how)
+        sink.write_eof()
+
+
+def _allow_open_files() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _relay(listener: socket.socket, target: Path) -> None:
-    def answer(client: socket.socket) -> None:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
-            try:
-                server.connect(str(target))
-            except OSError as error:
-                sys.stderr.write(f"relay: {target}: {error.strerror}\n")
-            else:
-                carry_both_ways(client, server)
+    async def answer(client: Connection) -> None:
+        try:
+            server = Connection(*await asyncio.open_unix_connection(str(target), limit=_CHUNK))
+        except OSError as error:
+            sys.stderr.write(f"relay: {target}: {error.strerror}\n")
+            return
+        try:
+            await both_ways(carry(client.reader, server.writer), carry(server.reader, client.writer))
+        finally:
+            server.writer.close()
 
-    serve(listener, answer, MAX_CONNECTIONS)
+    asyncio.run(serve(listener, answer))
 
 
 def _serve_beside(listener: socket.socket, target: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import http.client
 import json
+import shlex
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,31 @@ def connected(port: int) -> Iterator[socket.socket]:
                 yield client
             return
     pytest.fail("the relay does not listen")
+
+
+def test_it_carries_as_many_connections_as_an_agent_needs(tmp_path: Path) -> None:
+    port, target = free_port(), tmp_path / "v.sock"
+    with socket.socket(socket.AF_UNIX) as listener, ExitStack() as opened:
+        listener.bind(str(target))
+        listener.listen(300)
+        listener.settimeout(30)
+        # Its limits are those of a small agent.
+        command = f"ulimit -v 400000; ulimit -Sn 256; exec {shlex.join(relay_command(target, str(port)))}"
+        with subprocess.Popen(["sh", "-c", command]) as relay:
+            try:
+                pairs = []
+                for _ in range(300):
+                    client = opened.enter_context(connected(port))
+                    server, _ = listener.accept()
+                    pairs.append((client, opened.enter_context(server)))
+                for number, (client, server) in enumerate(pairs):
+                    client.sendall(b"%d?" % number)
+                    assert server.recv(100) == b"%d?" % number
+                for number, (client, server) in reversed([*enumerate(pairs)]):
+                    server.sendall(b"%d!" % number)
+                    assert client.recv(100) == b"%d!" % number
+            finally:
+                relay.kill()
 
 
 def test_a_taken_port_is_told(tmp_path: Path) -> None:
