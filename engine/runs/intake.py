@@ -23,6 +23,7 @@ from environment.runner.protocol import (
     AgentStarted,
     InboxEntry,
     RunEvent,
+    ServiceRestarted,
     Stop,
     SubmissionRefused,
     SubmissionTaken,
@@ -191,6 +192,15 @@ class Intake:
                     run=run,
                     attempt_id=attempt.id,
                     most=_MOST_REFUSALS,
+                )
+            case ServiceRestarted():
+                events.append(
+                    self._database,
+                    self._clock.now(),
+                    "run.service",
+                    f"{event.service} {event.text}",
+                    run=run,
+                    attempt_id=attempt.id,
                 )
             case Ending() if run.state in _UNSTARTED:
                 self._end(attempt, event)

@@ -22,6 +22,7 @@ from environment.runner.protocol import (
     LimitExceeded,
     Order,
     RunEvent,
+    ServiceRestarted,
     SubmissionRefused,
     SubmissionTaken,
 )
@@ -76,6 +77,7 @@ class RunnerAttempt:
         self._started: Started | None = None
         self._root: int | None = None
         self._overdue = False
+        self._restarts_offset = 0
         self._meter = UsageMeter(folder, self._order)
         self._host = HostWitness(folder, self._order, gpus)
         self._disk = DiskMeter(folder, self._sandbox.bytes_outside, disk_worker, self._order.disk_limit_bytes)
@@ -146,6 +148,7 @@ class RunnerAttempt:
             self.stage = Stage.RUNNING
             self._root = self._sandbox.root_process()
             self._report_started(self._started)
+        self._report_restarts()
         if protocol.was_asked_to_end(self.folder):
             self._sandbox.stop()
         elif self._is_overdue(self._started):
@@ -180,6 +183,7 @@ class RunnerAttempt:
         started = protocol.read_if_there(self.folder / protocol.STARTED, Started)
         if started is not None:
             self._report_started(started)
+        self._report_restarts()
         for refused in self._refusals.untold():
             self._report(refused)
         now = self._clock.now()
@@ -190,7 +194,7 @@ class RunnerAttempt:
             submission_sequence=sequence,
             submission_problem=problem,
             submission_too_large=is_too_large,
-            host_problem=self._host.problem(started),
+            host_problem=self._host.problem(started) or self._killed_services(),
         )
         self._report_once(ending)
         secrets.discard(self.folder)
@@ -230,6 +234,25 @@ class RunnerAttempt:
         if not self._has_reported(AgentStarted):
             hardware = hardware_of(self._order.gpu_uuids, self._gpus)
             self._report(AgentStarted(started.at, started.isolated, self._sandbox.image(), hardware))
+
+    def _report_restarts(self) -> None:
+        """Report what of ours has died beside the agent since the last look."""
+        lines = jsonlines.read(self.folder / protocol.RESTARTS, self._restarts_offset)
+        known = {event for event in self._reported if isinstance(event, ServiceRestarted)}
+        for line in lines.values:
+            event = protocol.event_from_line({**line, "kind": "restarted"})
+            if event is not None and event not in known:
+                self._report(event)
+        self._restarts_offset = lines.offset
+
+    def _killed_services(self) -> str:
+        """Tell what served the agent and was ended by nothing that the agent can do; empty where nothing was."""
+        killed = [
+            event.service
+            for event in self._reported
+            if isinstance(event, ServiceRestarted) and event.from_outside
+        ]
+        return f"{' and '.join(dict.fromkeys(killed))} was killed from outside while it ran" if killed else ""
 
     def _report_once(self, event: RunEvent) -> None:
         if not self._has_reported(type(event)):

@@ -33,6 +33,7 @@ EVENTS = "events.jsonl"
 USAGE = "usage.jsonl"
 EXIT = "exit.json"
 VALIDATIONS = "validations.jsonl"
+RESTARTS = "restarts.jsonl"
 SUBMISSION = "submission"
 SUBMISSION_FILE = "submission.csv"
 LOGS = "logs"
@@ -201,18 +202,35 @@ class SubmissionRefused:
 
 
 @dataclass(frozen=True)
+class ServiceRestarted:
+    """Event, and a line of restarts.jsonl: something of ours that serves the agent died while the agent ran.
+
+    Attributes:
+        service: such as `the validation server`.
+        text: how it died and what became of it, in words that follow its name.
+        from_outside: whether nothing that an agent can do has ended it, so that it is evidence for trouble of the host.
+    """
+
+    at: float
+    service: str
+    text: str
+    from_outside: bool
+
+
+@dataclass(frozen=True)
 class Collected:
     """Event: everything is gathered and exit.json is there."""
 
     at: float
 
 
-RunEvent = AgentStarted | SubmissionTaken | SubmissionRefused | Ending | Collected
+RunEvent = AgentStarted | SubmissionTaken | SubmissionRefused | ServiceRestarted | Ending | Collected
 
 _EVENTS: dict[str, type[RunEvent]] = {
     "started": AgentStarted,
     "submission": SubmissionTaken,
     "refused": SubmissionRefused,
+    "restarted": ServiceRestarted,
     "ended": Ending,
     "collected": Collected,
 }

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from environment.container.processes import process_tree
 from environment.runner import host, protocol
 from foundation import locks
-from state import database, submissions
+from state import database, events, submissions
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Run
 from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually, kill_holder, lines, shown
@@ -284,3 +286,51 @@ def test_a_state_that_an_attempt_left_half_made_is_resumed(harness: Harness, tmp
     (run,) = harness.ended()
     assert run.outcome is Outcome.BELOW_MEDIAN
     assert run.attempts == 2
+
+
+def test_a_sandbox_that_was_killed_from_outside_is_lost_and_its_submission_is_not_graded_as_its_end(
+    harness: Harness,
+) -> None:
+    harness.agent("worker", f"{SUBMIT}; {WAIT_FOR_GO}")
+    harness.start()
+    harness.launch("worker")
+    (run,) = harness.until_started()
+    tree = process_tree()
+    below = tree.below(int((harness.folder(run) / protocol.LOCK).read_text()))
+    sandbox = next(process for process in below if process.name == "bwrap")
+    os.kill(sandbox.pid, signal.SIGKILL)
+    (run,) = harness.ended()
+    assert run.failure_class is FailureClass.INFRASTRUCTURE
+    assert run.failure_text == "sandbox lost: its sandbox was killed from outside by SIGKILL"
+    assert_ended_once(harness, run)
+
+
+def test_a_validation_server_that_was_killed_is_there_again_and_what_fails_meanwhile_is_the_hosts(
+    harness: Harness,
+) -> None:
+    check = '"$VALIDATE_SCRIPT" "$SUBMISSION_DIR/submission.csv"'
+    harness.agent("worker", f"{SUBMIT}; {WAIT_FOR_GO}; {check}; exit 3")
+    harness.start()
+    harness.launch("worker")
+    (run,) = harness.until_started()
+    shim = int((harness.folder(run) / protocol.LOCK).read_text())
+    server = next(
+        child.pid
+        for child in process_tree().children[shim]
+        if b"environment.grading_server" in Path(f"/proc/{child.pid}/cmdline").read_bytes()
+    )
+    socket = harness.folder(run) / protocol.GRADER / protocol.GRADER_SOCKET
+    before = socket.stat().st_ctime_ns
+    os.kill(server, signal.SIGKILL)
+    eventually(lambda: socket.exists() and socket.stat().st_ctime_ns != before, patience=15)
+    harness.go(run)
+    (run,) = harness.ended()
+    assert "The submission is valid." in harness.log(run)
+    assert run.failure_class is FailureClass.INFRASTRUCTURE
+    assert run.failure_text == "the validation server was killed from outside while it ran"
+    state = database.open_for_reading(harness.places.state_dir)
+    try:
+        (told,) = [event.text for event in events.newest(state, run_id=run.id) if event.kind == "run.service"]
+    finally:
+        state.close()
+    assert told.startswith("the validation server was killed by SIGKILL after ")

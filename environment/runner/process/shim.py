@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 
@@ -28,14 +29,17 @@ from environment.container.warden import Warden, die_with
 from environment.runner import layout, protocol, secrets
 from environment.runner.process import bubblewrap
 from environment.runner.process.containment import Containment, Limits
-from environment.runner.protocol import Order
-from foundation import folders
+from environment.runner.protocol import Order, ServiceRestarted
+from foundation import folders, jsonlines
 from foundation.locks import FileLock
 from foundation.problems import DataProblem, EnvironmentProblem, Problem
 
 EXIT_CLAIMED = 75
 _SERVER_PATIENCE = 30.0
-_SERVER_RESTARTS = 5
+_RESTART_SECONDS = 0.5
+_LONGEST_RESTART_SECONDS = 60.0
+_LOOK_SECONDS = 0.1
+_OOM_COUNTERS = (Path("/proc/vmstat"),)
 _SOCKET_PATH_BYTES = 108
 _FULL_DISK_SECONDS = 0.5
 
@@ -51,8 +55,11 @@ class Shim:
         self._stops = 0
         self._warden = 0
         self._server: subprocess.Popen[bytes] | None = None
+        self._served_at = 0.0
+        self._early_ends = 0
+        self._oom_kills = output.oom_kills(_OOM_COUNTERS)
         self._limits = Limits.of(order)
-        self._containment = Containment(order.name, self._limits, isolated=self._isolated)
+        self._containment: Containment
 
     def run(self) -> None:
         """Run the agent and return when nothing of it is left.
@@ -60,6 +67,7 @@ class Shim:
         Raises:
             Problem, OSError: the sandbox could not be made; no agent has run.
         """
+        self._containment = Containment(self._order.name, self._limits, isolated=self._isolated)
         try:
             self._run()
         finally:
@@ -120,6 +128,8 @@ class Shim:
 
     def _serve(self) -> None:
         shim = os.getpid()
+        self._served_at = time.monotonic()
+        self._oom_kills = output.oom_kills(_OOM_COUNTERS)
         self._server = subprocess.Popen(
             [
                 sys.executable,
@@ -203,25 +213,55 @@ class Shim:
             return 0
         if self._stops:  # it was asked to before the warden listened
             os.kill(os.getpid(), signal.SIGTERM)
-        _write_ending(self._attempt, warden.watch())
+        _write_ending(self._attempt, self._explained(warden.watch()))
         return 0
 
+    def _explained(self, ending: Ending) -> Ending:
+        """Tell the end of bubblewrap from that of an agent: it reports signals inside by its code and dies of none.
+
+        The kernel kills it, too, where an agent takes all memory: that is not for others to answer for.
+        """
+        if not self._isolated or ending.reason != "exited" or ending.signal is None or ending.oom_kills:
+            return ending
+        name = signal.Signals(ending.signal).name
+        return replace(ending, reason="lost", problem=f"its sandbox was killed from outside by {name}")
+
     def _watch(self) -> None:
-        """Wait for the warden; a validation server that dies before it is started again, a few times."""
+        """Wait for the warden; a validation server that dies before it is started again, ever later if it goes on."""
         assert self._server is not None
-        restarts = 0
+        serve_at: float | None = None
         while True:
-            pid, _status = os.wait()
+            pid, status = os.waitpid(-1, 0 if serve_at is None else os.WNOHANG)
             if pid == self._warden:
                 break
             if pid == self._server.pid:
-                self._server.returncode = 0  # it was waited for here
-                restarts += 1
-                if restarts <= _SERVER_RESTARTS:
-                    self._serve()
+                self._server.returncode = os.waitstatus_to_exitcode(status)
+                serve_at = time.monotonic() + self._note_end_of_server(self._server.returncode)
+            elif serve_at is not None and time.monotonic() >= serve_at:
+                serve_at = None
+                self._serve()
+            elif pid == 0:
+                time.sleep(_LOOK_SECONDS)
         if self._server.poll() is None:
             self._server.kill()
             self._server.wait()
+
+    def _note_end_of_server(self, code: int) -> float:
+        """Write down how the validation server died, and return in how many seconds it is to be started again."""
+        lived = time.monotonic() - self._served_at
+        self._early_ends = 0 if lived > _LONGEST_RESTART_SECONDS else self._early_ends + 1
+        wait = min(_RESTART_SECONDS * 2.0 ** max(0, self._early_ends - 1), _LONGEST_RESTART_SECONDS)
+        # It ends by itself with another code, or by the kernel for its memory; without a sandbox an agent can kill it.
+        killed = code in (0, -signal.SIGTERM, -signal.SIGKILL)
+        from_outside = self._isolated and killed and output.oom_kills(_OOM_COUNTERS) == self._oom_kills
+        how = f"ended with code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
+        text = f"{how} after {lived:.0f} s; it is started again in {wait:g} s"
+        record = ServiceRestarted(time.time(), "the validation server", text, from_outside)
+        try:
+            jsonlines.append(self._attempt / protocol.RESTARTS, [asdict(record)])
+        except OSError as error:
+            sys.stderr.write(f"the validation server {text} ({error})\n")
+        return wait
 
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
         self._stops += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from engine.runs.failures import last_lines
 from environment.container.output import Ending, Started
 from environment.container.run_log import CUT_MARK
 from environment.runner import protocol
-from environment.runner.process.shim import EXIT_CLAIMED
+from environment.runner.process.shim import EXIT_CLAIMED, Shim
 from environment.runner.protocol import Order
+from foundation import jsonlines
 
 
 def run(folder: Path, order: Order, script: str) -> subprocess.CompletedProcess[bytes]:
@@ -83,3 +85,23 @@ def test_secrets_that_are_gone_are_told(tmp_path: Path, order: Order) -> None:
     folder = tmp_path / "attempt"
     run(folder, replace(order, secret=True), "echo never")
     assert "secrets are gone" in ending(folder).problem
+
+
+def test_a_validation_server_is_started_again_however_often_it_dies_in_a_day(
+    tmp_path: Path, order: Order
+) -> None:
+    shim = Shim(tmp_path, order)
+    shim._served_at = time.monotonic() - 120
+    assert [shim._note_end_of_server(-9) for _ in range(100)] == [0.5] * 100
+    shim._served_at = time.monotonic()
+    assert [shim._note_end_of_server(-11) for _ in range(9)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
+    told = [line["from_outside"] for line in jsonlines.read(tmp_path / protocol.RESTARTS).values]
+    assert told == [True] * 100 + [False] * 9, "what it dies of by itself an agent may have brought about"
+
+
+def test_without_a_sandbox_an_agent_may_have_killed_the_validation_server(
+    tmp_path: Path, order: Order
+) -> None:
+    Shim(tmp_path, replace(order, runtime=protocol.PLAIN))._note_end_of_server(-9)
+    (line,) = jsonlines.read(tmp_path / protocol.RESTARTS).values
+    assert not line["from_outside"]
