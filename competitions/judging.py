@@ -1,6 +1,7 @@
-"""Scoring one submission: reads the file under limits, runs the competition's grader, never raises for a bad file.
+"""Judging one submission: reads the file under limits, runs the competition's grader, never raises for a bad file.
 
-Medals and reports are the engine's; the grading server beside an agent uses this module alone.
+It is scored against the answers, or its form alone is checked, with nothing but the public data: that is what agents
+are told. Medals and reports are the engine's; the validation server beside an agent uses this module alone.
 """
 
 from __future__ import annotations
@@ -8,17 +9,21 @@ from __future__ import annotations
 import hashlib
 import math
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal
 
 from competitions.model import Edition, Parameter
 from competitions.registry import get, load_task
-from competitions.submissions import NoSubmission, NotCsv, SubmissionFile, limits_for
-from competitions.task import Grading, InvalidSubmission, merge_parameters, refuse_excluded
+from competitions.submissions import NoSubmission, NotCsv, SubmissionFile, limits_for, limits_like
+from competitions.task import Grading, InvalidSubmission, PublicData, merge_parameters, refuse_excluded
 from foundation.files import reading_untrusted
 from foundation.problems import DataProblem
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Outcome = Literal["scored", "no_file", "not_csv", "rejected", "grader_error", "limits_exceeded"]
 
@@ -39,6 +44,8 @@ class GradeRequest:
         answers: grade against this file instead of the prepared answers.
         follow_links: accept a symbolic link; only for files that an operator names, never for an agent's.
         sha256: of the bytes that were handed in; where the file has others, it is not graded. Empty: unknown.
+        form_only: only tell whether the form is right, from the submission and `public/` alone; nothing private
+            is read, so that neither the verdict nor the time it takes can depend on the answers.
     """
 
     competition_id: str
@@ -49,6 +56,7 @@ class GradeRequest:
     answers: Path | None = None
     follow_links: bool = False
     sha256: str = ""
+    form_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,8 @@ class Judgement:
     """What became of a submission.
 
     Attributes:
-        score: in full precision; None unless the outcome is `scored`.
+        outcome: `scored` also says that the form is right, where it alone was checked.
+        score: in full precision; None unless the outcome is `scored`, and where the form alone was checked.
         message: for the submission's author; says nothing about the answers.
         detail: a traceback for the operator when the grader itself failed.
     """
@@ -68,7 +77,7 @@ class Judgement:
 
 
 def judge(request: GradeRequest) -> Judgement:
-    """Score a submission against the answers in a prepared dataset.
+    """Score a submission against the answers in a prepared dataset, or check its form without them.
 
     Raises:
         Problem: what was asked for cannot be done whatever the submission is.
@@ -79,8 +88,14 @@ def judge(request: GradeRequest) -> Judgement:
     refuse_excluded(competition, request.edition)
     task = load_task(competition)
     merged = merge_parameters(competition, request.parameters)
-    answers_path = request.answers or request.prepared / competition.answers
-    limits = limits_for(answers_path, request.prepared / competition.sample_submission)
+    sample = request.prepared / competition.sample_submission
+    stand_in = None
+    if request.form_only:
+        public = PublicData(competition, request.edition, merged, request.prepared / "public")
+        answers_path, stand_in = sample, _stand_in(task, public)
+    else:
+        answers_path = request.answers or request.prepared / competition.answers
+    limits = limits_for(answers_path, sample) if stand_in is None else limits_like(stand_in)
     source = SubmissionFile(request.submission, limits, request.follow_links)
     try:
         table = source.read()
@@ -92,6 +107,8 @@ def judge(request: GradeRequest) -> Judgement:
             answers_path=answers_path,
             private=request.prepared / "private",
             source=source,
+            form_only=request.form_only,
+            stand_in=stand_in,
         )
         score = float(task.grade(case))
     except NoSubmission as error:
@@ -111,6 +128,8 @@ def judge(request: GradeRequest) -> Judgement:
             "The submission could not be graded; its form is unusual.",
             traceback.format_exc(),
         )
+    if request.form_only:  # what the metric makes of stand-ins means nothing
+        return Judgement("scored", None, VALID)
     if math.isnan(score) and request.edition == "corrected":
         return Judgement("rejected", None, "The metric is not defined for these predictions (NaN).")
     return Judgement("scored", score, VALID)
@@ -136,3 +155,19 @@ def _require_bytes(request: GradeRequest) -> None:
         raise DataProblem(
             f"{request.submission} is not what was handed in", f"its SHA-256 is {found}, not {request.sha256}"
         )
+
+
+def _stand_in(task: ModuleType, data: PublicData) -> pd.DataFrame | None:
+    """What the task makes of public data to stand for its answers; None where the sample submission does."""
+    make: Callable[[PublicData], pd.DataFrame] | None = getattr(task, "stand_in_answers", None)
+    try:
+        if make is not None:
+            return make(data)
+        (data.public / Path(data.competition.sample_submission).name).stat()
+    except (OSError, ValueError, KeyError) as error:
+        raise DataProblem(
+            f"{data.competition.id}: submissions cannot be checked against {data.public}",
+            f"{type(error).__name__}: {error}",
+            "Prepare the dataset again.",
+        ) from error
+    return None

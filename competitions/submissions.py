@@ -53,6 +53,16 @@ def limits_for(answers: Path, sample: Path) -> SizeLimits:
     )
 
 
+def limits_like(table: pd.DataFrame) -> SizeLimits:
+    """The same for a right submission that is as large as this table."""
+    size = int(table.memory_usage(index=False, deep=True).sum())
+    return SizeLimits(
+        bytes=_MARGIN * size + _SPARE_BYTES,
+        lines=_MARGIN * len(table) + _SPARE_LINES,
+        columns=_MARGIN * len(table.columns) + _SPARE_COLUMNS,
+    )
+
+
 def _first_line(path: Path) -> bytes:
     if not path.is_file():
         return b""

@@ -96,6 +96,29 @@ class Preparation(_Job):
         )
 
 
+@dataclass(frozen=True)
+class PublicData(_Job):
+    """What agents see of a dataset, for the tasks whose answers look unlike the sample submission.
+
+    Attributes:
+        public: the folder that agents are given.
+    """
+
+    public: Path
+
+    def table(
+        self, name: str, *, text: tuple[str, ...] | None = None, columns: tuple[str, ...] | None = None
+    ) -> pd.DataFrame:
+        """Read a public table or some of its columns, those in `text` verbatim (all with an empty tuple)."""
+        from competitions.kit import tables
+
+        return tables.read_csv(self.public / name, text=text, columns=columns)
+
+    def sample(self) -> pd.DataFrame:
+        """Read the sample submission, where it is a public file and in no archive."""
+        return self.table(Path(self.competition.sample_submission).name)
+
+
 class SubmissionSource(Protocol):
     """A submission's file, for the few tasks that must read some columns in their own way."""
 
@@ -105,19 +128,24 @@ class SubmissionSource(Protocol):
 
 @dataclass(frozen=True)
 class Grading(_Job):
-    """One submission to be scored against the answers.
+    """One submission to be scored against the answers, or to be checked without them.
 
     Attributes:
         submission: the submitted table, read as MLE-bench reads it (default types, NA words missing).
-        answers_path: the answers file.
+        answers_path: the answers file, or the sample submission where the form alone is checked.
         private: the folder of the answers, for competitions that need further files.
         source: the submission's file, to read columns verbatim.
+        form_only: whether what is called answers here is made of public data. Its values mean nothing then, and
+            rows or objects that may not be scored are checked like all others.
+        stand_in: what a task has made to stand for the answers, if it has.
     """
 
     submission: pd.DataFrame
     answers_path: Path
     private: Path
     source: SubmissionSource
+    form_only: bool = False
+    stand_in: pd.DataFrame | None = None
 
     @cached_property
     def answers(self) -> pd.DataFrame:
@@ -130,6 +158,8 @@ class Grading(_Job):
         """Read the answers or some of their columns, those in `text` verbatim (all with an empty tuple)."""
         from competitions.kit import tables
 
+        if self.stand_in is not None:  # its task has made the columns as `grade` asks for them
+            return self.stand_in if columns is None else self.stand_in[list(columns)]
         return tables.read_csv(self.answers_path, text=text, columns=columns)
 
     def verbatim(

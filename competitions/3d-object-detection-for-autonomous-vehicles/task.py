@@ -126,7 +126,7 @@ def grade(case: Grading) -> float:
     confidence, boxes, true_boxes = predicted.numbers[:, 0], predicted.numbers[:, 1:], truth.numbers[:, 1:]
     group, true_group = matching.codes((predicted.row, predicted.names), (truth.row, truth.names))
     judged = np.isin(group, true_group)
-    wrong = ~_are_boxes(boxes) & (judged | case.corrected)
+    wrong = ~_are_boxes(boxes) & (judged | case.corrected | case.form_only)
     if wrong.any():
         raise predicted.refused(
             np.argmax(wrong),

@@ -7,11 +7,12 @@ from contextlib import ExitStack
 from typing import IO
 
 import numpy as np
+import pandas as pd
 
-from competitions.kit import archives, checks
+from competitions.kit import archives, checks, tables
 from competitions.kit.metrics.texts import edit_distances
 from competitions.raw import RawDataProblem
-from competitions.task import Grading, InvalidSubmission, Preparation
+from competitions.task import Grading, InvalidSubmission, Preparation, PublicData
 
 TRAIN, TEST = "train_v2.txt", "test_v2.txt"
 HEADER = b'"id","sentence"\n'
@@ -62,6 +63,12 @@ def _lines(job: Preparation) -> Iterator[str]:
             yield from io.TextIOWrapper(stream, encoding="utf-8")
     except UnicodeDecodeError as error:
         raise RawDataProblem(f"{path} is damaged", str(error)) from error
+
+
+def stand_in_answers(data: PublicData) -> pd.DataFrame:
+    """The sentences without their missing words, as agents are given them."""
+    with archives.opened_member(data.public / f"{TEST}.zip", TEST) as stream:
+        return tables.read_csv(stream, text=("sentence",) if data.corrected else None)
 
 
 def grade(case: Grading) -> float:

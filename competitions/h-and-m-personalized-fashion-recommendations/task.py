@@ -64,7 +64,9 @@ def grade(case: Grading) -> float:
     submission = submission[_scored(submission["customer_id"], answers["customer_id"])]
     lacking = len(answers) - submission["customer_id"].nunique()
     if lacking:
-        raise InvalidSubmission(f"{lacking} customers who are scored have no row; give every customer one.")
+        raise InvalidSubmission(
+            f"{lacking} customers who are asked for have no row; give every customer one."
+        )
     if case.corrected:
         submission = submission.iloc[checks.matched_rows(submission, answers, "customer_id")]
     else:

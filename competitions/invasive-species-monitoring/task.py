@@ -1,12 +1,14 @@
 """Invasive Species Monitoring: a row split of photos in 7z archives, scored by ROC AUC."""
 
+import pandas as pd
+
 from competitions.kit import archives, tables
 from competitions.kit.archives import sevenzip
 from competitions.kit.tables import labelled_table
 from competitions.kit.tasks import graders
-from competitions.task import Grading, Preparation
+from competitions.task import Grading, Preparation, PublicData
 
-LABELS = "train_labels.csv"
+LABELS, SAMPLE = "train_labels.csv", "sample_submission.csv"
 
 
 def prepare(job: Preparation) -> None:
@@ -14,11 +16,11 @@ def prepare(job: Preparation) -> None:
     table = labelled_table.read(job, f"{LABELS}.zip", member=LABELS, needs=["name", "invasive"])
     train, test = labelled_table.divided(job, table)
     sample = test.assign(invasive=0.5)
-    for name, part in ((LABELS, train), ("sample_submission.csv", sample)):
+    for name, part in ((LABELS, train), (SAMPLE, sample)):
         with archives.new_member(job.public / f"{name}.zip", name) as stream:
             tables.write_csv(part, stream)
     tables.write_csv(test, job.private / "answers.csv")
-    tables.write_csv(sample, job.private / "sample_submission.csv")
+    tables.write_csv(sample, job.private / SAMPLE)
     photos = {
         f"{folder}/{name}.jpg": f"train/{name}.jpg"
         for folder, part in (("train", train), ("test", test))
@@ -32,6 +34,12 @@ def prepare(job: Preparation) -> None:
         names = [name for name in photos if name.startswith(f"{folder}/")] if job.corrected else [folder]
         files = {name: scratch / name for name in names}
         sevenzip.pack(job, job.public / f"{folder}.7z", files, compressed=False)
+
+
+def stand_in_answers(data: PublicData) -> pd.DataFrame:
+    """The sample submission, which agents are given in an archive."""
+    with archives.opened_member(data.public / f"{SAMPLE}.zip", SAMPLE) as stream:
+        return tables.read_csv(stream)
 
 
 def grade(case: Grading) -> float:

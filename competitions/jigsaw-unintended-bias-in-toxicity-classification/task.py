@@ -1,10 +1,11 @@
 """Unintended Bias in Toxicity: Kaggle's own private test set, scored by AUC overall and per identity group."""
 
 import numpy as np
+import pandas as pd
 
 from competitions.kit import checks, metrics, placing, tables
 from competitions.kit.tables import labelled_table
-from competitions.task import Grading, InvalidSubmission, Preparation
+from competitions.task import Grading, InvalidSubmission, Preparation, PublicData
 
 IDENTITIES = [
     *("male", "female", "homosexual_gay_or_lesbian", "christian", "jewish", "muslim"),
@@ -23,6 +24,11 @@ def prepare(job: Preparation) -> None:
     placing.copy_file(job, job.source("test_private_expanded.csv"), job.private / "test.csv")
     tables.write_csv(test[["id", "comment_text"]], job.public / "test.csv")
     tables.write_csv(test[["id"]].assign(prediction=0.0), job.public / "sample_submission.csv")
+
+
+def stand_in_answers(data: PublicData) -> pd.DataFrame:
+    """The comments asked for, all of them harmless."""
+    return tables.filled(data.sample()[["id"]], dict.fromkeys(["toxicity", *IDENTITIES], 0.0))
 
 
 def grade(case: Grading) -> float:

@@ -1,10 +1,12 @@
 """Kuzushiji: a split of scanned pages from zip to zip, scored by F1 over characters that are hit by a point."""
 
+import pandas as pd
+
 from competitions.kit import archives, placing, tables
 from competitions.kit.checks import detections
 from competitions.kit.metrics import matching
 from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
+from competitions.task import Grading, Preparation, PublicData
 from foundation.problems import DataProblem
 
 PAGES = "train_images.zip"
@@ -36,6 +38,11 @@ def _points(page: str, labels: str) -> str:
         return " ".join(f"{code} {int(x) + 1} {int(y) + 1}" for code, x, y, _, _ in boxes)
     except ValueError as error:
         raise DataProblem(f"train.csv: the labels of page {page} cannot be read", str(error)) from error
+
+
+def stand_in_answers(data: PublicData) -> pd.DataFrame:
+    """The pages asked for, without a character."""
+    return data.sample().assign(labels=None)
 
 
 def grade(case: Grading) -> float:

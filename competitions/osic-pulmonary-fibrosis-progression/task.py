@@ -57,7 +57,7 @@ def _every_week(job: Preparation, test: pd.DataFrame, low: int, high: int) -> pd
 def grade(case: Grading) -> float:
     """The mean likelihood of the scored visits; edition v1 leaves out those that a submission leaves out."""
     checks.columns_present(case.submission, [ID, "FVC", "Confidence"])
-    visits = _scored(case.answers)
+    visits = np.arange(len(case.answers)) if case.form_only else _scored(case.answers)
     if case.corrected:
         given = checks.matched_rows(case.submission, case.answers, ID)[visits]
         capacity = checks.numbers(case.submission, "FVC")[given]

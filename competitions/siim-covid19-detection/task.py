@@ -56,7 +56,7 @@ def grade(case: Grading) -> float:
     label = pd.Index(labels.astype(object)).get_indexer(pd.Index(predicted.names))
     confidence = predicted.numbers[:, 0]
     counted = label >= 0
-    wrong = ~np.isfinite(confidence) & (counted | case.corrected)
+    wrong = ~np.isfinite(confidence) & (counted | case.corrected | case.form_only)
     if wrong.any():
         raise predicted.refused(np.argmax(wrong), "holds a confidence that is not finite")
     if case.corrected:  # study labels count on the rows of studies only, image labels on those of images

@@ -11,9 +11,10 @@ from competitions.kit import checks, metrics, splits, tables
 from competitions.kit.archives import sevenzip
 from competitions.kit.splits import Split
 from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Grading, Preparation
+from competitions.task import Grading, Preparation, PublicData
 
 UNKNOWN = "na"  # what stands for an angle that was not recorded
+SAMPLE = "sample_submission.csv"
 HEAD = 1 << 22  # bytes, of which a patch takes 150,000
 
 Record = dict[str, Any]
@@ -31,12 +32,12 @@ def prepare(job: Preparation) -> None:
     answers = pd.DataFrame({name: [each[name] for each in test] for name in ("id", "is_iceberg")})
     sample = answers.assign(is_iceberg=0.5)
     tables.write_csv(answers, job.private / "test.csv")
-    tables.write_csv(sample, job.private / "sample_submission.csv")
+    tables.write_csv(sample, job.private / SAMPLE)
     _pack(job, "train.json", json.dumps(train).encode())
     _pack(job, "test.json", json.dumps([{field: each[field] for field in fields} for each in test]).encode())
     table = io.BytesIO()
     tables.write_csv(sample, table)
-    _pack(job, "sample_submission.csv", table.getvalue())
+    _pack(job, SAMPLE, table.getvalue())
 
 
 def _pack(job: Preparation, name: str, content: bytes) -> None:
@@ -70,6 +71,11 @@ def _fields(path: RawPath, name: str) -> list[str]:
         return list(first)
     except ValueError as error:
         raise RawDataProblem(f"{name} cannot be read as JSON", str(error)) from error
+
+
+def stand_in_answers(data: PublicData) -> pd.DataFrame:
+    """The sample submission, which agents are given in an archive."""
+    return tables.read_csv(io.BytesIO(sevenzip.read(data.public / f"{SAMPLE}.7z", SAMPLE)))
 
 
 def grade(case: Grading) -> float:

@@ -91,11 +91,7 @@ def _short_answers(annotation: dict[str, Any]) -> list[Answer]:
 
 def grade(case: Grading) -> float:
     """The share of rows with a right answer or rightly none; in edition corrected F1, as on Kaggle."""
-    right: dict[str, list[Answer]] = {}
-    for record in json_files.read_jsonl_parts(case.answers_path, ["annotations", ID]):
-        annotation = record["annotations"][0]
-        right[f"{record[ID]}_long"] = _long_answers(annotation)
-        right[f"{record[ID]}_short"] = _short_answers(annotation)
+    right = _right_answers(case)
     submission = case.submission
     checks.row_count(submission, len(right))
     checks.columns_present(submission, [ID, TARGET])
@@ -109,6 +105,17 @@ def grade(case: Grading) -> float:
     found, wrong, missed = int(hits.sum()), int((claims & ~hits).sum()), int((~claims & asked).sum())
     total = 2 * found + wrong + missed
     return 2 * found / total if total else 0.0
+
+
+def _right_answers(case: Grading) -> dict[str, list[Answer]]:
+    if case.form_only:
+        return {id_: [] for id_ in case.answers[ID]}
+    right: dict[str, list[Answer]] = {}
+    for record in json_files.read_jsonl_parts(case.answers_path, ["annotations", ID]):
+        annotation = record["annotations"][0]
+        right[f"{record[ID]}_long"] = _long_answers(annotation)
+        right[f"{record[ID]}_short"] = _short_answers(annotation)
+    return right
 
 
 def _predictions(table: pd.DataFrame) -> list[Answer | None]:

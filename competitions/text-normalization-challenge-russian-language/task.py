@@ -1,12 +1,19 @@
 """Text Normalization Challenge, Russian: written tokens to be written as they are spoken, scored by accuracy."""
 
+import pandas as pd
+
 from competitions.kit.tasks import spoken_tokens
-from competitions.task import Grading, Preparation
+from competitions.task import Grading, Preparation, PublicData
 
 
 def prepare(job: Preparation) -> None:
     """Split the sentences."""
     spoken_tokens.prepare(job, "ru")
+
+
+def stand_in_answers(data: PublicData) -> pd.DataFrame:
+    """The sample submission."""
+    return spoken_tokens.stand_in_answers(data, "ru")
 
 
 def grade(case: Grading) -> float:

@@ -6,7 +6,7 @@ import pandas as pd
 from competitions.kit import checks
 from competitions.kit.metrics.texts import word_jaccard
 from competitions.kit.tables import labelled_table
-from competitions.task import Grading, InvalidSubmission, Preparation
+from competitions.task import Grading, InvalidSubmission, Preparation, PublicData
 
 COLUMNS = ["textID", "text", "selected_text", "sentiment"]
 
@@ -18,6 +18,13 @@ def prepare(job: Preparation) -> None:
     train, test = labelled_table.divided(job, tweets)
     sample = test[["textID"]].assign(selected_text="")
     labelled_table.write_parts(job, train, test, hidden=["selected_text"], sample=sample)
+
+
+def stand_in_answers(data: PublicData) -> pd.DataFrame:
+    """All of each tweet, so that words are asked for where it has any."""
+    shown = ("textID", "text")
+    tweets = data.table("test.csv", text=("text",) if data.corrected else None, columns=shown)
+    return tweets.rename(columns={"text": "selected_text"})
 
 
 def grade(case: Grading) -> float:

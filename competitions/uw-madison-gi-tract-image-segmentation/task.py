@@ -13,7 +13,7 @@ from competitions.kit import checks, placing, splits
 from competitions.kit.formats import run_lengths
 from competitions.kit.tables import labelled_table
 from competitions.raw import RawPath
-from competitions.task import Grading, InvalidSubmission, Preparation
+from competitions.task import Grading, InvalidSubmission, Preparation, PublicData
 from foundation.problems import DataProblem
 
 KEYS = ["id", "class"]
@@ -44,7 +44,7 @@ def prepare(job: Preparation) -> None:
     moved = set(late.loc[~late["case"].isin(test_cases), "day"])
     in_test = case.isin(test_cases) | day.isin(moved)
     train, test = table[~in_test], table[in_test]
-    width, height = _sizes(job, test["id"])
+    width, height = _sizes(job.source("train"), test["id"])
     answers = test.rename(columns={"segmentation": "predicted"})[[*KEYS, "predicted"]]
     labelled_table.write_parts(
         job,
@@ -56,17 +56,17 @@ def prepare(job: Preparation) -> None:
     _place_scans(job, {name: "test" if name in test_cases else "train" for name in cases}, moved)
 
 
-def _sizes(job: Preparation, ids: pd.Series) -> tuple[list[float], list[float]]:
+def _sizes(scans: RawPath, ids: pd.Series) -> tuple[list[float], list[float]]:
     """Width and height of slices, which stand in the names of their files."""
     found: dict[str, list[RawPath]] = {}
     for day in ids.str.rpartition("_slice_")[0].unique():
-        for path in job.source(f"train/{day.partition('_')[0]}/{day}/scans").glob("slice_*.png"):
+        for path in (scans / day.partition("_")[0] / day / "scans").glob("slice_*.png"):
             found.setdefault(f"{day}_slice_{path.stem.split('_')[1]}", []).append(path)
     sizes = []
     for id_ in ids:
         paths = found.get(id_, [])
         if len(paths) != 1:
-            raise DataProblem(f"{job.raw}: slice {id_} has {len(paths)} picture files, expected one")
+            raise DataProblem(f"{scans}: slice {id_} has {len(paths)} picture files, expected one")
         sizes.append(paths[0].stem.split("_")[2:4])
     return [float(size[0]) for size in sizes], [float(size[1]) for size in sizes]
 
@@ -83,12 +83,21 @@ def _place_scans(job: Preparation, sides: dict[str, str], moved: set[str]) -> No
     placing.place(job, files, "files beside scans")
 
 
+def stand_in_answers(data: PublicData) -> pd.DataFrame:
+    """The slices asked for with their sizes, and empty masks."""
+    rows = data.sample()[KEYS]
+    width, height = _sizes(data.public / "test", rows["id"])
+    return rows.assign(predicted="", image_width=width, image_height=height)
+
+
 def grade(case: Grading) -> float:
     """Two fifths mean Dice, three fifths nearness of volumes.
 
     Edition v1 pairs rows, and days, by position alone; and merges the organs of a day to one volume.
     """
     checks.columns_present(case.submission, [*KEYS, "predicted"])
+    if not len(case.submission):
+        raise InvalidSubmission("The submission has no rows.")
     height, width = (
         case.answers[f"image_{side}"].to_numpy().astype(np.int64) for side in ("height", "width")
     )

@@ -10,7 +10,7 @@ from competitions.kit import checks, metrics, placing, splits, tables
 from competitions.kit.checks import detections
 from competitions.kit.metrics import detection, geometry, matching
 from competitions.kit.tables import labelled_table
-from competitions.task import Grading, InvalidSubmission, Preparation
+from competitions.task import Grading, InvalidSubmission, Preparation, PublicData
 
 COORDINATES = ["x_min", "y_min", "x_max", "y_max"]
 COLUMNS = ["image_id", "class_id", "class_name", "rad_id", *COORDINATES]
@@ -66,6 +66,12 @@ def _fused(boxes: pd.DataFrame) -> pd.DataFrame:
     fused = boxes.iloc[seeds].copy()
     fused[COORDINATES] = [corners[owner == finding].mean(axis=0) for finding in range(len(seeds))]
     return fused
+
+
+def stand_in_answers(data: PublicData) -> pd.DataFrame:
+    """The images asked for, without a finding."""
+    images = data.sample()[["image_id"]].assign(class_id=NO_FINDING)
+    return tables.filled(images, dict(zip(COORDINATES, (0.0, 0.0, 1.0, 1.0), strict=True)))
 
 
 def grade(case: Grading) -> float:

@@ -58,7 +58,7 @@ def validate(
     edition: EditionFlag = "v1",
     json: Json = False,
 ) -> None:
-    """Check whether a submission is valid, without its score; exit code 1 when it is not."""
+    """Check whether a submission has the right form, as agents can while they work; exit code 1 when it has not."""
     from engine import validate_submission
 
     _require_readable(submission)

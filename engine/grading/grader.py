@@ -40,6 +40,30 @@ def request_for(
     return GradeRequest(competition_id, submission, folder.prepared, edition, parameters, given, follow_links)
 
 
+def form_request_for(
+    submission_path: Path | str | None,
+    competition_id: str,
+    *,
+    data_dir: Path | str | None = None,
+    edition: Edition = "v1",
+    parameters: Mapping[str, Parameter] | None = None,
+) -> GradeRequest:
+    """Make the request to check the form of a submission that the operator has named; it needs no answers.
+
+    Raises:
+        Problem: unknown competition, or its dataset is not prepared.
+    """
+    competition = get(competition_id)
+    folder = dataset_folder(competition, data_dir, edition)
+    public = folder.prepared / "public"
+    if not public.is_dir():
+        raise unprepared(competition.id, f"{public} is missing")
+    submission = None if submission_path is None else Path(submission_path)
+    return GradeRequest(
+        competition_id, submission, folder.prepared, edition, parameters, follow_links=True, form_only=True
+    )
+
+
 def report_on(request: GradeRequest, judgement: Judgement, descriptions: str | None = None) -> Report:
     """Put a judgement into a report; `descriptions` says whose text the agent had if not the dataset's."""
     known = descriptions or descriptions_of(DatasetFolder(request.prepared.parent, request.edition))

@@ -81,12 +81,10 @@ class Report:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a submission is valid, why not, and what it earns."""
+    """Whether a submission has the right form, and why not."""
 
     valid: bool
     message: str
-    score: float | None
-    medal_tier: Medal | None
 
 
 def make_report(

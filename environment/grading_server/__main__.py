@@ -18,7 +18,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="grading_server", description="Tell whether submissions are valid.")
     parser.add_argument("--competition", required=True, help="competition id")
     parser.add_argument(
-        "--prepared", type=Path, required=True, help="prepared dataset with public/ and private/"
+        "--prepared", type=Path, required=True, help="prepared dataset; only its public/ is read"
     )
     parser.add_argument("--edition", choices=("v1", "corrected"), default="v1")
     where = parser.add_mutually_exclusive_group(required=True)

@@ -42,9 +42,9 @@ def check_form(
 ) -> Validity:
     """Check a file that nobody else writes to, in a limited process that ends with the check.
 
-    What it returns says nothing about the score.
+    What it returns follows from the file and from the public part of the prepared data; nothing private is read.
     """
-    request = GradeRequest(competition_id, submission, prepared, edition)
+    request = GradeRequest(competition_id, submission, prepared, edition, form_only=True)
     try:
         with Grader(limits) as grader:
             judgement = grader.grade(request)

@@ -1,4 +1,7 @@
-"""Whatever an agent writes, every available competition answers with a score or with a reason."""
+"""Whatever an agent writes, every available competition answers with a score or with a reason.
+
+And what agents are told follows from their file and from public data alone, never from the answers.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import csv
 import io
 import math
 import os
+import random
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +36,23 @@ PAIRS = [
     for edition in EDITIONS
     if edition == "v1" or not competition.excluded
 ]
+
+SEED = int(os.environ.get("ANSWERS_SEED") or random.SystemRandom().randrange(1 << 32))
+LARGE_BYTES, FEW_ROWS = 200_000, 500
+FROM_VECTORS = 8  # submissions of each competition, beside those that are made here
+
+# Submissions that MLE-bench's grader scores or refuses by what the answers are, which agents are not told: these are
+# checked as if every row, customer and object were scored, and the metric's own limits are not known beforehand.
+TOLD_OTHERWISE = {
+    "3d-object-detection-for-autonomous-vehicles": {"negative_size_absent_class.csv"},
+    "h-and-m-personalized-fashion-recommendations": {"perfect.csv"},
+    "jigsaw-toxic-comment-classification-challenge": {
+        "nan_in_unscored_row.csv",
+        "text_value_unscored_row.csv",
+    },
+    "jigsaw-unintended-bias-in-toxicity-classification": {"inverted.csv"},
+    "osic-pulmonary-fibrosis-progression": {"duplicate_unscored_row.csv"},
+}
 
 EXAMPLES = int(os.environ.get("HOSTILE_EXAMPLES", "25"))  # of each competition and edition
 
@@ -154,3 +176,150 @@ def test_the_sample_submission_is_graded_in_every_edition(competition: Competiti
         # a sample of empty predictions may be refused, but never for its columns or ids
         assert found.outcome in {"scored", "rejected"}, (edition, found)
         assert "is missing; expected the columns" not in found.message
+
+
+def told(competition: Competition, edition: Edition, submission: Path, folder: Path) -> tuple[bool, str]:
+    """What an agent is told about a file."""
+    found = judge(GradeRequest(competition.id, submission, folder, edition, form_only=True))
+    assert found.outcome in {"scored", "rejected", "not_csv"}, found.detail
+    assert found.score is None
+    return found.outcome == "scored", found.message
+
+
+def test_agents_are_told_what_the_grader_says_wherever_answers_have_no_part_in_it() -> None:
+    others: dict[str, set[str]] = {}
+    for competition in AVAILABLE:
+        vector, folder = Vector(VECTORS / competition.id), prepared(competition.id)
+        for case in vector.cases():
+            if case.answers is not None:  # which are not those of the public data
+                continue
+            graded = judge(
+                GradeRequest(competition.id, case.submission, folder, parameters=vector.parameters)
+            )
+            if told(competition, "v1", case.submission, folder) != (graded.score is not None, graded.message):
+                others.setdefault(competition.id, set()).add(case.submission.name)
+    assert others == TOLD_OTHERWISE
+
+
+def read_rows(path: Path) -> list[list[str]]:
+    csv.field_size_limit(1 << 30)
+    with path.open(newline="", encoding="utf-8", errors="replace") as stream:
+        return list(csv.reader(stream))
+
+
+def write_rows(path: Path, rows: list[list[str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream, lineterminator="\n").writerows(rows)
+
+
+def hostile_forms(rows: list[list[str]], rng: random.Random) -> dict[str, list[list[str]]]:
+    """Submissions that ask, row by row, which rows count: made of one in the right form."""
+    head, body = rows[0], rows[1:]
+
+    def with_cells(value: str, chosen: set[int]) -> list[list[str]]:
+        return [
+            head,
+            *([row[0], *[value] * (len(row) - 1)] if i in chosen else row for i, row in enumerate(body)),
+        ]
+
+    everywhere, half = set(range(len(body))), set(rng.sample(range(len(body)), (len(body) + 1) // 2))
+    return {
+        "every-row-twice": [*rows, *body],
+        "a-row-twice": [*rows, rng.choice(body)],
+        "a-row-instead-of-another": [*rows[:-1], rng.choice(body)],
+        "a-row-less": [head, *rng.sample(body, len(body) - 1)],
+        "half-of-the-rows": [head, *(row for i, row in enumerate(body) if i in half)],
+        "no-values": with_cells("", everywhere),
+        "half-of-the-values": with_cells("", half),
+        "words-in-half-of-the-values": with_cells("high", half),
+        "endless-values": with_cells("inf", half),
+        "backwards": [head, *reversed(body)],
+        "shuffled": [head, *rng.sample(body, len(body))],
+        "a-foreign-id": [*rows, ["nobody", *body[0][1:]]],
+        "no-rows": [head],
+    }
+
+
+def cut_short(competition: Competition, folder: Path, target: Path) -> Path:
+    """A prepared folder with a few rows of a large table, because reading it so often would take minutes."""
+    names = competition.sample_submission, competition.answers
+    if (folder / names[0]).stat().st_size < LARGE_BYTES:
+        return folder
+    heads = {name: read_rows(folder / name)[: FEW_ROWS + 1] for name in names}
+    assert [row[0] for row in heads[names[0]]] == [row[0] for row in heads[names[1]]]
+    place = target / "short"
+    for side in ("public", "private"):
+        (place / side).mkdir(parents=True)
+        for path in (folder / side).iterdir():
+            (place / side / path.name).symlink_to(path)
+    for name, rows in heads.items():
+        (place / name).unlink()
+        write_rows(place / name, rows)
+    return place
+
+
+def changed_answers(competition: Competition, folder: Path, target: Path, rng: random.Random) -> list[Path]:
+    """Prepared folders with the same public part and other answers: labels permuted, fewer rows, more rows, none."""
+    answers = folder / competition.answers
+    lines = answers.read_text("utf-8").splitlines(keepends=True)
+    folders = []
+    for name in ("permuted", "fewer", "more", "none"):
+        place = target / name
+        place.mkdir()
+        (place / "public").symlink_to(folder / "public")
+        folders.append(place)
+        if name == "none":
+            continue
+        shutil.copytree(folder / "private", place / "private")
+        path = place / competition.answers
+        if answers.suffix != ".csv":
+            kept = lines if name == "permuted" else lines[::2] if name == "fewer" else lines * 2
+            path.write_text("".join(rng.sample(kept, len(kept))), "utf-8")
+            continue
+        head, *body = read_rows(answers)
+        # a third of the rows go, or stand for new ones; values move from row to row, ids stay
+        ids = id_columns(read_rows(folder / competition.sample_submission), [head, *body])
+        values = rng.sample(body, len(body))
+        mixed = [
+            [cell if at in ids else other[at] for at, cell in enumerate(row)]
+            for row, other in zip(body, values, strict=True)
+        ]
+        third = len(mixed) // 3
+        if name == "fewer":
+            mixed = rng.sample(mixed, len(mixed) - third)
+        elif name == "more":
+            more = rng.sample(mixed, third)
+            mixed += [[f"{cell}9" if at in ids else cell for at, cell in enumerate(row)] for row in more]
+        write_rows(path, [head, *mixed])
+    return folders
+
+
+def id_columns(sample: list[list[str]], answers: list[list[str]]) -> set[int]:
+    """The columns of the answers that the sample submission has too, with the same cells."""
+    known = {name: {row[at] for row in sample[1:]} for at, name in enumerate(sample[0])}
+    return {
+        at
+        for at, name in enumerate(answers[0])
+        if name in known and known[name] >= {row[at] for row in answers[1:]}
+    }
+
+
+@pytest.mark.parametrize(("competition", "edition"), PAIRS)
+def test_what_agents_are_told_does_not_change_with_the_answers(
+    competition: Competition, edition: Edition, tmp_path: Path
+) -> None:
+    rng = random.Random(f"{SEED} {competition.id} {edition}")
+    folder = cut_short(competition, prepared(competition.id, edition), tmp_path)
+    others = changed_answers(competition, folder, tmp_path, rng)
+    right = folder / competition.sample_submission
+    cases = [case.submission for case in Vector(VECTORS / competition.id).cases()]
+    submissions = [right, *rng.sample(cases, min(FROM_VECTORS, len(cases)))]
+    for name, rows in hostile_forms(read_rows(right), rng).items():
+        submissions.append(tmp_path / f"{name}.csv")
+        write_rows(submissions[-1], rows)
+    for place, submission in enumerate(submissions):
+        other = others[(place + rng.randrange(2)) % len(others)]
+        now = told(competition, edition, submission, folder)
+        assert told(competition, edition, submission, other) == now, (
+            f"{submission.name} with {other.name} answers; ANSWERS_SEED={SEED}"
+        )

@@ -171,6 +171,8 @@ def numbers(
         if refused.any():
             row = int(np.argmax(refused))
             raise InvalidSubmission(f"Row {row + 1}: {label} {quoted(column.iloc[row])} is not a number.")
+        if not len(column):
+            raise InvalidSubmission("The submission has no rows.")
         if spelt == "refused":
             raise _number_beyond_measure(column, converted)
         column = converted

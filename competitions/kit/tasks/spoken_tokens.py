@@ -15,7 +15,7 @@ import pandas as pd
 from competitions.kit import archives, checks, splits, tables
 from competitions.kit.tables import labelled_table, large_tables
 from competitions.kit.tables.large_tables import RawTable
-from competitions.task import Grading, Preparation
+from competitions.task import Grading, Preparation, PublicData
 
 _TEXT = ["class", "before", "after"]
 _COLUMNS = {"sentence_id": "int64", "token_id": "int64", **dict.fromkeys(_TEXT, "str")}
@@ -78,6 +78,13 @@ def _equal_sentences(tokens: RawTable, sentences: pd.Series) -> npt.NDArray[np.i
     sums = np.add.reduceat(weighted, starts)
     table = pd.DataFrame({"length": lengths, "first": sums[:, 0], "second": sums[:, 1]})
     return table.groupby(list(table.columns), sort=False).ngroup().to_numpy()[codes]
+
+
+def stand_in_answers(data: PublicData, language: str) -> pd.DataFrame:
+    """The sample submission, which agents are given in an archive."""
+    name = f"{language}_sample_submission_2.csv"
+    with archives.opened_member(data.public / f"{name}.zip", name) as stream:
+        return tables.read_csv(stream, text=("after",) if data.corrected else None)
 
 
 def grade(case: Grading) -> float:

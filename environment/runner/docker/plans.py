@@ -140,7 +140,7 @@ def _grader(attempt: Path, order: Order, outside_network: str) -> Plan:
         f"{os.getuid()}:{os.getgid()}",
         ((_OWN_COMPETITIONS, _COMPETITIONS),) if order.own_competition else (),
         (
-            Bind(Path(order.prepared_dir), _PREPARED, read_only=True),
+            Bind(Path(order.prepared_dir) / "public", f"{_PREPARED}/public", read_only=True),
             Bind(attempt / protocol.VALIDATIONS, _VALIDATIONS),
             Bind(attempt / protocol.GRADER, SERVICE),
             *_own_competition(order),

@@ -76,7 +76,7 @@ def test_reasons_are_told_apart(
     assert report.score is None and not report.valid_submission and report.message
     assert not any((report.any_medal, report.above_median, report.medal))
     verdict = validate_submission(path, ID, data_dir=data_dir)
-    assert (verdict.valid, verdict.score, verdict.medal_tier) == (False, None, None)
+    assert not verdict.valid
     assert verdict.message == report.message
 
 
@@ -86,9 +86,12 @@ def test_a_run_without_submission_has_a_report(data_dir: Path) -> None:
     assert report.to_dict()["submission_path"] == "None"
 
 
-def test_a_verdict_names_the_medal(data_dir: Path, gold: Path) -> None:
-    verdict = validate_submission(str(gold), ID, data_dir=str(data_dir))
-    assert (verdict.valid, verdict.score, verdict.medal_tier) == (True, 1.0, "gold")
+def test_a_verdict_needs_no_answers(data_dir: Path, gold: Path, tmp_path: Path) -> None:
+    public = tmp_path / ID / "prepared" / "public"
+    public.parent.mkdir(parents=True)
+    public.symlink_to(data_dir / ID / "prepared" / "public")
+    verdict = validate_submission(str(gold), ID, data_dir=str(tmp_path))
+    assert (verdict.valid, verdict.message) == (True, "The submission is valid.")
 
 
 def test_reports_carry_edition_and_the_defects_that_touch_them(data_dir: Path, gold: Path) -> None:
