@@ -15,7 +15,7 @@ import typer
 from console import wording
 from console.actions import sweeps as actions
 from console.cli.common import EditionFlag, Json, new_group, perform, places_of, reading_state
-from console.cli.output import say, say_answer, say_json, say_table
+from console.cli.output import complain, say, say_answer, say_json, say_table
 from console.cli.runs import Yes, run_facts, say_runs
 from console.cli.status import say_sweeps, spec_text, sweep_facts
 from engine.options.sweep import OPTIONS, Option, SweepOptions
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from engine.sweeps.forecast import Forecast
 
 _RUNS_SHOWN = 12
+_REMOVAL_PATIENCE = 30.0
 
 app = new_group("Launch and steer sweeps: an agent on competitions and seeds.")
 
@@ -341,7 +342,7 @@ def remove(
     json: Json = False,
 ) -> None:
     """Remove a sweep: its runs, attempts, logs, code and submissions; results are kept unless you say so."""
-    from engine.sweeps.removal import loss_of, refuse_removal
+    from engine.sweeps.removal import loss_of, refuse_removal, wait_for_removal
     from state import sweeps
 
     with reading_state(context) as database:
@@ -353,6 +354,9 @@ def remove(
     refuse_removal(loss, with_results=with_results)
     action = actions.remove(loss, with_results=with_results)
     perform(context, action, yes=yes, json=json, lost=asdict(loss))
+    with reading_state(context) as database:
+        if not wait_for_removal(database, known.id, seconds=_REMOVAL_PATIENCE):
+            complain("the engine is still removing its files; an event will say so if some can't be removed")
 
 
 def _change(context: typer.Context, kind: str, sweep_id: str, *, json: bool, **values: object) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import stat
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,14 +12,17 @@ from engine.options import requests
 from engine.options.requests import Answer
 from engine.places import Places
 from foundation.daemon_log import Log
-from foundation.problems import UsageProblem
+from foundation.files import removing_tree
+from foundation.problems import EnvironmentProblem, UsageProblem
 from state import events, experiments, runs, sweeps
 from state.database import Database
 from state.lifecycle import MEDALS, RunState
 from state.samples import Samples, UnusableSamples
 
 LEAVING = "leaving"
+_REMAINS = "sweep.remains"
 _SLICE_SECONDS = 0.05
+_LOOK_SECONDS = 0.1
 _TOKEN_BYTES = 4
 
 
@@ -144,10 +144,33 @@ class SweepRemoval:
     def _remove(self, folder: Path) -> Iterator[None]:
         try:
             self._give_back(folder, folder.name.partition("-")[2])
-            yield from _remove_bit_by_bit(folder)
+            left = yield from removing_tree(folder)
         except OSError as error:
+            left = [f"{folder.name}: {error.strerror or error}"]
+        if left:
+            text = f"not all files of the removed sweep could be removed from {folder}: {'; '.join(left)}"
+            with self._database.transaction():
+                detail = {"folder": folder.name}
+                events.append(self._database, time.time(), _REMAINS, text, detail=detail)
             self._stuck.add(folder.name)
-            self._log(f"{folder} can't be removed", error)
+
+
+def wait_for_removal(database: Database, sweep_id: str, *, seconds: float) -> bool:
+    """Wait until the files of a removed sweep are gone, and tell whether they are.
+
+    Raises:
+        EnvironmentProblem: some of them can't be removed.
+    """
+    leaving = database.path.parent / LEAVING
+    give_up = time.monotonic() + seconds
+    while left := [found for found in leaving.glob("*-*") if found.name.partition("-")[2] == sweep_id]:
+        for event in events.newest(database):
+            if event.kind == _REMAINS and event.detail["folder"] in [folder.name for folder in left]:
+                raise EnvironmentProblem(event.text, "", "Remove the rest by hand; runs no longer need it.")
+        if time.monotonic() >= give_up:
+            return False
+        time.sleep(_LOOK_SECONDS)
+    return True
 
 
 def refuse_removal(loss: Loss, *, with_results: bool) -> None:
@@ -168,24 +191,3 @@ def refuse_removal(loss: Loss, *, with_results: bool) -> None:
             f"what would be lost: {loss.in_words()}",
             "Export what you need, then give --with-results.",
         )
-
-
-def _remove_bit_by_bit(folder: Path) -> Iterator[None]:
-    """Remove a folder, yielding after each entry; agents may have taken away their own rights to folders."""
-    todo = [folder]
-    while todo:
-        here = todo[-1]
-        if stat.S_IMODE(here.lstat().st_mode) & stat.S_IRWXU != stat.S_IRWXU:
-            here.chmod(stat.S_IRWXU)
-        with os.scandir(here) as entries:
-            inside = [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
-        if inside:
-            todo += inside
-            continue
-        for entry in list(here.iterdir()):
-            with suppress(FileNotFoundError):
-                entry.unlink()
-            yield
-        here.rmdir()
-        todo.pop()
-        yield

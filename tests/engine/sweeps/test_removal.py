@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,8 @@ import pytest
 
 from engine.options.requests import RemoveSweep
 from engine.places import Places
-from engine.sweeps.removal import LEAVING, SweepRemoval, loss_of
-from foundation.problems import UsageProblem
+from engine.sweeps.removal import LEAVING, SweepRemoval, loss_of, wait_for_removal
+from foundation.problems import EnvironmentProblem, UsageProblem
 from state import database, events, experiments, runs, sweeps, transitions
 from state.database import Database
 from state.lifecycle import Outcome
@@ -167,3 +168,47 @@ def test_a_kill_in_the_middle_of_removing_files_is_gone_on_with(place: Place) ->
     place.removal = SweepRemoval(place.state, place.samples, place.places, lambda *_: None)
     place.step_until_gone()
     assert not list(place.places.runs_dir.iterdir())
+
+
+def test_what_can_not_be_removed_is_told_with_its_reason_and_its_place(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run,) = sweep(place.state, "old", SPEC)
+    fail(place.state, run)
+    place.files("old")
+    place.remove("old")
+    assert not wait_for_removal(place.state, "old", seconds=0)
+    unlink = os.unlink
+
+    def refuse(path: str, *, dir_fd: int | None = None) -> None:
+        if path == "x":
+            raise OSError(1, "Operation not permitted")
+        unlink(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", refuse)
+    place.removal.step()
+    with pytest.raises(
+        EnvironmentProblem, match=r"/leaving/\w+-old: .*code/closed/x: Operation not permitted"
+    ):
+        wait_for_removal(place.state, "old", seconds=0)
+    place.removal.step()
+    assert [event.kind for event in events.newest(place.state)].count("sweep.remains") == 1
+    monkeypatch.undo()
+    place.removal = SweepRemoval(place.state, place.samples, place.places, lambda *_: None)
+    place.step_until_gone()  # the next engine tries again
+    assert wait_for_removal(place.state, "old", seconds=0)
+    assert wait_for_removal(place.state, "never", seconds=0)
+
+
+def test_files_too_deep_for_any_path_are_removed(place: Place) -> None:
+    (run,) = sweep(place.state, "old", SPEC)
+    fail(place.state, run)
+    here = os.open(place.files("old") / "code", os.O_RDONLY)
+    for _ in range(100):
+        os.mkdir("d" * 255, dir_fd=here)
+        inside = os.open("d" * 255, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inside
+    os.close(here)
+    place.remove("old")
+    place.step_until_gone()
