@@ -54,6 +54,14 @@ class FileLock:
         assert self._descriptor is not None  # only of a lock that was acquired
         return self._descriptor
 
+    def is_in_place(self) -> bool:
+        """Whether the lock's file is still where others look for it, and not removed or replaced by another."""
+        try:
+            there = self.path.stat()
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(there, os.fstat(self.descriptor))
+
     def release(self) -> None:
         """Release the lock; harmless when it is not held."""
         if self._descriptor is not None:

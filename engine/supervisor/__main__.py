@@ -80,7 +80,8 @@ def _run(places: Places, ready: int | None) -> None:
             if ready is not None:
                 os.write(ready, b"ready")
                 os.close(ready)
-            supervisor.run(lambda: bool(stops), wakeup)
+            # What was made anew where the state was is another's.
+            supervisor.run(lambda: bool(stops) or not lock.is_in_place(), wakeup)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,8 @@ def main() -> int:
     own = single if single is not None else home / protocol.RUNNER
     if single is None:
         protocol.inbox(home).mkdir(parents=True, exist_ok=True)
-    if not FileLock(own / protocol.RUNNER_LOCK).acquire_soon():
+    lock = FileLock(own / protocol.RUNNER_LOCK)
+    if not lock.acquire_soon():
         return EXIT_SECOND
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda _number, _frame: ended.set())
@@ -50,6 +51,8 @@ def main() -> int:
     needed_at = clock.monotonic()
     with closing(Runner(home, clock, _log, read_nvidia, single=single)) as runner:
         while not ended.wait(LOOK_SECONDS):
+            if not lock.is_in_place():
+                break  # what was made anew where the state was is another's
             runner.tick()
             if not runner.holds_nothing or locks.is_held(home / protocol.ENGINE_LOCK):
                 needed_at = clock.monotonic()
