@@ -30,6 +30,7 @@ USUAL_SOCKETS = (
 )
 _PODMAN = "Podman"
 _CONFLICT = 409
+_NO_QUOTAS = "pquota"
 _READY_SECONDS = 120.0
 _READY_LOOK_SECONDS = 0.05
 _REBUILD = (
@@ -132,24 +133,39 @@ def create(client: APIClient, name: str, plan: Plan, labels: dict[str, str]) -> 
 
     if plan.on_outside_network:
         ensure_outside_network(client, plan.network)
-    try:
-        made = client.create_container(
-            plan.image,
-            command=None if plan.is_shell else list(plan.command),
-            entrypoint=list(plan.command) if plan.is_shell else None,
-            stdin_open=plan.is_shell,
-            tty=plan.terminal,
-            name=name,
-            user=plan.user,
-            environment=dict(plan.environment),
-            labels=labels,
-            host_config=host_config(client, plan),
-        )
-    except APIError as error:
-        if error.status_code != _CONFLICT:
-            raise
-        return str(client.inspect_container(name)["Id"])
-    return str(made["Id"])
+    config = host_config(client, plan)
+    if plan.disk_bytes is not None and _may_hold_quotas(client):
+        config["StorageOpt"] = {"size": str(plan.disk_bytes)}
+    while True:
+        try:
+            made = client.create_container(
+                plan.image,
+                command=None if plan.is_shell else list(plan.command),
+                entrypoint=list(plan.command) if plan.is_shell else None,
+                stdin_open=plan.is_shell,
+                tty=plan.terminal,
+                name=name,
+                user=plan.user,
+                environment=dict(plan.environment),
+                labels=labels,
+                host_config=config,
+            )
+        except APIError as error:
+            if error.status_code == _CONFLICT:
+                return str(client.inspect_container(name)["Id"])
+            # Only the daemon can tell whether its file system is mounted with project quotas.
+            if _NO_QUOTAS not in explanation(error) or config.pop("StorageOpt", None) is None:
+                raise
+        else:
+            return str(made["Id"])
+
+
+def _may_hold_quotas(client: APIClient) -> bool:
+    """Tell whether the daemon's storage may limit what a container writes, and that alone, without its image."""
+    info = client.info()
+    return info.get("Driver") == "overlay2" and ["Backing Filesystem", "xfs"] in (
+        info.get("DriverStatus") or []
+    )
 
 
 def host_config(client: APIClient, plan: Plan) -> dict[str, Any]:

@@ -61,6 +61,7 @@ class Plan:
         writable: whether its own file system can be written.
         is_shell: whether `command` takes the place of the image's own entry point, for somebody to talk to.
         terminal: whether that somebody types.
+        disk_bytes: what it may write in its own file system, where the daemon can hold it to that.
     """
 
     role: Role
@@ -74,6 +75,7 @@ class Plan:
     groups: tuple[str, ...] = ()
     memory_bytes: int | None = None
     shm_bytes: int | None = None
+    disk_bytes: int | None = None
     cpus: float | None = None
     processes: int = _SERVICE_PROCESSES
     writable: bool = False
@@ -207,6 +209,7 @@ def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Pla
         groups=(str(os.getgid()),),
         memory_bytes=order.memory_bytes,
         shm_bytes=order.shm_bytes,
+        disk_bytes=order.disk_limit_bytes,
         cpus=order.cpus,
         processes=protocol.MOST_PROCESSES,
         writable=True,

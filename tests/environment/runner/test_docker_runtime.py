@@ -13,7 +13,8 @@ import requests
 from docker.errors import APIError
 
 from environment.runner import protocol
-from environment.runner.docker.plans import READY, Role
+from environment.runner.docker import daemon
+from environment.runner.docker.plans import READY, Plan, Role
 from environment.runner.docker.runtime import (
     LABEL_ATTEMPT,
     LABEL_ROLE,
@@ -163,3 +164,35 @@ def test_a_container_whose_agent_may_run_is_not_made_anew(host: Host, attempt: P
     tried(sandbox)
     assert set(host.daemon.there) == {"id-0", "id-1"}
     assert sandbox.status() is AgentStatus.GONE
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "has_quotas", "asked"),
+    [
+        ("xfs", True, [{"size": "1000"}]),
+        ("xfs", False, [{"size": "1000"}, None]),
+        ("extfs", False, [None]),
+    ],
+)
+def test_a_disk_limit_is_the_storages_own_where_it_can_hold_it(
+    filesystem: str, has_quotas: bool, asked: list[dict[str, str] | None]
+) -> None:
+    told: list[dict[str, str] | None] = []
+
+    class Storage(Daemon):
+        def info(self) -> dict[str, Any]:
+            return {"Driver": "overlay2", "DriverStatus": [["Backing Filesystem", filesystem]]}
+
+        def create_container(
+            self, image: str, *, name: str, labels: dict[str, str], **rest: Any
+        ) -> dict[str, Any]:
+            told.append(rest["host_config"].get("StorageOpt"))
+            if told[-1] and not has_quotas:
+                text = "--storage-opt is supported only for overlay over xfs with 'pquota' mount option"
+                raise refusal(500, text)
+            return super().create_container(image, name=name, labels=labels, **rest)
+
+    client: Any = Storage()
+    plan = Plan(Role.AGENT, "image", (), "0:0", (), (), network="none", disk_bytes=1000)
+    assert daemon.create(client, "name", plan, {}) == "id-0"
+    assert told == asked
