@@ -35,8 +35,12 @@ class FileLock:
         except BlockingIOError:
             os.close(descriptor)
             return False
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, note.encode(), 0)
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, note.encode(), 0)
+        except OSError:
+            os.close(descriptor)  # a lock whose holder nobody can find is worse than none
+            raise
         self._descriptor = descriptor
         return True
 

@@ -102,15 +102,17 @@ def start(places: Places) -> EngineStatus:
             subprocess.run(
                 [*engine_command(places), "--detach"],
                 stdin=subprocess.DEVNULL,
-                stdout=log,
+                stdout=subprocess.PIPE,
                 stderr=log,
                 cwd="/",
                 start_new_session=True,
                 timeout=_START_PATIENCE,
                 check=True,
             )
-    except subprocess.SubprocessError as error:
-        why = _last_words(places.engine_log, log_before)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        # What it says itself comes through where the disk of the log is full.
+        said = (error.stdout or b"").decode("utf-8", "replace").strip()
+        why = said or _last_words(places.engine_log, log_before)
         raise EnvironmentProblem("the engine did not start", why, f"See {places.engine_log}.") from error
     return status(places)
 

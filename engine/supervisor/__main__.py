@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import IO
 
 from engine.control.status import lock_path
 from engine.places import Places
 from foundation.clock import SystemClock
+from foundation.daemon_log import write_log
 from foundation.locks import FileLock
-from foundation.problems import Problem, StateProblem
+from foundation.problems import EnvironmentProblem, Problem, StateProblem
+
+_READY = b"ready"
+_MOST_TOLD = 4096  # what a pipe takes at once
+_DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,22 +37,49 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         _run(places, ready)
     except Problem as problem:
-        sys.stderr.write(f"{problem}\n")
-        return problem.exit_code
+        return _end(problem, ready)
+    except OSError as error:
+        if error.errno not in _DISK_TROUBLE:
+            raise
+        text = os.strerror(error.errno)
+        why = f"{text}: {error.filename}" if error.filename else text
+        return _end(
+            EnvironmentProblem(
+                f"the engine can't work in {places.state_dir}",
+                why,
+                "Mend that, then start it again: runs go on meanwhile, and nothing is lost.",
+            ),
+            ready,
+        )
     return 0
 
 
-def _detach() -> int:
-    """Go on in a child, and return where it says that it works; the parent waits for that and ends."""
+def _end(problem: Problem, ready: IO[bytes] | None) -> int:
+    """Write why the engine ends into its log and, while it was just starting, to whoever waits for it."""
+    write_log(str(problem))
+    if ready is not None and not ready.closed:
+        ready.write(problem.in_one_line().encode()[:_MOST_TOLD])
+    return problem.exit_code
+
+
+def _detach() -> IO[bytes]:
+    """Go on in a child, and return where it says that it works, or why not; the parent waits for that and ends."""
     said, saying = os.pipe()
     if os.fork():
         os.close(saying)
-        os._exit(0 if os.read(said, 1) else 1)  # nothing is read where the child has died
+        told = os.read(said, _MOST_TOLD)  # nothing where the child has died
+        if told != _READY:
+            sys.stdout.buffer.write(told)
+            sys.stdout.flush()
+        os._exit(0 if told == _READY else 1)
     os.close(said)
-    return saying
+    os.dup2(
+        sys.stderr.fileno(), sys.stdout.fileno()
+    )  # whoever started us waits for the end of what the parent says
+    return os.fdopen(saying, "wb", buffering=0)
 
 
-def _run(places: Places, ready: int | None) -> None:
+def _run(places: Places, ready: IO[bytes] | None) -> None:
     from competitions.grader import Grader
     from engine.datasets.queue import PRELOAD
     from engine.settings import EngineSettings, read_table
@@ -78,8 +112,8 @@ def _run(places: Places, ready: int | None) -> None:
             supervisor = Supervisor(places, settings, state, samples, workers, grader, SystemClock())
             supervisor.recover()
             if ready is not None:
-                os.write(ready, b"ready")
-                os.close(ready)
+                ready.write(_READY)
+                ready.close()
             # What was made anew where the state was is another's.
             supervisor.run(lambda: bool(stops) or not lock.is_in_place(), wakeup)
 

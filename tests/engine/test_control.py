@@ -13,12 +13,16 @@ from pathlib import Path
 import pytest
 
 from engine import control
+from engine.control import client
 from engine.control.client import engine_command
 from engine.control.status import lock_path, status_path
 from foundation import locks
 from foundation.problems import EnvironmentProblem, StateProblem
 from state import database
 from tests.engine.harness import Harness, eventually
+
+# No file takes a byte, a log neither: a write fails with EFBIG in place of ENOSPC.
+NO_ROOM = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh")
 
 
 def test_an_engine_that_never_ran_is_told_as_such(harness: Harness) -> None:
@@ -167,3 +171,26 @@ def test_watching_costs_no_heavy_import() -> None:
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+def test_an_engine_that_a_full_disk_ends_says_so_on_the_terminal(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = harness.places
+    places.state_dir.mkdir(parents=True)
+    command = [*NO_ROOM, *engine_command(places)]
+    monkeypatch.setattr(client, "engine_command", lambda _places: command)
+    with pytest.raises(EnvironmentProblem) as told:
+        control.start(places)
+    assert f"the engine can't work in {places.state_dir}: File too large" in told.value.why
+    assert "Traceback" not in str(told.value)
+
+
+def test_an_engine_that_a_full_disk_ends_says_so_in_its_log(harness: Harness) -> None:
+    places = harness.places
+    places.state_dir.mkdir(parents=True)
+    command = [*NO_ROOM, *engine_command(places)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == EnvironmentProblem.exit_code
+    assert f"the engine can't work in {places.state_dir}: File too large" in ended.stderr
+    assert "Traceback" not in ended.stderr
