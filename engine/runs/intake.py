@@ -27,6 +27,7 @@ from environment.runner.protocol import (
     Stop,
     SubmissionRefused,
     SubmissionTaken,
+    Unsearched,
 )
 from foundation import jsonlines
 from foundation.clock import Clock
@@ -194,18 +195,16 @@ class Intake:
                     most=_MOST_REFUSALS,
                 )
             case ServiceRestarted():
-                events.append(
-                    self._database,
-                    self._clock.now(),
-                    "run.service",
-                    f"{event.service} {event.text}",
-                    run=run,
-                    attempt_id=attempt.id,
-                )
+                self._note(run, attempt, "run.service", f"{event.service} {event.text}")
+            case Unsearched():
+                self._note(run, attempt, "run.unsearched", event.text)
             case Ending() if run.state in _UNSTARTED:
                 self._end(attempt, event)
             case _:
                 pass  # reported before, by a runner that was killed before it could know so
+
+    def _note(self, run: Run, attempt: Attempt, kind: str, text: str) -> None:
+        events.append(self._database, self._clock.now(), kind, text, run=run, attempt_id=attempt.id)
 
     def _end(self, attempt: Attempt, ending: Ending) -> None:
         transitions.agent_ended(

@@ -7,8 +7,10 @@ of a folder, above the modules that it imports.
     python -I /opt/mlebench/main --user USER --folder DIR --deadline S --grace S
         [--log-limit BYTES] [--launch FILE] [--privileged] -- COMMAND...
 
-DIR is a mount that only root may enter. It gets `claim` (whoever makes it runs the agent; a second start of
-the container ends with code 75), `run.log` and its segments, `started.json`, and at the end `warden.json`.
+DIR is a mount in a folder of its own, which is closed to all but root before the agent starts: on the host the
+mount may belong to a user with the same number as the agent's. It gets `claim` (whoever makes it runs the
+agent; a second start of the container ends with code 75), `run.log` and its segments, `started.json`, as soon
+as the agent's processes are gone `warden.json`, and when what it left has been looked through `tidied.json`.
 FILE holds the variables that must not show in the container's configuration, and the values that are secret
 and so are kept out of the log; it is emptied.
 """
@@ -22,17 +24,20 @@ import json
 import os
 import pwd
 import resource
+import select
 import signal
 import stat
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from environment.container import output
-from environment.container.output import Ending, Started
-from environment.container.redaction import redact_files
+from environment.container import output, trees
+from environment.container.output import Ending, Started, Tidied
+from environment.container.redaction import StreamRedactor, redact_files
 from environment.container.run_log import CappedLog
 from environment.container.warden import Warden
 
@@ -41,6 +46,10 @@ _EXIT_DEADLINE = 124
 _EXIT_NOT_STARTED = 126
 _OWN_FOLDERS = ("SUBMISSION_DIR", "LOGS_DIR", "CODE_DIR")
 _HANDED_ON = ("LOGS_DIR", "CODE_DIR")
+_READABLE = 0o666
+_ENTERED = 0o777
+_TRY_SECONDS = 20.0
+_MOST_ANSWER_BYTES = 64 << 10
 # Of this container, by the second and by the first version of control groups.
 _OOM_COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
 _PR_CAPBSET_DROP = 24
@@ -78,6 +87,7 @@ def run(options: argparse.Namespace) -> int:
         _open_to_all(home)
         os.chdir(home)
         become = partial(_become, user, keep_privileges=options.privileged)
+        _close_to_agent(folder, become)
         log = CappedLog(folder / output.LOG, options.log_limit, hide=secrets)
         warden = Warden(
             options.command,
@@ -90,12 +100,13 @@ def run(options: argparse.Namespace) -> int:
         warden.start()
     except (OSError, KeyError, ValueError) as error:
         problem = f"the agent can't be started: {error}"
-        output.write(folder / output.ENDING, Ending.unseen("unstarted", problem))
+        output.write_when_there_is_room(folder / output.ENDING, Ending.unseen("unstarted", problem))
         return _EXIT_NOT_STARTED
     output.write(folder / output.STARTED, Started.now(os.getpid(), isolated=not options.privileged))
     ending = warden.watch()
-    _as_user(become, lambda: _tidy(secrets))
-    output.write(folder / output.ENDING, ending)
+    # Before all else: what comes now takes as long as an agent wants it to, and may be cut short.
+    output.write_when_there_is_room(folder / output.ENDING, ending)
+    output.write_when_there_is_room(folder / output.TIDIED, _tidy(become, secrets))
     return shell_code(ending)
 
 
@@ -125,39 +136,90 @@ def _open_to_all(folder: Path) -> None:
                 path.chmod(stat.S_IMODE(wanted))
 
 
-def _tidy(secrets: Sequence[str]) -> None:
+def _close_to_agent(folder: Path, become: Callable[[], None]) -> None:
+    """Close the folder around `folder` to all but root, and try as the agent whether it is.
+
+    Raises:
+        OSError: the agent could still reach it.
+    """
+    folder.parent.chmod(0o700)
+
+    def try_to_enter() -> Iterator[str]:
+        with suppress(PermissionError):
+            folder.stat()
+            yield "entered"
+
+    if _as_user(become, try_to_enter, _TRY_SECONDS):
+        raise OSError(errno.EPERM, f"its user can reach {folder}, where its end is told")
+
+
+def _tidy(become: Callable[[], None], secrets: Sequence[str]) -> Tidied:
     """Prepare what the agent made for being gathered: readable by its owner on the host, and without secrets."""
-    _leave_readable()
-    for name in _HANDED_ON:
-        for failure in redact_files(Path(os.environ.get(name, "/nowhere")), secrets):
-            sys.stderr.write(f"container: {failure}\n")
+    problems = _as_user(become, lambda: _look_through(secrets), output.TIDY_SECONDS)
+    return Tidied(tuple(_without(secrets, problem) for problem in problems[: output.MOST_PROBLEMS]))
 
 
-def _leave_readable() -> None:
-    """Let whoever owns the host's side read and remove what the agent made, whatever its modes were."""
+def _look_through(secrets: Sequence[str]) -> Iterator[str]:
     for name in _OWN_FOLDERS:
-        for parent, folders, names in os.walk(os.environ.get(name, "")):
-            for path in (Path(parent, name) for name in (*folders, *names)):
-                # What belongs to somebody else is not ours to open.
-                with suppress(PermissionError):
-                    mode = path.lstat().st_mode
-                    if stat.S_ISDIR(mode):
-                        path.chmod(0o777)
-                    elif stat.S_ISREG(mode):
-                        path.chmod(stat.S_IMODE(mode) | 0o666)
+        yield from _leave_readable(Path(os.environ.get(name, "/nowhere")))
+    for name in _HANDED_ON:
+        yield from redact_files(Path(os.environ.get(name, "/nowhere")), secrets)
 
 
-def _as_user(become: Callable[[], None], do: Callable[[], None]) -> None:
+def _leave_readable(top: Path) -> Iterator[str]:
+    """Let whoever owns the host's side read and remove what the agent made, whatever its modes were."""
+    problems: list[str] = []
+    for entry in trees.walk(top, lambda place, error: problems.append(f"{place!r}: {error.strerror}")):
+        mode = entry.status.st_mode
+        wanted = stat.S_IMODE(mode) | (_ENTERED if stat.S_ISDIR(mode) else _READABLE)
+        if wanted != stat.S_IMODE(mode) and (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+            # What belongs to somebody else is not ours to open.
+            with suppress(PermissionError, FileNotFoundError):
+                os.chmod(entry.name, wanted, dir_fd=entry.folder)
+    yield from problems
+
+
+def _without(secrets: Sequence[str], text: str) -> str:
+    redactor = StreamRedactor(secrets)
+    return (redactor.feed(text.encode()) + redactor.rest()).decode("utf-8", "replace")
+
+
+def _as_user(become: Callable[[], None], do: Callable[[], Iterator[str]], seconds: float) -> list[str]:
+    """Do something as the agent's user, for a limited time, and return the lines that it gives."""
+    reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         code = 1
         try:
             become()
-            do()
+            for line in do():
+                os.write(writer, line.encode("utf-8", "backslashreplace").replace(b"\n", b" ") + b"\n")
             code = 0
+        except Exception:  # noqa: BLE001 - told to Docker, and by the code to the parent
+            traceback.print_exc()
         finally:
             os._exit(code)
-    os.waitpid(child, 0)
+    os.close(writer)
+    give_up = time.monotonic() + seconds
+    told = b""
+    in_time = True
+    while in_time and (part := _next_part(reader, give_up)) != b"":
+        in_time = part is not None
+        told = (told + (part or b""))[:_MOST_ANSWER_BYTES]
+    os.close(reader)
+    if not in_time:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    lines = told.decode("utf-8", "replace").splitlines()
+    if not in_time:
+        return [f"there was more than could be looked through in {seconds:.0f} s", *lines]
+    return lines if status == 0 else [f"looking through it failed with status {status}", *lines]
+
+
+def _next_part(reader: int, give_up: float) -> bytes | None:
+    """Read on; None when the time is over."""
+    ready, _, _ = select.select([reader], [], [], max(0.0, give_up - time.monotonic()))
+    return os.read(reader, _MOST_ANSWER_BYTES) if ready else None
 
 
 def _become(user: pwd.struct_passwd, *, keep_privileges: bool) -> None:

@@ -5,6 +5,7 @@ The reader's side, and all other files of an attempt, are in `environment/runner
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -16,6 +17,12 @@ CLAIM = "claim"
 STARTED = "started.json"
 LOG = "run.log"
 ENDING = "warden.json"
+TIDIED = "tidied.json"
+
+MOST_PROBLEMS = 20
+# For some ten gigabytes: it holds a slot and GPUs, and an agent decides how much there is to look through.
+TIDY_SECONDS = 60.0
+_FULL_DISK_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,17 @@ class Ending:
         return cls(reason, None, None, None, time.time(), problem=problem)
 
 
+@dataclass(frozen=True)
+class Tidied:
+    """tidied.json: what the agent has made was prepared for being gathered, once its ending was written.
+
+    Attributes:
+        problems: what could not be opened or searched for secrets, one line each, a few at most.
+    """
+
+    problems: tuple[str, ...]
+
+
 def claim(path: Path) -> bool:
     """Claim an attempt; False when it is claimed already: who claims it runs the agent, nobody else ever does."""
     try:
@@ -94,7 +112,20 @@ def claim(path: Path) -> bool:
     return True
 
 
-def write(path: Path, record: Started | Ending) -> None:
+def write_when_there_is_room(path: Path, record: Started | Ending | Tidied) -> None:
+    """Write what nobody else knows, waiting for room while the disk is full."""
+    while True:
+        try:
+            write(path, record)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            time.sleep(_FULL_DISK_SECONDS)
+        else:
+            return
+
+
+def write(path: Path, record: Started | Ending | Tidied) -> None:
     """Put a record in its place in one step; it has reached the disk afterwards."""
     temporary = path.with_name(f".{path.name}.partial")
     with temporary.open("w", encoding="utf-8") as stream:

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from environment.container import output
-from environment.container.output import Ending, Started
+from environment.container.output import Ending, Started, Tidied
 from environment.container.processes import ProcessTree
 from environment.runner import protocol, secrets
 from environment.runner.disk import DiskMeter
@@ -25,6 +25,7 @@ from environment.runner.protocol import (
     ServiceRestarted,
     SubmissionRefused,
     SubmissionTaken,
+    Unsearched,
 )
 from environment.runner.sandbox import AgentStatus, Sandbox
 from environment.runner.submissions import Refusals, SubmissionWatch
@@ -34,7 +35,10 @@ from foundation.clock import Clock
 from foundation.files import TooLarge
 from foundation.problems import DataProblem
 
-OVERDUE_SECONDS = 60.0
+# For whatever ends an agent on its own host to do so and to say it.
+OVERDUE_SECONDS = 15.0
+ROOM_SECONDS = 2.0  # in which a main process that waited for room on the disk finds it
+_MOST_PROBLEMS_TOLD = 3
 
 
 class Stage(Enum):
@@ -76,8 +80,10 @@ class RunnerAttempt:
         )
         self._started: Started | None = None
         self._root: int | None = None
-        self._overdue = False
         self._restarts_offset = 0
+        self._asked_at: float | None = None
+        self._overdue: LimitExceeded | None = None
+        self._kill_at: float | None = None
         self._meter = UsageMeter(folder, self._order)
         self._host = HostWitness(folder, self._order, gpus)
         self._disk = DiskMeter(folder, self._sandbox.bytes_outside, disk_worker, self._order.disk_limit_bytes)
@@ -150,10 +156,10 @@ class RunnerAttempt:
             self._report_started(self._started)
         self._report_restarts()
         if protocol.was_asked_to_end(self.folder):
+            self._asked_at = self._asked_at or time.monotonic()
             self._sandbox.stop()
-        elif self._is_overdue(self._started):
-            self._overdue = True
-            self._sandbox.kill()
+        if self._is_overdue(self._started):
+            self._end_overdue()
             return
         try:
             taken = self._submissions.check(self._clock.now(), self._elapsed(self._started))
@@ -167,8 +173,34 @@ class RunnerAttempt:
 
     def _is_overdue(self, started: Started) -> bool:
         """Tell whether the agent should long have been ended; by the monotonic clock, so within one boot only."""
-        limit = self._order.time_limit_seconds + self._order.grace_seconds + OVERDUE_SECONDS
+        patience = self._order.grace_seconds + OVERDUE_SECONDS
+        if (self.folder / protocol.ENDING).exists():
+            patience += output.TIDY_SECONDS
+        if self._asked_at is not None and time.monotonic() - self._asked_at > patience:
+            return True
+        limit = self._order.time_limit_seconds + patience
         return started.boot_id == output.boot_id() and self._elapsed(started) > limit
+
+    def _end_overdue(self) -> None:
+        """Kill what its main process did not end, such as a storm of forks that leaves it no time."""
+        if self._overdue is None:
+            self._overdue = LimitExceeded(
+                "deadline", "it had to be killed after its deadline", self._clock.now()
+            )
+        try:
+            self._write_overdue()
+        except OSError:
+            # On a full disk its main process may be waiting for room to say how the agent has ended.
+            if self._sandbox.agent_lives():
+                self._sandbox.kill()
+            raise
+        self._kill_at = self._kill_at or time.monotonic() + ROOM_SECONDS
+        if time.monotonic() >= self._kill_at or self._sandbox.agent_lives():
+            self._sandbox.kill()
+
+    def _write_overdue(self) -> None:
+        if self._overdue is not None and not protocol.was_asked_to_end(self.folder):
+            protocol.write(self.folder / protocol.LIMIT, self._overdue)
 
     def _elapsed(self, started: Started) -> float:
         """Compute how long ago the agent started; setting the clock changes it only after a reboot."""
@@ -180,9 +212,11 @@ class RunnerAttempt:
         """Take what an agent that is gone has left, report how it ended, and leave nothing of it running."""
         if not self._sandbox.end_leftovers():
             return  # the next step goes on once it is gone
+        self._write_overdue()
         started = protocol.read_if_there(self.folder / protocol.STARTED, Started)
         if started is not None:
             self._report_started(started)
+            self._report_unsearched()
         self._report_restarts()
         for refused in self._refusals.untold():
             self._report(refused)
@@ -206,13 +240,11 @@ class RunnerAttempt:
     def _explained(self, seen: Ending | None) -> Ending:
         """Conclude how the attempt ended from what its main process has seen of it, if it has."""
         limit = protocol.read_if_there(self.folder / protocol.LIMIT, LimitExceeded)
-        if limit is not None and (seen is None or seen.reason == "stopped"):
+        if limit is not None and (seen is None or seen.reason in ("stopped", "lost")):
             return Ending.unseen(limit.kind, limit.problem)
         if seen is not None:
             reason = "lost" if seen.reason == "unstarted" else seen.reason
             return replace(seen, reason=reason, problem=seen.problem or seen.log_error)
-        if self._overdue:
-            return Ending.unseen("deadline")
         if (self.folder / protocol.STOP).exists():
             return Ending.unseen("stopped")
         return Ending.unseen("lost", "its sandbox was killed from outside")
@@ -253,6 +285,18 @@ class RunnerAttempt:
             if isinstance(event, ServiceRestarted) and event.from_outside
         ]
         return f"{' and '.join(dict.fromkeys(killed))} was killed from outside while it ran" if killed else ""
+
+    def _report_unsearched(self) -> None:
+        """Tell what its main process could not look through after the end of its agent."""
+        tidied = protocol.read_if_there(self.folder / protocol.TIDIED, Tidied)
+        if tidied is None and self._order.secret:
+            tidied = Tidied(("its main process was gone before it was searched",))
+        if tidied is None or not tidied.problems:
+            return
+        more = len(tidied.problems) - _MOST_PROBLEMS_TOLD
+        told = "; ".join(tidied.problems[:_MOST_PROBLEMS_TOLD]) + (f"; and {more} more" if more > 0 else "")
+        text = f"what it has left may hold secrets, or files that can't be read: {told}"
+        self._report_once(Unsearched(self._clock.now(), text))
 
     def _report_once(self, event: RunEvent) -> None:
         if not self._has_reported(type(event)):

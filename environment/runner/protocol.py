@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from environment.container import output
-from environment.container.output import Ending, Started
+from environment.container.output import Ending, Started, Tidied
 from foundation import files
 from foundation.hardware import Hardware
 from foundation.problems import DataProblem
@@ -27,6 +27,7 @@ CLAIM = f"{OUTPUT}/{output.CLAIM}"
 STARTED = f"{OUTPUT}/{output.STARTED}"
 LOG = f"{OUTPUT}/{output.LOG}"
 ENDING = f"{OUTPUT}/{output.ENDING}"
+TIDIED = f"{OUTPUT}/{output.TIDIED}"
 LOCK = "shim.lock"
 SHIM_LOG = "shim.log"
 EVENTS = "events.jsonl"
@@ -144,7 +145,7 @@ class LimitExceeded:
     """limit.json: the runner wants the attempt to end, because it went over a limit.
 
     Attributes:
-        kind: `idle` or `disk`, which becomes the reason of its end.
+        kind: `idle`, `disk` or `deadline`, which becomes the reason of its end.
         problem: the limit and what was measured, in words.
     """
 
@@ -218,19 +219,30 @@ class ServiceRestarted:
 
 
 @dataclass(frozen=True)
+class Unsearched:
+    """Event: some of what the agent has left could not be opened, or searched for secrets."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
 class Collected:
     """Event: everything is gathered and exit.json is there."""
 
     at: float
 
 
-RunEvent = AgentStarted | SubmissionTaken | SubmissionRefused | ServiceRestarted | Ending | Collected
+RunEvent = (
+    AgentStarted | SubmissionTaken | SubmissionRefused | ServiceRestarted | Unsearched | Ending | Collected
+)
 
 _EVENTS: dict[str, type[RunEvent]] = {
     "started": AgentStarted,
     "submission": SubmissionTaken,
     "refused": SubmissionRefused,
     "restarted": ServiceRestarted,
+    "unsearched": Unsearched,
     "ended": Ending,
     "collected": Collected,
 }
@@ -241,10 +253,10 @@ class DamagedRecord(DataProblem):
     """A record is there and can be read, but is none of its kind: trying again does not help."""
 
 
-Record = TypeVar("Record", Order, Stop, LimitExceeded, Started, Ending, InboxEntry)
+Record = TypeVar("Record", Order, Stop, LimitExceeded, Started, Ending, Tidied, InboxEntry)
 
 
-def write(path: Path, record: Order | Stop | LimitExceeded | Started | Ending | InboxEntry) -> None:
+def write(path: Path, record: Order | Stop | LimitExceeded | Started | Ending | Tidied | InboxEntry) -> None:
     """Put a record in its place in one step."""
     files.write_json(path, asdict(record))
 

@@ -38,7 +38,10 @@ class Sandbox(Protocol):
         """Have the agent asked to end, and made to after its grace; again is harmless."""
 
     def kill(self) -> None:
-        """End the agent at once."""
+        """End the agent at once, and its main process with it."""
+
+    def agent_lives(self) -> bool:
+        """Tell whether anything of the agent lives, of one whose main process does."""
 
     def ending(self) -> Ending | None:
         """Read how the agent ended, once it is gone; None when nobody saw it."""

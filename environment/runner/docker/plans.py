@@ -10,8 +10,9 @@ from pathlib import Path
 from environment.runner import layout, protocol
 from environment.runner.protocol import Order
 
-OUTPUT = "/run/mlebench"
-LAUNCH = "/run/mlebench-launch.json"
+_OF_ROOT = "/run/mlebench"  # closed to the agent by the container's main process
+OUTPUT = f"{_OF_ROOT}/output"
+LAUNCH = f"{_OF_ROOT}/launch.json"
 SERVICE = "/run/service"
 READY = "ready"
 PROXY_SOCKET = "proxy.sock"

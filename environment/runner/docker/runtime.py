@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from environment.container.output import Ending
+from environment.container.processes import process_tree
 from environment.runner import protocol, secrets
 from environment.runner.docker import daemon
 from environment.runner.docker.plans import Plan, Role, open_folders, plans
@@ -31,6 +31,9 @@ LABEL_ROLE = "mlebench.role"
 LABEL_KEPT = "mlebench.kept"
 START_TRIES = 3
 _LOOK_SECONDS = 0.5
+# The loop that looks after all attempts waits for the daemon itself, the threads that start containers for longer.
+_LOOP_TIMEOUT_SECONDS = 20
+_AWAY_SECONDS = 5.0
 _STARTED_AT_ONCE = 4
 _STOP_SENT = "stop.told"
 _KILLED = 137
@@ -60,7 +63,9 @@ class DockerHost:
 
     def __init__(self, state_dir: Path) -> None:
         self.state_dir = state_dir
-        self._client: APIClient | None = None
+        self._clients: dict[bool, APIClient] = {}
+        self._away: Unreachable | None = None
+        self._ask_again_at = 0.0
         self._seen: dict[tuple[str, Role], Container] = {}
         self._seen_at: float | None = None
         self.starters = ThreadPoolExecutor(_STARTED_AT_ONCE, thread_name_prefix="docker")
@@ -97,34 +102,47 @@ class DockerHost:
         """Find one container, as it was less than a second ago.
 
         Raises:
-            Unreachable: the daemon does not answer.
+            Unreachable: the daemon does not answer, or has not for the last attempt that asked a moment ago: each
+                would wait for it in turn.
         """
         now = time.monotonic()
+        if self._away is not None and now < self._ask_again_at:
+            raise self._away
         if self._seen_at is None or now - self._seen_at > _LOOK_SECONDS:
-            self._seen = {(one.attempt, one.role): one for one in self._all()}
-            self._seen_at = now
+            try:
+                self._seen = {(one.attempt, one.role): one for one in self._all()}
+            except Unreachable as problem:
+                self._away, self._ask_again_at = problem, time.monotonic() + _AWAY_SECONDS
+                raise
+            self._away, self._seen_at = None, now
         return self._seen.get((attempt, role))
 
     def forget(self) -> None:
         """List the containers again at the next `find`: something has been changed."""
         self._seen_at = None
 
-    def client(self) -> APIClient:
-        """Connect to the daemon, once.
+    def client(self, *, patient: bool) -> APIClient:
+        """Connect to the daemon, once for each patience.
 
         Raises:
             Unreachable: it does not answer.
         """
-        if self._client is None:
+        if patient not in self._clients:
             try:
-                self._client = daemon.connect()
+                self._clients[patient] = (
+                    daemon.connect() if patient else daemon.connect(_LOOP_TIMEOUT_SECONDS)
+                )
             except EnvironmentProblem as problem:
                 raise Unreachable(problem.what, problem.why, problem.next_step) from problem
-        return self._client
+        return self._clients[patient]
 
     @contextmanager
-    def asking(self, doing: str) -> Iterator[APIClient]:
+    def asking(self, doing: str, *, patient: bool = False) -> Iterator[APIClient]:
         """Use the daemon.
+
+        Args:
+            doing: what can't be done where it refuses or does not answer.
+            patient: whether nothing else waits for the answer meanwhile.
 
         Raises:
             Unreachable: it does not answer, or not now.
@@ -134,13 +152,13 @@ class DockerHost:
         from requests.exceptions import RequestException
 
         try:
-            yield self.client()
+            yield self.client(patient=patient)
         except APIError as error:
             if error.is_client_error():
                 raise
             raise Unreachable(doing, daemon.explanation(error)) from error
         except (RequestException, DockerException) as error:
-            self._client = None
+            self._clients.pop(patient, None)
             raise Unreachable(doing, f"the daemon does not answer ({type(error).__name__})") from error
 
     def remove(self, container_id: str, *, if_possible: bool = False) -> None:
@@ -238,8 +256,20 @@ class DockerSandbox:
             sent.touch()
 
     def kill(self) -> None:
-        """Kill the container."""
-        self._signal(self._agent(), "SIGKILL")
+        """Freeze the container, so that what forks in it does not compete with its end, and kill it."""
+        from docker.errors import APIError
+
+        agent = self._agent()
+        if agent is not None and agent.state == "running":
+            # What does not let itself be frozen, as in the first version of control groups, is killed all the same.
+            with suppress(APIError, Unreachable), self._host.asking("a container can't be paused") as client:
+                client.pause(agent.id)
+        self._signal(agent, "SIGKILL")
+
+    def agent_lives(self) -> bool:
+        """Look for anything below the container's main process."""
+        root = self.root_process()
+        return root is not None and bool(process_tree().children.get(root))
 
     def ending(self) -> Ending | None:
         """Read what the main process has written; else what the daemon knows, before the container is removed."""
@@ -250,7 +280,7 @@ class DockerSandbox:
         if written is not None:
             return replace(written, reason="lost", problem="its container was stopped from outside")
         seen = self._inspect()
-        if seen is None or (asked and not seen["State"]["OOMKilled"]):
+        if seen is None or asked:
             return None
         found = self._as_the_daemon_saw_it(seen["State"])
         protocol.write(self._attempt / protocol.ENDING, found)
@@ -282,8 +312,7 @@ class DockerSandbox:
             self._host.remove(agent.id)
         for beside in self._beside():
             self._host.remove(beside.id, if_possible=is_kept)
-        if (self._attempt / protocol.GRADER).exists():
-            shutil.rmtree(self._attempt / protocol.GRADER)
+        files.remove_tree(self._attempt / protocol.GRADER)
         if self._order.network != "none":
             self._host.drop_outside_network()
 
@@ -294,7 +323,7 @@ class DockerSandbox:
 
     def bytes_outside(self) -> int:
         """Measure what the agent has written into its container's own file system."""
-        with self._host.asking("a container can't be measured") as client:
+        with self._host.asking("a container can't be measured", patient=True) as client:
             name = self._host.name_of(self._order.name, Role.AGENT)
             found: list[dict[str, Any]] = client.containers(size=True, filters={"name": f"^/{name}$"})
         return sum(int(one.get("SizeRw") or 0) for one in found)
@@ -361,7 +390,7 @@ class DockerSandbox:
         open_folders(self._attempt)
         names = {role: self._host.name_of(self._order.name, role) for role in Role}
         try:
-            with daemon.daemon_problems(doing), self._host.asking(doing) as client:
+            with daemon.daemon_problems(doing), self._host.asking(doing, patient=True) as client:
                 for plan in plans(self._attempt, self._order, names, launch, self._host.outside_network):
                     with self._host.joining if plan.on_outside_network else nullcontext():
                         container = daemon.create(client, names[plan.role], plan, self._labels(plan))

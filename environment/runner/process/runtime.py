@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from environment.container.output import Ending, Started
+from environment.container.processes import process_tree
 from environment.runner import host, protocol
 from environment.runner.process import containment
 from environment.runner.sandbox import AgentStatus
@@ -56,6 +57,13 @@ class ProcessSandbox:
     def kill(self) -> None:
         """Kill the shim: with it goes everything below."""
         self._signal(signal.SIGKILL)
+
+    def agent_lives(self) -> bool:
+        """Look for anything below the shim's own two children, of which one is the agent's warden."""
+        root = self.root_process()
+        tree = process_tree()
+        own = tree.children.get(root, ()) if root is not None else ()
+        return any(tree.below(child.pid) for child in own)
 
     def ending(self) -> Ending | None:
         """Read what the shim has written."""

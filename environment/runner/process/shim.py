@@ -7,7 +7,6 @@ descends from it. It decides nothing about the run: it writes started.json and w
 
 from __future__ import annotations
 
-import errno
 import os
 import resource
 import shutil
@@ -22,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 
 from environment.container import output
-from environment.container.output import Ending, Started
+from environment.container.output import MOST_PROBLEMS, Ending, Started, Tidied
 from environment.container.redaction import redact_files
 from environment.container.run_log import CappedLog
 from environment.container.warden import Warden, die_with
@@ -41,7 +40,6 @@ _LONGEST_RESTART_SECONDS = 60.0
 _LOOK_SECONDS = 0.1
 _OOM_COUNTERS = (Path("/proc/vmstat"),)
 _SOCKET_PATH_BYTES = 108
-_FULL_DISK_SECONDS = 0.5
 
 
 class Shim:
@@ -96,9 +94,14 @@ class Shim:
         if self._stops:
             self._forward_stop()
         self._watch()
-        for name in (protocol.LOGS, protocol.CODE):
-            for failure in redact_files(self._attempt / name, hidden):
-                sys.stderr.write(f"{failure}\n")
+        failures = [
+            failure
+            for name in (protocol.LOGS, protocol.CODE)
+            for failure in redact_files(self._attempt / name, hidden)
+        ]
+        output.write_when_there_is_room(
+            self._attempt / protocol.TIDIED, Tidied(tuple(failures[:MOST_PROBLEMS]))
+        )
 
     def _make_folders(self) -> None:
         source = Path(self._order.agent_folder)
@@ -209,11 +212,13 @@ class Shim:
             warden.start()
         except OSError as error:
             problem = f"{command[0]} can't be run: {error}"
-            _write_ending(self._attempt, Ending.unseen("unstarted", problem))
+            output.write_when_there_is_room(
+                self._attempt / protocol.ENDING, Ending.unseen("unstarted", problem)
+            )
             return 0
         if self._stops:  # it was asked to before the warden listened
             os.kill(os.getpid(), signal.SIGTERM)
-        _write_ending(self._attempt, self._explained(warden.watch()))
+        output.write_when_there_is_room(self._attempt / protocol.ENDING, self._explained(warden.watch()))
         return 0
 
     def _explained(self, ending: Ending) -> Ending:
@@ -288,19 +293,6 @@ def _free_port() -> int:
         return port
 
 
-def _write_ending(attempt: Path, ending: Ending) -> None:
-    """Write what nobody else knows, waiting for room while the disk is full."""
-    while True:
-        try:
-            output.write(attempt / protocol.ENDING, ending)
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                raise
-            time.sleep(_FULL_DISK_SECONDS)
-        else:
-            return
-
-
 def main() -> int:
     """Claim the attempt of the command line and run it; an attempt that was claimed before is left alone."""
     attempt = Path(sys.argv[1])
@@ -310,7 +302,11 @@ def main() -> int:
     try:
         Shim(attempt, protocol.read(attempt / protocol.ORDER, Order)).run()
     except (Problem, OSError) as error:
-        _write_ending(attempt, Ending.unseen("unstarted", str(error).replace("\n", " ")))
+        if (attempt / protocol.ENDING).exists():
+            raise  # its agent has run, and how it ended is told
+        output.write_when_there_is_room(
+            attempt / protocol.ENDING, Ending.unseen("unstarted", str(error).replace("\n", " "))
+        )
     return 0
 
 

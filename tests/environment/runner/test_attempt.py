@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from environment.container import output
-from environment.container.output import Ending, Started
+from environment.container.output import Ending, Started, Tidied
 from environment.runner import protocol
 from environment.runner.attempt import RunnerAttempt, Stage
 from environment.runner.host import Gpu
@@ -102,10 +102,31 @@ def test_a_shim_that_misses_the_deadline_is_ended_by_the_runner(folder: Path) ->
         started = Started(shim.pid, time.time(), long_ago, output.boot_id(), isolated=False)
         protocol.write(folder / protocol.STARTED, started)
         attempt = attempt_in(folder)
-        attempt.step()
+        while shim.poll() is None:
+            attempt.step()
+            time.sleep(0.05)
         assert shim.wait() == -9
     attempt.step()
     assert exit_of(folder).reason == "deadline"
+
+
+def test_what_could_not_be_looked_through_is_told_on_the_run(folder: Path) -> None:
+    (folder / protocol.CLAIM).touch()
+    protocol.write(folder / protocol.STARTED, Started(1, time.time(), 1.0, output.boot_id(), isolated=True))
+    protocol.write(folder / protocol.TIDIED, Tidied(("code/a: Input/output error", "logs/b: Is closed")))
+    attempt_in(folder).step()
+    (told,) = (line for line in lines(folder / protocol.EVENTS) if line["kind"] == "unsearched")
+    assert "code/a: Input/output error; logs/b: Is closed" in told["text"]
+
+
+def test_secrets_that_nobody_looked_for_are_told_on_the_run(folder: Path) -> None:
+    order = protocol.read(folder / protocol.ORDER, Order)
+    protocol.write(folder / protocol.ORDER, replace(order, secret=True))
+    (folder / protocol.CLAIM).touch()
+    protocol.write(folder / protocol.STARTED, Started(1, time.time(), 1.0, output.boot_id(), isolated=True))
+    attempt_in(folder).step()
+    (told,) = (line for line in lines(folder / protocol.EVENTS) if line["kind"] == "unsearched")
+    assert "may hold secrets" in told["text"]
 
 
 def test_what_an_agent_runs_on_is_reported_once_with_its_start(folder: Path) -> None:

@@ -76,7 +76,7 @@ class Host(DockerHost):
         super().__init__(state_dir)
         self.daemon = daemon
 
-    def client(self) -> Any:
+    def client(self, *, patient: bool) -> Any:
         return self.daemon
 
 
