@@ -13,6 +13,7 @@ from engine.images import connect
 from environment.runner import protocol, secrets
 from environment.runner.docker.daemon import ensure_outside_network, remove_outside_network
 from environment.runner.docker.runtime import LABEL_STATE, DockerHost
+from environment.runner.protocol import Order
 from foundation import locks
 from state.records import Run
 from tests.engine.harness import Harness, eventually
@@ -61,7 +62,7 @@ class DockerHarness(Harness):
 
     def container_of(self, run: Run, role: str = "agent") -> dict[str, Any]:
         """What the daemon tells about a run's container."""
-        attempt = str(self.attempts(run)[-1].id)
+        attempt = protocol.read(self.folder(run) / protocol.ORDER, Order).name
         (found,) = (
             one
             for one in self.containers()

@@ -27,7 +27,8 @@ from tests.environment.runner.orders import order_with
 GPUS = (Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None), Gpu("GPU-b", "Some GPU", None, None, None))
 DISK = ThreadPoolExecutor(1)
 HOLD = (
-    "import sys, time; from pathlib import Path; from foundation.locks import FileLock; import os;"
+    "import signal, sys, time; from pathlib import Path; from foundation.locks import FileLock; import os;"
+    "signal.signal(signal.SIGTERM, signal.SIG_IGN);"
     "lock = FileLock(Path(sys.argv[1])); assert lock.acquire(note=str(os.getpid())); time.sleep(600)"
 )
 
