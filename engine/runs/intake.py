@@ -27,6 +27,7 @@ from environment.runner.protocol import (
     Stop,
     SubmissionRefused,
     SubmissionTaken,
+    Unmeasured,
     Unsearched,
 )
 from foundation import jsonlines
@@ -198,6 +199,8 @@ class Intake:
                 self._note(run, attempt, "run.service", f"{event.service} {event.text}")
             case Unsearched():
                 self._note(run, attempt, "run.unsearched", event.text)
+            case Unmeasured():
+                self._note(run, attempt, "run.unmeasured", event.text)
             case Ending() if run.state in _UNSTARTED:
                 self._end(attempt, event)
             case _:

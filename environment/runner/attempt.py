@@ -13,7 +13,7 @@ from environment.container import output
 from environment.container.output import Ending, Started, Tidied
 from environment.container.processes import ProcessTree
 from environment.runner import protocol, secrets
-from environment.runner.disk import DiskMeter
+from environment.runner.disk import DiskMeter, DiskUse
 from environment.runner.host import Gpu, GpuReader, hardware_of
 from environment.runner.host_problems import HostWitness
 from environment.runner.protocol import (
@@ -25,6 +25,7 @@ from environment.runner.protocol import (
     ServiceRestarted,
     SubmissionRefused,
     SubmissionTaken,
+    Unmeasured,
     Unsearched,
 )
 from environment.runner.sandbox import AgentStatus, Sandbox
@@ -36,6 +37,7 @@ from foundation.files import TooLarge
 from foundation.problems import DataProblem
 
 # For whatever ends an agent on its own host to do so and to say it.
+_INCOMPLETE_TOLD = 3
 OVERDUE_SECONDS = 15.0
 ROOM_SECONDS = 2.0  # in which a main process that waited for room on the disk finds it
 _MOST_PROBLEMS_TOLD = 3
@@ -80,6 +82,7 @@ class RunnerAttempt:
         )
         self._started: Started | None = None
         self._root: int | None = None
+        self._incomplete = 0
         self._restarts_offset = 0
         self._asked_at: float | None = None
         self._overdue: LimitExceeded | None = None
@@ -117,6 +120,8 @@ class RunnerAttempt:
             self._disk.start([process.pid for process in tree.below(self._root)])
         disk = self._disk.take()
         disk_bytes = None if disk is None else disk.bytes
+        if disk is not None:
+            self._note_unmeasured(disk)
         self._host.note_disk_use(disk_bytes)
         usage = self._meter.measure(
             tree,
@@ -130,6 +135,13 @@ class RunnerAttempt:
         exceeded = limit_exceeded(usage, self._order)
         if exceeded is not None and not (self.folder / protocol.LIMIT).exists():
             protocol.write(self.folder / protocol.LIMIT, exceeded)
+
+    def _note_unmeasured(self, disk: DiskUse) -> None:
+        """Tell once what was not measured several times in a row: what was closed for a moment only does not matter."""
+        self._incomplete = self._incomplete + 1 if disk.unseen else 0
+        if self._incomplete >= _INCOMPLETE_TOLD and not self._has_reported(Unmeasured):
+            text = f"its disk limit can't be held to the full: {'; '.join(disk.unseen)}"
+            self._report(Unmeasured(self._clock.now(), text))
 
     def _start(self) -> None:
         if (self.folder / protocol.STOP).exists():

@@ -151,7 +151,16 @@ def _without_a_name(processes: Sequence[int], refused: Refused) -> Iterator[int]
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended
         except PermissionError as error:
-            refused(f"open files of process {process}", error)
+            if _is_ours(folder):  # what another user has open is for root to see, and known to nobody else
+                refused(f"open files of process {process}", error)
+
+
+def _is_ours(process: Path) -> bool:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for line in (process / "status").read_text(errors="replace").splitlines():
+            if line.startswith("Uid:"):
+                return int(line.split()[1]) == os.getuid()
+    return False
 
 
 def _opened(process: Path) -> Iterator[tuple[tuple[int, int], int]]:

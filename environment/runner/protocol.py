@@ -227,6 +227,14 @@ class Unsearched:
 
 
 @dataclass(frozen=True)
+class Unmeasured:
+    """Event: some of what the agent holds on disk can't be measured, so that it does not count."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
 class Collected:
     """Event: everything is gathered and exit.json is there."""
 
@@ -234,7 +242,14 @@ class Collected:
 
 
 RunEvent = (
-    AgentStarted | SubmissionTaken | SubmissionRefused | ServiceRestarted | Unsearched | Ending | Collected
+    AgentStarted
+    | SubmissionTaken
+    | SubmissionRefused
+    | ServiceRestarted
+    | Unsearched
+    | Unmeasured
+    | Ending
+    | Collected
 )
 
 _EVENTS: dict[str, type[RunEvent]] = {
@@ -243,6 +258,7 @@ _EVENTS: dict[str, type[RunEvent]] = {
     "refused": SubmissionRefused,
     "restarted": ServiceRestarted,
     "unsearched": Unsearched,
+    "unmeasured": Unmeasured,
     "ended": Ending,
     "collected": Collected,
 }

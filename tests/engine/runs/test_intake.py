@@ -23,6 +23,8 @@ from environment.runner.protocol import (
     InboxEntry,
     SubmissionRefused,
     SubmissionTaken,
+    Unmeasured,
+    Unsearched,
 )
 from foundation import jsonlines
 from foundation.hardware import Hardware
@@ -415,3 +417,10 @@ def test_when_something_last_happened_is_kept_with_the_run(world: World) -> None
     jsonlines.append(usage, [line | {"at": 70.0, "idle_seconds": 21.0}])
     world.intake.step()
     assert world.run(0).last_activity_at == 49.0
+
+
+def test_what_was_not_searched_or_measured_is_told_on_the_run(world: World) -> None:
+    world.report(0, AgentStarted(10, isolated=True), Unsearched(11, "code/a"), Unmeasured(12, "code/b"))
+    world.intake.step()
+    told = {event.kind: event.text for event in events.newest(world.state, run_id=world.run(0).id)}
+    assert (told["run.unsearched"], told["run.unmeasured"]) == ("code/a", "code/b")

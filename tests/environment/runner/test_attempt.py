@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,8 @@ import pytest
 
 from environment.container import output
 from environment.container.output import Ending, Started, Tidied
+from environment.container.processes import process_tree
+from environment.container.trees import Entry
 from environment.runner import protocol
 from environment.runner.attempt import RunnerAttempt, Stage
 from environment.runner.host import Gpu
@@ -186,6 +188,37 @@ def test_a_link_that_is_made_anew_all_the_time_fills_no_events(folder: Path) -> 
     attempt.step()
     refused = [line["times"] for line in lines(folder / protocol.EVENTS) if line["kind"] == "refused"]
     assert refused == [1, 10, 100, 250]
+
+
+def test_what_can_not_be_measured_again_and_again_is_told_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(place: Path, refused: Callable[[str, OSError], None]) -> Iterator[Entry]:
+        if place.name == protocol.CODE:
+            refused("code/closed", PermissionError(13, "Permission denied"))
+        return iter(())
+
+    monkeypatch.setattr("environment.runner.disk.walk", closed)
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder / protocol.LOCK)]) as shim:
+        eventually(lambda: locks.is_held(folder / protocol.LOCK))
+        started = Started(shim.pid, time.time(), time.monotonic(), output.boot_id(), isolated=False)
+        protocol.write(folder / protocol.STARTED, started)
+        attempt = attempt_in(folder)
+        attempt.step()
+
+        def measured(times: int) -> bool:
+            attempt.measure(process_tree(), with_disk=True)
+            found = [line["disk_bytes"] for line in lines(folder / protocol.USAGE)]
+            return len([bytes_ for bytes_ in found if bytes_ is not None]) >= times
+
+        eventually(lambda: measured(2))
+        assert [line["kind"] for line in lines(folder / protocol.EVENTS)] == ["started"]
+        eventually(lambda: measured(5))
+        shim.kill()
+    assert [line.get("text") for line in lines(folder / protocol.EVENTS)] == [
+        None,
+        "its disk limit can't be held to the full: code/closed: Permission denied",
+    ]
 
 
 def test_an_order_of_a_newer_protocol_is_refused(folder: Path) -> None:
