@@ -24,7 +24,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 4
+NEWEST_VERSION = 5
 # Columns that hold a record or a mapping as JSON.
 _JSON_COLUMNS = frozenset({"arguments", "detail", "hardware", "report", "spec"})
 
@@ -264,6 +264,11 @@ def migrate(connection: sqlite3.Connection) -> None:
         database.conn.execute("ALTER TABLE runs ADD COLUMN grading_fails_since REAL")
         database.conn.execute("ALTER TABLE runs ADD COLUMN grading_retry_at REAL")
         database.conn.execute("PRAGMA user_version = 4")
+
+    @steps(name="0005-limits-that-were-not-held")
+    def _limits_not_held(database: Database) -> None:
+        database.conn.execute("ALTER TABLE attempts ADD COLUMN not_held TEXT NOT NULL DEFAULT ''")
+        database.conn.execute("PRAGMA user_version = 5")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

@@ -129,6 +129,7 @@ class Attempt:
         token: names it and nothing else ever, in its directory, its order and its containers.
         image: the digest of what its agent ran in.
         suspected: as that of its run.
+        not_held: the limits that nothing held where it ran, in words; empty when all were held.
     """
 
     id: int
@@ -153,6 +154,7 @@ class Attempt:
     image: str
     hardware: Hardware | None
     suspected: str = ""
+    not_held: str = ""
 
 
 @dataclass(frozen=True)

@@ -88,15 +88,25 @@ def started(
     now: float,
     image: str = "",
     hardware: Hardware | None = None,
+    not_held: str = "",
 ) -> None:
     """Starting to running: the agent's process is there, in this image and on this hardware."""
     with database.transaction():
         run, attempt = _current(database, attempt_id)
         kept = to_json(hardware) if hardware is not None else None
-        database.update("attempts", attempt_id, started_at=at, isolated=isolated, image=image, hardware=kept)
+        database.update(
+            "attempts",
+            attempt_id,
+            started_at=at,
+            isolated=isolated,
+            image=image,
+            hardware=kept,
+            not_held=not_held,
+        )
         database.update("runs", run.id, started_at=at, last_activity_at=at)
         mark = "" if isolated else ", not isolated"
-        text = f"attempt {attempt.number} is running{mark}"
+        limits = f", not held: {not_held}" if not_held else ""
+        text = f"attempt {attempt.number} is running{mark}{limits}"
         _move(database, run, RunState.RUNNING, text, now, attempt_id)
 
 

@@ -81,6 +81,7 @@ def all_checks(places: Places) -> Iterator[Check]:
     yield check_disk("state disk", places.state_dir, needs=_STATE_NEEDS, wants=_STATE_WANTS)
     yield check_disk("data disk", places.data_dir, needs=0, wants=_DATA_WANTS)
     yield check_bubblewrap()
+    yield check_limits()
     yield from check_docker(os.getuid())
     yield check_gpu()
     yield check_kaggle(os.environ, Path.home())
@@ -135,6 +136,22 @@ def check_bubblewrap() -> Check:
         Health.WARN,
         f"{reason}; agents that run as processes are not isolated",
         "Install bubblewrap and allow user namespaces, or run trusted agents only.",
+    )
+
+
+def check_limits() -> Check:
+    """Check what holds the limits of agents that run as processes: of memory, processes and processors."""
+    from environment.runner import protocol, runtimes
+    from environment.runner.process.containment import held_limits
+
+    held = held_limits(isolated=runtimes.resolve(runtimes.PROCESS) == protocol.BUBBLEWRAP)
+    if not held.not_held() and not held.is_watched:
+        return Check("limits", Health.OK, held.in_words())
+    return Check(
+        "limits",
+        Health.WARN,
+        held.in_words(),
+        "Start the engine where it may make control groups (as root, or in a systemd session), or use Docker.",
     )
 
 

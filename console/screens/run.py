@@ -520,6 +520,7 @@ def _config(facts: RunFacts, order: Order | None, width: int, signs: Signs) -> l
         ("time limit", wording.limit(spec.time_limit_seconds)),
         ("runtime", attempt.runtime if attempt else spec.runtime),
         ("isolation", isolation[attempt.isolated if attempt else None]),
+        *([("limits not held", attempt.not_held)] if attempt and attempt.not_held else []),
         ("network", spec.network),
         ("processors", f"{spec.cpus:g}"),
         ("memory", wording.size(spec.memory_bytes) if spec.memory_bytes else "not limited"),

@@ -173,6 +173,7 @@ class Intake:
                     now=self._clock.now(),
                     image=event.image,
                     hardware=event.hardware,
+                    not_held=event.not_held,
                 )
             case SubmissionTaken():
                 snapshot = Snapshot(

@@ -106,6 +106,7 @@ class Disclosure:
         images: digests of the images that the agent ran in.
         test_feedback: whether the agent could learn its score on the test set; None: unknown.
         isolated: runs that were kept from answers and network, and how many there are; None: unknown.
+        not_held: limits that nothing held where runs ran, each list of them once.
     """
 
     edition: str
@@ -128,6 +129,7 @@ class Disclosure:
     machines: tuple[str, ...]
     test_feedback: bool | None
     isolated: tuple[int, int] | None
+    not_held: tuple[str, ...]
     demo: bool
 
     def facts(self) -> tuple[tuple[str, str], ...]:
@@ -153,9 +155,13 @@ class Disclosure:
             ("hardware per run", self.hardware or _UNKNOWN),
             ("machines", "; ".join(self.machines) or _UNKNOWN),
             ("network policy", self.network or _UNKNOWN),
-            ("isolated runs", _UNKNOWN if self.isolated is None else _of(*self.isolated)),
+            ("isolated runs", self._isolation()),
             ("test-set feedback", {True: "yes", False: "no", None: _UNKNOWN}[self.test_feedback]),
         )
+
+    def _isolation(self) -> str:
+        counted = _UNKNOWN if self.isolated is None else _of(*self.isolated)
+        return "; ".join([counted, *(f"limits not held: {limits}" for limits in self.not_held)])
 
 
 def disclose(evidence: Evidence, row: Row) -> Disclosure:
@@ -201,6 +207,7 @@ def disclose(evidence: Evidence, row: Row) -> Disclosure:
         machines=tuple(sorted({one.machine for one in found} - {""})),
         test_feedback=False if evidence.table == "own" else None,
         isolated=(sum(isolated), len(isolated)) if evidence.table == "own" else None,
+        not_held=tuple(sorted({one.not_held for one in found} - {""})),
         demo=row.demo,
     )
 

@@ -135,6 +135,7 @@ class Provenance:
         image: the digest of the image that the agent ran in; empty: unknown.
         machine: what it ran on, in words; empty: unknown.
         isolated: whether it was kept from answers and network; None: unknown.
+        not_held: the limits that nothing held, in words.
         graded: its graded submissions, in order of time.
         classified: classes of failures of the run that somebody gave by hand, each with who and why.
     """
@@ -145,6 +146,7 @@ class Provenance:
     isolated: bool | None
     graded: tuple[GradedSubmission, ...]
     classified: tuple[str, ...] = ()
+    not_held: str = ""
 
 
 @dataclass(frozen=True)

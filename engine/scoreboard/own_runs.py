@@ -202,6 +202,7 @@ def _provenance(database: Database, run: Run) -> Provenance | None:
         image=attempt.image,
         machine="" if attempt.hardware is None else attempt.hardware.in_words(),
         isolated=attempt.isolated,
+        not_held=attempt.not_held,
         graded=tuple(
             GradedSubmission(
                 one.elapsed_seconds,

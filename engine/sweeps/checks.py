@@ -23,6 +23,7 @@ from engine.space import gigabytes
 from environment.container.proxy import parse_rule
 from environment.runner import protocol, runtimes
 from environment.runner.docker.daemon import daemon_problems
+from environment.runner.process.containment import held_limits
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from state.records import SweepSpec
 
@@ -133,6 +134,8 @@ def _runtime(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
             _refuse_container_options(spec, agent)
             isolated = "isolated by bubblewrap" if kind == protocol.BUBBLEWRAP else "not isolated"
             yield Check(True, f"runs are processes of this host, {isolated}")
+            held = held_limits(isolated=kind == protocol.BUBBLEWRAP)
+            yield Check(True, f"limits of runs: {held.in_words()}")
             return
         _check_policy(spec, agent)
         client = connect()

@@ -277,7 +277,8 @@ class RunnerAttempt:
     def _report_started(self, started: Started) -> None:
         if not self._has_reported(AgentStarted):
             hardware = hardware_of(self._order.gpu_uuids, self._gpus)
-            self._report(AgentStarted(started.at, started.isolated, self._sandbox.image(), hardware))
+            image = self._sandbox.image()
+            self._report(AgentStarted(started.at, started.isolated, image, hardware, started.not_held))
 
     def _report_restarts(self) -> None:
         """Report what of ours has died beside the agent since the last look."""

@@ -169,12 +169,14 @@ class AgentStarted:
     Attributes:
         image: the digest of what it runs in; empty where there is none.
         hardware: what it runs on; None in what older versions have written.
+        not_held: the limits that nothing holds there, in words.
     """
 
     at: float
     isolated: bool
     image: str = ""
     hardware: Hardware | None = None
+    not_held: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ import time
 import pytest
 
 from environment.runner import protocol
+from environment.runner.process.containment import held_limits
+from state import database, events
 from state.lifecycle import FailureClass, RunState
 from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually, lines
 
@@ -55,3 +57,20 @@ def test_how_long_nothing_happened_is_known_while_it_does(harness: Harness) -> N
     assert run.last_activity_at < time.time() - 1.9
     harness.go(run)
     harness.ended()
+
+
+def test_a_limit_that_nothing_holds_is_told_on_the_run(harness: Harness) -> None:
+    not_held = held_limits(isolated=False).not_held()
+    assert "user namespaces" in not_held, "without bubblewrap nothing holds them"
+    harness.agent("plain", "true")
+    harness.start()
+    harness.launch("plain", runtime="plain")
+    (run,) = harness.ended()
+    (attempt,) = harness.attempts(run)
+    assert attempt.not_held == not_held
+    state = database.open_for_reading(harness.places.state_dir)
+    try:
+        told = [event.text for event in events.newest(state, run_id=run.id)]
+    finally:
+        state.close()
+    assert f"attempt 1 is running, not isolated, not held: {not_held}" in told

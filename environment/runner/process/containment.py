@@ -28,6 +28,7 @@ from environment.runner.process import bubblewrap
 from environment.runner.protocol import Order
 
 LOOK_SECONDS = 0.25
+WATCHER = "a watcher"
 _PREFIX = "mlebench-"
 _SUPERVISOR = "supervisor"
 _SHARE_OF_HOST = 0.9
@@ -69,17 +70,22 @@ class HeldLimits:
     """By what each limit of an attempt is held on this host; empty where it is not held.
 
     Attributes:
-        memory, processes, shared_memory, cpus: of the whole process tree.
-        namespaces: that an agent makes no user namespaces of its own, in which it could do as root does.
+        memory, processes, shared_memory, processors: of the whole process tree.
+        user_namespaces: that an agent makes no user namespaces of its own, in which it could do as root does.
         system_calls: that an agent is refused the calls that ordinary programs never need.
     """
 
     memory: str
     processes: str
     shared_memory: str
-    cpus: str
-    namespaces: str
+    processors: str
+    user_namespaces: str
     system_calls: str
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether a limit is only watched, so that it may be exceeded for a moment."""
+        return WATCHER in asdict(self).values()
 
     def not_held(self) -> str:
         """Name the limits that are not held, in words; empty when all are."""
@@ -207,9 +213,9 @@ class Containment:
         shared = by.get(_MEMORY, "")  # which is not a limit of its own, but one
         if isolated and abilities.sizes_shared_memory:
             shared = "bubblewrap"
-        processes = by.get(_PIDS) or ("the kernel's ulimit" if self._counts_per_namespace else "a watcher")
+        processes = by.get(_PIDS) or ("the kernel's ulimit" if self._counts_per_namespace else WATCHER)
         return HeldLimits(
-            by.get(_MEMORY, "a watcher"),
+            by.get(_MEMORY, WATCHER),
             processes,
             shared,
             by.get(_CPU, ""),

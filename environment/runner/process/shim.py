@@ -34,7 +34,7 @@ from foundation.locks import FileLock
 from foundation.problems import DataProblem, EnvironmentProblem, Problem
 
 EXIT_CLAIMED = 75
-_SERVER_PATIENCE = 30.0
+_SERVER_PATIENCE = 120.0  # on a host where a hundred attempts start at once
 _RESTART_SECONDS = 0.5
 _LONGEST_RESTART_SECONDS = 60.0
 _LOOK_SECONDS = 0.1

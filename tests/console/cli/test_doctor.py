@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from console.cli import doctor
 from console.cli.doctor import Health
 from engine.places import Places
+from environment.runner.process import containment
+from environment.runner.process.containment import WATCHER, HeldLimits
 from tests.console.cli.conftest import Cli
 
 SECRET = "a-key-that-nobody-may-see"
@@ -24,6 +27,7 @@ def test_every_check_says_how_it_is_and_what_is_not_well_has_a_next_step(cli: Cl
         "state disk",
         "data disk",
         "bubblewrap",
+        "limits",
         "docker",
         "gpu",
         "kaggle",
@@ -152,3 +156,22 @@ def test_what_would_end_or_endanger_long_runs_in_docker_is_told(
     told = " ".join(check.found for check in others)
     assert ("live-restore is off" in told) == (not live_restore)
     assert ("user 1000" in told) == (uid == 1000)
+
+
+@pytest.mark.parametrize(
+    ("change", "health", "told"),
+    [
+        ({}, Health.OK, "memory, processes, shared memory, processors by control group v2"),
+        ({"processors": ""}, Health.WARN, "not held: processors"),
+        ({"memory": WATCHER}, Health.WARN, "memory by a watcher"),
+    ],
+)
+def test_what_holds_limits_of_processes_is_told(
+    monkeypatch: pytest.MonkeyPatch, change: dict[str, str], health: Health, told: str
+) -> None:
+    group = "control group v2"
+    held = replace(HeldLimits(group, group, group, group, "bubblewrap", "seccomp"), **change)
+    monkeypatch.setattr(containment, "held_limits", lambda *, isolated: held)
+    found = doctor.check_limits()
+    assert found.health is health
+    assert told in found.found

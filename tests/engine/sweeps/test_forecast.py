@@ -14,6 +14,7 @@ from engine.options.sweep import Launch, SweepOptions, resolve
 from engine.places import Places
 from engine.sweeps.checks import HostCapacity, Mend
 from engine.sweeps.forecast import PastRuns, forecast, past_runs, runs_at_once, schedule
+from environment.runner.process.containment import held_limits
 from state import database, runs, sweeps, transitions
 from state.database import Database
 from state.records import SweepSpec, UsageSample
@@ -83,6 +84,13 @@ def test_everything_that_is_missing_is_told_with_its_next_step(ready: tuple[Plac
     assert missing[Mend.PREPARE].subjects == ("leaf-classification",)
     assert all(check.next_step for check in missing.values())
     assert not found.can_launch and not found.planned
+
+
+def test_a_dry_run_tells_which_limits_nothing_holds(ready: tuple[Places, Database]) -> None:
+    places, _ = ready
+    (told,) = (check.text for check in forecast(launch(places), places).checks if "limits" in check.text)
+    assert told == f"limits of runs: {held_limits(isolated=False).in_words()}"
+    assert "not held: " in told, "without bubblewrap some are not"
 
 
 def test_secrets_are_looked_for_by_name(ready: tuple[Places, Database], tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_shared_memory_has_a_size_and_the_rest_of_dev_is_closed(tmp_path: Path, 
 
 @pytest.mark.usefixtures("bubblewrap")
 def test_an_agent_gets_its_processors_and_no_more(tmp_path: Path, order: Order) -> None:
-    if not held_limits(isolated=True).cpus:
+    if not held_limits(isolated=True).processors:
         pytest.skip("nothing holds processors on this machine")
     folder = tmp_path / "attempt"
     work = "import time; end = time.time() + 3\nwhile time.time() < end: pass\nprint(time.process_time())"
@@ -199,11 +199,11 @@ def test_what_is_not_held_is_named() -> None:
     group = "control group v2"
     all_held = HeldLimits(group, group, group, group, "bubblewrap", "seccomp")
     assert all_held.not_held() == ""
-    some = replace(all_held, cpus="", memory="a watcher", system_calls="")
-    assert some.not_held() == "cpus, system calls"
+    some = replace(all_held, processors="", memory="a watcher", system_calls="")
+    assert some.not_held() == "processors, system calls"
     assert some.in_words() == (
-        "memory by a watcher; processes, shared memory by control group v2; namespaces by bubblewrap; "
-        "not held: cpus, system calls"
+        "memory by a watcher; processes, shared memory by control group v2; user namespaces by bubblewrap; "
+        "not held: processors, system calls"
     )
 
 
