@@ -38,7 +38,8 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     ("runs list", "a list of runs, each with `idle_seconds`", (Run,)),
     (
         "runs show",
-        "one run with `attempts_made`, `submissions_made` and `events`",
+        "one run with `attempts_made` (each with `validations` and `last_validation_at`), `submissions_made` "
+        "and `events`",
         (Attempt, Submission, Event),
     ),
     (

@@ -67,6 +67,7 @@ def list_(
 @app.command()
 def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     """Show one run: its attempts, its submissions, what happened."""
+    from console.views.run import read_validations
     from state import events, runs, submissions
 
     with reading_state(context) as database:
@@ -75,12 +76,18 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
         handed_in = [one for attempt in attempts for one in submissions.of_attempt(database, attempt.id)]
         happened = events.newest(database, run_id=found.id)[::-1]
     state_dir = places_of(context).state_dir
+    checks = {attempt.id: read_validations(state_dir / attempt.directory) for attempt in attempts}
     if json:
         say_json(
             run_facts(found)
             | {
                 "attempts_made": [
-                    asdict(attempt) | {"directory": str(state_dir / attempt.directory)}
+                    asdict(attempt)
+                    | {
+                        "directory": str(state_dir / attempt.directory),
+                        "validations": checks[attempt.id].count,
+                        "last_validation_at": checks[attempt.id].last_at,
+                    }
                     for attempt in attempts
                 ],
                 "submissions_made": [asdict(one) for one in handed_in],
@@ -91,6 +98,10 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     say_runs([found])
     for attempt in attempts:
         say(f"attempt {attempt.number}: {state_dir / attempt.directory}")
+        asked = checks[attempt.id]
+        if asked.last_at is not None:
+            times = wording.plural(asked.count, "validation")
+            say(f"  {times} by the agent, the last at {wording.date_and_time(asked.last_at)}")
         if attempt.evidence:
             say(f"  evidence: {attempt.evidence.strip()}")
     if handed_in:

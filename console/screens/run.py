@@ -34,9 +34,11 @@ from console.views.run import (
     Point,
     RunFacts,
     UsageCurves,
+    Validations,
     read_listing,
     read_order,
     read_usage,
+    read_validations,
     run_facts,
 )
 from environment.runner.protocol import Order
@@ -45,10 +47,13 @@ from state.records import Attempt, Event, Submission
 
 PANES = ("log", "timeline", "submissions", "resources", "files", "config")
 _READERS: dict[str, Callable[[RunFacts], Any]] = {
+    "submissions": lambda facts: read_validations(facts.directory) if facts.directory else Validations(),
     "files": read_listing,
     "resources": read_usage,
     "config": read_order,
 }
+
+_GROWING = ("resources", "submissions")
 
 # Values under such names are kept off the screen even where a config file holds them in the open.
 _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential|auth")
@@ -97,7 +102,7 @@ class RunScreen(LogScreen):
     def tick(self) -> None:
         """Draw again, and measure again what grows."""
         super().tick()
-        if self._pane == "resources" and self._facts is not None and self._facts.run.is_live:
+        if self._pane in _GROWING and self._facts is not None and self._facts.run.is_live:
             self._fetch()
 
     def redraw(self) -> None:
@@ -192,7 +197,8 @@ class RunScreen(LogScreen):
             return _timeline(facts, width, signs)
         if self._pane == "submissions":
             drawn = _score_chart(facts, width - 2, max(5, min(14, height // 2 - 3)), now, signs)
-            return [*drawn, *_submissions(facts, width, signs)]
+            checks = self._read.get("submissions", Validations())
+            return [*drawn, *_submissions(facts, checks, now, width, signs)]
         if self._pane == "resources":
             return _resources(facts, self._read.get("resources"), width - 2, height, now, signs)
         if self._pane == "files":
@@ -364,12 +370,18 @@ def _waiting(facts: RunFacts) -> str:
     return f"; its dataset is {dataset.state}{problem}"
 
 
-def _submissions(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
+def _submissions(facts: RunFacts, checks: Validations, now: float, width: int, signs: Signs) -> list[Line]:
     """Draw the ruler, then list every snapshot of the submission, newest first."""
     lines: list[Line] = []
     if facts.competition is not None:
         drawn = ruler(facts.competition.thresholds, facts.run.score, width - 4, signs)
         lines += [Line(), *(Line((("  ", "text"), *pieces)) for pieces in drawn), Line()]
+    if checks.count:
+        text = f"  {wording.plural(checks.count, 'validation')} by the agent"
+        if checks.last_at is not None:
+            quiet = wording.age(now - checks.last_at)
+            text += f", the last {'now' if quiet == 'now' else f'{quiet} ago'}"
+        lines += [Line(((text, "dim"),)), Line()]
     if not facts.submissions:
         return [*lines, Line((("  no submission yet", "dim"),))]
     table = Table(

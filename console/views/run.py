@@ -14,6 +14,8 @@ from competitions.model import Competition
 from console.views.splits import competition
 from environment.runner import protocol
 from environment.runner.protocol import Order
+from foundation import jsonlines
+from foundation.problems import Problem
 from state import datasets, events, runs, submissions, sweeps
 from state.database import Database
 from state.records import Attempt, Dataset, Event, Run, Submission, Sweep, UsageSample
@@ -71,6 +73,14 @@ class UsageCurves:
 
 
 @dataclass(frozen=True)
+class Validations:
+    """How often an attempt's agent asked whether its submission has the right form, and when it last did."""
+
+    count: int = 0
+    last_at: float | None = None
+
+
+@dataclass(frozen=True)
 class FileEntry:
     """One name in a directory; `kind` is file, folder, link or special."""
 
@@ -116,6 +126,19 @@ def read_listing(facts: RunFacts) -> Listing:
         return Listing()
     found = list(islice(_below(facts.directory, 0), MOST_ENTRIES + 1))
     return Listing(tuple(found[:MOST_ENTRIES]), len(found) > MOST_ENTRIES)
+
+
+def read_validations(directory: Path) -> Validations:
+    """Count the checks that an attempt's agent asked for; waits for the disk."""
+    count, last, offset = 0, None, 0
+    try:
+        while (found := jsonlines.read(directory / protocol.VALIDATIONS, offset)).offset > offset:
+            offset = found.offset
+            count += len(found.values)
+            last = next((line.get("time") for line in reversed(found.values)), last)
+    except (OSError, Problem):  # without isolation the agent may have put anything there
+        return Validations()
+    return Validations(count, last if isinstance(last, int | float) else None)
 
 
 def read_order(facts: RunFacts) -> Order | None:

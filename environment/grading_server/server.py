@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
+import math
 import socket
 import sys
 import tempfile
@@ -27,6 +29,7 @@ from foundation.workers import Limits
 
 MAX_CONNECTIONS = 16
 _LINGER_BYTES = 4 << 20
+_MOST_MESSAGE = 200
 
 
 @dataclass(frozen=True)
@@ -57,11 +60,11 @@ def check_form(
 
 
 class RateLimit:
-    """So many calls in a burst, one more each time the minute's share has passed."""
+    """So many calls in a burst, then one in each stretch of seconds."""
 
-    def __init__(self, per_minute: int) -> None:
-        self._per_second = per_minute / 60
-        self._burst = float(per_minute)
+    def __init__(self, burst: int, seconds: float) -> None:
+        self._per_second = 1 / seconds
+        self._burst = float(burst)
         self._left = self._burst
         self._at: float | None = None
         self._lock = threading.Lock()
@@ -83,7 +86,8 @@ class Service:
     """What all requests share.
 
     Attributes:
-        record: gets one line a checked upload: when, how many bytes, valid or not; no content.
+        record: gets one line a checked upload: when, its SHA-256 and size, whether it is valid and what was said.
+            Beyond a size that takes days of checks to reach, it grows no more.
         uploads: where uploads lie while they are checked: a folder of the attempt, so that they count as
             what it holds on disk. It is made anew with the server.
         max_bytes: of an upload.
@@ -97,6 +101,7 @@ class Service:
     uploads: Path
     rate: RateLimit
     max_bytes: int = 1 << 30
+    most_record_bytes: int = 8 << 20
     idle_seconds: float = 30.0
     upload_seconds: float = 900.0
     busy: threading.Lock = field(default_factory=threading.Lock)
@@ -152,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
             length = self._upload_length()
             wait = self.service.rate.wait_seconds(time.monotonic())
             if wait > 0:
-                text = f"Too many validations; try again in {wait:.0f} seconds."
+                text = f"Too many validations; try again in {math.ceil(wait)} s."
                 raise UploadRefused(text, HTTPStatus.TOO_MANY_REQUESTS)
             verdict = self._validate(length)
         except UploadRefused as refusal:
@@ -220,10 +225,15 @@ class _Handler(BaseHTTPRequestHandler):
             file = Path(folder, "submission.csv")
             with file.open("wb") as sink:
                 size = copy_file_field(read, length, boundary, "file", sink)
+            with file.open("rb") as content:
+                digest = hashlib.file_digest(content, "sha256").hexdigest()
             with self.service.busy:
                 verdict = self.service.check(file)
-        line = {"time": round(time.time(), 3), "bytes": size, "valid": verdict.valid}
-        jsonlines.append(self.service.record, [line])
+        line = {"time": round(time.time(), 3), "sha256": digest, "bytes": size, "valid": verdict.valid}
+        line["message"] = verdict.message[:_MOST_MESSAGE]
+        record = self.service.record
+        if not record.exists() or record.stat().st_size < self.service.most_record_bytes:
+            jsonlines.append(record, [line])
         return verdict
 
     def _answer(self, status: HTTPStatus, content: dict[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import http.client
 import json
 import os
@@ -47,7 +48,8 @@ def service_for(
     tmp_path: Path,
     *,
     check: Callable[[Path], Validity] = valid_when_it_begins_with_id,
-    per_minute: int = 100,
+    burst: int = 100,
+    most_record_bytes: int = 1 << 20,
     max_bytes: int = 1 << 20,
     idle_seconds: float = 30.0,
     upload_seconds: float = 60.0,
@@ -56,7 +58,8 @@ def service_for(
         check=check,
         record=tmp_path / "validations.jsonl",
         uploads=tmp_path / "uploads",
-        rate=RateLimit(per_minute),
+        rate=RateLimit(burst, 10),
+        most_record_bytes=most_record_bytes,
         max_bytes=max_bytes,
         idle_seconds=idle_seconds,
         upload_seconds=upload_seconds,
@@ -95,7 +98,18 @@ def test_each_check_is_recorded_without_content(tmp_path: Path) -> None:
         ask(port, "POST", "/validate", form(b"secret\n"))
     lines = [json.loads(line) for line in (tmp_path / "validations.jsonl").read_text().splitlines()]
     assert [(line["bytes"], line["valid"]) for line in lines] == [(5, True), (7, False)]
-    assert all(set(line) == {"time", "bytes", "valid"} for line in lines)
+    assert [line["sha256"] for line in lines] == [
+        hashlib.sha256(content).hexdigest() for content in (b"id,x\n", b"secret\n")
+    ]
+    assert [line["message"] for line in lines] == ["The submission is valid.", "The column id is missing."]
+    assert all(set(line) == {"time", "sha256", "bytes", "valid", "message"} for line in lines)
+
+
+def test_the_record_of_checks_is_bounded(tmp_path: Path) -> None:
+    with serving(service_for(tmp_path, most_record_bytes=300)) as port:
+        for _ in range(9):
+            assert ask(port, "POST", "/validate", form(b"id,x\n"))[0] == 200
+    assert len((tmp_path / "validations.jsonl").read_bytes().splitlines()) == 2
 
 
 @pytest.mark.parametrize("installed", ["curl", "python"])
@@ -237,13 +251,23 @@ def test_a_client_that_leaves_in_the_middle_leaves_no_trace(
 
 
 def test_asking_too_often_is_told_how_long_to_wait(tmp_path: Path) -> None:
-    with serving(service_for(tmp_path, per_minute=2)) as port:
-        statuses = [ask(port, "POST", "/validate", form(b"id\n"))[0] for _ in range(3)]
-        assert statuses == [200, 200, 429]
+    with serving(service_for(tmp_path, burst=2)) as port:
+        answers = [ask(port, "POST", "/validate", form(b"id\n")) for _ in range(3)]
+        assert [status for status, _ in answers] == [200, 200, 429]
+        assert answers[-1][1] == {"error": "Too many validations; try again in 10 s."}
+        (tmp_path / "s.csv").write_text("id\n")
+        told = subprocess.run(
+            [SCRIPT, tmp_path / "s.csv"],
+            env={**os.environ, "VALIDATION_URL": f"http://127.0.0.1:{port}"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "Too many validations; try again in" in told.stdout
 
 
 def test_calls_come_back_with_time() -> None:
-    rate = RateLimit(per_minute=6)
+    rate = RateLimit(6, 10)
     assert [rate.wait_seconds(0) for _ in range(6)] == [0] * 6
     assert rate.wait_seconds(0) == pytest.approx(10)
     assert rate.wait_seconds(4) == pytest.approx(6)

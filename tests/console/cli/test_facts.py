@@ -12,6 +12,7 @@ from engine.control import EngineStatus
 from engine.places import Places
 from engine.scoreboard import Row
 from environment.container.run_log import CUT_MARK
+from foundation import jsonlines
 from state import database as state_database
 from state import experiments, runs
 from state.database import Database
@@ -86,7 +87,20 @@ def test_a_run_is_named_by_number_or_by_what_it_is(cli: Cli, world: Database, na
     assert (shown["id"], shown["outcome"]) == (1, "silver")
     assert Path(shown["attempts_made"][0]["directory"]).is_dir()
     assert shown["submissions_made"][0]["score"] == 0.005
+    assert (shown["attempts_made"][0]["validations"], shown["attempts_made"][0]["last_validation_at"]) == (
+        0,
+        None,
+    )
     assert shown["events"][0]["kind"] == "run.starting"
+
+
+def test_a_run_says_how_often_its_agent_asked_for_validation(cli: Cli, world: Database) -> None:
+    directory = Path(cli("runs", "show", "1", "--json").document()["attempts_made"][0]["directory"])
+    lines = [{"time": at, "sha256": "0" * 64, "bytes": 5, "valid": True} for at in (1.0e9, 1.1e9)]
+    jsonlines.append(directory / "validations.jsonl", lines)
+    (attempt,) = cli("runs", "show", "1", "--json").document()["attempts_made"]
+    assert (attempt["validations"], attempt["last_validation_at"]) == (2, 1.1e9)
+    assert "2 validations by the agent, the last at 2004-11-09" in cli("runs", "show", "1").out
 
 
 @pytest.mark.parametrize("name", ["99", "dummy-1/leaf-classification/7", "dummy-1", "x/y/1"])

@@ -7,6 +7,7 @@ from typing import Any
 from console.screens.run import RunScreen
 from engine.places import Places
 from environment.runner import protocol
+from foundation import jsonlines
 from tests.console.conftest import OpenConsole
 
 SWEEP = "sweep:aide-o3-lite"
@@ -31,6 +32,23 @@ async def test_the_log_follows_pauses_and_searches(opened: OpenConsole, places: 
         await console.sees("wrap")
         await console.press("w", "right")
         await console.sees("from column 21")
+
+
+async def test_submissions_are_shown_with_how_often_the_agent_had_its_file_checked(
+    opened: OpenConsole, places: Places
+) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("f", "enter")
+        await console.sees("infrastructure  GPU lost")
+        screen = console.app.screen
+        assert isinstance(screen, RunScreen) and screen._facts is not None
+        directory = screen._facts.directory
+        assert directory is not None
+        directory.mkdir(parents=True, exist_ok=True)
+        jsonlines.append(directory / protocol.VALIDATIONS, [{"time": 1.0e9, "valid": True}] * 3)
+        await console.press("tab", "tab")
+        await console.sees("3 validations by the agent, the last ")
 
 
 async def test_a_wrong_expression_is_told(opened: OpenConsole) -> None:

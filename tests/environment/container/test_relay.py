@@ -38,7 +38,7 @@ def validation_server(path: Path) -> Iterator[None]:
         check=lambda file: Validity(True, f"{file.stat().st_size} bytes"),
         record=path.with_name("validations.jsonl"),
         uploads=path.with_name("uploads"),
-        rate=RateLimit(100),
+        rate=RateLimit(100, 1),
     )
     with make_server(service, address=path) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
