@@ -85,9 +85,7 @@ def export_bundle(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The new folder.")],
     experiment_id: ExperimentId = None,
     pad: Pad = False,
-    with_files: Annotated[
-        bool, typer.Option("--with-files", help="Also submissions, logs and code of own runs.")
-    ] = False,
+    with_files: Annotated[bool, typer.Option("--with-files", help="Also logs and code of own runs.")] = False,
     agent: AgentName = "",
     llms: Llms = "",
     hours: Hours = None,
@@ -95,14 +93,17 @@ def export_bundle(
     source_code: SourceCode = None,
     reports: ReportsPublic = True,
 ) -> None:
-    """Write reports by seed, their mapping, the row and a manifest with checksums into a new folder."""
+    """Write reports by seed, the row, checksums, and of own runs audit trails and submissions into a new folder."""
     from engine.scoreboard.export import write_bundle
 
     evidence = evidence_for(context, [source], experiment_id).labelled(agent=agent, llms=llms, hours=hours)
     if with_files and evidence.table != "own":
         raise UsageProblem(f"there are no files of {evidence.name} here", "it was imported as reports")
     row = _described(row_of(evidence, pad_missing=pad), date, source_code=source_code, reports=reports)
-    manifest = write_bundle(folder, evidence, row, now=time.time(), with_files=with_files)
+    state_dir = places_of(context).state_dir
+    manifest = write_bundle(
+        folder, evidence, row, now=time.time(), with_files=with_files, state_dir=state_dir
+    )
     say(f"written to {manifest.parent}; its runs folder is what MLE-bench's aggregation reads")
 
 

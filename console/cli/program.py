@@ -63,6 +63,7 @@ COMMANDS = {
     "compare": Entry("scoreboard:compare_app", "Compare two experiments by competition."),
     "insight": Entry("scoreboard:insight_app", "Show what an experiment says beyond its row."),
     "report": Entry("export:report_app", "Write one self-contained HTML page of an experiment."),
+    "verify": Entry("verify", "Check a bundle: its files, its scores, its row."),
     "export": Entry("export:export_app", "Export a row, its bundle, MLE-bench run groups, or plots."),
     "import": Entry(
         "scoreboard:import_app", "Import reports of MLE-bench onto the scoreboard, or newer published rows."

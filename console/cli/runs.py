@@ -29,6 +29,7 @@ from foundation.problems import DataProblem, UsageProblem
 from state.lifecycle import FailureClass, RunState
 
 if TYPE_CHECKING:
+    from engine.scoreboard.audit import RunAudit
     from state.database import Database
     from state.records import Run
 
@@ -123,6 +124,24 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     say()
     for event in happened:
         say(f"{wording.date_and_time(event.at)}  {event.text}")
+
+
+@app.command()
+def audit(context: typer.Context, run: RunName, json: Json = False) -> None:
+    """Show everything that led to a run's outcome, with hashes; code 1 where files and records do not agree."""
+    from engine.scoreboard.audit import audit_of
+
+    with reading_state(context) as database:
+        found = audit_of(database, find_run(database, run).id)
+    differences = found.differences()
+    if json:
+        say_json(found.to_dict())
+    else:
+        _say_audit(found)
+        for text in differences:
+            complain(f"differs: {text}")
+    if differences:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -239,6 +258,37 @@ def shell(
         )
         code = subprocess.run(command, env=variables(os.environ), check=False).returncode
     raise typer.Exit(code)
+
+
+def _say_audit(found: RunAudit) -> None:
+    """Print an audit trail, hashes in full."""
+    dataset, spec = found.dataset, found.sweep.spec
+    say_runs([found.run])
+    say()
+    say(f"agent    {spec.agent_id}, version {found.sweep.agent_version}")
+    say(f"dataset  edition {spec.edition}, descriptions {dataset.descriptions}")
+    hashes = [(dataset.answers_sha256, "answers"), (dataset.sample_submission_sha256, "sample submission")]
+    for one in found.attempts:
+        attempt = one.attempt
+        say(f"attempt {attempt.number}{' (re-roll)' if attempt.reroll else ''}: {attempt.directory}")
+        say(f"  runtime {attempt.runtime}, image {attempt.image or 'none'}")
+        what = attempt.outcome or attempt.failure_class or wording.UNKNOWN
+        suspected = f", suspected: {attempt.suspected}" if attempt.suspected else ""
+        say(
+            f"  ended: {attempt.exit_reason or wording.UNKNOWN}, {what}{suspected} {attempt.failure_text}".rstrip()
+        )
+        hashes += [(digest, f"attempt {attempt.number}: {name}") for name, digest in one.files.items()]
+        for each in one.submissions:
+            graded = each.submission
+            name = (
+                f"attempt {attempt.number}: submission {graded.sequence}{' (final)' if graded.final else ''}"
+            )
+            hashes.append((each.file_sha256, f"{name}, {wording.outcome(graded.standing)}"))
+    say()
+    say_table(hashes, {"sha256": lambda line: line[0] or "not here", "of": lambda line: line[1]})
+    say()
+    for event in found.events:
+        say(f"{wording.date_and_time(event.at)}  {event.text}")
 
 
 def run_facts(run: Run) -> dict[str, Any]:

@@ -89,7 +89,14 @@ class ExportScreen(ListScreen):
             path = Path(value).expanduser().absolute()
             work = partial(result.write_row, self._request.form, path)
             if message.prompt.id == "bundle":
-                work = partial(write_bundle, path, result.evidence, result.row, now=self.app.now())
+                work = partial(
+                    write_bundle,
+                    path,
+                    result.evidence,
+                    result.row,
+                    now=self.app.now(),
+                    state_dir=self.app.places.state_dir,
+                )
             self.in_background(work, lambda written: self.app.say(f"written to {written}"))
 
     def action_form(self, step: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from competitions.judging import Judgement, Outcome
 from competitions.model import Competition, Edition, Medal
+from state.lifecycle import Outcome as Standing
 
 SCORE_DECIMALS = 5
 
@@ -123,3 +124,14 @@ def make_report(
         defects=competition.defects_in(edition),
         descriptions=descriptions,
     )
+
+
+def standing_of(report: Report) -> Standing:
+    """Return what a report is worth as a run's outcome."""
+    if not report.submission_exists:
+        return Standing.NO_SUBMISSION
+    if not report.valid_submission:
+        return Standing.INVALID
+    if report.medal is not None:
+        return Standing(report.medal)
+    return Standing.ABOVE_MEDIAN if report.above_median else Standing.BELOW_MEDIAN

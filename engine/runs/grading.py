@@ -15,7 +15,7 @@ from competitions.judging import GradeRequest
 from competitions.model import edition_named
 from engine.datasets.descriptions import OBFUSCATED
 from engine.grading.grader import report_on, request_for
-from engine.grading.report import Report
+from engine.grading.report import Report, standing_of
 from environment.runner import protocol
 from environment.runner.protocol import Order
 from foundation.clock import Clock
@@ -182,14 +182,3 @@ class LiveGrading:
 
     def _sweep_of(self, submission: Submission) -> Sweep:
         return sweeps.get(self._database, self._run_of(submission).sweep_id)
-
-
-def standing_of(report: Report) -> Outcome:
-    """Return what a report is worth as a run's outcome."""
-    if not report.submission_exists:
-        return Outcome.NO_SUBMISSION
-    if not report.valid_submission:
-        return Outcome.INVALID
-    if report.medal is not None:
-        return Outcome(report.medal)
-    return Outcome.ABOVE_MEDIAN if report.above_median else Outcome.BELOW_MEDIAN

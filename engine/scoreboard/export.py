@@ -27,6 +27,7 @@ from engine.rungroups import (
     write_group,
     write_mapping,
 )
+from engine.scoreboard.audit import RunAudit, audits_of
 from engine.scoreboard.insight import ending_of
 from engine.scoreboard.model import (
     COLUMNS,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RUNS = "runs"
+AUDIT = "audit"
 MANIFEST = "manifest.json"
 _FORMAT = "mlebench-console bundle"
 _VERSION = 1
@@ -343,7 +345,6 @@ def _csv(row: Row, disclosure: Disclosure) -> str:
 
 def _json(row: Row, disclosure: Disclosure) -> str:
     """The row with full precision, every measure and 95 % interval, and its disclosure."""
-    columns = dict(row.columns) | ({} if row.own is None else {"own": row.own})
     document = {
         "agent": row.agent,
         "name": row.name,
@@ -353,19 +354,25 @@ def _json(row: Row, disclosure: Disclosure) -> str:
         "source_available": row.source_available,
         "reports_available": row.reports_available,
         "conflict": row.conflict,
-        "columns": {
-            name: {
-                "covered": standing.covered,
-                "of": standing.of,
-                "measures": measures_document(
-                    standing.measures or ({Measure.ANY_MEDAL: standing.cell} if standing.cell else {})
-                ),
-            }
-            for name, standing in columns.items()
-        },
+        "columns": columns_document(row),
         "disclosure": asdict(disclosure),
     }
     return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+
+
+def columns_document(row: Row) -> dict[str, Any]:
+    """The numbers of a row as they stand in JSON documents, by the columns' names."""
+    columns = dict(row.columns) | ({} if row.own is None else {"own": row.own})
+    return {
+        name: {
+            "covered": standing.covered,
+            "of": standing.of,
+            "measures": measures_document(
+                standing.measures or ({Measure.ANY_MEDAL: standing.cell} if standing.cell else {})
+            ),
+        }
+        for name, standing in columns.items()
+    }
 
 
 def measures_document(measures: Mapping[Measure, Cell]) -> dict[str, Any]:
@@ -400,11 +407,12 @@ def write_bundle(
     *,
     now: float,
     with_files: bool = False,
+    state_dir: Path | None = None,
 ) -> Path:
     """Write a bundle into a new folder, which appears in one step, and return its manifest.
 
-    With a padded row, missing results are in the reports too. With files, so are submissions,
-    logs and code of own runs.
+    With a padded row, missing results are in the reports too. With a state directory, audit trails and final
+    submissions of own runs come along, so that the bundle can be verified. With files, so do logs and code.
 
     Raises:
         UsageProblem: the folder exists, or the evidence is in conflict with itself.
@@ -420,6 +428,8 @@ def write_bundle(
         write_runs(partial / RUNS, evidence, pad_missing=row.padded, now=now, with_files=with_files)
         for form in RowFormat:
             write_text(partial / f"row{form.suffix}", row_text(row, disclosure, form))
+        if state_dir is not None:
+            _write_audits(partial, audits_of(state_dir, evidence), state_dir)
         write_json(
             partial / MANIFEST,
             {
@@ -446,6 +456,18 @@ def verify_bundle(folder: Path) -> dict[str, object]:
     Raises:
         DataProblem: it is not a bundle, or a file is missing, changed or not listed, by name.
     """
+    manifest, wrong = check_files(folder)
+    if wrong:
+        raise DataProblem(f"{folder} differs from its manifest", ", ".join(wrong[:5]))
+    return manifest
+
+
+def check_files(folder: Path) -> tuple[dict[str, object], list[str]]:
+    """Return a bundle's manifest, and the names of files that are missing, changed or not listed in it.
+
+    Raises:
+        DataProblem: it is not a bundle.
+    """
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
@@ -456,9 +478,26 @@ def verify_bundle(folder: Path) -> dict[str, object]:
         raise DataProblem(f"{folder} is not a bundle", str(error)) from error
     found = _checksums(folder)
     wrong = sorted(name for name in found.keys() | listed.keys() if found.get(name) != listed.get(name))
-    if wrong:
-        raise DataProblem(f"{folder} differs from its manifest", ", ".join(wrong[:5]))
-    return dict(manifest)
+    return dict(manifest), wrong
+
+
+def snapshot_path(sha256: str) -> str:
+    """Name the file of a final submission in a bundle."""
+    return f"{AUDIT}/submissions/{sha256}.csv"
+
+
+def _write_audits(folder: Path, audits: Sequence[RunAudit], state_dir: Path) -> None:
+    """Write the audit trail of each run, in the order in which they count, and the final submissions."""
+    if audits:
+        (folder / snapshot_path("")).parent.mkdir(parents=True)
+    for place, audit in enumerate(audits, start=1):
+        name = f"{place:04}-{audit.run.competition_id}-seed-{audit.run.seed}.json"
+        write_json(folder / AUDIT / name, audit.to_dict())
+        final = audit.final
+        if final is None or final.file_sha256 != final.submission.sha256:
+            continue  # the audit says that it is not what was handed in
+        target = folder / snapshot_path(final.file_sha256)
+        shutil.copyfile(state_dir / final.submission.path, target, follow_symlinks=False)
 
 
 def write_runs(

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from engine.places import Places
+from engine.scoreboard.audit import audit_of
 from state import database as state_database
-from state import experiments
+from state import experiments, runs
 from state.database import Database
 from state.lifecycle import Outcome
 from tests.console import worlds
@@ -140,6 +141,17 @@ def test_a_bundle_is_made_and_read_again(cli: Cli, world: Database, tmp_path: Pa
     assert cli("import", "reports", "handed-in", tmp_path / "bundle").code == 0
     (tmp_path / "bundle" / "row.md").write_text("changed")
     assert "row.md" in cli("aggregate", tmp_path / "bundle").err
+    verified = cli("verify", "bundle", tmp_path / "bundle")
+    assert verified.code == 1
+    assert "differs: row.md is missing, changed or not listed" in verified.err
+
+
+def test_a_run_is_audited_by_command(cli: Cli, world: Database) -> None:
+    run = runs.of_all_sweeps(world)[0]
+    told = json.loads(cli("runs", "audit", str(run.id), "--json").out)
+    assert told["run"]["id"] == run.id
+    assert told["differences"] == list(audit_of(world, run.id).differences())
+    assert f"agent    {told['sweep']['spec']['agent_id']}" in cli("runs", "audit", str(run.id)).out
 
 
 def test_a_newer_table_of_published_rows_is_shown(cli: Cli, tmp_path: Path) -> None:

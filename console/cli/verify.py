@@ -1,0 +1,49 @@
+"""`verify`: check what others hand in."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from console.cli.common import DataDir, Json, data_dir_of, new_group
+from console.cli.output import complain, say, say_json
+
+app = new_group("Check a bundle: its files, its scores, its row.")
+
+
+@app.command()
+def bundle(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The bundle's folder.")],
+    data_dir: DataDir = None,
+    at_once: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="How many to grade at once; by default one per processor."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Grade its submissions anew with the data that are prepared here, and make its row anew; code 1 on differences."""
+    from engine.scoreboard.verification import verify
+
+    found = verify(folder, data_dir_of(context, data_dir), at_once=at_once or os.cpu_count() or 1)
+    if json:
+        say_json(asdict(found))
+    else:
+        row = (
+            "differs" if any(text.startswith("the row") for text in found.differences) else "made anew, same"
+        )
+        say(f"scores      {found.scores} computed anew, same")
+        say(f"row         {row}")
+        say(f"unchecked   {len(found.unchecked)}")
+        for why, count in Counter(why for _, why in found.unchecked).most_common():
+            say(f"  {count:4}  {why}")
+        say(f"differences {len(found.differences)}")
+    for text in found.differences:
+        complain(f"differs: {text}")
+    if found.differences:
+        raise typer.Exit(1)

@@ -1,0 +1,170 @@
+"""Verification of a bundle: its scores are computed anew from its submissions, its row from reports and audits."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from competitions import registry
+from competitions.grader import Grader
+from competitions.judging import GradeRequest
+from competitions.model import edition_named
+from engine.grading.grader import report_on
+from engine.grading.report import standing_of
+from engine.layout import can_grade, dataset_folder
+from engine.scoreboard.aggregation import row_of
+from engine.scoreboard.audit import RunAudit, answers_hash, file_hash
+from engine.scoreboard.export import AUDIT, RUNS, RowFormat, check_files, columns_document, snapshot_path
+from engine.scoreboard.model import Conditions, Evidence
+from engine.scoreboard.own_runs import trial_of
+from engine.scoreboard.reports import load_evidence
+from foundation.problems import DataProblem
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What became of checking a bundle.
+
+    Attributes:
+        scores: how many scores were computed anew and found the same.
+        unchecked: what could not be checked, each with the reason.
+        differences: what is not as the bundle says, by name.
+    """
+
+    scores: int
+    unchecked: tuple[tuple[str, str], ...]
+    differences: tuple[str, ...]
+
+
+def verify(folder: Path, data_dir: Path | None = None, *, at_once: int = 1) -> Verification:
+    """Check a bundle against itself, and its scores against the prepared data that are here.
+
+    Raises:
+        DataProblem: it is not a bundle.
+    """
+    manifest, wrong = check_files(folder)
+    differences = [f"{name} is missing, changed or not listed" for name in wrong]
+    unchecked: list[tuple[str, str]] = []
+    audits = _audits(folder, differences)
+    differences += _row_differences(folder, manifest, audits)
+    if not audits:
+        unchecked.append(("scores", "the bundle has no audit trail: it was made of imported reports"))
+    for audit in audits:
+        differences += [f"{_name(audit)}: {text}" for text in audit.differences()]
+    scores = _check_scores(folder, audits, data_dir, at_once, unchecked, differences)
+    return Verification(scores, tuple(unchecked), tuple(differences))
+
+
+def _audits(folder: Path, differences: list[str]) -> tuple[RunAudit, ...]:
+    found = []
+    for path in sorted((folder / AUDIT).glob("*.json")):
+        try:
+            found.append(msgspec.convert(json.loads(path.read_text(encoding="utf-8")), RunAudit))
+        except (OSError, ValueError, msgspec.ValidationError) as error:
+            differences.append(f"{path.relative_to(folder)} can't be read: {error}")
+    return tuple(found)
+
+
+def _row_differences(folder: Path, manifest: Mapping[str, Any], audits: Sequence[RunAudit]) -> list[str]:
+    """Compare the numbers of the bundle's row with those of its reports and of its audited runs."""
+    pad = bool(manifest.get("padded"))
+    edition = str(manifest.get("edition") or "v1")
+    try:
+        told = json.loads((folder / f"row{RowFormat.JSON.suffix}").read_text(encoding="utf-8"))["columns"]
+        reported = load_evidence([folder / RUNS])
+    except (OSError, ValueError, KeyError, DataProblem) as error:
+        return [f"the row can't be made anew: {error}".replace("\n", " ")]
+    sources = [("its reports", reported)]
+    if audits:
+        trials = tuple(trial_of(audit.run) for audit in audits)
+        made = Evidence("own", str(manifest.get("experiment_id")), Conditions(edition), trials, 0.0)
+        sources.append(("its audited runs", made))
+    found = []
+    for what, evidence in sources:
+        again = columns_document(row_of(evidence, pad_missing=pad))
+        for column in sorted(told.keys() & again.keys()):
+            if not _are_equal(told[column]["measures"], again[column]["measures"]):
+                found.append(f"the row's column '{column}' does not follow from {what}")
+    return found
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Compare parsed JSON: numbers by value, as sums in another order may differ in their last digit."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_are_equal(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_are_equal, one, other))
+    if isinstance(one, float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9) or (math.isnan(one) and math.isnan(other))
+    return bool(one == other)
+
+
+def _check_scores(
+    folder: Path,
+    audits: Sequence[RunAudit],
+    data_dir: Path | None,
+    at_once: int,
+    unchecked: list[tuple[str, str]],
+    differences: list[str],
+) -> int:
+    requests: list[GradeRequest] = []
+    graded: list[RunAudit] = []
+    for audit in audits:
+        if audit.final is None:
+            continue  # nothing was handed in, or it does not count
+        request = _request(folder, audit, data_dir)
+        if isinstance(request, str):
+            unchecked.append((_name(audit), request))
+        else:
+            requests.append(request)
+            graded.append(audit)
+    scores = 0
+    with Grader() as grader:
+        for place, result in grader.grade_all(requests, at_once=at_once):
+            audit, request = graded[place], requests[place]
+            assert audit.final is not None  # those without one were left out
+            told = audit.final.submission
+            if result.judgement is None:
+                unchecked.append((_name(audit), result.problem.cause if result.problem else ""))
+                continue
+            report = report_on(request, result.judgement, audit.dataset.descriptions)
+            found = (report.score, report.valid_submission, standing_of(report))
+            if _are_equal([*found], [told.score, told.valid, told.standing]):
+                scores += 1
+            else:
+                differences.append(
+                    f"{_name(audit)}: its score is {found[0]} ({found[2]}), not {told.score} ({told.standing})"
+                )
+    return scores
+
+
+def _request(folder: Path, audit: RunAudit, data_dir: Path | None) -> GradeRequest | str:
+    """Return the request to grade a run's final submission anew, or why that can't be done."""
+    assert audit.final is not None  # asked only for those that have one
+    submission = audit.final.submission
+    if submission.standing is None:
+        return "it was never graded"
+    path = folder / snapshot_path(submission.sha256)
+    if not path.is_file():
+        return "its submission is not in the bundle"
+    if file_hash(path) != submission.sha256:
+        return "its submission in the bundle is not what was handed in"
+    competition = registry.get(audit.run.competition_id)
+    edition = edition_named(audit.sweep.spec.edition)
+    dataset = dataset_folder(competition, data_dir, edition)
+    if not can_grade(competition, dataset):
+        return f"{competition.id} is not prepared here in edition {edition}"
+    if audit.dataset.answers_sha256 not in ("", answers_hash(dataset, competition.id)):
+        return f"the answers of {competition.id} here are not those that it was graded with"
+    request = GradeRequest(competition.id, path, dataset.prepared, edition)
+    return replace(request, sha256=submission.sha256)
+
+
+def _name(audit: RunAudit) -> str:
+    return f"{audit.run.sweep_id}/{audit.run.competition_id}/{audit.run.seed}"
