@@ -395,16 +395,18 @@ def _memory_of(processes: Sequence[Process], limit: int) -> int:
         return at_most
     private = shared = 0
     for process in processes:
-        # Gone meanwhile: it holds nothing any more.
-        with suppress(FileNotFoundError, ProcessLookupError):
-            rollup = dict(
-                line.split()[:2]
-                for line in Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()[1:]
-            )
-            of_files = int(rollup.get("Pss_Shmem:", 0))
-            private += int(rollup["Pss:"]) - of_files
-            shared += of_files
-    return private * 1024 + max(shared * 1024, files)
+        try:
+            lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()[1:]
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended
+        except OSError:
+            private += process.memory_bytes  # one that has closed itself to us counts with all that it shares
+            continue
+        rollup = dict(line.split()[:2] for line in lines)
+        of_files = int(rollup.get("Pss_Shmem:", 0))
+        private += (int(rollup.get("Pss:", 0)) - of_files) * 1024
+        shared += of_files * 1024
+    return private + max(shared, files)
 
 
 def _memory_files(processes: Sequence[Process]) -> int:
@@ -412,8 +414,8 @@ def _memory_files(processes: Sequence[Process]) -> int:
     outside = _SHM.stat().st_dev
     held: dict[tuple[int, int], int] = {}
     for process in processes:
-        # Gone meanwhile, or closed to us, as only a program with more rights than ours can be.
-        with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+        # Gone meanwhile, or closed to us, which any process can be; bubblewrap's own shows its /dev/shm all the same.
+        with suppress(OSError):
             folder = Path(f"/proc/{process.pid}")
             own = folder / "root" / _SHM.relative_to("/")
             device = own.stat().st_dev

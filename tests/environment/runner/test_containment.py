@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from environment.container.output import Ending
-from environment.container.processes import process_tree
+from environment.container.processes import Process, process_tree
 from environment.runner import protocol
 from environment.runner.process import containment
-from environment.runner.process.containment import HeldLimits, held_limits
+from environment.runner.process.containment import HeldLimits, held_limits, in_scope
 from environment.runner.protocol import Order
 from tests.environment.runner import contained_program
 from tests.environment.runner.test_shim import ending, run
@@ -253,3 +253,35 @@ def test_groups_of_version_2_are_given_all_limits(tmp_path: Path, monkeypatch: p
 def test_a_process_knows_how_many_threads_it_has() -> None:
     own = [one for children in process_tree().children.values() for one in children if one.pid == os.getpid()]
     assert own[0].threads >= 1
+
+
+def test_what_closes_itself_to_the_watcher_counts_with_all_its_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(path: Path) -> str:
+        raise PermissionError(path)
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    closed = [Process(os.getpid(), "closed", 1, 0.0, 200), Process(os.getpid(), "closed", 1, 0.0, 300)]
+    assert containment._memory_of(closed, limit=100) == 500
+
+
+@pytest.mark.parametrize(("script", "delegates"), [("exit 0", True), ("exit 1", False)])
+def test_a_shim_runs_in_a_scope_of_systemd_where_that_rules_the_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, *, delegates: bool
+) -> None:
+    program = tmp_path / "systemd-run"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    (tmp_path / "cgroup.controllers").write_text("cpu memory pids\n")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(containment, "_SYSTEMD", tmp_path)
+    monkeypatch.setattr(containment, "_mounts", lambda: [containment._Mount(tmp_path, "/", 2, frozenset())])
+    containment._scope.cache_clear()
+    try:
+        command = in_scope(["shim", "folder"])
+    finally:
+        containment._scope.cache_clear()
+    assert command[-2:] == ["shim", "folder"]
+    assert ("--property=Delegate=yes" in command) is delegates
+    assert (command[0] == str(program)) is delegates
