@@ -28,6 +28,7 @@ from environment.runner.protocol import (
     SubmissionRefused,
     SubmissionTaken,
     Unmeasured,
+    Unremoved,
     Unsearched,
 )
 from foundation import jsonlines
@@ -202,6 +203,8 @@ class Intake:
                 self._note(run, attempt, "run.unsearched", event.text)
             case Unmeasured():
                 self._note(run, attempt, "run.unmeasured", event.text)
+            case Unremoved():
+                self._note(run, attempt, "run.unremoved", event.text)
             case Ending() if run.state in _UNSTARTED:
                 self._end(attempt, event)
             case _:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
 from enum import Enum
@@ -26,6 +26,7 @@ from environment.runner.protocol import (
     SubmissionRefused,
     SubmissionTaken,
     Unmeasured,
+    Unremoved,
     Unsearched,
 )
 from environment.runner.sandbox import AgentStatus, Sandbox
@@ -40,6 +41,7 @@ from foundation.problems import DataProblem
 _INCOMPLETE_TOLD = 3
 OVERDUE_SECONDS = 15.0
 ROOM_SECONDS = 2.0  # in which a main process that waited for room on the disk finds it
+_REMOVAL_SECONDS = 0.1
 _MOST_PROBLEMS_TOLD = 3
 
 
@@ -87,6 +89,7 @@ class RunnerAttempt:
         self._asked_at: float | None = None
         self._overdue: LimitExceeded | None = None
         self._kill_at: float | None = None
+        self._removal: Generator[None, None, list[str]] | None = None
         self._meter = UsageMeter(folder, self._order)
         self._host = HostWitness(folder, self._order, gpus)
         self._disk = DiskMeter(folder, self._sandbox.bytes_outside, disk_worker, self._order.disk_limit_bytes)
@@ -221,9 +224,26 @@ class RunnerAttempt:
         return max(0.0, self._clock.now() - started.at)
 
     def _gather(self, seen: Ending | None) -> None:
-        """Take what an agent that is gone has left, report how it ended, and leave nothing of it running."""
+        """Take what an agent that is gone has left, report how it ended, and leave nothing of it running.
+
+        How it ended is told before anything is removed: how long that takes, and what of it can't be done, is the
+        agent's own work.
+        """
         if not self._sandbox.end_leftovers():
             return  # the next step goes on once it is gone
+        ending = self._reported_ending() or self._conclude(seen)
+        secrets.discard(self.folder)
+        if not self._is_removed():
+            return
+        protocol.write(self.folder / protocol.EXIT, ending)
+        self._report_once(Collected(self._clock.now()))
+        self.stage = Stage.DONE
+
+    def _reported_ending(self) -> Ending | None:
+        return next((event for event in self._reported if isinstance(event, Ending)), None)
+
+    def _conclude(self, seen: Ending | None) -> Ending:
+        """Take the final submission and report how the attempt ended."""
         self._write_overdue()
         started = protocol.read_if_there(self.folder / protocol.STARTED, Started)
         if started is not None:
@@ -242,12 +262,39 @@ class RunnerAttempt:
             submission_too_large=is_too_large,
             host_problem=self._host.problem(started) or self._killed_services(),
         )
-        self._report_once(ending)
-        secrets.discard(self.folder)
-        self._sandbox.remove()
-        protocol.write(self.folder / protocol.EXIT, ending)
-        self._report_once(Collected(now))
+        self._report(ending)
+        return ending
+
+    def _is_removed(self) -> bool:
+        """Go on removing what only served the run, for a moment; the other attempts wait for that long."""
+        removal = self._removal or self._sandbox.removing()
+        self._removal = None  # what fails is begun anew
+        give_up = time.monotonic() + _REMOVAL_SECONDS
+        try:
+            while time.monotonic() < give_up:
+                next(removal)
+        except StopIteration as end:
+            if end.value:
+                text = f"what only served the run can't be removed: {'; '.join(end.value)}"
+                self._report_once(Unremoved(self._clock.now(), text))
+            return True
+        self._removal = removal
+        return False
+
+    def give_up(self, problem: str) -> bool:
+        """End an attempt that can't be looked after as lost, but not while its agent may live; tell whether it is done.
+
+        Raises:
+            Unreachable: its runtime can't say whether it lives.
+        """
+        if self._sandbox.status() in (AgentStatus.ALIVE, AgentStatus.STARTING):
+            return False
+        output.claim(self.folder / protocol.CLAIM)
+        if not self._sandbox.end_leftovers() or not self._is_removed():
+            return False
+        protocol.write(self.folder / protocol.EXIT, self._reported_ending() or Ending.unseen("lost", problem))
         self.stage = Stage.DONE
+        return True
 
     def _explained(self, seen: Ending | None) -> Ending:
         """Conclude how the attempt ended from what its main process has seen of it, if it has."""

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from environment.container import output
 from environment.container.output import Ending
 from environment.container.processes import process_tree
 from environment.runner import protocol
@@ -120,25 +121,45 @@ class Runner:
                 return  # it was taken out of the inbox meanwhile
             self._log(f"attempt {name}", error)
             held.retry_at = self._clock.monotonic() + _BACK_OFF_SECONDS
+            if _is_of_the_host(error):
+                return
             held.troubles += 1
             if held.troubles >= _GIVE_UP_AFTER and held.folder is not None:
-                self._give_up(held.folder, error)
+                self._give_up(name, held.folder, held.attempt, error)
 
-    def _give_up(self, folder: Path, error: Exception) -> None:
-        """End an attempt that can't be looked after, unless its agent still runs: that ends by its own deadline."""
+    def _give_up(self, name: str, folder: Path, attempt: RunnerAttempt | None, error: Exception) -> None:
+        """End an attempt that can't be looked after, unless its agent may live: that ends by its own deadline."""
+        text = f"it can't be looked after: {error}".replace("\n", " ")
         try:
-            if not locks.is_held(folder / protocol.LOCK):
-                text = f"it can't be looked after: {error}".replace("\n", " ")
+            if attempt is not None:
+                attempt.give_up(text)
+            elif not self._may_live(name, folder):
                 protocol.write(folder / protocol.EXIT, Ending.unseen("lost", text))
         except (Problem, OSError) as second:
             self._log(f"giving up {folder}", second)
 
+    def _may_live(self, name: str, folder: Path) -> bool:
+        """Tell whether the agent of an attempt may live whose order can't be read, or may still be started.
+
+        Raises:
+            Unreachable: the daemon can't say.
+        """
+        (folder / protocol.OUTPUT).mkdir(exist_ok=True)
+        if output.claim(folder / protocol.CLAIM):
+            return False  # nothing has started it, and from now on nothing does
+        if (folder / protocol.LOCK).exists():
+            return locks.is_held(folder / protocol.LOCK)
+        return not self._docker_host().end(name.removesuffix(".json"))
+
+    def _docker_host(self) -> DockerHost:
+        if self._docker is None:
+            self._docker = DockerHost(self._state_dir)
+        return self._docker
+
     def _sandbox_for(self, folder: Path, order: Order) -> Sandbox:
         if order.runtime != protocol.DOCKER:
             return ProcessSandbox(folder, order.name, self._start_shim)
-        if self._docker is None:
-            self._docker = DockerHost(self._state_dir)
-        return DockerSandbox(self._docker, folder, order)
+        return DockerSandbox(self._docker_host(), folder, order)
 
     def _start_shim(self, folder: Path) -> subprocess.Popen[bytes]:
         with (folder / protocol.SHIM_LOG).open("ab") as log:
@@ -172,3 +193,9 @@ class Runner:
                 self._log(f"usage of {attempt.folder}", error)
         self._measured += 1
         return len(running)
+
+
+def _is_of_the_host(error: Exception) -> bool:
+    """Tell trouble that passes, as on a full or failing disk, from that of what lies in an attempt's directory."""
+    cause = error.__cause__ if isinstance(error, Problem) else error
+    return isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError)

@@ -237,6 +237,14 @@ class Unmeasured:
 
 
 @dataclass(frozen=True)
+class Unremoved:
+    """Event: some of what only served the run is left, since it can't be removed."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
 class Collected:
     """Event: everything is gathered and exit.json is there."""
 
@@ -250,6 +258,7 @@ RunEvent = (
     | ServiceRestarted
     | Unsearched
     | Unmeasured
+    | Unremoved
     | Ending
     | Collected
 )
@@ -261,6 +270,7 @@ _EVENTS: dict[str, type[RunEvent]] = {
     "restarted": ServiceRestarted,
     "unsearched": Unsearched,
     "unmeasured": Unmeasured,
+    "unremoved": Unremoved,
     "ended": Ending,
     "collected": Collected,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from enum import Enum
 from typing import Protocol
 
@@ -49,8 +50,8 @@ class Sandbox(Protocol):
     def end_leftovers(self) -> bool:
         """Leave nothing running of an agent that is gone; False when that takes another call."""
 
-    def remove(self) -> None:
-        """Remove what only served the run, when everything has been gathered."""
+    def removing(self) -> Generator[None, None, list[str]]:
+        """Remove, in small steps, what only served the run, when its end is told; returns what is left of it."""
 
     def image(self) -> str:
         """Return the digest of the image that the agent runs in; empty where there is none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -50,6 +50,11 @@ class Container:
     state: str
     image: str
     kept: bool
+
+    @property
+    def runs(self) -> bool:
+        """Tell whether anything in it may live."""
+        return self.state in ("running", "paused", "restarting")
 
 
 class DockerHost:
@@ -116,6 +121,20 @@ class DockerHost:
                 raise
             self._away, self._seen_at = None, now
         return self._seen.get((attempt, role))
+
+    def end(self, attempt: str) -> bool:
+        """Remove the containers of an attempt whose agent's container does not run; tell whether none is left.
+
+        Raises:
+            Unreachable: the daemon does not answer.
+        """
+        agent = self.find(attempt, Role.AGENT)
+        if agent is not None and agent.runs:
+            return False
+        for role in reversed(Role):  # to Podman the agent depends on its grader
+            if (container := self.find(attempt, role)) is not None:
+                self.remove(container.id)
+        return True
 
     def forget(self) -> None:
         """List the containers again at the next `find`: something has been changed."""
@@ -222,7 +241,7 @@ class DockerSandbox:
         if self._starting is not None and not self._starting.done():
             return AgentStatus.STARTING
         agent = self._agent()
-        if agent is not None and agent.state in ("running", "paused", "restarting"):
+        if agent is not None and agent.runs:
             return AgentStatus.ALIVE
         if (self._attempt / protocol.CLAIM).exists() or (agent is not None and agent.state != "created"):
             return AgentStatus.GONE
@@ -302,7 +321,7 @@ class DockerSandbox:
                 self._signal(beside, "SIGKILL")
         return True
 
-    def remove(self) -> None:
+    def removing(self) -> Generator[None, None, list[str]]:
         """Remove the containers, the folder that they shared, and the network after the last run."""
         agent = self._agent()
         is_kept = agent is not None and agent.kept
@@ -312,9 +331,9 @@ class DockerSandbox:
             self._host.remove(agent.id)
         for beside in self._beside():
             self._host.remove(beside.id, if_possible=is_kept)
-        files.remove_tree(self._attempt / protocol.GRADER)
         if self._order.network != "none":
             self._host.drop_outside_network()
+        return (yield from files.removing_tree(self._attempt / protocol.GRADER))
 
     def image(self) -> str:
         """Return the digest of the agent's image."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from environment.container.processes import process_tree
 from environment.runner import host, protocol
 from environment.runner.process import containment
 from environment.runner.sandbox import AgentStatus
-from foundation import locks
+from foundation import files, locks
 
 START_TRIES = 3
 
@@ -79,11 +78,12 @@ class ProcessSandbox:
         host.kill(left)
         return containment.end_leftovers(self._name) and not left
 
-    def remove(self) -> None:
+    def removing(self) -> Generator[None, None, list[str]]:
         """Remove the agent's own system and its validation server's socket."""
+        left: list[str] = []
         for name in (protocol.SCRATCH, protocol.GRADER):
-            if (self._attempt / name).exists():
-                _remove(self._attempt / name)
+            left += yield from files.removing_tree(self._attempt / name)
+        return left
 
     def image(self) -> str:
         """Return nothing: processes have no image."""
@@ -107,13 +107,3 @@ class ProcessSandbox:
         if text.isdigit() and self._lives():
             with suppress(ProcessLookupError):  # it ended in between, which the next look sees
                 os.kill(int(text), number)
-
-
-def _remove(folder: Path) -> None:
-    """Remove an agent's scratch; it may have closed directories to itself, and so to us."""
-    for parent, names, _ in os.walk(folder):
-        for name in names:
-            path = Path(parent, name)
-            if not path.is_symlink():
-                path.chmod(0o700)
-    shutil.rmtree(folder)

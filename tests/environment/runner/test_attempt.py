@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from environment.runner.process.runtime import ProcessSandbox
 from environment.runner.protocol import Order, Stop
 from foundation import locks
 from foundation.clock import SystemClock
+from foundation.files import remove_tree
 from tests.engine.harness import eventually, lines
 from tests.environment.runner.orders import order_with
 
@@ -219,6 +221,46 @@ def test_what_can_not_be_measured_again_and_again_is_told_once(
         None,
         "its disk limit can't be held to the full: code/closed: Permission denied",
     ]
+
+
+def test_what_an_agent_leaves_to_be_removed_does_not_change_how_it_ended(folder: Path) -> None:
+    (folder / protocol.CLAIM).touch()
+    protocol.write(folder / protocol.ENDING, Ending("exited", 3, None, 1.0, 2.0))
+    (folder / protocol.SCRATCH).mkdir()
+    here = os.open(folder / protocol.SCRATCH, os.O_RDONLY)
+    for _ in range(1200):  # far deeper than a path or a recursion reaches
+        os.mkdir("d" * 255, dir_fd=here)
+        below = os.open("d" * 255, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    attempt = attempt_in(folder)
+    try:
+        while attempt.stage is not Stage.DONE:
+            attempt.step()
+        assert (exit_of(folder).reason, exit_of(folder).exit_code) == ("exited", 3)
+        assert not (folder / protocol.SCRATCH).exists()
+    finally:
+        remove_tree(folder / protocol.SCRATCH)  # pytest itself can't
+
+
+def test_an_end_is_told_before_anything_is_removed_and_though_it_can_not_be(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / protocol.CLAIM).touch()
+    protocol.write(folder / protocol.ENDING, Ending("exited", 3, None, 1.0, 2.0))
+
+    def removing(_sandbox: ProcessSandbox) -> Generator[None, None, list[str]]:
+        assert [line["kind"] for line in lines(folder / protocol.EVENTS)] == ["ended"]
+        yield
+        return ["scratch/a: Operation not permitted"]
+
+    monkeypatch.setattr(ProcessSandbox, "removing", removing)
+    attempt_in(folder).step()
+    assert exit_of(folder).exit_code == 3
+    told = lines(folder / protocol.EVENTS)
+    assert [line["kind"] for line in told] == ["ended", "unremoved", "collected"]
+    assert "scratch/a: Operation not permitted" in told[1]["text"]
 
 
 def test_an_order_of_a_newer_protocol_is_refused(folder: Path) -> None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import subprocess
 import sys
-from dataclasses import replace
+from collections.abc import Generator
+from dataclasses import asdict, replace
 from pathlib import Path
 
+import pytest
+
 from environment.container.output import Ending
-from environment.runner import protocol
+from environment.runner import loop, protocol
+from environment.runner.attempt import RunnerAttempt
 from environment.runner.loop import Runner
 from environment.runner.protocol import InboxEntry, Order
+from environment.runner.sandbox import AgentStatus, Unreachable
 from tests.clocks import HandClock
 from tests.engine.harness import eventually
+from tests.environment.runner.orders import order_with
 
 
 def hand_over(state_dir: Path, number: int, order: str | None) -> Path:
@@ -37,6 +45,76 @@ def test_an_attempt_that_can_not_be_looked_after_is_given_up_in_the_end(tmp_path
     assert ended.reason == "lost"
     assert "run.json is damaged" in ended.problem
     assert logged
+
+
+class Container:
+    """The Docker runtime of an attempt, of which a test says where its agent is."""
+
+    where: AgentStatus | Unreachable
+
+    def __init__(self, *_arguments: object) -> None:
+        pass
+
+    def status(self) -> AgentStatus:
+        if isinstance(self.where, Unreachable):
+            raise self.where
+        return self.where
+
+    def bytes_outside(self) -> int:
+        return 0
+
+    def end_leftovers(self) -> bool:
+        return True
+
+    def removing(self) -> Generator[None, None, list[str]]:
+        yield
+        return []
+
+
+def looked_after_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Exception, where: AgentStatus | Unreachable
+) -> Path:
+    """Let a runner try for minutes to look after an attempt in a container, each time with the same trouble."""
+
+    def fail(_attempt: RunnerAttempt) -> None:
+        raise trouble
+
+    monkeypatch.setattr(loop, "DockerSandbox", Container)
+    monkeypatch.setattr(Container, "where", where, raising=False)
+    monkeypatch.setattr(RunnerAttempt, "step", fail)
+    clock, logged = HandClock(100.0), list[str]()
+    folder = hand_over(tmp_path, 1, json.dumps(asdict(order_with(runtime=protocol.DOCKER))))
+    protocol.make_folders(folder)
+    runner = Runner(tmp_path, clock, lambda text, _error: logged.append(text), tuple)
+    for _ in range(40):
+        runner.tick()
+        clock.moment += 6
+    assert logged
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("trouble", "where"),
+    [
+        (OSError(errno.EIO, "Input/output error"), AgentStatus.ALIVE),
+        (OSError(errno.ENOSPC, "No space left on device"), AgentStatus.GONE),
+        (KeyError("a record of another form"), AgentStatus.ALIVE),
+        (KeyError("a record of another form"), Unreachable("the daemon does not answer")),
+    ],
+)
+def test_no_trouble_of_ours_ends_an_attempt_whose_container_may_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Exception, where: AgentStatus | Unreachable
+) -> None:
+    folder = looked_after_in_vain(tmp_path, monkeypatch, trouble, where)
+    assert not (folder / protocol.EXIT).exists()
+
+
+def test_an_attempt_that_can_not_be_looked_after_is_lost_once_its_container_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = looked_after_in_vain(tmp_path, monkeypatch, KeyError("a record"), AgentStatus.GONE)
+    assert protocol.read(folder / protocol.EXIT, Ending).reason == "lost"
+    assert (folder / protocol.CLAIM).exists()
 
 
 def test_an_attempt_that_the_engine_has_taken_in_is_forgotten(tmp_path: Path) -> None:
