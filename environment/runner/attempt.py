@@ -92,7 +92,13 @@ class RunnerAttempt:
         self._removal: Generator[None, None, list[str]] | None = None
         self._meter = UsageMeter(folder, self._order)
         self._host = HostWitness(folder, self._order, gpus)
-        self._disk = DiskMeter(folder, self._sandbox.bytes_outside, disk_worker, self._order.disk_limit_bytes)
+        self._disk = DiskMeter(
+            folder,
+            self._sandbox.bytes_outside,
+            disk_worker,
+            self._order.disk_limit_bytes,
+            self._sandbox.bytes_seen_by_root,
+        )
         self.stage = Stage.DONE if (folder / protocol.EXIT).exists() else Stage.NEW
 
     @property
@@ -123,7 +129,7 @@ class RunnerAttempt:
             self._disk.start([process.pid for process in tree.below(self._root)])
         disk = self._disk.take()
         disk_bytes = None if disk is None else disk.bytes
-        if disk is not None:
+        if disk is not None and self._order.disk_limit_bytes is not None:
             self._note_unmeasured(disk)
         self._host.note_disk_use(disk_bytes)
         usage = self._meter.measure(

@@ -1,9 +1,15 @@
-"""What an attempt holds on disk: in its directory, in its container, and in files that have no name any more."""
+"""What an attempt holds on disk: in its directory, in its container, and in files that have no name any more.
+
+    python -m environment.runner.disk FOLDER
+
+as root in a container that sees an agent's processes prints the bytes of its folders, which are below FOLDER.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor, Future
@@ -43,7 +49,12 @@ class DiskMeter:
     """Measures what one attempt holds on disk, on another thread: a million files delay no other attempt."""
 
     def __init__(
-        self, attempt: Path, elsewhere: Callable[[], int], worker: Executor, most: int | None = None
+        self,
+        attempt: Path,
+        elsewhere: Callable[[], int],
+        worker: Executor,
+        most: int | None = None,
+        as_root: Callable[[], int | None] = lambda: None,
     ) -> None:
         """Prepare.
 
@@ -53,11 +64,14 @@ class DiskMeter:
             worker: does the measuring, in turns with that of others.
             most: what the attempt may hold; measuring stops when it is over that, so that it ends also
                 in a tree that grows faster than it is walked through.
+            as_root: measures the agent's own folders where there is a limit to hold and some of it is closed
+                to us; None where it can't.
         """
         self._attempt = attempt
         self._elsewhere = elsewhere
         self._worker = worker
         self._most = most
+        self._as_root = as_root
         self._steps: Generator[None, None, DiskUse | None] | None = None
         self._turn: Future[tuple[DiskUse | None] | None] | None = None
 
@@ -98,6 +112,9 @@ class DiskMeter:
                 return DiskUse(total, tuple(unseen))
             yield
         try:
+            seen_by_root = self._as_root() if unseen and self._most is not None else None
+            if seen_by_root is not None:
+                total, unseen = max(total, seen_by_root), []
             return DiskUse(total + self._elsewhere(), tuple(unseen))
         except Unreachable:
             return None  # half of it would look like the whole
@@ -151,16 +168,7 @@ def _without_a_name(processes: Sequence[int], refused: Refused) -> Iterator[int]
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended
         except PermissionError as error:
-            if _is_ours(folder):  # what another user has open is for root to see, and known to nobody else
-                refused(f"open files of process {process}", error)
-
-
-def _is_ours(process: Path) -> bool:
-    with suppress(FileNotFoundError, ProcessLookupError):
-        for line in (process / "status").read_text(errors="replace").splitlines():
-            if line.startswith("Uid:"):
-                return int(line.split()[1]) == os.getuid()
-    return False
+            refused(f"open files of process {process}", error)
 
 
 def _opened(process: Path) -> Iterator[tuple[tuple[int, int], int]]:
@@ -201,3 +209,18 @@ def _devices_in_memory(process: Path) -> set[int]:
             major, _, minor = before.split(" ", 3)[2].partition(":")
             found.add(os.makedev(int(major), int(minor)))
     return found
+
+
+def main() -> None:
+    """Print what the agent's folders and deleted files hold."""
+    processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - names are enough
+    sizes = chain(_without_a_name(processes, _pass_over), _in_files(Path(sys.argv[1]), _pass_over))
+    sys.stdout.write(f"{sum(sizes)}\n")
+
+
+def _pass_over(_place: str, _error: OSError) -> None:
+    """Leave out what not even root can look at: it has been moved or ended meanwhile."""
+
+
+if __name__ == "__main__":
+    main()

@@ -59,5 +59,11 @@ class Sandbox(Protocol):
     def bytes_outside(self) -> int:
         """Measure what the agent holds on disk outside of its attempt's directory; called on another thread."""
 
+    def bytes_seen_by_root(self) -> int | None:
+        """Measure the agent's own folders as root, where this process is not; called on another thread.
+
+        None where that can't be done, or where it would see no more.
+        """
+
     def root_process(self) -> int | None:
         """Return the host's process below which everything of the agent is, while it runs."""

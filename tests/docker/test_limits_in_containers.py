@@ -7,10 +7,12 @@ from docker.errors import APIError
 
 from engine.images import connect
 from environment.runner import protocol
+from environment.runner.docker.runtime import DockerHost, DockerSandbox
+from environment.runner.protocol import Order
 from foundation.problems import Problem
 from state.lifecycle import FailureClass, Outcome
 from tests.docker.harness import DockerHarness
-from tests.engine.harness import SUBMIT, lines, shown
+from tests.engine.harness import SUBMIT, eventually, lines, shown
 from tests.machine import BASE_IMAGE
 
 MANY = 200_000_000
@@ -40,6 +42,31 @@ def test_disk_is_limited_wherever_in_its_container_an_agent_writes(docker: Docke
         assert max(one for one in measured if one is not None) > MANY
     # Whoever has handed something in is judged by it.
     assert ended["worker"].outcome is Outcome.BELOW_MEDIAN
+    docker.until_clean()
+
+
+def test_what_an_agent_closes_to_all_but_itself_is_measured_for_an_engine_without_root(
+    docker: DockerHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = (
+        f'mkdir "$CODE_DIR/closed"; fallocate -l {LIMIT} "$CODE_DIR/closed/file"; chmod 0 "$CODE_DIR/closed"'
+    )
+    deleted = f'exec 9<> "$CODE_DIR/x"; fallocate -l {LIMIT} "$CODE_DIR/x"; rm "$CODE_DIR/x"'
+    docker.agent("hider", f'{closed}; {deleted}; touch "$LOGS_DIR/ready"; {SLEEP}')
+    docker.start()
+    docker.launch("hider")
+    (run,) = docker.until_started()
+    folder = docker.folder(run)
+    eventually(lambda: (folder / protocol.LOGS / "ready").exists())
+    order = protocol.read(folder / protocol.ORDER, Order)
+    sandbox = DockerSandbox(DockerHost(docker.places.state_dir), folder, order)
+    assert sandbox.bytes_seen_by_root() is None  # root sees it by itself
+    monkeypatch.setattr("os.geteuid", lambda: 1234)
+    found = sandbox.bytes_seen_by_root()
+    assert found is not None and 2 * LIMIT <= found < 3 * LIMIT
+    monkeypatch.undo()
+    docker.ask("sweep.stop", sweep_id=run.sweep_id)
+    docker.ended()
     docker.until_clean()
 
 

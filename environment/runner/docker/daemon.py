@@ -200,6 +200,8 @@ def host_config(client: APIClient, plan: Plan) -> dict[str, Any]:
         settings["nano_cpus"] = round(plan.cpus * 1e9)
     if plan.runtime:
         settings["runtime"] = plan.runtime
+    if plan.sees_processes_of:
+        settings["pid_mode"] = f"container:{plan.sees_processes_of}"
     if plan.gpu_uuids:
         request = DeviceRequest(device_ids=list(plan.gpu_uuids), capabilities=[["gpu"]])
         settings["device_requests"] = [request]

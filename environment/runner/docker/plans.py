@@ -31,6 +31,8 @@ _OF_THE_MAIN_PROCESS = ("KILL", "SETGID", "SETPCAP", "SETUID")
 _SERVICE_PROCESSES = 256
 _SERVICE_MEMORY = 18 << 30  # more than grading a submission may take
 _PROXY_MEMORY = 512 << 20
+_METER_MEMORY = 1 << 30
+_MEASURED = "/run/measured"
 # Left to the image: it knows where its programs and environments are.
 _NOT_OURS = ("PATH", "MLEBENCH_ENV_AGENT", "HOME", "TMPDIR")
 
@@ -41,6 +43,7 @@ class Role(StrEnum):
     GRADER = "grader"
     PROXY = "proxy"
     AGENT = "agent"
+    METER = "meter"
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Plan:
 
     Attributes:
         network: `none`, the name of a network, or `container:<name>` to share that one's.
+        sees_processes_of: the container whose processes it sees; empty for its own.
         capabilities: all that are left to it.
         writable: whether its own file system can be written.
         is_shell: whether `command` takes the place of the image's own entry point, for somebody to talk to.
@@ -72,6 +76,7 @@ class Plan:
     environment: tuple[tuple[str, str], ...]
     binds: tuple[Bind, ...]
     network: str
+    sees_processes_of: str = ""
     capabilities: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     memory_bytes: int | None = None
@@ -217,6 +222,23 @@ def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Pla
         runtime=order.container_runtime,
         gpu_uuids=order.gpu_uuids,
         privileged=order.privileged,
+    )
+
+
+def meter(attempt: Path, order: Order, agent: str) -> Plan:
+    """Plan a container of ours that measures what an agent has closed to all but itself; it can change nothing."""
+    folders = (protocol.SUBMISSION, protocol.LOGS, protocol.CODE)
+    return Plan(
+        Role.METER,
+        order.grader_image,
+        ("-m", "environment.runner.disk", _MEASURED),
+        "0:0",
+        (),
+        tuple(Bind(attempt / name, f"{_MEASURED}/{name}", read_only=True) for name in folders),
+        network=_NO_NETWORK,
+        sees_processes_of=agent,
+        capabilities=("DAC_READ_SEARCH", "SYS_PTRACE"),
+        memory_bytes=_METER_MEMORY,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import time
 from collections.abc import Generator, Iterator
@@ -16,7 +17,7 @@ from environment.container.output import Ending
 from environment.container.processes import process_tree
 from environment.runner import protocol, secrets
 from environment.runner.docker import daemon
-from environment.runner.docker.plans import Plan, Role, open_folders, plans
+from environment.runner.docker.plans import Plan, Role, meter, open_folders, plans
 from environment.runner.protocol import Order
 from environment.runner.sandbox import AgentStatus, Unreachable
 from foundation import files
@@ -31,6 +32,7 @@ LABEL_ROLE = "mlebench.role"
 LABEL_KEPT = "mlebench.kept"
 START_TRIES = 3
 _LOOK_SECONDS = 0.5
+_METER_EVERY_SECONDS = 60.0
 # The loop that looks after all attempts waits for the daemon itself, the threads that start containers for longer.
 _LOOP_TIMEOUT_SECONDS = 20
 _AWAY_SECONDS = 5.0
@@ -231,6 +233,8 @@ class DockerSandbox:
         self._order = order
         self._starting: Future[None] | None = None
         self._refusals = 0
+        self._metered_at: float | None = None
+        self._metered: int | None = None
 
     def status(self) -> AgentStatus:
         """Find out where the agent is.
@@ -347,6 +351,31 @@ class DockerSandbox:
             found: list[dict[str, Any]] = client.containers(size=True, filters={"name": f"^/{name}$"})
         return sum(int(one.get("SizeRw") or 0) for one in found)
 
+    def bytes_seen_by_root(self) -> int | None:
+        """Measure the agent's folders and deleted files in a container of ours, now and then, unless we are root."""
+        if os.geteuid() == 0 or (
+            self._metered_at and time.monotonic() - self._metered_at < _METER_EVERY_SECONDS
+        ):
+            return self._metered
+        from docker.errors import APIError
+
+        self._metered_at = time.monotonic()
+        plan = meter(self._attempt, self._order, self._host.name_of(self._order.name, Role.AGENT))
+        with self._host.asking("what an agent holds can't be measured", patient=True) as client:
+            try:
+                container = daemon.create(
+                    client, self._host.name_of(self._order.name, Role.METER), plan, self._labels(plan)
+                )
+                client.start(container)
+                client.wait(container)
+                told: bytes = client.logs(container, stderr=False)
+                client.remove_container(container, force=True, v=True)
+            except APIError:
+                told = b""  # its agent has ended, or its image is of an older version
+        last = told.split()[-1:]
+        self._metered = int(last[0]) if last and last[0].isdigit() else None
+        return self._metered
+
     def root_process(self) -> int | None:
         """Return the container's main process as this host sees it; None where it can't."""
         seen = self._inspect()
@@ -354,7 +383,7 @@ class DockerSandbox:
         return pid or None
 
     def _beside(self) -> list[Container]:
-        found = (self._host.find(self._order.name, role) for role in (Role.GRADER, Role.PROXY))
+        found = (self._host.find(self._order.name, role) for role in (Role.GRADER, Role.PROXY, Role.METER))
         return [one for one in found if one is not None]
 
     def _inspect(self) -> dict[str, Any] | None:

@@ -93,6 +93,9 @@ class ProcessSandbox:
         """Return 0: a sandbox can write nowhere else, and where a plain process writes is not known."""
         return 0
 
+    def bytes_seen_by_root(self) -> None:
+        """Return nothing: an agent is the same user as we are."""
+
     def root_process(self) -> int | None:
         """Return the shim."""
         started = protocol.read_if_there(self._attempt / protocol.STARTED, Started)

@@ -201,6 +201,7 @@ def test_what_can_not_be_measured_again_and_again_is_told_once(
         return iter(())
 
     monkeypatch.setattr("environment.runner.disk.walk", closed)
+    protocol.write(folder / protocol.ORDER, order_with(disk_limit_bytes=1 << 30))
     with subprocess.Popen([sys.executable, "-c", HOLD, str(folder / protocol.LOCK)]) as shim:
         eventually(lambda: locks.is_held(folder / protocol.LOCK))
         started = Started(shim.pid, time.time(), time.monotonic(), output.boot_id(), isolated=False)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from environment.container.trees import Entry
 from environment.runner import protocol
 from environment.runner.disk import DiskMeter, DiskUse
 from environment.runner.sandbox import Unreachable
@@ -153,6 +154,22 @@ def test_a_deleted_file_that_a_process_holds_counts_and_memory_does_not(
         assert holds(tmp_path) < MEGABYTE
         process.communicate()
     assert holds(tmp_path, process.pid) < MEGABYTE
+
+
+def test_what_is_closed_to_us_is_left_to_root_to_measure(
+    tmp_path: Path, worker: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(_place: Path, refused: Callable[[str, OSError], None]) -> Iterator[Entry]:
+        refused("code/closed", PermissionError(13, "Permission denied"))
+        return iter(())
+
+    monkeypatch.setattr("environment.runner.disk.walk", closed)
+    (tmp_path / "code").mkdir()
+    most = 10 * MEGABYTE
+    seen = measured(DiskMeter(tmp_path, lambda: 1, worker, most, lambda: 5 * MEGABYTE))
+    assert seen == DiskUse(5 * MEGABYTE + 1, ())
+    unseen = measured(DiskMeter(tmp_path, lambda: 1, worker, most, lambda: None))
+    assert unseen.bytes < MEGABYTE and unseen.unseen == ("code/closed: Permission denied",)
 
 
 def test_measuring_ends_at_the_limit_in_a_tree_that_grows_while_it_is_measured(
