@@ -37,3 +37,12 @@ def test_an_obfuscated_run_has_both_texts_in_place_of_the_usual_ones(tmp_path: P
             Path(environment_path[0], "instructions_obfuscated.txt"), "/home/instructions.txt", read_only=True
         ),
     }
+
+
+def test_no_container_is_given_the_answers(tmp_path: Path) -> None:
+    names = {role: role.value for role in Role}
+    prepared = tmp_path / "prepared"
+    wanted = replace(order(tmp_path), prepared_dir=str(prepared))
+    for plan in plans(tmp_path, wanted, names, None, "out"):
+        shared = [bind.source for bind in plan.binds if bind.source.is_relative_to(prepared)]
+        assert shared in ([], [prepared / "public"]), plan.role
