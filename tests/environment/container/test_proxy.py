@@ -220,6 +220,8 @@ def with_extension(sent: bytes, kind: int, content: bytes) -> bytes:
         (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "what is sent is not TLS"),
         (b"SSH-2.0-x\r\n", "what is sent is not TLS"),
     ],
+    # A hello is random, and tests must be called the same in each process that collects them.
+    ids=range(9),
 )
 def test_what_hides_where_it_leads_is_cut_off(
     server: Server, sent: bytes, why: str, capsys: pytest.CaptureFixture[str]
