@@ -23,6 +23,7 @@ from engine.options.sweep import Launch
 from engine.places import Places
 from engine.runs import launching
 from engine.settings import EngineSettings
+from engine.sweeps.checks import Check, HostCapacity, LaunchChecks
 from engine.sweeps.launch import create, refuse_another
 from environment.runner.protocol import Stop
 from foundation.clock import Clock
@@ -55,7 +56,7 @@ class RequestDispatcher:
         self._places = places
         self._clock = clock
         self._log = log
-        self._settings = settings
+        self._checks = LaunchChecks(places, HostCapacity(settings.cpus, settings.memory_bytes))
         self._agents = agents
         self._handlers: dict[str, Handler] = {
             "sweep.launch": self._launch,
@@ -75,7 +76,7 @@ class RequestDispatcher:
     @property
     def is_waiting(self) -> bool:
         """Whether a request is to be answered that waits for nothing but this engine."""
-        return self._agents.is_taking
+        return self._agents.is_taking or self._checks.are_waited_for
 
     def step(self) -> None:
         """Answer everything that is open, oldest first, but for what has to wait."""
@@ -115,6 +116,17 @@ class RequestDispatcher:
             )
         # One data directory to an engine: the state knows datasets by competition and edition alone.
         launch = replace(launch, spec=replace(launch.spec, data_dir=str(own)))
+        is_waiting = False
+        try:
+            checks = self._checks.of(launch)
+            answer = None if checks is None else self._create(launch, checks)
+            is_waiting = answer is None
+            return answer
+        finally:
+            if not is_waiting:
+                self._checks.forget(launch)
+
+    def _create(self, launch: Launch, checks: list[Check]) -> Answer | None:
         folder = launching.agent_of(launch.spec).folder
         version = self._agents.take(folder)
         if version is None:
@@ -130,7 +142,7 @@ class RequestDispatcher:
             self._database,
             launch,
             self._places,
-            self._settings,
+            checks,
             agent_folder=folder,
             agent_version=version,
             now=now,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 _NAMED = 3
+_CHECKED_AT_ONCE = 4
+_DOCKER_SECONDS = 20
 _MODELS = "models"
 
 
@@ -68,6 +71,36 @@ class HostCapacity:
     memory_bytes: int | None
     gpus: int | None = None
     free_disk: int | None = None
+
+
+class LaunchChecks:
+    """Makes the checks of launches on other threads: Docker may take its time to answer, or never do."""
+
+    def __init__(self, places: Places, capacity: HostCapacity) -> None:
+        self._places = places
+        self._capacity = capacity
+        self._workers = ThreadPoolExecutor(_CHECKED_AT_ONCE, thread_name_prefix="checks")
+        self._made: list[tuple[Launch, Future[list[Check]]]] = []
+
+    @property
+    def are_waited_for(self) -> bool:
+        """Whether a launch waits for its checks."""
+        return bool(self._made)
+
+    def of(self, launch: Launch) -> list[Check] | None:
+        """Begin to check a launch, or return what was found; None while it is being checked: to be called again."""
+        for other, checks in self._made:
+            if other == launch:
+                return checks.result() if checks.done() else None
+        self._made.append((launch, self._workers.submit(self._check, launch)))
+        return None
+
+    def forget(self, launch: Launch) -> None:
+        """Check this launch anew the next time."""
+        self._made = [(other, checks) for other, checks in self._made if other != launch]
+
+    def _check(self, launch: Launch) -> list[Check]:
+        return list(check_launch(launch, self._places, os.environ, self._capacity))
 
 
 def check_all(
@@ -138,7 +171,7 @@ def _runtime(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
             yield Check(True, f"limits of runs: {held.in_words()}")
             return
         _check_policy(spec, agent)
-        client = connect()
+        client = connect(_DOCKER_SECONDS)
         yield _images(client, (agent.image_name, GRADER_IMAGE))
         _check_container_runtime(client, spec)
     except Problem as problem:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -12,8 +11,7 @@ from competitions.model import edition_named
 from engine import datasets as preparation
 from engine.options.sweep import Launch, check_name
 from engine.places import Places
-from engine.settings import EngineSettings
-from engine.sweeps.checks import HostCapacity, check_launch
+from engine.sweeps.checks import Check
 from foundation.problems import UsageProblem
 from state import experiments, sweeps
 from state.database import Database
@@ -26,21 +24,20 @@ def create(
     database: Database,
     launch: Launch,
     places: Places,
-    settings: EngineSettings,
+    checks: Iterable[Check],
     *,
     agent_folder: Path,
     agent_version: str,
     now: float,
 ) -> Sweep:
-    """Check a launch, then create its sweep, its runs, and the preparations of datasets that it lacks.
+    """Create the sweep of a launch whose `checks` are good, its runs, and the preparations that its datasets lack.
 
     `agent_version` is that of the snapshot that was taken of `agent_folder`.
 
     Raises:
         Problem: it can't be done, for the first reason found; nothing has been created then.
     """
-    capacity = HostCapacity(settings.cpus, settings.memory_bytes)
-    for check in check_launch(launch, places, os.environ, capacity):
+    for check in checks:
         if not check.good:
             raise UsageProblem(check.text, "", check.next_step)
     spec, edition = launch.spec, edition_named(launch.spec.edition)

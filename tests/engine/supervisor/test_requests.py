@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -20,6 +21,7 @@ from engine.settings import EngineSettings
 from engine.supervisor.requests import RequestDispatcher
 from environment.runner import protocol
 from foundation.clock import SystemClock
+from foundation.problems import EnvironmentProblem
 from foundation.workers import WorkerPool
 from state import database, datasets, events, experiments, requests, runs, sweeps, transitions
 from state.database import Database
@@ -53,15 +55,26 @@ class Requests:
     def ask(self, kind: str, **arguments: Any) -> Answer:
         number = requests.file(self.state, kind, arguments, author="tester@here", now=time.time())
         self._desk.step()
-        while self._desk.is_waiting:
-            time.sleep(0.01)
-            self._desk.step()
+        self.until_answered()
         answered = requests.get(self.state, number)
         assert answered is not None
         if answered.state is RequestState.REFUSED:
             raise RefusedRequest.from_text(answered.answer)
         assert answered.state is RequestState.DONE
         return Answer.from_text(answered.answer)
+
+    def step(self) -> None:
+        self._desk.step()
+
+    def until_answered(self) -> None:
+        while self._desk.is_waiting:
+            time.sleep(0.01)
+            self._desk.step()
+
+    def state_of(self, number: int) -> RequestState:
+        found = requests.get(self.state, number)
+        assert found is not None
+        return found.state
 
     def shown(self, *chosen: Run) -> list[dict[str, Any]]:
         """Name runs in a request as they are now."""
@@ -134,6 +147,33 @@ def test_a_launch_that_can_not_work_creates_nothing(
     assert sweeps.all_sweeps(requester.state) == []
     assert datasets.all_datasets(requester.state) == []
     assert events.newest(requester.state) == []
+
+
+def test_a_daemon_that_does_not_answer_keeps_no_other_request_waiting(
+    requester: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requester.launch()
+    answers = threading.Event()
+
+    def hang(_timeout_seconds: int) -> None:
+        answers.wait(20)
+        raise EnvironmentProblem("Docker can't be used", "the daemon does not answer")
+
+    monkeypatch.setattr("engine.sweeps.checks.connect", hang)
+    arguments = {"agent_id": "dummy", "competitions": [COMPETITION], "seeds": 1, "runtime": "docker"}
+    launch = requests.file(requester.state, "sweep.launch", arguments, author="tester@here", now=time.time())
+    pause = {"sweep_id": "dummy-1"}
+    other = requests.file(requester.state, "sweep.pause", pause, author="tester@here", now=time.time())
+    begun = time.monotonic()
+    requester.step()
+    assert time.monotonic() - begun < 10
+    assert requester.state_of(other) is RequestState.DONE
+    assert requester.state_of(launch) is RequestState.FILED
+    answers.set()
+    requester.until_answered()
+    assert requester.state_of(launch) is RequestState.REFUSED
+    with pytest.raises(RefusedRequest, match="Docker can't be used"):
+        requester.launch(runtime="docker")
 
 
 def test_a_launch_without_its_secrets_is_refused_by_their_name(requester: Requests, tmp_path: Path) -> None:
