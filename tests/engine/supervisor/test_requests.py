@@ -160,7 +160,13 @@ def test_a_daemon_that_does_not_answer_keeps_no_other_request_waiting(
         raise EnvironmentProblem("Docker can't be used", "the daemon does not answer")
 
     monkeypatch.setattr("engine.sweeps.checks.connect", hang)
-    arguments = {"agent_id": "dummy", "competitions": [COMPETITION], "seeds": 1, "runtime": "docker"}
+    arguments = {
+        "agent_id": "dummy",
+        "competitions": [COMPETITION],
+        "seeds": 1,
+        "time_limit_seconds": 60,
+        "runtime": "docker",
+    }
     launch = requests.file(requester.state, "sweep.launch", arguments, author="tester@here", now=time.time())
     pause = {"sweep_id": "dummy-1"}
     other = requests.file(requester.state, "sweep.pause", pause, author="tester@here", now=time.time())
