@@ -37,7 +37,8 @@ class ProcessSandbox:
             return AgentStatus.ALIVE
         # After the lock, so that what a shim wrote before it let go is not missed.
         if (self._attempt / protocol.CLAIM).exists():
-            return AgentStatus.GONE
+            # It may have come since that look: a claim is made under the lock, so only now a free one is its end.
+            return AgentStatus.ALIVE if self._lives() else AgentStatus.GONE
         starting = self._shim is not None and self._shim.poll() is None
         return AgentStatus.STARTING if starting else AgentStatus.ABSENT
 

@@ -22,9 +22,11 @@ from environment.runner.attempt import RunnerAttempt, Stage
 from environment.runner.host import Gpu
 from environment.runner.process.runtime import ProcessSandbox
 from environment.runner.protocol import Order, Stop
+from environment.runner.sandbox import AgentStatus
 from foundation import locks
 from foundation.clock import SystemClock
 from foundation.files import remove_tree
+from foundation.locks import FileLock
 from tests.engine.harness import eventually, lines
 from tests.environment.runner.orders import order_with
 
@@ -61,6 +63,25 @@ def attempt_in(folder: Path, start: Callable[[Path], subprocess.Popen[bytes]] = 
 
 def exit_of(folder: Path) -> Ending:
     return protocol.read(folder / protocol.EXIT, Ending)
+
+
+def test_a_shim_that_comes_while_it_is_looked_for_is_not_taken_for_one_that_was_killed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shim = FileLock(folder / protocol.LOCK)
+    look = locks.is_held
+
+    def look_before_it_comes(lock: Path) -> bool:
+        found = look(lock)
+        if not (folder / protocol.CLAIM).exists():
+            assert shim.acquire() and output.claim(folder / protocol.CLAIM)
+        return found
+
+    monkeypatch.setattr(locks, "is_held", look_before_it_comes)
+    sandbox = ProcessSandbox(folder, "token", never)
+    assert sandbox.status() is AgentStatus.ALIVE
+    shim.release()
+    assert sandbox.status() is AgentStatus.GONE
 
 
 def test_a_run_that_is_stopped_before_it_started_never_starts(folder: Path) -> None:
