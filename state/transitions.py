@@ -195,8 +195,8 @@ def failed(database: Database, attempt_id: int, failure: Failure, *, now: float)
         run, _attempt = _current(database, attempt_id)
         _write_failure(database, run.id, attempt_id, failure)
         database.update("runs", run.id, ended_at=now, **_GRADING_WORKS)
-        suspected = f" (suspected: {failure.suspected})" if failure.suspected else ""
-        text = f"{failure.kind}: {failure.text}{suspected}"
+        suspected = f", suspected: {failure.suspected}" if failure.suspected else ""
+        text = f"{failure.kind}{suspected}: {failure.text}"
         _move(database, run, RunState.FAILED, text, now, attempt_id)
 
 

@@ -124,7 +124,7 @@ def test_a_day_from_the_launch_to_the_row(
     for typed in ("careless", COMPETITION, "3", "10m", "3", "0", "", "0", "day", "night", str(agents)):
         terminal.press("C-u")
         terminal.type(typed)
-    terminal.wait_for("3 runs", "agent careless, version", f"the data of {COMPETITION} are prepared")
+    terminal.wait_for("3 runs", "agent careless in", f"the data of {COMPETITION} are prepared")
     terminal.press("C-l")
     terminal.wait_for("yes, launch")
     terminal.press("y")

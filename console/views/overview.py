@@ -110,7 +110,7 @@ def concerns(found: Overview, now: float) -> tuple[Concern, ...]:
 
 
 def _why(run: Run) -> str:
-    return f"{run.failure_text}, suspected: {run.suspected}" if run.suspected else run.failure_text
+    return f"suspected: {run.suspected}; {run.failure_text}" if run.suspected else run.failure_text
 
 
 def _concern(run: Run, limit: float, now: float) -> Concern | None:
