@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +20,8 @@ from engine.options.requests import ShownRun
 from engine.places import Places
 from environment.container.processes import process_tree
 from environment.runner import host, protocol
+from environment.runner.process import containment
+from environment.runner.protocol import Order
 from foundation import locks
 from state import database, events, runs
 from state.records import Attempt, Run
@@ -180,6 +183,8 @@ class Harness:
             _signal_holder(lock, signal.SIGKILL)
             until_released(lock)
             host.kill(host.processes_of_attempt(lock.parent))
+            name = protocol.read(lock.parent / protocol.ORDER, Order).name
+            eventually(partial(containment.end_leftovers, name))
 
 
 def kill_holder(lock: Path) -> None:

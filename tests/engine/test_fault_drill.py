@@ -334,3 +334,27 @@ def test_a_validation_server_that_was_killed_is_there_again_and_what_fails_meanw
     finally:
         state.close()
     assert told.startswith("the validation server was killed by SIGKILL after ")
+
+
+DEEP = """
+import os
+for start in ("TMPDIR", "HOME", "AGENT_DIR"):
+    os.chdir(os.environ[start])
+    for _ in range(1500):
+        os.mkdir("d" * 200)
+        os.chdir("d" * 200)
+    os.mkdir("closed")
+    os.chmod("closed", 0)
+"""
+
+
+def test_what_an_agent_leaves_to_be_removed_does_not_decide_how_it_ended(harness: Harness) -> None:
+    harness.agent("digger", 'python "$AGENT_DIR/dig.py"; exit 7')
+    (harness.agents_dir / "digger" / "dig.py").write_text(DEEP)
+    harness.start()
+    harness.launch("digger")
+    (run,) = harness.ended()
+    assert run.failure_class is FailureClass.CRASH
+    assert run.failure_text == "the agent ended with exit code 7"
+    assert not (harness.folder(run) / protocol.SCRATCH).exists()
+    assert_ended_once(harness, run)

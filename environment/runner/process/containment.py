@@ -225,21 +225,24 @@ class Containment:
 
 
 def end_leftovers(name: str) -> bool:
-    """Kill what lives in an attempt's groups, made by whatever process, and remove them; False if some is left."""
-    groups = [
-        Path(parent, found)
-        for mount in {mount.folder for mount in _mounts()}
-        for parent, folders, _ in os.walk(mount)
-        for found in folders
-        if found == _PREFIX + name
-    ]
-    for group in groups:
-        if (group / _MOST_PIDS).exists():
-            (group / _MOST_PIDS).write_text("0")
-        for pid in (group / "cgroup.procs").read_text().split():
-            with suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
-    return _remove_groups(groups)
+    """Kill what lives in an attempt's groups, whoever made them, and remove them; False while something lives there."""
+    something_lives = False
+    for mount in {mount.folder for mount in _mounts()}:
+        for parent, folders, _ in os.walk(mount):
+            if _PREFIX + name in folders:
+                group = Path(parent, _PREFIX + name)
+                if (group / _MOST_PIDS).exists():
+                    (group / _MOST_PIDS).write_text("0")
+                living = (group / "cgroup.procs").read_text().split()
+                for pid in living:
+                    with suppress(ProcessLookupError):
+                        os.kill(int(pid), signal.SIGKILL)
+                if living:
+                    something_lives = True
+                else:
+                    with suppress(OSError):  # an empty group that can't be removed harms nobody
+                        group.rmdir()
+    return not something_lives
 
 
 @dataclass(frozen=True)

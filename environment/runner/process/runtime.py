@@ -71,13 +71,15 @@ class ProcessSandbox:
 
     def end_leftovers(self) -> bool:
         """Kill what is left of the agent."""
+        if not containment.end_leftovers(self._name):
+            return False
         # A warden leaves nothing behind; only where it could not is it worth a look at every process.
         ending = self.ending()
         if ending is not None and not ending.survivors:
             return True
         left = host.processes_of_attempt(self._attempt)
         host.kill(left)
-        return containment.end_leftovers(self._name) and not left
+        return not left
 
     def removing(self) -> Generator[None, None, list[str]]:
         """Remove the agent's own system and its validation server's socket."""

@@ -26,10 +26,11 @@ PATIENCE = 60.0
 MIB = 1 << 20
 
 SIX_TIMES_100_MB = """
-import subprocess, sys
+import subprocess, sys, time
 child = "import sys, time; held = b'x' * (100 << 20); print('held', flush=True); time.sleep(60)"
 children = [subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE) for _ in range(6)]
 held = sum(one.stdout.readline() == b"held\\n" for one in children)
+time.sleep(3)  # for a watcher to look
 print(held, "are held", sum(one.poll() is None for one in children), "live", flush=True)
 for one in children: one.kill()
 """
