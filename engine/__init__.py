@@ -90,21 +90,24 @@ def validate_submission(
     data_dir: Path | str | None = None,
     edition: Edition = "v1",
     parameters: Mapping[str, Parameter] | None = None,
+    answers: Path | str | None = None,
 ) -> Verdict:
-    """Tell whether a submission file has the right form, as agents are told it: by nothing but public data.
+    """Tell whether a submission file is valid, why not, and what it earns; agents are told less, by public data.
 
     Raises:
         Problem: unknown competition, or its dataset is not prepared.
     """
-    from competitions.grader import grade
-    from engine.grading.grader import form_request_for
     from engine.grading.report import Verdict
 
-    request = form_request_for(
-        submission_path, competition_id, data_dir=data_dir, edition=edition, parameters=parameters
+    report = grade_submission(
+        submission_path,
+        competition_id,
+        data_dir=data_dir,
+        edition=edition,
+        parameters=parameters,
+        answers=answers,
     )
-    judgement = grade(request)
-    return Verdict(judgement.outcome == "scored", judgement.message)
+    return Verdict(report.valid_submission, report.message, report.score, report.medal)
 
 
 def aggregate(

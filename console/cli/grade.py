@@ -59,17 +59,19 @@ def validate(
     json: Json = False,
 ) -> None:
     """Check whether a submission has the right form, as agents can while they work; exit code 1 when it has not."""
-    from engine import validate_submission
+    from competitions import grader
+    from engine.grading.grader import form_request_for
 
     _require_readable(submission)
-    verdict = validate_submission(
-        submission, competition_id, data_dir=data_dir_of(context, data_dir), edition=edition
+    found = grader.grade(
+        form_request_for(submission, competition_id, data_dir=data_dir_of(context, data_dir), edition=edition)
     )
+    is_valid = found.outcome == "scored"
     if json:
-        say_json({"competition_id": competition_id, "valid": verdict.valid, "message": verdict.message})
+        say_json({"competition_id": competition_id, "valid": is_valid, "message": found.message})
     else:
-        say("valid" if verdict.valid else f"not valid: {verdict.message}")
-    if not verdict.valid:
+        say("valid" if is_valid else f"not valid: {found.message}")
+    if not is_valid:
         raise typer.Exit(1)
 
 

@@ -57,7 +57,9 @@ COMMANDS = {
     "make-submission": Entry(
         "grade:make_submission_app", "List a run group's submissions in a JSONL file for 'grade'."
     ),
-    "validate": Entry("grade:validate_app", "Check whether a submission is valid, without its score."),
+    "validate": Entry(
+        "grade:validate_app", "Check whether a submission has the right form, as agents can while they work."
+    ),
     "scoreboard": Entry("scoreboard:scoreboard_app", "Show own experiments beside the published rows."),
     "aggregate": Entry("scoreboard:aggregate_app", "Aggregate runs, grading reports or a table of outcomes."),
     "compare": Entry("scoreboard:compare_app", "Compare two experiments by competition."),

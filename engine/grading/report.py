@@ -82,10 +82,12 @@ class Report:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a submission has the right form, and why not."""
+    """Whether a submission is valid, why not, and what it earns."""
 
     valid: bool
     message: str
+    score: float | None
+    medal_tier: Medal | None
 
 
 def make_report(

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from competitions.grader import grade
 from competitions.judging import Judgement
 from competitions.registry import get
 from engine import grade_submission, validate_submission
+from engine.grading.grader import form_request_for
 from engine.grading.report import Report, make_report
 from foundation.problems import DataProblem
 from tests.competitions.prepared import prepared
@@ -76,7 +78,7 @@ def test_reasons_are_told_apart(
     assert report.score is None and not report.valid_submission and report.message
     assert not any((report.any_medal, report.above_median, report.medal))
     verdict = validate_submission(path, ID, data_dir=data_dir)
-    assert not verdict.valid
+    assert (verdict.valid, verdict.score, verdict.medal_tier) == (False, None, None)
     assert verdict.message == report.message
 
 
@@ -86,12 +88,17 @@ def test_a_run_without_submission_has_a_report(data_dir: Path) -> None:
     assert report.to_dict()["submission_path"] == "None"
 
 
-def test_a_verdict_needs_no_answers(data_dir: Path, gold: Path, tmp_path: Path) -> None:
+def test_a_verdict_names_the_medal(data_dir: Path, gold: Path) -> None:
+    verdict = validate_submission(str(gold), ID, data_dir=str(data_dir))
+    assert (verdict.valid, verdict.score, verdict.medal_tier) == (True, 1.0, "gold")
+
+
+def test_a_check_of_the_form_needs_no_answers(data_dir: Path, gold: Path, tmp_path: Path) -> None:
     public = tmp_path / ID / "prepared" / "public"
     public.parent.mkdir(parents=True)
     public.symlink_to(data_dir / ID / "prepared" / "public")
-    verdict = validate_submission(str(gold), ID, data_dir=str(tmp_path))
-    assert (verdict.valid, verdict.message) == (True, "The submission is valid.")
+    found = grade(form_request_for(str(gold), ID, data_dir=str(tmp_path)))
+    assert (found.outcome, found.message) == ("scored", "The submission is valid.")
 
 
 def test_reports_carry_edition_and_the_defects_that_touch_them(data_dir: Path, gold: Path) -> None:
