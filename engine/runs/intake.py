@@ -16,14 +16,13 @@ from typing import Any
 
 from engine.runs import launching
 from engine.runs.failures import Conclusion, classify, last_lines, suspicion
-from environment.container.output import Ending
+from environment.container.output import Ending, ServiceRestarted
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol
 from environment.runner.protocol import (
     AgentStarted,
     InboxEntry,
     RunEvent,
-    ServiceRestarted,
     Stop,
     SubmissionRefused,
     SubmissionTaken,

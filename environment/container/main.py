@@ -50,8 +50,6 @@ _READABLE = 0o666
 _ENTERED = 0o777
 _TRY_SECONDS = 20.0
 _MOST_ANSWER_BYTES = 64 << 10
-# Of this container, by the second and by the first version of control groups.
-_OOM_COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
 _PR_CAPBSET_DROP = 24
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_CAP_AMBIENT = 47
@@ -94,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
             deadline=options.deadline,
             grace=options.grace,
             log=log,
-            oom_counters=_OOM_COUNTERS,
+            oom_counters=output.OOM_COUNTERS,
             prepare=become,
         )
         warden.start()

@@ -19,6 +19,8 @@ LOG = "run.log"
 ENDING = "warden.json"
 TIDIED = "tidied.json"
 
+# Of a container, by the second and by the first version of control groups.
+OOM_COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
 MOST_PROBLEMS = 20
 # For some ten gigabytes: it holds a slot and GPUs, and an agent decides how much there is to look through.
 TIDY_SECONDS = 60.0
@@ -103,6 +105,22 @@ class Tidied:
     problems: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class ServiceRestarted:
+    """Event, and a line of restarts.jsonl: something of ours that serves the agent died while the agent ran.
+
+    Attributes:
+        service: such as `the validation server`.
+        text: how it died and what became of it, in words that follow its name.
+        from_outside: whether nothing that an agent can do has ended it, so that it is evidence for trouble of the host.
+    """
+
+    at: float
+    service: str
+    text: str
+    from_outside: bool
+
+
 def claim(path: Path) -> bool:
     """Claim an attempt; False when it is claimed already: who claims it runs the agent, nobody else ever does."""
     try:
@@ -110,6 +128,12 @@ def claim(path: Path) -> bool:
     except FileExistsError:
         return False
     return True
+
+
+def append(path: Path, record: ServiceRestarted) -> None:
+    """Add a line with a record to a file."""
+    with path.open("ab", buffering=0) as stream:
+        stream.write(json.dumps(asdict(record)).encode() + b"\n")
 
 
 def write_when_there_is_room(path: Path, record: Started | Ending | Tidied) -> None:

@@ -1,9 +1,9 @@
 """The main process of the grader container: keeps the validation server, and perhaps a relay to the proxy, alive.
 
-    python -m environment.container.sidecar [--relay SOCKET:PORT] -- GRADING-SERVER-ARGUMENTS...
+    python -m environment.container.sidecar --restarts FILE [--relay SOCKET:PORT] -- GRADING-SERVER-ARGUMENTS...
 
 Another start of the container would have another network namespace, out of the agent's reach: so what
-dies here is started again here.
+dies here is started again here, and FILE gets a line for it, which the runner reports.
 """
 
 from __future__ import annotations
@@ -15,35 +15,60 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from environment.container import output
+from environment.container.output import ServiceRestarted
 
 _RESTART_SECONDS = 1.0
 
 
-def _keep(commands: Sequence[Sequence[str]]) -> None:
-    """Start all commands, and restart what ends."""
-    children = {subprocess.Popen(command).pid: command for command in commands}
+@dataclass(frozen=True)
+class _Service:
+    name: str
+    command: tuple[str, ...]
+
+
+def _keep(services: Sequence[_Service], restarts: Path) -> None:
+    """Start all services, and restart what ends."""
+    children = {subprocess.Popen(service.command).pid: service for service in services}
+    oom_kills = output.oom_kills(output.OOM_COUNTERS)
     while True:
-        pid, _status = os.wait()
-        command = children.pop(pid, None)
-        if command is not None:  # anything else was an orphan's end
-            time.sleep(_RESTART_SECONDS)
-            children[subprocess.Popen(command).pid] = command
+        pid, status = os.wait()
+        service = children.pop(pid, None)
+        if service is None:
+            continue  # an orphan's end
+        before, oom_kills = oom_kills, output.oom_kills(output.OOM_COUNTERS)
+        code = os.waitstatus_to_exitcode(status)
+        how = f"ended with code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
+        # An agent can make a server fail, or use up its memory, but it can send no signal to it.
+        from_outside = code in (-signal.SIGKILL, -signal.SIGTERM) and oom_kills == before
+        record = ServiceRestarted(time.time(), service.name, f"{how}; it is started again", from_outside)
+        try:
+            output.append(restarts, record)
+        except OSError as error:
+            sys.stderr.write(f"{service.name} {how} ({error})\n")
+        time.sleep(_RESTART_SECONDS)
+        children[subprocess.Popen(service.command).pid] = service
 
 
 def main() -> None:
     """Serve until SIGTERM; as process 1, the end of this one is the end of all."""
     parser = argparse.ArgumentParser(prog="sidecar", description="Serve one agent's container.")
     parser.add_argument("--relay", default="", metavar="SOCKET:PORT", help="let localhost's PORT lead there")
+    parser.add_argument("--restarts", type=Path, required=True, help="file to append a line to for each end")
     parser.add_argument("server", nargs="+", metavar="ARGUMENT", help="of the validation server, after --")
     options = parser.parse_args()
-    commands = [[sys.executable, "-I", "-m", "environment.grading_server", *options.server]]
+    python = (sys.executable, "-I", "-m")
+    server = (*python, "environment.grading_server", *options.server)
+    services = [_Service("the validation server", server)]
     if options.relay:
         place, _, port = options.relay.rpartition(":")
-        commands.append(
-            [sys.executable, "-I", "-m", "environment.container.relay", f"--socket={place}", f"--port={port}"]
-        )
+        relay = (*python, "environment.container.relay", f"--socket={place}", f"--port={port}")
+        services.append(_Service("the relay to the model hosts", relay))
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
-    _keep(commands)
+    _keep(services, options.restarts)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from environment.container import output
-from environment.container.output import Ending, Started, Tidied
+from environment.container.output import Ending, ServiceRestarted, Started, Tidied
 from environment.container.processes import ProcessTree
 from environment.runner import protocol, secrets
 from environment.runner.disk import DiskMeter, DiskUse
@@ -22,7 +22,6 @@ from environment.runner.protocol import (
     LimitExceeded,
     Order,
     RunEvent,
-    ServiceRestarted,
     SubmissionRefused,
     SubmissionTaken,
     Unmeasured,
@@ -191,6 +190,8 @@ class RunnerAttempt:
         else:
             if taken is not None:
                 self._report(taken)
+        if self._asked_at is None and not (self.folder / protocol.ENDING).exists():
+            self._sandbox.keep_serving()
 
     def _is_overdue(self, started: Started) -> bool:
         """Tell whether the agent should long have been ended; by the monotonic clock, so within one boot only."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from environment.container import output
-from environment.container.output import Ending, Started, Tidied
+from environment.container.output import Ending, ServiceRestarted, Started, Tidied
 from foundation import files
 from foundation.hardware import Hardware
 from foundation.problems import DataProblem
@@ -202,22 +202,6 @@ class SubmissionRefused:
     at: float
     text: str
     times: int = 1
-
-
-@dataclass(frozen=True)
-class ServiceRestarted:
-    """Event, and a line of restarts.jsonl: something of ours that serves the agent died while the agent ran.
-
-    Attributes:
-        service: such as `the validation server`.
-        text: how it died and what became of it, in words that follow its name.
-        from_outside: whether nothing that an agent can do has ended it, so that it is evidence for trouble of the host.
-    """
-
-    at: float
-    service: str
-    text: str
-    from_outside: bool
 
 
 @dataclass(frozen=True)

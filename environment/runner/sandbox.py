@@ -35,6 +35,9 @@ class Sandbox(Protocol):
     def start(self) -> str:
         """Start the agent of an absent attempt, at most once for ever; returns why that can't be, or nothing."""
 
+    def keep_serving(self) -> None:
+        """Start again what serves a living agent and has died, and note that in restarts.jsonl."""
+
     def stop(self) -> None:
         """Have the agent asked to end, and made to after its grace; again is harmless."""
 

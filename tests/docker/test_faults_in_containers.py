@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from engine.images import connect
 from environment.runner import protocol
 from environment.runner.docker.runtime import LABEL_STATE
+from state import database, events
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Run
 from tests.docker.daemon import kill_and_restart_the_daemon
@@ -123,6 +125,59 @@ def test_a_grading_server_that_dies_is_there_again(docker: DockerHarness) -> Non
     docker.go(run)
     (run,) = docker.ended()
     assert '"result"' in docker.log(run)
+    (told,) = told_of(docker, run, "run.service")
+    assert told == "the validation server was killed by SIGKILL; it is started again"
+    docker.until_clean()
+
+
+def told_of(docker: DockerHarness, run: Run, kind: str) -> list[str]:
+    state = database.open_for_reading(docker.places.state_dir)
+    try:
+        return [event.text for event in events.newest(state, run_id=run.id) if event.kind == kind]
+    finally:
+        state.close()
+
+
+def test_a_grader_that_is_killed_is_there_again_for_its_agent_and_told(docker: DockerHarness) -> None:
+    """Its container too: a second one of the same name joins the network namespace that the agent still holds."""
+    ask = '/home/validate_submission.sh "$SUBMISSION_DIR/submission.csv"'
+    asking = f"{SUBMIT}; {WAIT_FOR_GO}; {ask} | grep -q result && echo answered"
+    docker.agent("asker", f"{asking}; exit 0")
+    docker.agent("crasher", f"rm -f $SUBMISSION_DIR/*; {WAIT_FOR_GO}; exit 3")
+    docker.start()
+    for name in ("asker", "crasher"):
+        docker.launch(name)
+    asker, crasher = sorted(docker.until_started(), key=lambda run: run.sweep_id)
+    connect().kill(docker.container_of(asker, "grader")["Id"])
+    connect().remove_container(docker.container_of(crasher, "grader")["Id"], force=True)
+    for run in (asker, crasher):
+        (told,) = eventually(partial(told_of, docker, run, "run.service"))
+        assert told.startswith("the validation server was ")
+        assert "it was started again" in told
+        docker.go(run)
+    docker.ended()
+    asker, crasher = sorted(docker.runs(), key=lambda run: run.sweep_id)
+    assert "answered" in docker.log(asker)
+    assert asker.outcome is Outcome.BELOW_MEDIAN
+    # What others have killed beside an agent is evidence that it did not fail by itself.
+    assert crasher.failure_class is FailureClass.INFRASTRUCTURE
+    assert "was killed from outside while it ran" in crasher.failure_text
+    docker.until_clean()
+
+
+def test_a_proxy_that_is_killed_is_there_again_and_told(docker: DockerHarness) -> None:
+    docker.agent("worker", WORK)
+    docker.start()
+    docker.launch("worker", network="models", allowed_hosts=["example.org"])
+    (run,) = docker.until_started()
+    killed = docker.container_of(run, "proxy")["Id"]
+    connect().kill(killed)
+    (told,) = eventually(lambda: told_of(docker, run, "run.service"))
+    assert told.startswith("the proxy to the model hosts was killed")
+    assert docker.container_of(run, "proxy")["State"]["Running"]
+    docker.go(run)
+    (run,) = docker.ended()
+    assert_finished_whole(docker, run)
     docker.until_clean()
 
 

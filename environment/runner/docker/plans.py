@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -26,6 +26,7 @@ _COMPETITIONS = "/run/competitions"
 # Where the registry in the image looks for competitions of the user's own.
 _OWN_COMPETITIONS = "MLEBENCH_COMPETITIONS"
 _VALIDATIONS = "/run/validations.jsonl"
+_RESTARTS = "/run/restarts.jsonl"
 # What the main process needs to give the agent a user without any, and to end whatever the agent starts.
 _OF_THE_MAIN_PROCESS = ("KILL", "SETGID", "SETPCAP", "SETUID")
 _SERVICE_PROCESSES = 256
@@ -115,10 +116,16 @@ def plans(
     return [*found, _agent(attempt, order, name_of[Role.GRADER], launch)]
 
 
+def joining(plan: Plan, container: str) -> Plan:
+    """Plan the same container in the network namespace of another one that runs."""
+    return replace(plan, network=f"{_NETWORK_OF}{container}")
+
+
 def open_folders(attempt: Path) -> None:
     """Let an attempt's containers use its folders."""
     (attempt / protocol.GRADER).mkdir(exist_ok=True)
     (attempt / protocol.VALIDATIONS).touch()
+    (attempt / protocol.RESTARTS).touch()
     for name in (protocol.SUBMISSION, protocol.LOGS, protocol.CODE):
         # The agent is another user there; the attempt's own folder keeps everybody else out.
         (attempt / name).chmod(0o777)
@@ -130,6 +137,7 @@ def _grader(attempt: Path, order: Order, outside_network: str) -> Plan:
     command = [
         "-m",
         "environment.container.sidecar",
+        f"--restarts={_RESTARTS}",
         *([f"--relay={SERVICE}/{PROXY_SOCKET}:{PROXY_PORT}"] if order.network == "models" else []),
         "--",
         f"--port={layout.SANDBOX_PORT}",
@@ -150,6 +158,7 @@ def _grader(attempt: Path, order: Order, outside_network: str) -> Plan:
         (
             Bind(Path(order.prepared_dir) / "public", f"{_PREPARED}/public", read_only=True),
             Bind(attempt / protocol.VALIDATIONS, _VALIDATIONS),
+            Bind(attempt / protocol.RESTARTS, _RESTARTS),
             Bind(attempt / protocol.GRADER, SERVICE),
             *_own_competition(order),
         ),

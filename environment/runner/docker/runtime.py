@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from environment.container.output import Ending
+from environment.container import output
+from environment.container.output import Ending, ServiceRestarted
 from environment.container.processes import process_tree
 from environment.runner import protocol, secrets
 from environment.runner.docker import daemon
-from environment.runner.docker.plans import Plan, Role, meter, open_folders, plans
+from environment.runner.docker.plans import READY, Plan, Role, joining, meter, open_folders, plans
 from environment.runner.protocol import Order
 from environment.runner.sandbox import AgentStatus, Unreachable
 from foundation import files
@@ -39,6 +40,10 @@ _AWAY_SECONDS = 5.0
 _STARTED_AT_ONCE = 4
 _STOP_SENT = "stop.told"
 _KILLED = 137
+_TERMINATED = 143
+_FIRST_MEND_SECONDS = 1.0
+_LONGEST_MEND_SECONDS = 60.0
+_SERVICES = {Role.GRADER: "the validation server", Role.PROXY: "the proxy to the model hosts"}
 _SIGKILL = 9
 
 
@@ -235,6 +240,9 @@ class DockerSandbox:
         self._refusals = 0
         self._metered_at: float | None = None
         self._metered: int | None = None
+        self._mending: Future[None] | None = None
+        self._mend_at = 0.0
+        self._mend_wait = _FIRST_MEND_SECONDS / 2
 
     def status(self) -> AgentStatus:
         """Find out where the agent is.
@@ -270,6 +278,76 @@ class DockerSandbox:
             return "its directory is damaged"
         self._starting = self._host.starters.submit(self._start)
         return ""
+
+    def keep_serving(self) -> None:
+        """Start again, on another thread, what serves a living agent and has died; what goes wrong is raised later.
+
+        Raises:
+            Problem: it can't be done; to be tried again.
+        """
+        if self._mending is not None:
+            if not self._mending.done():
+                return
+            mending, self._mending = self._mending, None
+            mending.result()
+        if time.monotonic() < self._mend_at:
+            return
+        roles = [role for role in (Role.GRADER, Role.PROXY) if self._is_used(role)]
+        for role in roles:
+            container = self._host.find(self._order.name, role)
+            if container is None or not container.runs:
+                self._mend_wait = min(2 * self._mend_wait, _LONGEST_MEND_SECONDS)
+                self._mend_at = time.monotonic() + self._mend_wait
+                self._mending = self._host.starters.submit(self._mend, role, container)
+                return
+
+    def _is_used(self, role: Role) -> bool:
+        return role is not Role.PROXY or self._order.network == "models"
+
+    def _mend(self, role: Role, dead: Container | None) -> None:
+        """Put another container in the place of a dead one; a grader joins what is left of its own network."""
+        doing = f"the {role} can't be started again"
+        how, from_outside = self._end_of(dead)
+        if dead is not None:
+            self._host.remove(dead.id, if_possible=True)
+        if role is Role.GRADER:
+            (self._attempt / protocol.GRADER / READY).unlink(missing_ok=True)
+        names = self._names()
+        planned = plans(self._attempt, self._order, names, None, self._host.outside_network)
+        plan = next(plan for plan in planned if plan.role is role)
+        if role is Role.GRADER:
+            plan = joining(plan, names[Role.AGENT])
+        try:
+            with daemon.daemon_problems(doing), self._host.asking(doing, patient=True) as client:
+                with self._host.joining if plan.on_outside_network else nullcontext():
+                    container = daemon.create(client, names[role], plan, self._labels(plan))
+                    client.start(container)
+                if role is Role.GRADER:
+                    daemon.wait_for_grader(client, container, self._attempt)
+        finally:
+            self._host.forget()
+        more = ", but the network outside is gone" if self._order.network == "open" else ""
+        text = f"{how}; it was started again{more}"
+        record = ServiceRestarted(time.time(), _SERVICES[role], text, from_outside)
+        output.append(self._attempt / protocol.RESTARTS, record)
+
+    def _end_of(self, dead: Container | None) -> tuple[str, bool]:
+        """Say how a container beside the agent has ended, and whether an agent can't have brought that about."""
+        from docker.errors import NotFound
+
+        if dead is None:
+            return "was removed", True
+        with self._host.asking("a container can't be looked at", patient=True) as client:
+            try:
+                state: dict[str, Any] = client.inspect_container(dead.id)["State"]
+            except NotFound:
+                return "was removed", True
+        if state["OOMKilled"]:
+            return "was killed for its memory", False
+        code = state["ExitCode"]
+        if code in (0, _KILLED, _TERMINATED):
+            return "was killed or stopped", True
+        return f"ended with {code}", False
 
     def stop(self) -> None:
         """Let the container's main process end the agent; asked once, since asked twice it would skip the grace."""
@@ -320,6 +398,8 @@ class DockerSandbox:
 
     def end_leftovers(self) -> bool:
         """Kill the containers beside the agent's, which run on when that is gone."""
+        if self._mending is not None and not self._mending.done():
+            return False
         for beside in self._beside():
             if beside.state == "running":
                 self._signal(beside, "SIGKILL")
@@ -436,7 +516,7 @@ class DockerSandbox:
         doing = "the containers can't be started"
         launch = secrets.path_of(self._attempt) if self._order.secret else None
         open_folders(self._attempt)
-        names = {role: self._host.name_of(self._order.name, role) for role in Role}
+        names = self._names()
         try:
             with daemon.daemon_problems(doing), self._host.asking(doing, patient=True) as client:
                 for plan in plans(self._attempt, self._order, names, launch, self._host.outside_network):
@@ -447,6 +527,9 @@ class DockerSandbox:
                         daemon.wait_for_grader(client, container, self._attempt)
         finally:
             self._host.forget()
+
+    def _names(self) -> dict[Role, str]:
+        return {role: self._host.name_of(self._order.name, role) for role in Role}
 
     def _start_one(self, client: APIClient, container: str) -> None:
         from docker.errors import APIError

@@ -50,6 +50,9 @@ class ProcessSandbox:
         self._shim = self._start_shim(self._attempt)
         return ""
 
+    def keep_serving(self) -> None:
+        """Do nothing: the shim does it."""
+
     def stop(self) -> None:
         """Have the shim end the agent."""
         self._signal(signal.SIGTERM)

@@ -16,20 +16,20 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
 from environment.container import output
-from environment.container.output import MOST_PROBLEMS, Ending, Started, Tidied
+from environment.container.output import MOST_PROBLEMS, Ending, ServiceRestarted, Started, Tidied
 from environment.container.redaction import redact_files
 from environment.container.run_log import CappedLog
 from environment.container.warden import Warden, die_with
 from environment.runner import layout, protocol, secrets
 from environment.runner.process import bubblewrap
 from environment.runner.process.containment import Containment, Limits
-from environment.runner.protocol import Order, ServiceRestarted
-from foundation import folders, jsonlines
+from environment.runner.protocol import Order
+from foundation import folders
 from foundation.locks import FileLock
 from foundation.problems import DataProblem, EnvironmentProblem, Problem
 
@@ -263,7 +263,7 @@ class Shim:
         text = f"{how} after {lived:.0f} s; it is started again in {wait:g} s"
         record = ServiceRestarted(time.time(), "the validation server", text, from_outside)
         try:
-            jsonlines.append(self._attempt / protocol.RESTARTS, [asdict(record)])
+            output.append(self._attempt / protocol.RESTARTS, record)
         except OSError as error:
             sys.stderr.write(f"the validation server {text} ({error})\n")
         return wait
