@@ -84,7 +84,9 @@ def test_an_agent_of_the_operators_own_number_can_not_forge_how_it_ended(home: P
 
 
 def test_what_an_agent_closed_is_the_operators_to_read_and_to_remove(home: Path) -> None:
-    ending = run_as_operator(home, f'{SUBMIT}; cd "$CODE_DIR"; mkdir -p a/b; touch a/b/c; chmod 000 a/b/c a/b a')
+    ending = run_as_operator(
+        home, f'{SUBMIT}; cd "$CODE_DIR"; mkdir -p a/b; touch a/b/c; chmod 000 a/b/c a/b a'
+    )
     assert (ending.reason, ending.exit_code) == ("exited", 0)
     inner = home / "attempt" / protocol.CODE / "a" / "b"
     assert oct(inner.stat().st_mode & 0o777) == "0o777"

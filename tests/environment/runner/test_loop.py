@@ -63,6 +63,9 @@ class Container:
     def bytes_outside(self) -> int:
         return 0
 
+    def bytes_seen_by_root(self) -> int | None:
+        return None
+
     def end_leftovers(self) -> bool:
         return True
 
