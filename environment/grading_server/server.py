@@ -7,7 +7,6 @@ import hashlib
 import json
 import math
 import socket
-import sys
 import tempfile
 import threading
 import time
@@ -24,6 +23,7 @@ from competitions.judging import GradeRequest
 from competitions.model import Edition
 from environment.grading_server.multipart import UploadRefused, boundary_of, copy_file_field
 from foundation import files, jsonlines
+from foundation.daemon_log import write_log
 from foundation.problems import Problem
 from foundation.workers import Limits
 
@@ -52,10 +52,10 @@ def check_form(
         with Grader(limits) as grader:
             judgement = grader.grade(request)
     except Problem as problem:
-        sys.stderr.write(f"{problem}\n")
+        write_log(str(problem))
         return Validity(None, "The submission could not be checked: the server's own log says why.")
     if judgement.detail:
-        sys.stderr.write(f"{judgement.detail}\n")
+        write_log(judgement.detail)
     return Validity(judgement.outcome == "scored", judgement.message)
 
 
@@ -115,7 +115,7 @@ def make_server(service: Service, *, address: tuple[str, int] | Path) -> TCPServ
         address: host and port, or the path of a Unix socket, which is replaced when it is there.
     """
     for line in files.remove_tree(service.uploads):
-        sys.stderr.write(f"an upload can't be removed: {line}\n")
+        write_log(f"an upload can't be removed: {line}")
     service.uploads.mkdir(mode=0o700, exist_ok=True)
     handler = type("Handler", (_Handler,), {"service": service, "timeout": service.idle_seconds})
     if isinstance(address, Path):

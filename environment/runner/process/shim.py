@@ -30,6 +30,7 @@ from environment.runner.process import bubblewrap
 from environment.runner.process.containment import Containment, Limits
 from environment.runner.protocol import Order
 from foundation import folders
+from foundation.daemon_log import write_log
 from foundation.locks import FileLock
 from foundation.problems import DataProblem, EnvironmentProblem, Problem
 
@@ -265,7 +266,7 @@ class Shim:
         try:
             output.append(self._attempt / protocol.RESTARTS, record)
         except OSError as error:
-            sys.stderr.write(f"the validation server {text} ({error})\n")
+            write_log(f"the validation server {text} ({error})")
         return wait
 
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
@@ -302,8 +303,8 @@ def main() -> int:
     try:
         Shim(attempt, protocol.read(attempt / protocol.ORDER, Order)).run()
     except (Problem, OSError) as error:
-        if (attempt / protocol.ENDING).exists():
-            raise  # its agent has run, and how it ended is told
+        if (attempt / protocol.STARTED).exists() or (attempt / protocol.ENDING).exists():
+            raise  # its agent has run: how it ended is told by its warden, or by nobody where that goes with us
         output.write_when_there_is_room(
             attempt / protocol.ENDING, Ending.unseen("unstarted", str(error).replace("\n", " "))
         )

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from engine.runs.failures import last_lines
+from environment.container import output
 from environment.container.output import Ending, Started
 from environment.container.run_log import CUT_MARK
 from environment.runner import protocol
-from environment.runner.process.shim import EXIT_CLAIMED, Shim
+from environment.runner.process.shim import EXIT_CLAIMED, Shim, main
 from environment.runner.protocol import Order
 from foundation import jsonlines
 
@@ -105,3 +106,29 @@ def test_without_a_sandbox_an_agent_may_have_killed_the_validation_server(
     Shim(tmp_path, replace(order, runtime=protocol.PLAIN))._note_end_of_server(-9)
     (line,) = jsonlines.read(tmp_path / protocol.RESTARTS).values
     assert not line["from_outside"]
+
+
+def test_a_validation_server_that_dies_while_the_disk_is_full_takes_no_agent_with_it(
+    tmp_path: Path, order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / protocol.RESTARTS).mkdir()  # so that nothing can be written there
+    # What was to be logged can't be written in the end either.
+    with pytest.raises(OSError, match="No space"), Path("/dev/full").open("w", buffering=1) as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        assert Shim(tmp_path, order)._note_end_of_server(-9) == 0.5
+
+
+def test_a_shim_that_fails_when_its_agent_has_begun_does_not_say_that_none_has_run(
+    tmp_path: Path, order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: Shim) -> None:
+        output.write(tmp_path / protocol.STARTED, Started.now(os.getpid(), isolated=False))
+        raise OSError("trouble")
+
+    protocol.make_folders(tmp_path)
+    protocol.write(tmp_path / protocol.ORDER, order)
+    monkeypatch.setattr(Shim, "run", fail)
+    monkeypatch.setattr(sys, "argv", ["shim", str(tmp_path)])
+    with pytest.raises(OSError, match="trouble"):
+        main()
+    assert not (tmp_path / protocol.ENDING).exists()
