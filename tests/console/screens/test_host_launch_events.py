@@ -204,7 +204,7 @@ async def test_missing_images_are_built_by_key(opened: OpenConsole, monkeypatch:
         assert order == BuildImages(names=order.names)
         return [Image(name, "", "", 0, "") for name in order.names]
 
-    monkeypatch.setattr("engine.sweeps.checks.connect", lambda: None)
+    monkeypatch.setattr("engine.sweeps.checks.connect", lambda _seconds: None)
     monkeypatch.setattr(
         "engine.sweeps.checks.find_image", lambda _client, name: name if name in images else None
     )
