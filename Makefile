@@ -10,7 +10,7 @@ ARGS ?=
 # Compiled modules are kept: the tests start hundreds of processes, each of which would compile them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-setup test-bare check bench snapshots docs pictures format lock clean environment
+.PHONY: run test test-setup test-bare soak check bench snapshots docs pictures format lock clean environment
 
 run: environment  ## open the console on the demo; again: resume it
 	@$(BIN)/mlebench-console demo $(ARGS)
@@ -23,6 +23,9 @@ test-setup:  ## as root: install and start what all tests need
 
 test-bare:  ## as root: run 'make test' and 'make run' as a user of a bare machine would
 	@bash tools/test-bare.sh $(ARGS)
+
+soak: environment  ## play histories of faults on real engines (ARGS="--minutes 30 --seed 7")
+	@$(BIN)/python -m tests.soak $(ARGS)
 
 check: environment  ## format, lint, types, import directions
 	@$(BIN)/ruff format --check --quiet .

@@ -7,21 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from engine import prepare_competition
-from engine.demo_data import generate
 from engine.places import Places
 from state import database
 from state.database import Database
-from tests.engine.harness import COMPETITION, Harness
+from tests.engine.harness import Harness, prepare_data
 
 
 @pytest.fixture(scope="session")
 def prepared_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory in which one competition is prepared; tests only read it."""
     folder = tmp_path_factory.mktemp("data")
-    raw = folder / "generated"
-    generate(COMPETITION, raw)
-    prepare_competition(COMPETITION, data_dir=folder, raw=raw)
+    prepare_data(folder)
     return folder
 
 

@@ -14,8 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from engine import control
+from engine import control, prepare_competition
 from engine.control.status import lock_path
+from engine.demo_data import generate
 from engine.options.requests import ShownRun
 from engine.places import Places
 from environment.container.processes import process_tree
@@ -44,6 +45,13 @@ def eventually(look: Callable[[], Found], *, patience: float = PATIENCE) -> Foun
             return found
         assert time.monotonic() < give_up, "what was waited for did not happen"
         time.sleep(0.05)
+
+
+def prepare_data(folder: Path) -> None:
+    """Make a data directory in which one competition is prepared."""
+    raw = folder / "generated"
+    generate(COMPETITION, raw)
+    prepare_competition(COMPETITION, data_dir=folder, raw=raw)
 
 
 def until_released(lock: Path) -> None:

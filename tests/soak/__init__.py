@@ -1,0 +1,1 @@
+"""A model-based fault test: real engines, runners and agents under faults, and what must hold whatever happened."""
