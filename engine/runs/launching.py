@@ -74,6 +74,7 @@ def put_into_inbox(
         if order.obfuscated:
             _write_description(folder, order)
         if not is_ordered:
+            _remove_partials(folder)  # nobody else writes there before there is an order
             protocol.write(folder / protocol.ORDER, order)
             files.sync_directory(folder)
     inbox.mkdir(parents=True, exist_ok=True)
@@ -100,7 +101,11 @@ def read_order(state_dir: Path, attempt: Attempt) -> Order | None:
 
 def clear_inbox(state_dir: Path) -> None:
     """Remove what an engine that was killed has left half written; for the engine alone, which alone writes there."""
-    for left in protocol.inbox(state_dir).glob(f".*{files.PARTIAL_SUFFIX}"):
+    _remove_partials(protocol.inbox(state_dir))
+
+
+def _remove_partials(folder: Path) -> None:
+    for left in folder.glob(f".*{files.PARTIAL_SUFFIX}"):
         left.unlink()
 
 

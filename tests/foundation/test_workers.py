@@ -38,8 +38,20 @@ def wait_for(pool: WorkerPool, numbers: list[int]) -> list[Ended]:
     return [ends[number] for number in numbers]
 
 
+_OTHERS: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _other_children() -> None:
+    """Note the children of this process that are not this test's: pools of tests that ran before it."""
+    _OTHERS.clear()
+    _OTHERS.update(servers())
+
+
 def servers() -> list[int]:
-    return [child.pid for child in process_tree().children.get(os.getpid(), ())]
+    """The children that this test has made."""
+    children = process_tree().children.get(os.getpid(), ())
+    return [child.pid for child in children if child.pid not in _OTHERS]
 
 
 def test_a_job_tells_how_far_it_is_and_returns_its_value(pool: WorkerPool) -> None:

@@ -102,6 +102,23 @@ def test_a_run_that_a_full_disk_kept_from_its_runner_starts_once_there_is_room(w
     assert waiting[0] in world.live()
 
 
+def test_an_order_that_a_killed_engine_left_half_written_is_gone_when_it_is_written_again(
+    world: World,
+) -> None:
+    world.trouble = FULL
+    world.step_for(5)
+    for _, attempt in world.live():
+        folder = world.places.state_dir / attempt.directory
+        protocol.make_folders(folder)
+        (folder / f".{protocol.ORDER}.2ad2dc88.partial").write_text('{"version"')
+    world.trouble = None
+    world.step_for(120)
+    for _, attempt in world.live():
+        folder = world.places.state_dir / attempt.directory
+        assert (folder / protocol.ORDER).exists()
+        assert not list(folder.glob(".*"))
+
+
 def test_a_sweep_starts_nothing_more_while_a_run_of_it_waits(world: World) -> None:
     world.trouble = FULL
     world.step_for(300)
