@@ -11,7 +11,7 @@ import pytest
 from engine.places import Places
 from environment.runner import protocol
 from state import runs, sweeps
-from state.database import DATABASE_NAME, open_for_writing
+from state.database import DATABASE_NAME, NEWEST_VERSION, open_for_writing
 from state.lifecycle import SweepState
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
@@ -29,17 +29,16 @@ cat "$@" > "$0.read"
 JUMPS = ((-HOUR, "02:14"), (3 * HOUR, "06:14"), (-400 * HOUR, "11:14"), (0.0, "03:14"))
 
 
-def of_the_first_version(places: Places, folder: Path) -> Path:
-    """A copy of a state as the schema's first version had it."""
+def of_the_version_before(places: Places, folder: Path) -> Path:
+    """A copy of a state as the version before the newest had it."""
     copy = folder / "older.db"
     with sqlite3.connect(places.state_dir / DATABASE_NAME) as now:
         now.execute("VACUUM INTO ?", [str(copy)])
     now.close()
     older = sqlite3.connect(copy, isolation_level=None)
-    for column in ("image", "hardware"):
-        older.execute(f"ALTER TABLE attempts DROP COLUMN {column}")
-    older.execute("DELETE FROM _sqlite_migrations WHERE name LIKE '0002%'")
-    older.execute("PRAGMA user_version = 1")
+    older.execute("ALTER TABLE attempts DROP COLUMN not_held")
+    older.execute(f"DELETE FROM _sqlite_migrations WHERE name LIKE '000{NEWEST_VERSION}%'")
+    older.execute(f"PRAGMA user_version = {NEWEST_VERSION - 1}")
     older.close()
     return copy
 
@@ -51,11 +50,13 @@ async def test_an_older_state_under_an_open_console_is_told_calmly_until_an_engi
         await console.sees("paused")
         assert console.world is not None
         console.world.database.close()
-        older = of_the_first_version(places, tmp_path)
+        older = of_the_version_before(places, tmp_path)
         for name in (f"{DATABASE_NAME}-wal", f"{DATABASE_NAME}-shm"):
             (places.state_dir / name).unlink(missing_ok=True)
         older.replace(places.state_dir / DATABASE_NAME)
-        await console.sees("has schema version 1", "'mlebench-console engine start' brings it up to date")
+        await console.sees(
+            f"has schema version {NEWEST_VERSION - 1}", "'mlebench-console engine start' brings it up to date"
+        )
         assert "seed 1" in console.text(), "what was seen stays"
         assert "Traceback" not in console.text()
         engine = open_for_writing(places.state_dir)
