@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +35,10 @@ _PATIENCE_WITH_LEFTOVERS = 20.0
 # A slow machine makes slow examples; that says nothing of what is tested.
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-machine")
+
+# Whoever starts the tests in the background has them ignore interrupts, and all that they start inherits it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _ByFileOrDaemon(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
