@@ -355,6 +355,8 @@ def test_what_a_killed_server_was_sent_lies_with_its_attempt_until_the_next_one_
             with connected(address, server) as client:
                 client.sendall(head + form(b"x" * 5000)[:-20])
                 assert eventually(lambda: [path.name for path in (tmp_path / "uploads").rglob("*.csv")])
+                server.kill()  # before the client goes, at which it would remove the upload
+                server.wait()
         finally:
             server.kill()
     assert list((tmp_path / "uploads").rglob("*.csv"))

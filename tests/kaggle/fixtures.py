@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
 import tempfile
 import time
@@ -25,7 +26,8 @@ LOSS = "spooky-author-identification"  # lower is better
 @pytest.fixture
 def loopback(monkeypatch: pytest.MonkeyPatch, clean_environment: Path) -> Iterator[Loopback]:
     """Kaggle, with credentials that it knows in the test's home."""
-    turn = FileLock(Path(tempfile.gettempdir()) / "mlebench-loopback-kaggle.lock")
+    # A file for each user: another's can't be opened.
+    turn = FileLock(Path(tempfile.gettempdir()) / f"mlebench-loopback-kaggle-{os.getuid()}.lock")
     give_up = time.monotonic() + _PATIENCE_SECONDS
     while not turn.acquire():
         assert time.monotonic() < give_up, "another test holds the loopback Kaggle's port"
@@ -46,8 +48,7 @@ def competition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Competition:
     folder.mkdir()
     shutil.copy(registry.get(LOSS).folder / "competition.toml", folder)
     copy = dataclasses.replace(registry.get(LOSS), folder=folder)
-    for module in (facts, facts):
-        monkeypatch.setattr(module, "registry", type("Registry", (), {"get": staticmethod(lambda _: copy)}))
+    monkeypatch.setattr(facts, "registry", type("Registry", (), {"get": staticmethod(lambda _: copy)}))
     return copy
 
 
