@@ -33,7 +33,7 @@ as_nobody() {
 }
 
 finish() {
-    as_nobody .venv/bin/mlebench-console --demo engine stop --runs >/dev/null 2>&1 || true
+    as_nobody .venv/bin/mlebench-console --demo engine stop --with-runs >/dev/null 2>&1 || true
     rm -rf "$work"
 }
 trap finish EXIT
