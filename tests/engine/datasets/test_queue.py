@@ -122,6 +122,8 @@ def test_a_dataset_is_pruned_on_request_but_not_under_runs_that_need_it(own: Har
     eventually(lambda: told(own, "dataset.pruned"))
     assert "has runs of it that have not ended" in told(own, "dataset.pruned")[0]
     own.ask("dataset.prune", competition_ids=[COMPETITION], parts=["zip", "raw"])  # runs need none of them
+    # The next prune would find the dataset claimed by this one.
+    eventually(lambda: len(told(own, "dataset.pruned")) == 2)
     assert (folder / "prepared").is_dir()
     for run in own.until_started():
         own.go(run)
