@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from competitions import registry
+from competitions.authoring.hostile import hostile_forms
 from competitions.judging import GradeRequest, judge
 from competitions.model import EDITIONS, Competition, Edition
 from tests.competitions.prepared import prepared
@@ -39,7 +40,8 @@ PAIRS = [
 
 SEED = int(os.environ.get("ANSWERS_SEED") or random.SystemRandom().randrange(1 << 32))
 LARGE_BYTES, FEW_ROWS = 200_000, 500
-FROM_VECTORS = 8  # submissions of each competition, beside those that are made here
+FROM_VECTORS = 8  # submissions of each competition, beside the hostile forms
+FORMS = int(os.environ.get("HOSTILE_FORMS", "15"))  # of each competition and edition; there are about 110
 
 # Submissions that MLE-bench's grader scores or refuses by what the answers are, which agents are not told: these are
 # checked as if every row, customer and object were scored, and the metric's own limits are not known beforehand.
@@ -212,34 +214,6 @@ def write_rows(path: Path, rows: list[list[str]]) -> None:
         csv.writer(stream, lineterminator="\n").writerows(rows)
 
 
-def hostile_forms(rows: list[list[str]], rng: random.Random) -> dict[str, list[list[str]]]:
-    """Submissions that ask, row by row, which rows count: made of one in the right form."""
-    head, body = rows[0], rows[1:]
-
-    def with_cells(value: str, chosen: set[int]) -> list[list[str]]:
-        return [
-            head,
-            *([row[0], *[value] * (len(row) - 1)] if i in chosen else row for i, row in enumerate(body)),
-        ]
-
-    everywhere, half = set(range(len(body))), set(rng.sample(range(len(body)), (len(body) + 1) // 2))
-    return {
-        "every-row-twice": [*rows, *body],
-        "a-row-twice": [*rows, rng.choice(body)],
-        "a-row-instead-of-another": [*rows[:-1], rng.choice(body)],
-        "a-row-less": [head, *rng.sample(body, len(body) - 1)],
-        "half-of-the-rows": [head, *(row for i, row in enumerate(body) if i in half)],
-        "no-values": with_cells("", everywhere),
-        "half-of-the-values": with_cells("", half),
-        "words-in-half-of-the-values": with_cells("high", half),
-        "endless-values": with_cells("inf", half),
-        "backwards": [head, *reversed(body)],
-        "shuffled": [head, *rng.sample(body, len(body))],
-        "a-foreign-id": [*rows, ["nobody", *body[0][1:]]],
-        "no-rows": [head],
-    }
-
-
 def cut_short(competition: Competition, folder: Path, target: Path) -> Path:
     """A prepared folder with a few rows of a large table, because reading it so often would take minutes."""
     names = competition.sample_submission, competition.answers
@@ -314,9 +288,10 @@ def test_what_agents_are_told_does_not_change_with_the_answers(
     right = folder / competition.sample_submission
     cases = [case.submission for case in Vector(VECTORS / competition.id).cases()]
     submissions = [right, *rng.sample(cases, min(FROM_VECTORS, len(cases)))]
-    for name, rows in hostile_forms(read_rows(right), rng).items():
+    forms = hostile_forms(right.read_bytes(), rng)
+    for name in rng.sample(sorted(forms), FORMS):
         submissions.append(tmp_path / f"{name}.csv")
-        write_rows(submissions[-1], rows)
+        submissions[-1].write_bytes(forms[name])
     for place, submission in enumerate(submissions):
         other = others[(place + rng.randrange(2)) % len(others)]
         now = told(competition, edition, submission, folder)
