@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from foundation.files import reading_untrusted
-from foundation.problems import DataProblem
+from foundation.problems import LFS_POINTER, DataProblem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +122,7 @@ class SubmissionFile:
                 raise NoSubmission(f"{self.path.name!r} is not a regular file.")
             with reading_untrusted(path, max_bytes=self.limits.bytes) as stream:
                 yield stream
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             raise NoSubmission(f"There is no file {self.path.name!r}.") from error
         except (DataProblem, OSError, RuntimeError) as error:  # RuntimeError: a link that leads to itself
             raise NotCsv(_one_line(error)) from error
@@ -130,6 +130,9 @@ class SubmissionFile:
     def _scan(self, stream: IO[bytes]) -> None:
         import numpy as np
 
+        if stream.read(len(LFS_POINTER)) == LFS_POINTER:
+            raise NotCsv("The file is a Git LFS pointer; the file itself has not been fetched.")
+        stream.seek(0)
         lines = 0
         while chunk := stream.read(_CHUNK):
             if b"\0" in chunk:

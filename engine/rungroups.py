@@ -15,7 +15,7 @@ from pathlib import Path
 from environment.runner import protocol
 from foundation.clock import run_group_stamp
 from foundation.files import csv_text, read_csv, reading_untrusted, write_json, write_text
-from foundation.problems import DataProblem, reading, writing
+from foundation.problems import DataProblem, reading, refuse_pointer, writing
 
 METADATA = "metadata.json"
 MAPPING_NAME = "run_group_experiments.csv"
@@ -55,12 +55,20 @@ def find_groups(runs_dir: Path) -> tuple[RunGroup, ...]:
     """
     found = sorted(runs_dir.glob(f"*/{METADATA}"))
     if not found:
-        raise DataProblem(
-            f"{runs_dir} holds no run group",
-            f"no folder in it has a {METADATA}",
-            "Give MLE-bench's runs folder.",
-        )
+        incomplete = folders_without_metadata(runs_dir)
+        named = ", ".join(incomplete[:3]) + (" ..." if len(incomplete) > 3 else "")
+        why = f"there is no {METADATA} in {named}" if incomplete else f"no folder in it has a {METADATA}"
+        raise DataProblem(f"{runs_dir} holds no run group", why, "Give MLE-bench's runs folder.")
     return tuple(read_group(path) for path in found)
+
+
+def folders_without_metadata(runs_dir: Path) -> tuple[str, ...]:
+    """The names of the folders in a runs folder that no metadata.json makes run groups."""
+    return tuple(
+        path.name
+        for path in sorted(runs_dir.glob("*/"))
+        if not path.name.startswith(".") and not (path / METADATA).is_file()
+    )
 
 
 def read_group(metadata: Path) -> RunGroup:
@@ -218,6 +226,7 @@ def read_submissions(path: Path) -> list[SubmissionLine]:
             try:
                 found.append(msgspec.json.decode(line, type=SubmissionLine))
             except msgspec.DecodeError as error:
+                refuse_pointer(path)
                 raise DataProblem(f"{path}, line {number} is not a submission", str(error)) from error
     return found
 

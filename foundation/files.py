@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from foundation.problems import DataProblem, reading
+from foundation.problems import DataProblem, reading, refuse_pointer
 
 PARTIAL_SUFFIX = ".partial"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -71,6 +71,7 @@ def read_csv(path: Path, columns: Iterable[str], kind: str) -> list[dict[str, st
     reader = csv.DictReader(line for line in lines if not line.startswith("#"))
     missing = [name for name in columns if name not in (reader.fieldnames or ())]
     if missing:
+        refuse_pointer(path)
         raise DataProblem(f"{path} is not a {kind}", f"it has no column {', '.join(missing)}")
     return list(reader)
 

@@ -7,6 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
+# What a file begins with that Git LFS keeps in place of a large one.
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+
 
 class Problem(Exception):
     """Something went wrong that a person can do something about.
@@ -79,7 +82,22 @@ def reading(path: Path) -> Iterator[None]:
     except OSError as error:
         raise DataProblem(f"{path} can't be read", error.strerror or str(error)) from error
     except ValueError as error:
+        refuse_pointer(path)
         raise DataProblem(f"{path} can't be read", str(error)) from error
+
+
+def refuse_pointer(path: Path, *, original: Path | None = None) -> None:
+    """Refuse a file that stands for another one, which Git LFS has not fetched; MLE-bench keeps large files so.
+
+    Raises:
+        DataProblem: it is such a pointer; named is the original where the file is a copy.
+    """
+    with path.open("rb") as stream:
+        is_pointer = stream.read(len(LFS_POINTER)) == LFS_POINTER
+    if is_pointer:
+        named = original or path
+        step = f"Fetch the file: git -C {named.absolute().parent} lfs pull"
+        raise DataProblem(f"{named} is a Git LFS pointer", "the file itself has not been fetched", step)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +17,7 @@ from console.cli.output import complain, say, say_json
 from foundation.problems import DataProblem
 
 if TYPE_CHECKING:
+    from competitions.model import Edition
     from engine.grading.batch import BatchReport, GradedLine
     from engine.grading.report import Report
 
@@ -24,25 +26,32 @@ make_submission_app = new_app()
 sample_app = new_app()
 validate_app = new_app()
 
-SubmissionFile = Annotated[Path, typer.Argument(metavar="SUBMISSION", help="The submission's CSV file.")]
+
+def _on_one_file(command: Callable[[Path, str, Path, Edition, bool], None]) -> Callable[..., None]:
+    """Give a command the arguments of those that look at one submission."""
+
+    def run(
+        context: typer.Context,
+        submission: Annotated[Path, typer.Argument(metavar="SUBMISSION", help="The submission's CSV file.")],
+        competition_id: CompetitionId,
+        data_dir: DataDir = None,
+        edition: EditionFlag = "v1",
+        json: Json = False,
+    ) -> None:
+        command(submission, competition_id, data_dir_of(context, data_dir), edition, json)
+
+    run.__doc__ = command.__doc__
+    return run
 
 
 @sample_app.command()
-def grade_sample(
-    context: typer.Context,
-    submission: SubmissionFile,
-    competition_id: CompetitionId,
-    data_dir: DataDir = None,
-    edition: EditionFlag = "v1",
-    json: Json = False,
-) -> None:
-    """Grade one submission file. An invalid one is a result like any other: exit code 0."""
+@_on_one_file
+def grade_sample(submission: Path, competition_id: str, data_dir: Path, edition: Edition, json: bool) -> None:
+    """Grade one submission file. An invalid or a missing one is a result like any other: exit code 0."""
     from engine import grade_submission
 
-    _require_readable(submission)
-    report = grade_submission(
-        submission, competition_id, data_dir=data_dir_of(context, data_dir), edition=edition
-    )
+    _require_readable(submission, missing_ok=True)
+    report = grade_submission(submission, competition_id, data_dir=data_dir, edition=edition)
     if json:
         say_json(report.to_dict(extended=True))
     else:
@@ -50,22 +59,14 @@ def grade_sample(
 
 
 @validate_app.command()
-def validate(
-    context: typer.Context,
-    submission: SubmissionFile,
-    competition_id: CompetitionId,
-    data_dir: DataDir = None,
-    edition: EditionFlag = "v1",
-    json: Json = False,
-) -> None:
+@_on_one_file
+def validate(submission: Path, competition_id: str, data_dir: Path, edition: Edition, json: bool) -> None:
     """Check whether a submission has the right form, as agents can while they work; exit code 1 when it has not."""
     from competitions import grader
     from engine.grading.grader import form_request_for
 
     _require_readable(submission)
-    found = grader.grade(
-        form_request_for(submission, competition_id, data_dir=data_dir_of(context, data_dir), edition=edition)
-    )
+    found = grader.grade(form_request_for(submission, competition_id, data_dir=data_dir, edition=edition))
     is_valid = found.outcome == "scored"
     if json:
         say_json({"competition_id": competition_id, "valid": is_valid, "message": found.message})
@@ -113,15 +114,17 @@ def grade(
         raise typer.Exit(DataProblem.exit_code)
 
 
-def _require_readable(path: Path) -> None:
+def _require_readable(path: Path, *, missing_ok: bool = False) -> None:
     """Refuse a file that a person named but that can't be read; for an agent that would be a result.
 
     Raises:
-        DataProblem: it is missing, a directory, or may not be read.
+        DataProblem: it may not be read; or it is missing, or a directory, which `missing_ok` lets pass.
     """
     try:
         path.open("rb").close()
     except OSError as error:
+        if missing_ok and isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
+            return
         raise DataProblem(
             f"{path} can't be read", error.strerror or str(error), "Check the path and its permissions."
         ) from error
@@ -169,7 +172,9 @@ def _say_counts(batch: BatchReport, path: Path) -> None:
 @make_submission_app.command()
 def make_submission(
     metadata: Annotated[Path, typer.Option(metavar="FILE", help="The group's metadata.json, or its folder.")],
-    output: Annotated[Path, typer.Option(metavar="JSONL", help="Where to write the list.")],
+    output: Annotated[Path, typer.Option(metavar="JSONL", help="Where to write the list.")] = Path(
+        "submission.jsonl"
+    ),
     rel_log_path: Annotated[
         str, typer.Option(metavar="PATH", help="The path of a run's log in its folder.")
     ] = "logs/agent.log",

@@ -186,9 +186,11 @@ def import_groups(
 ) -> None:
     """Import run groups of MLE-bench as a sweep: what agents left is copied, and graded anew."""
     from engine.control import ask
+    from engine.rungroups import METADATA, folders_without_metadata
     from engine.sweeps.imports import agent_of_group, staged
 
     places = places_of(context)
+    left_out = () if (folder / METADATA).is_file() else folders_without_metadata(folder)
     with staged(places, folder) as (place, found):
         answer = ask(
             places,
@@ -202,7 +204,9 @@ def import_groups(
                 "experiment": experiment,
             },
         )
-    say_answer(answer, json=json, runs=[asdict(run) for run in found])
+    if left_out:
+        complain(f"left out, there is no {METADATA} in them: {', '.join(left_out)}")
+    say_answer(answer, json=json, runs=[asdict(run) for run in found], left_out=list(left_out))
 
 
 @app.command("list")

@@ -517,13 +517,11 @@ def write_runs(
     # The k-th result of a competition is seed k, whatever number its run had.
     groups: list[list[tuple[Trial, frozenset[Measure]]]] = []
     seeds: Counter[str] = Counter()
-    for trial in evidence.trials:
-        earned = trial.counted(pad_missing=pad_missing)
-        if earned is not None:
-            if seeds[trial.competition_id] == len(groups):
-                groups.append([])
-            groups[seeds[trial.competition_id]].append((trial, earned))
-            seeds[trial.competition_id] += 1
+    for trial, earned in evidence.counted(pad_missing=pad_missing):
+        if seeds[trial.competition_id] == len(groups):
+            groups.append([])
+        groups[seeds[trial.competition_id]].append((trial, earned))
+        seeds[trial.competition_id] += 1
     if not groups:
         raise DataProblem(f"{evidence.name} has no result to export")
     runs_dir.mkdir(parents=True, exist_ok=True)

@@ -183,10 +183,6 @@ class Trial:
         """Whether it counts for a measure."""
         return self.earned is not None and measure in self.earned
 
-    def counted(self, *, pad_missing: bool) -> frozenset[Measure] | None:
-        """What it counts for, None for nothing; with padding, an ended one that counts for nothing is no medal."""
-        return frozenset() if self.earned is None and pad_missing and self.ended else self.earned
-
     def earned_at(self, seconds: float) -> frozenset[Measure]:
         """What it would count for, had the agent been stopped then."""
         if self.seconds is not None and seconds >= self.seconds:
@@ -240,9 +236,20 @@ class Evidence:
             limit_hours=self.limit_hours if hours is None else hours,
         )
 
+    def counted(self, *, pad_missing: bool = False) -> tuple[tuple[Trial, frozenset[Measure]], ...]:
+        """The trials that count and what for, in the order in which they count as seeds.
+
+        With padding, those that ended and count for nothing count as no medal, behind all others: MLE-bench's
+        padding knows only how many reports a competition lacks, and so puts what is missing last.
+        """
+        found = [(one, one.earned) for one in self.trials if one.earned is not None]
+        lost = [one for one in self.trials if one.earned is None and one.ended and pad_missing]
+        return (*found, *((one, frozenset()) for one in lost))
+
     def results(self, *, pad_missing: bool = False) -> Results:
-        """What its trials count for; see `Trial.counted`."""
-        return results_of((one.competition_id, one.counted(pad_missing=pad_missing)) for one in self.trials)
+        """What its trials count for; see `counted`."""
+        counted = self.counted(pad_missing=pad_missing)
+        return results_of((trial.competition_id, earned) for trial, earned in counted)
 
 
 @dataclass(frozen=True)

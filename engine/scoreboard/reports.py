@@ -32,6 +32,9 @@ _ABOUT = "about.json"
 _REPORTS = "reports"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
+# As MLE-bench looks for them.
+_REPORTS_OF_A_GROUP = "*grading_report*.json"
+
 _MEDALS = frozenset({Measure.GOLD, Measure.SILVER, Measure.BRONZE})
 
 
@@ -104,7 +107,7 @@ def import_reports(
         raise UsageProblem(
             f"there is already an import '{about.name}'", "", "Choose another name, or use --replace."
         )
-    ordered = sorted(paths)
+    ordered = sorted(paths, key=str)
     evidence = _read_files(ordered, about)
     partial = home.with_name(f".{about.name}.{secrets.token_hex(4)}.partial")
     try:
@@ -176,11 +179,11 @@ def report_files(paths: Sequence[Path], experiment_id: str | None = None) -> tup
     """List the grading reports that paths lead to.
 
     Of a bundle, which is verified, or a folder of run groups with their mapping: an experiment's. Of another
-    folder the newest report in it, or in each folder below it. Files as they are.
+    folder the report in it, or in each folder below it. Files as they are.
 
     Raises:
         UsageProblem: it is not clear which experiment is meant.
-        DataProblem: a folder holds none, or a bundle has been changed.
+        DataProblem: a folder holds none, a run group holds several, or a bundle has been changed.
     """
     if len(paths) == 1 and (paths[0] / RUNS / MAPPING_NAME).is_file():
         verify_bundle(paths[0])
@@ -191,7 +194,7 @@ def report_files(paths: Sequence[Path], experiment_id: str | None = None) -> tup
 
 
 def _reports_of_experiment(runs_dir: Path, experiment_id: str | None) -> tuple[Path, ...]:
-    """The newest report of every run group of an experiment, in the order in which they count."""
+    """The report of every run group of an experiment, in the order in which they count."""
     mapping = runs_dir / MAPPING_NAME
     groups_of = read_mapping(mapping)
     if experiment_id is None and len(groups_of) == 1:
@@ -203,32 +206,40 @@ def _reports_of_experiment(runs_dir: Path, experiment_id: str | None) -> tuple[P
         known = ", ".join(sorted(groups_of)[:12]) or "none"
         raise UsageProblem(f"{mapping} {wrong}", "", f"Give one of {known} with --experiment-id.")
     groups = groups_of[experiment_id]
-    newest = {group: _newest_report(runs_dir / group) for group in groups}
-    missing = [group for group, report in newest.items() if report is None]
+    found = {group: _report_of_group(runs_dir / group) for group in groups}
+    missing = [group for group, report in found.items() if report is None]
     if missing:
         raise DataProblem(
             f"{len(missing)} of {len(groups)} run groups of {experiment_id} have no report",
             ", ".join(missing[:3]),
             "Make them with 'mlebench-console make-submission' and 'grade'.",
         )
-    return tuple(sorted(report for report in newest.values() if report is not None))
+    return tuple(report for report in found.values() if report is not None)
 
 
 def _reports_at(path: Path) -> list[Path]:
-    """The newest report in a folder, or in each folder below it; a file as it is."""
+    """The report in a folder, or in each folder below it; a file as it is."""
     if not path.is_dir():
         # `runs/*/*.json` also names the groups' own metadata.
         return [path] if path.name != METADATA else []
-    own = _newest_report(path)
-    below = (own,) if own is not None else map(_newest_report, sorted(path.glob("*/")))
+    own = _report_of_group(path)
+    below = (own,) if own is not None else map(_report_of_group, sorted(path.glob("*/")))
     found = [report for report in below if report is not None]
     if not found:
         raise DataProblem(f"{path} holds no grading report", f"no file in it ends in {REPORT_SUFFIX}")
     return found
 
 
-def _newest_report(folder: Path) -> Path | None:
-    return max(folder.glob(f"*{REPORT_SUFFIX}"), default=None)
+def _report_of_group(folder: Path) -> Path | None:
+    """The report of a run group, None where there is none; which of several would count is for its owner to say."""
+    found = sorted(folder.glob(_REPORTS_OF_A_GROUP))
+    if len(found) > 1:
+        raise DataProblem(
+            f"{folder} holds {len(found)} grading reports",
+            ", ".join(path.name for path in found[:5]),
+            "Keep the one that counts, or name the reports themselves instead of their folder.",
+        )
+    return found[0] if found else None
 
 
 # Reading reports and tables
@@ -242,8 +253,8 @@ def _read_files(paths: Sequence[Path], about: About) -> Evidence:
 
 
 def _read_reports(paths: Iterable[Path], about: About) -> Evidence:
-    """Read grading reports in MLE-bench's order: by path, within one by competition."""
-    ordered = sorted(paths)
+    """Read grading reports in MLE-bench's order: by path as text, within one by competition."""
+    ordered = sorted(paths, key=str)
     if not ordered:
         raise DataProblem(f"there is no grading report of {about.name}")
     return _evidence([report for path in ordered for report in _read_report(path)], about)

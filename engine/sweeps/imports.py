@@ -25,7 +25,7 @@ from environment.runner import protocol
 from foundation import files
 from foundation.clock import Clock
 from foundation.locks import FileLock, is_held
-from foundation.problems import DataProblem, UsageProblem
+from foundation.problems import DataProblem, UsageProblem, refuse_pointer
 from state import experiments, runs, submissions, sweeps, transitions
 from state.database import Database
 from state.lifecycle import Outcome, SweepState
@@ -206,6 +206,7 @@ def _copy_run(source: Path, target: Path, run: ImportedRun) -> ImportedRun:
         return run
     snapshot = folder / SNAPSHOT
     copy_file(handed_in, snapshot)
+    refuse_pointer(snapshot, original=handed_in)
     with snapshot.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
         size = stream.tell()

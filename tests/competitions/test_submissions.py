@@ -103,3 +103,9 @@ def test_limits_leave_room_for_ten_right_submissions(tmp_path: Path) -> None:
     assert limits.bytes > 10 * answers.stat().st_size
     assert limits.lines > 10 * 1000
     assert limits.columns > 20
+
+
+def test_a_pointer_that_git_lfs_left_is_called_so(tmp_path: Path) -> None:
+    pointer = written(tmp_path, b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4096\n")
+    with pytest.raises(NotCsv, match="Git LFS pointer"):
+        SubmissionFile(pointer, ROOMY).read()

@@ -12,6 +12,7 @@ from engine.rungroups import (
     SubmissionLine,
     competition_of,
     find_groups,
+    folders_without_metadata,
     read_group,
     read_mapping,
     read_submissions,
@@ -46,6 +47,24 @@ def test_groups_are_found_in_the_order_of_their_names(tmp_path: Path) -> None:
     assert [group.name[-1] for group in find_groups(tmp_path)] == ["a", "b"]
     with pytest.raises(DataProblem, match="holds no run group"):
         find_groups(tmp_path / "none")
+
+
+def test_folders_without_metadata_are_called_by_name(tmp_path: Path) -> None:
+    for name in ("g", "h", ".hidden"):
+        (tmp_path / name).mkdir()
+    with pytest.raises(DataProblem, match=r"holds no run group: there is no metadata\.json in g, h"):
+        find_groups(tmp_path)
+    make_group(tmp_path, "i", {})
+    assert folders_without_metadata(tmp_path) == ("g", "h")
+
+
+@pytest.mark.parametrize("name", ["metadata.json", "submission.jsonl", MAPPING_NAME])
+def test_a_file_that_git_lfs_has_not_fetched_is_called_so(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4096\n")
+    read = {"metadata.json": read_group, "submission.jsonl": read_submissions, MAPPING_NAME: read_mapping}
+    with pytest.raises(DataProblem, match=f"{name} is a Git LFS pointer"):
+        read[name](path)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"runs": []}', '{"runs": {"../x_1": {}}}'])

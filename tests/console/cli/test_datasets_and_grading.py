@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 import termios
-from contextlib import suppress
+from contextlib import chdir, suppress
 from pathlib import Path
 
 import pyte
@@ -65,6 +65,19 @@ def test_an_invalid_submission_is_a_result_and_says_why(cli: Cli, prepared: Vect
     assert "valid        no: " in graded.out
 
 
+@pytest.mark.parametrize("name", ["None", "missing.csv", "submission.txt", "folder.csv", "a.txt/b.csv"])
+def test_a_submission_that_is_not_there_is_a_result_as_in_mle_bench(
+    cli: Cli, prepared: Vector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for other in ("submission.txt", "a.txt"):
+        Path(other).write_text("id\n")
+    Path("folder.csv").mkdir()
+    report = cli("grade-sample", name, prepared.id, "--json").document()
+    told = [report[key] for key in ("submission_exists", "valid_submission", "score", "submission_path")]
+    assert told == [False, False, None, name]
+
+
 def test_validate_tells_the_form_and_never_the_score(cli: Cli, prepared: Vector) -> None:
     valid = cli("validate", submission(prepared, "noisy.csv"), prepared.id)
     assert (valid.code, valid.out) == (0, "valid\n")
@@ -118,6 +131,9 @@ def test_a_run_groups_submissions_are_listed_and_graded(cli: Cli, prepared: Vect
     )
     listed = group / "submission.jsonl"
     made = cli("make-submission", "--metadata", group / "metadata.json", "--output", listed)
+    with chdir(tmp_path):
+        cli("make-submission", "--metadata", group)
+    assert (tmp_path / "submission.jsonl").read_bytes() == listed.read_bytes()
     assert made.out == f"2 runs, 1 with a submission, in {listed}\n"
     report = cli("grade", "--submission", listed, "--output-dir", group, "--json").document()
     assert (report["total_runs"], report["total_gold_medals"]) == (2, 1)

@@ -44,8 +44,12 @@ def test_a_sweep_lives_from_its_file_to_its_removal(
 
     groups = tmp_path / "groups"
     assert cli("export", "runs", "mine", groups).code == 0
-    imported = cli("sweep", "import", groups, "--name", "copy", "--json").document()
+    (groups / "unfinished").mkdir()
+    done = cli("sweep", "import", groups, "--name", "copy", "--json")
+    assert done.err == "left out, there is no metadata.json in them: unfinished\n"
+    imported = done.document()
     assert imported["sweep_id"] == "copy" and len(imported["runs"]) == 2
+    assert imported["left_out"] == ["unfinished"]
     own, copied = (wait_for(cli, name, "finished") for name in ("mine", "copy"))
     assert [run["score"] for run in own] == [run["score"] for run in copied]
 

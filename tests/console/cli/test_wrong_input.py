@@ -56,8 +56,11 @@ def test_wrong_usage_has_code_2(cli: Cli, arguments: list[str], parts: tuple[str
 
 
 def test_an_unreadable_submission_is_named(cli: Cli, tmp_path: Path) -> None:
+    looped = tmp_path / "looped.csv"
+    looped.symlink_to(looped)
+    assert_told(cli("grade-sample", looped, "spooky-author-identification"), 3, str(looped), "symbolic links")
     missing = tmp_path / "missing.csv"
-    assert_told(cli("grade-sample", missing, "spooky-author-identification"), 3, str(missing), "No such file")
+    assert_told(cli("validate", missing, "spooky-author-identification"), 3, str(missing), "No such file")
     assert_told(cli("validate", tmp_path, "spooky-author-identification"), 3, str(tmp_path), "directory")
 
 

@@ -14,6 +14,7 @@ from competitions.registry import splits
 from engine.scoreboard import (
     COLUMNS,
     Evidence,
+    Measure,
     Row,
     RowFormat,
     disclose,
@@ -21,12 +22,14 @@ from engine.scoreboard import (
     row_of,
     row_text,
 )
+from engine.scoreboard.aggregation import measures_on
 from engine.scoreboard.export import (
     MANIFEST,
     RUNS,
     Disclosure,
     verify_bundle,
     write_bundle,
+    write_runs,
 )
 from engine.scoreboard.reports import load_evidence
 from foundation.hardware import Hardware
@@ -38,10 +41,11 @@ from state.lifecycle import FailureClass, Outcome
 from state.records import DatasetState
 from state.transitions import Failure
 from tests.engine.scoreboard.independent import read_row
-from tests.engine.scoreboard.making import LEAF, SPOOKY, evidence
+from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, sweep
 
 OPERAND = Path(__file__).parent / "operand_row.csv"
+OTHERS = ("denoising-dirty-documents", "dog-breed-identification", "plant-pathology-2020-fgvc7")
 SPLITS = {column: list(splits()[split]) for column, split in COLUMNS.items()}
 
 
@@ -94,6 +98,19 @@ def test_own_runs_with_all_endings_give_the_same_row_through_the_bundle(
     assert own is not None
     assert (str(own.cell), own.cell.n if own.cell else 0) == (cell, seeds)
     assert seeds == (3 if pad else 2)
+
+
+@pytest.mark.parametrize("exported_padded", [False, True])
+def test_a_padded_row_has_the_error_that_mle_benchs_padding_gives_the_same_runs(
+    tmp_path: Path, exported_padded: bool
+) -> None:
+    """The third of a split's medals lost its first seed: one medal moves to another seed, and so does the error."""
+    found = evidence("e", {LEAF: ".+-", SPOOKY: "-+-", CACTUS: "---", **dict.fromkeys(OTHERS, "---")})
+    members = found.competitions
+    write_runs(tmp_path / RUNS, found, pad_missing=exported_padded, now=1e9)
+    ours = measures_on(found, members, pad_missing=True)[Measure.ANY_MEDAL]
+    assert (str(ours), ours.n) == ("11.11 ± 5.56", 3)
+    assert read_row(tmp_path / RUNS, "e", {"own": list(members)}, pad=True)["own"] == (str(ours), 3)
 
 
 def test_a_changed_added_or_missing_file_is_named(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from engine.scoreboard.reports import (
 from foundation.problems import DataProblem, UsageProblem
 
 OPERAND = Path(__file__).parent / "operand_row.csv"
+LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4096\n"
 LEAF, SPOOKY = "leaf-classification", "spooky-author-identification"
 
 
@@ -53,22 +54,39 @@ def write_report(runs_dir: Path, group: str, *reports: dict[str, Any], stamp: st
 
 @pytest.fixture
 def runs_dir(tmp_path: Path) -> Path:
-    """Two experiments; the first has two groups, the earlier of which was graded twice."""
+    """Two experiments; the first has two groups."""
     folder = tmp_path / "runs"
     write_report(folder, "2_b", report(SPOOKY), report(LEAF, "gold"))
-    write_report(folder, "1_a", report(LEAF, "gold"), report(SPOOKY, "gold"), stamp="2024-10-07")
     write_report(folder, "1_a", report(SPOOKY), report(LEAF))
     write_report(folder, "3_c", report(LEAF, "bronze"))
     write_mapping(folder / MAPPING_NAME, [("one", "2_b"), ("one", "1_a"), ("two", "3_c"), ("none", "4_d")])
     return folder
 
 
-def test_an_experiments_newest_reports_count_in_the_order_of_their_paths(runs_dir: Path) -> None:
+def test_an_experiments_reports_count_in_the_order_of_their_paths(runs_dir: Path) -> None:
     found = load_evidence([runs_dir], experiment_id="one")
     leaf = [trial.has(Measure.GOLD) for trial in found.trials if trial.competition_id == LEAF]
     assert leaf == [False, True]
     assert row_of(found).own is not None
     assert str(measures_on(found, [LEAF, SPOOKY])[Measure.ANY_MEDAL]) == "25.00 ± 25.00"
+
+
+@pytest.mark.parametrize("name", ["2024-10-07_grading_report.json", "grading_report_old.json"])
+def test_two_reports_in_a_run_group_are_refused_by_name_as_in_mle_bench(runs_dir: Path, name: str) -> None:
+    (runs_dir / "1_a" / name).write_text("{}")
+    with pytest.raises(DataProblem, match=rf"1_a holds 2 grading reports: .*{name}"):
+        load_evidence([runs_dir], experiment_id="one")
+    with pytest.raises(DataProblem, match="1_a holds 2 grading reports"):
+        load_evidence([runs_dir / "1_a"])
+    assert load_evidence([runs_dir / "1_a" / "2024-10-08_grading_report.json"]).competitions
+
+
+def test_reports_count_in_the_order_of_their_paths_as_text_as_in_mle_bench(tmp_path: Path) -> None:
+    """Path by path `a` comes before `a-b`; as text `a-b/` comes before `a/`, and padding shows the difference."""
+    first = write_report(tmp_path, "a-b", report(LEAF, "gold"))
+    second = write_report(tmp_path, "a", report(LEAF))
+    found = load_evidence([second, first])
+    assert [trial.has(Measure.GOLD) for trial in found.trials] == [True, False]
 
 
 def test_which_experiment_is_asked_for_by_name(runs_dir: Path) -> None:
@@ -112,6 +130,15 @@ def test_what_is_no_report_is_named(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(DataProblem, match="x_grading_report"):
         load_evidence([path])
+
+
+@pytest.mark.parametrize("name", ["x_grading_report.json", "outcomes.csv"])
+def test_a_report_that_git_lfs_has_not_fetched_is_called_so(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(LFS_POINTER)
+    with pytest.raises(DataProblem, match=f"{name} is a Git LFS pointer") as caught:
+        load_evidence([path])
+    assert f"git -C {tmp_path} lfs pull" in caught.value.next_step
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,21 @@ def test_what_can_not_be_graded_is_not_imported_and_leaves_nothing(harness: Harn
         pass
 
 
+def test_a_submission_that_git_lfs_has_not_fetched_is_not_taken_for_what_the_agent_left(
+    harness: Harness, tmp_path: Path
+) -> None:
+    folder = tmp_path / "g" / f"{COMPETITION}_1" / "submission"
+    folder.mkdir(parents=True)
+    (folder / "submission.csv").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\n")
+    (tmp_path / "g" / "metadata.json").write_text(json.dumps({"runs": {f"{COMPETITION}_1": {}}}))
+    with (
+        pytest.raises(DataProblem, match=f"{folder}/submission.csv is a Git LFS pointer"),
+        staged(harness.places, tmp_path / "g"),
+    ):
+        pass
+    assert not list((harness.places.state_dir / ARRIVING).iterdir())
+
+
 def test_an_import_that_was_killed_while_it_copied_leaves_nothing(harness: Harness) -> None:
     left = harness.places.state_dir / ARRIVING / "abc"
     (left / "runs").mkdir(parents=True)
