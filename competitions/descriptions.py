@@ -79,14 +79,14 @@ def obfuscated_description(competition: Competition, edition: Edition) -> str:
         raise DataProblem(
             f"{competition.description_path} does not begin with a title", f"but with {title!r}"
         )
-    for found, instead in competition.renamings.items():
+    for found, instead in competition.obfuscation.renamings.items():
         body = _outside_code(body, _phrase(found), instead)
     text = f"# A machine learning problem: {_kind(competition)}\n{body}"
     if left := telling_words(competition, text):
         raise DataProblem(
             f"The obfuscated description of {competition.id} would still tell what it is",
             f"it holds {', '.join(map(repr, left))}",
-            f"Rename them in {competition.folder / 'competition.toml'}, section [obfuscation.renamings].",
+            f"Rename them in {competition.facts_path}, section [obfuscation.renamings].",
         )
     return text
 
@@ -95,7 +95,9 @@ def telling_words(competition: Competition, text: str) -> tuple[str, ...]:
     """What in a text, code left out, tells the competition's name, its host, or what it was worth."""
     prose = _CODE.sub("`", text)
     parts = (part for part in re.split(r" - |: ", competition.name) if " " in part)
-    names = dict.fromkeys((competition.id, competition.name, *parts, *competition.hosts, *_TOLD_BY_ALL))
+    names = dict.fromkeys(
+        (competition.id, competition.name, *parts, *competition.obfuscation.hosts, *_TOLD_BY_ALL)
+    )
     found = [name for name in names if _phrase(name).search(prose)]
     return (*found, *(match.group() for match in _MONEY.finditer(prose)))
 

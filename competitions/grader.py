@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from competitions.judging import GradeRequest, Judgement, judge
-from competitions.registry import OWN_VARIABLE, get
+from competitions.registry import OWN_VARIABLE, get, is_own
+from competitions.task import line_at_fault
 from foundation.problems import DataProblem, EnvironmentProblem, Problem
 from foundation.workers import Ended, Limits, Progressed, ReportProgress, WorkerPool
 
@@ -255,12 +256,16 @@ def _killed(work: _Work) -> Problem:
 
 
 def _broken(work: _Work, judgement: Judgement) -> Problem:
+    competition = get(work.request.competition_id)
     detail = judgement.detail.strip().splitlines()
-    why = f": {detail[-1][:_TEXT_KEPT]}" if detail else ""
+    line = line_at_fault(competition, judgement.detail)
+    why = f": {detail[-1][:_TEXT_KEPT]}{f' ({line})' if line else ''}" if detail else ""
     return DataProblem(
-        f"a submission for {work.request.competition_id} could not be graded",
+        f"a submission for {competition.id} could not be graded",
         f"its grader fails, with the sample submission too{why}",
-        "Check the prepared data and this machine, and grade it again.",
+        f"Mend {competition.task_path}; mlebench-console competitions check {competition.id} shows what is wrong."
+        if is_own(competition)
+        else "Check the prepared data and this machine, and grade it again.",
     )
 
 

@@ -125,7 +125,7 @@ def judge(request: GradeRequest) -> Judgement:
         return Judgement(
             "grader_error",
             None,
-            "The submission could not be graded; its form is unusual.",
+            "The grader fails with this submission; compare its form with that of the sample submission.",
             traceback.format_exc(),
         )
     if request.form_only:  # what the metric makes of stand-ins means nothing

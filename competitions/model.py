@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
+from foundation.fields import Bounds
 from foundation.problems import UsageProblem
 
 Edition = Literal["v1", "corrected"]
@@ -15,12 +16,19 @@ EDITIONS: tuple[Edition, ...] = ("v1", "corrected")
 Severity = Literal["leak", "wrong_score", "crash", "cosmetic"]
 Treatment = Literal["mended", "told", "open"]
 Medal = Literal["gold", "silver", "bronze"]
+Confidence = Literal["low", "medium", "high"]
 Parameter = int | float | str | bool | None
+_Finite = Annotated[float, Bounds("a finite number")]
 
 
 @dataclass(frozen=True)
 class Prize:
-    """What a place on Kaggle's own leaderboard was worth, in US dollars."""
+    """What a place on Kaggle's own leaderboard was worth.
+
+    Attributes:
+        position: the place, as Kaggle names it.
+        value: US dollars.
+    """
 
     position: str
     value: int | float
@@ -28,7 +36,14 @@ class Prize:
 
 @dataclass(frozen=True)
 class Metric:
-    """How submissions are scored, in words and as a formula."""
+    """How submissions are scored, in words and as a formula.
+
+    Attributes:
+        name: what it is called.
+        direction: which scores are better; nothing else says so.
+        formula: how a score is computed.
+        details: what the formula leaves open, such as clipping, ties or empty predictions.
+    """
 
     name: str
     direction: Literal["higher", "lower"]
@@ -38,14 +53,24 @@ class Metric:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The scores that earn a medal, taken from Kaggle's private leaderboard."""
+    """The scores that earn a medal, taken from Kaggle's private leaderboard; none is better than the one before.
 
-    gold: float
-    silver: float
-    bronze: float
-    median: float
+    Attributes:
+        gold: the worst score that earns gold.
+        silver: the worst score that earns silver.
+        bronze: the worst score that earns bronze.
+        median: the score in the middle of the leaderboard.
+        is_lower_better: the metric's direction.
+        confidence: how sure these figures are.
+        num_teams: how many teams the leaderboard has.
+    """
+
+    gold: _Finite
+    silver: _Finite
+    bronze: _Finite
+    median: _Finite
     is_lower_better: bool
-    confidence: str
+    confidence: Confidence
     num_teams: int | None = None
 
     def medal(self, score: float | None) -> Medal | None:
@@ -68,7 +93,13 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Checksums:
-    """MD5 sums of the real data: of Kaggle's zip and of the top-level tables prepared from it."""
+    """MD5 sums of the real data in edition v1.
+
+    Attributes:
+        zip: of the zip that Kaggle delivers.
+        public: of the tables that lie directly in `public/`, by name.
+        private: of those in `private/`.
+    """
 
     zip: str | None = None
     public: Mapping[str, str] = field(default_factory=dict)
@@ -80,7 +111,9 @@ class Defect:
     """Something wrong in edition v1 of a competition, and what edition corrected does about it.
 
     Attributes:
-        id: its name within the competition; the tests that show it mended give it.
+        id: its name within the competition, in lower case with dashes; the tests that show it mended give it.
+        text: what is wrong in edition v1.
+        severity: what it does: `leak`, `wrong_score`, `crash`, or `cosmetic`, which touches no result.
         treatment: `mended` in edition corrected, only `told` (cosmetic), or still `open`.
         remedy: how it is mended, or what would be right.
         known: where MLE-bench itself mentions it.
@@ -94,21 +127,59 @@ class Defect:
     known: str | None = None
 
 
+@dataclass(frozen=True)
+class Files:
+    """What `prepare` writes that others read, relative to `prepared/`; it must be there in both editions.
+
+    Attributes:
+        answers: the answers, below `private/`.
+        sample_submission: the sample submission, below `public/`, or below `private/` where agents get it in an
+            archive.
+        gold_submission: a perfect submission, where the answers are not one themselves.
+    """
+
+    answers: str
+    sample_submission: str
+    gold_submission: str | None = None
+
+
+@dataclass(frozen=True)
+class Obfuscation:
+    """What an obfuscated description must not tell.
+
+    Attributes:
+        hosts: who held the competition and what else it is known by.
+        renamings: phrases, and what is said instead.
+    """
+
+    hosts: tuple[str, ...] = ()
+    renamings: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Competition:
     """Everything that is fixed about one competition.
 
     Attributes:
+        id: its name everywhere, which is its folder's: letters, digits and dashes.
+        name: its title.
+        category: what kind of data and task, such as `Tabular` or `Image Classification`.
         complexity: the split it belongs to (`low`, `medium`, `high`, or `dev`, which is outside the 75).
-        answers: the answers file, relative to the competition's `prepared/` folder.
-        sample_submission: the sample submission, relative to `prepared/`.
-        gold_submission: a perfect submission where the answers are not one, relative to `prepared/`.
-        parameters: the numbers that the split and the metric fix.
+        kaggle_type: whether Kaggle took files (`simple`) or notebooks (`code`).
+        awards_medals: whether Kaggle gave medals.
+        prizes: what places were worth.
+        metric: how submissions are scored.
+        grader_name: what MLE-bench calls its grader.
+        thresholds: the cut-offs of medals.
+        checksums: of the real data.
+        files: what `prepare` writes that others read.
+        parameters: the numbers that the split and the metric fix; callers may replace them.
         classes: the names of the classes, where the competition fixes a list of them.
-        excluded: why edition corrected leaves this competition out, or None.
+        defects: what is wrong in edition v1.
+        excluded: why edition corrected leaves this competition out.
+        size_gb: how large Kaggle's zip is.
         needs: libraries beyond pandas and numpy that its task imports.
-        hosts: who held it and what else it is known by; an obfuscated description names none of them.
-        renamings: what an obfuscated description says instead of a phrase.
+        obfuscation: what an obfuscated description must not tell, and says instead.
         folder: where its description and task lie.
     """
 
@@ -116,25 +187,37 @@ class Competition:
     name: str
     category: str
     complexity: Literal["low", "medium", "high", "dev"]
-    kaggle_type: str
+    kaggle_type: Literal["simple", "code"]
     awards_medals: bool
     prizes: tuple[Prize, ...] = ()
     metric: Metric
     grader_name: str
     thresholds: Thresholds
     checksums: Checksums = Checksums()
-    answers: str
-    sample_submission: str
-    gold_submission: str | None = None
+    files: Files
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
     defects: tuple[Defect, ...] = ()
     excluded: str | None = None
     size_gb: float | None = None
     needs: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    renamings: Mapping[str, str] = field(default_factory=dict)
+    obfuscation: Obfuscation = Obfuscation()
     folder: Path
+
+    @property
+    def answers(self) -> str:
+        """The answers file, relative to the competition's `prepared/` folder."""
+        return self.files.answers
+
+    @property
+    def sample_submission(self) -> str:
+        """The sample submission, relative to `prepared/`."""
+        return self.files.sample_submission
+
+    @property
+    def facts_path(self) -> Path:
+        """The file with these facts."""
+        return self.folder / "competition.toml"
 
     @property
     def task_path(self) -> Path:

@@ -121,19 +121,34 @@ def load_task(competition: Competition) -> ModuleType:
             "docs/adding-a-competition.md describes how to write one.",
         )
     name = f"competitions.tasks.{competition.folder.name}"
+    place = [str(competition.folder)]
+    if (
+        name in sys.modules and sys.modules[name].__path__ != place
+    ):  # another competition of that name, before
+        for loaded in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
+            del sys.modules[loaded]
     if name not in sys.modules:
         package = ModuleType(name)
-        package.__path__ = [str(competition.folder)]
+        package.__path__ = place
         sys.modules[name] = package
     return importlib.import_module(f"{name}.task")
 
 
 @cache
 def splits() -> Mapping[str, tuple[str, ...]]:
-    """The named splits: low, medium, high, split75, dev, systemcard, and the aliases lite and all."""
-    named = {
-        name: tuple(ids) for name, ids in tomllib.loads((_HOME / "splits.toml").read_text("utf-8")).items()
-    }
+    """The named splits: low, medium, high, split75, dev, systemcard, and the aliases lite and all.
+
+    Raises:
+        DataProblem: one names what is no competition of the benchmark.
+    """
+    path = _HOME / "splits.toml"
+    named = {name: tuple(ids) for name, ids in tomllib.loads(path.read_text("utf-8")).items()}
+    for name, ids in named.items():
+        unknown = [id_ for id_ in ids if not (_HOME / id_ / "competition.toml").is_file()]
+        if unknown:
+            raise DataProblem(
+                f"{path} cannot be used", f"{name} names {', '.join(unknown)}, which is no folder beside it"
+            )
     named["split75"] = tuple(sorted((id_ for name in _UNION for id_ in named[name]), key=str.lower))
     return named | {alias: named[name] for alias, name in _ALIASES.items()}
 

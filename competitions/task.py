@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -191,6 +192,13 @@ def merge_parameters(
             next_step=f"It has: {', '.join(competition.parameters) or 'none'}.",
         )
     return {**competition.parameters, **given}
+
+
+def line_at_fault(competition: Competition, trace: str) -> str:
+    """The line of the competition's own code to which a traceback leads, as `task.py, line 12`; empty if none does."""
+    places = re.findall(r'^ *File "(.+)", line (\d+)', trace, re.MULTILINE)
+    own = [(Path(name), line) for name, line in places if Path(name).is_relative_to(competition.folder)]
+    return f"{own[-1][0].relative_to(competition.folder)}, line {own[-1][1]}" if own else ""
 
 
 def refuse_excluded(competition: Competition, edition: Edition) -> None:

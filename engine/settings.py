@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import MutableMapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
-from engine.reading import Bounds, FieldError, read_fields
 from foundation import files
+from foundation.fields import Bounds, FieldError, read_fields
 from foundation.problems import UsageProblem
 
 Value = str | bool | int | float | list[str] | None
@@ -140,7 +140,7 @@ def read_table(config_file: Path, table: type[AnyTable]) -> AnyTable:
         name = f"{config_file}: [{table.TABLE}]"
         if error.expected:
             raise UsageProblem(f"{name} {error.name} is not {error.expected}") from error
-        known = ", ".join(sorted(each.name for each in fields(table)))  # type: ignore[arg-type]  # a dataclass
+        known = ", ".join(sorted(error.known))
         raise UsageProblem(f"{name} has no '{error.name}'", "", f"Known are: {known}.") from error
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from console.cli.program import PROGRAM, root_command
-from tools.reference import commands_text, keys_text, subcommands
+from tools.reference import WRITERS, subcommands
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
@@ -97,12 +97,9 @@ def test_every_make_target_that_a_document_names_exists() -> None:
     assert named <= targets
 
 
-def test_the_reference_of_commands_is_up_to_date() -> None:
-    assert (ROOT / "docs/commands.md").read_text(encoding="utf-8") == commands_text(), AGAIN
-
-
-def test_the_reference_of_keys_is_up_to_date() -> None:
-    assert (ROOT / "docs/keys.md").read_text(encoding="utf-8") == keys_text(), AGAIN
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_the_program_writes_is_up_to_date(name: str) -> None:
+    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == WRITERS[name](), AGAIN
 
 
 def test_nothing_names_an_index_of_packages() -> None:

@@ -1,12 +1,16 @@
-"""Write docs/commands.md and docs/keys.md from the program itself; a test sees that they are up to date."""
+"""Write the documents that follow from the program itself; a test sees that they are up to date."""
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from competitions.model import Competition
+from competitions.reading import DERIVED
 from console.cli.program import PROGRAM, root_command
 from console.tui.keys import TABLE
 from engine.control import Answer, EngineStatus
@@ -15,6 +19,7 @@ from engine.rungroups import SubmissionLine
 from engine.scoreboard import Comparison, Difference, Duel, Row, Side
 from engine.scoreboard.insight import Detectable, Effort, EndingsOfSplit, Flag, PassAtK, Stability, TimePoint
 from engine.scoreboard.model import Standing
+from foundation.fields import fields_of
 from state.records import Attempt, Event, Run, Submission, Sweep, SweepCounts, SweepSpec
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -130,6 +135,49 @@ def keys_text() -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
+def competition_toml_text() -> str:
+    """Every key of a competition.toml, by table, from the records that it is read into."""
+    parts = [
+        "# competition.toml\n",
+        MADE,
+        "The facts of a competition. A key that is not listed here, a value of another type, cut-offs in the\n"
+        "wrong order, a file outside of `public/` and `private/`: each is refused with file and key when the facts\n"
+        "are read.\n",
+        *_record_lines(Competition, ""),
+    ]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _record_lines(record: type, table: str) -> Iterator[str]:
+    meanings, inner = _meanings(record), []
+    known = [field for field in fields_of(record).values() if f"{table}{field.name}" not in DERIVED]
+    yield f"{_summary(record)}\n"
+    yield from ("| Key | Value | Meaning |", "| --- | --- | --- |")
+    for field in known:
+        if field.record is not None:
+            inner.append(field)
+        else:
+            needed = "" if field.is_required else ", optional"
+            yield f"| `{field.name}` | {field.expected}{needed} | {meanings[field.name]} |"
+    yield ""
+    for field in inner:
+        header = f"[[{field.name}]]" if field.expected.startswith("a list") else f"[{field.name}]"
+        yield f"## {header}{'' if field.is_required else ', optional'}\n"
+        assert field.record is not None
+        yield from _record_lines(field.record, f"{table}{field.name}.")
+
+
+def _summary(record: type) -> str:
+    return inspect.cleandoc(record.__doc__ or "").partition("\n")[0]
+
+
+def _meanings(record: type) -> dict[str, str]:
+    """What a record's docstring says of its attributes, by name."""
+    text = inspect.cleandoc(record.__doc__ or "").partition("Attributes:\n")[2]
+    found = re.findall(r"^    (\w+): (.+(?:\n     .+)*)", text, re.MULTILINE)
+    return {name: " ".join(meaning.split()) for name, meaning in found}
+
+
 def _walk(path: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
     yield path, command
     for name, inner in subcommands(command).items():
@@ -147,10 +195,14 @@ def _keys(record: type) -> str:
     return ", ".join(f"`{field.name}`" for field in fields(record))
 
 
+WRITERS = {"commands.md": commands_text, "keys.md": keys_text, "competition-toml.md": competition_toml_text}
+"""What writes each document below docs/."""
+
+
 def main() -> None:
-    """Write both documents."""
-    (DOCS / "commands.md").write_text(commands_text(), encoding="utf-8")
-    (DOCS / "keys.md").write_text(keys_text(), encoding="utf-8")
+    """Write the documents."""
+    for name, text in WRITERS.items():
+        (DOCS / name).write_text(text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

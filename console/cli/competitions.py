@@ -163,7 +163,7 @@ def _facts(competition: Competition) -> dict[str, Any]:
         "confidence": cut.confidence,
         "answers": competition.answers,
         "sample_submission": competition.sample_submission,
-        "gold_submission": competition.gold_submission,
+        "gold_submission": competition.files.gold_submission,
         "parameters": dict(competition.parameters),
         "zip_checksum": competition.checksums.zip,
         "size_gb": competition.size_gb,

@@ -139,6 +139,8 @@ def _report_text(report: Report) -> str:
         lines += ["valid        yes", f"score        {report.score:g}: {standing}"]
     else:
         lines += [f"valid        no: {report.message or report.outcome}"]
+        if report.outcome == "grader_error":
+            lines += [f"grader       {line}" for line in report.detail.splitlines()]
     lines.append(
         f"cut-offs     gold {report.gold_threshold:g}  silver {report.silver_threshold:g}"
         f"  bronze {report.bronze_threshold:g}  median {report.median_threshold:g}"

@@ -63,7 +63,9 @@ def refresh_leaderboard(competition_id: str, *, force: bool = False) -> tuple[Th
         raise _not_imported(competition_id, "it is sorted against the direction of its metric")
     rows = [("teamId", "teamName", "score"), *((team.id, team.name, team.score) for team in teams)]
     _write(path, csv_text(rows))
-    _replace_table(competition, "thresholds", asdict(after))
+    values = asdict(after)
+    del values["is_lower_better"]  # the metric's direction says so
+    _replace_table(competition, "thresholds", values)
     return after, True
 
 
@@ -115,7 +117,7 @@ def _replace_table(competition: Competition, name: str, values: dict[str, Any]) 
     """
     import tomlkit
 
-    path = competition.folder / "competition.toml"
+    path = competition.facts_path
     document = tomlkit.parse(path.read_text(encoding="utf-8"))
     _update(document, {name: values}, only=False)
     _write(path, tomlkit.dumps(document))

@@ -6,14 +6,16 @@ import os
 import shutil
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 from competitions.model import Edition, Parameter
-from competitions.registry import get, load_task
-from competitions.task import Preparation, merge_parameters, refuse_excluded
+from competitions.registry import get, is_own, load_task
+from competitions.task import Preparation, line_at_fault, merge_parameters, refuse_excluded
 from engine.claims import claimed_folder
 from engine.datasets import checksums, raw_data
 from engine.datasets.descriptions import check_choice, chosen_description
@@ -24,6 +26,12 @@ from engine.layout import MARKER, DatasetFolder, dataset_folder
 from foundation.files import PARTIAL_SUFFIX, sync_directory, sync_file_system, write_json
 from foundation.problems import DataProblem
 from foundation.workers import ReportProgress
+
+# What the code of a task raises that is wrong, or was given data of which it did not think.
+_FAULTS = (
+    *(ArithmeticError, AssertionError, AttributeError, ImportError, IsADirectoryError),
+    *(LookupError, NameError, TypeError, ValueError),
+)
 
 
 def prepare(
@@ -99,16 +107,28 @@ def prepare(
 def _run(job: Preparation) -> None:
     for path in (job.public, job.private, job.scratch):
         path.mkdir(parents=True)
-    task = load_task(job.competition)
+    competition = job.competition
+    task = load_task(competition)
     try:
         task.prepare(job)
-    except (ValueError, TypeError, LookupError, ArithmeticError, IsADirectoryError) as error:
+    except _FAULTS as error:
         # a task names the file where it can; other errors of its code are reported too, the cause in the log
+        line = line_at_fault(competition, traceback.format_exc())
         raise DataProblem(
-            f"{job.competition.id} cannot be prepared from {job.raw}",
-            f"{type(error).__name__}: {error}",
-            "Download the competition's data again; if that does not help, report it.",
+            f"{competition.id} cannot be prepared from {job.raw}",
+            f"{type(error).__name__}: {error}{f' ({line})' if line else ''}",
+            f"Mend {competition.task_path}, or give it the data that it expects; "
+            f"mlebench-console competitions check {competition.id} shows the traceback."
+            if is_own(competition)
+            else "Download the competition's data again; if that does not help, report it.",
         ) from error
+    for key, name in asdict(competition.files).items():
+        if name is not None and not (job.public.parent / name).is_file():
+            raise DataProblem(
+                f"{competition.id} was prepared without {name}",
+                f"{competition.facts_path} declares it as files.{key}, and {competition.task_path} wrote none",
+                "Write it there, or correct what is declared.",
+            )
 
 
 def _seal(job: Preparation, prepared: Path, verify: bool, descriptions: str, text: str | None) -> None:

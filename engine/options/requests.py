@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from engine.reading import FieldError, read_fields
+from foundation.fields import FieldError, read_fields
 from foundation.problems import Problem, UsageProblem
 
 

@@ -18,8 +18,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 from competitions import registry
 from competitions.model import EDITIONS
 from engine.places import Places, own_agents_folder
-from engine.reading import Bounds, FieldError, convert
 from environment.runner.runtimes import NETWORKS, RUNTIMES
+from foundation.fields import Bounds, FieldError, convert
 from foundation.problems import DataProblem, UsageProblem, reading
 from state.records import SweepSpec
 

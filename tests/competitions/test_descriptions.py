@@ -11,7 +11,7 @@ import pytest
 
 from competitions import registry
 from competitions.descriptions import description, obfuscated_description, telling_words
-from competitions.model import EDITIONS, Competition, Edition
+from competitions.model import EDITIONS, Competition, Edition, Obfuscation
 from foundation.problems import DataProblem
 from tests.competitions.prepared import prepared
 
@@ -35,7 +35,11 @@ def wolves(tmp_path: Path) -> Competition:
     """A competition in a folder of the test's own."""
     known = registry.get("spaceship-titanic")
     return dataclasses.replace(
-        known, id="wolves-2020", name="Wolves 2020 - Find the Wolf", hosts=("Wolfpack",), folder=tmp_path
+        known,
+        id="wolves-2020",
+        name="Wolves 2020 - Find the Wolf",
+        obfuscation=Obfuscation(("Wolfpack",)),
+        folder=tmp_path,
     )
 
 
@@ -80,7 +84,7 @@ def test_no_name_no_host_and_no_prize_survives_obfuscation(
     prose = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL).lower()
     for word in ("kaggle", competition.id.lower(), competition.name.lower(), "mle-bench", "prize", "fgvc"):
         assert word not in prose
-    for host in competition.hosts:
+    for host in competition.obfuscation.hosts:
         assert not re.search(rf"(?<!\w){re.escape(host.lower())}(?!\w)", prose)
 
 
@@ -112,7 +116,7 @@ def test_the_example_has_columns_of_the_sample_submission(competition: Competiti
 
 @every_competition
 def test_every_renaming_is_of_use(competition: Competition) -> None:
-    for phrase in competition.renamings:
+    for phrase in competition.obfuscation.renamings:
         pattern = r"\s+".join(re.escape(word) for word in phrase.split())
         assert any(re.search(pattern, description(competition, edition)) for edition in EDITIONS), phrase
 
@@ -144,7 +148,9 @@ def test_a_competition_without_a_description_is_told(wolves: Competition) -> Non
 
 
 def test_names_are_renamed_outside_of_code_and_over_line_ends(wolves: Competition) -> None:
-    renamed = dataclasses.replace(wolves, renamings={"the Wolfpack Society": "a society"})
+    renamed = dataclasses.replace(
+        wolves, obfuscation=Obfuscation(("Wolfpack",), {"the Wolfpack Society": "a society"})
+    )
     write(renamed, "# Wolves\nPhotos of the Wolfpack\nSociety, in `the Wolfpack Society/`.\n")
     assert obfuscated_description(renamed, "v1") == (
         "# A machine learning problem: tabular\nPhotos of a society, in `the Wolfpack Society/`.\n"

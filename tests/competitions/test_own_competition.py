@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from competitions import registry
 from competitions.descriptions import description, obfuscated_description
 from competitions.model import EDITIONS, Edition
 from engine import grade_submission, prepare_competition
-from foundation.problems import UsageProblem
+from foundation.problems import DataProblem, UsageProblem
 
 ID = "harbour-tides"
 OWN = Path(__file__).parent / "own"
@@ -70,6 +71,33 @@ def test_a_bad_submission_is_refused_with_a_reason(tmp_path: Path, raw: Path) ->
     report = grade_submission(tmp_path / "text.csv", ID, data_dir=tmp_path / "data")
     assert report.score is None
     assert "height" in report.message
+
+
+def broken(folder: Path, before: str, after: str) -> Path:
+    """A copy of the competition with something else in its task."""
+    shutil.copytree(OWN / ID, folder / ID)
+    path = folder / ID / "task.py"
+    path.write_text(path.read_text().replace(before, after, 1))
+    return path
+
+
+def test_a_fault_of_prepare_is_told_with_its_line_as_the_authors(
+    tmp_path: Path, raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = broken(tmp_path / "faulty", 'table["harbour"] if job.corrected else None', 'table["port"]')
+    monkeypatch.setenv(registry.OWN_VARIABLE, str(path.parent.parent))
+    with pytest.raises(DataProblem, match=rf"KeyError: 'port' \(task\.py, line 11\)\nMend {path}, or"):
+        prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
+
+
+def test_a_fault_of_grade_is_told_with_its_line_as_the_authors(
+    tmp_path: Path, raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = broken(tmp_path / "faulty", 'case.answers["height"]', 'case.answers["depth"]')
+    monkeypatch.setenv(registry.OWN_VARIABLE, str(path.parent.parent))
+    prepared = prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
+    with pytest.raises(DataProblem, match=rf"KeyError: 'depth' \(task\.py, line 19\)\nMend {path}; "):
+        grade_submission(prepared / "public" / "sample_submission.csv", ID, data_dir=tmp_path / "data")
 
 
 def test_commands_know_it() -> None:

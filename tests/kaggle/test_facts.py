@@ -45,7 +45,6 @@ def test_a_whole_leaderboard_gives_the_cut_offs(loopback: Loopback, competition:
         "bronze": 0.223,
         "median": 0.7215,
         "num_teams": 1244,
-        "is_lower_better": True,
         "confidence": "high",
     }
     assert len((competition.folder / "leaderboard.csv").read_text().splitlines()) == 1245

@@ -259,3 +259,17 @@ def test_what_a_task_did_not_think_of_is_told_with_the_competition(
     with pytest.raises(DataProblem, match=r"spaceship-titanic cannot be prepared from .*KeyError: 'depth'"):
         prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
     assert not (tmp_path / "data" / ID / "prepared").exists()
+
+
+def test_a_declared_file_that_the_task_did_not_write_is_told_with_its_key(
+    tmp_path: Path, raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prepare(job: Any) -> None:
+        (job.private / "test.csv").touch()
+
+    monkeypatch.setattr(preparing, "load_task", lambda competition: SimpleNamespace(prepare=prepare))
+    with pytest.raises(
+        DataProblem, match=r"without public/sample_submission\.csv: .*as files\.sample_submission"
+    ):
+        prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
+    assert not (tmp_path / "data" / ID / "prepared").exists()

@@ -1,4 +1,4 @@
-"""Values of files and requests converted to the fields of a record; a field that is wrong is named."""
+"""Values of TOML and JSON converted to the fields of a record, nested records included; a wrong field is named."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import EnumType
+from functools import cache
 from types import NoneType
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 Record = TypeVar("Record")
 
@@ -36,33 +37,70 @@ class FieldError(ValueError):
     """A value that does not fit: its field is not known, is missing, or is of another type.
 
     Attributes:
-        name: the field.
+        name: the field, after the records that it is in: `metric.direction`, `defects.2.text` (counted from 1).
         expected: what its value must be, in words; empty for a field that is not known or missing.
         is_missing: whether there is no value for it.
+        known: for a field that is not known, those that its record has.
     """
 
-    def __init__(self, name: str, expected: str = "", *, is_missing: bool = False) -> None:
+    def __init__(
+        self, name: str, expected: str = "", *, is_missing: bool = False, known: Collection[str] = ()
+    ) -> None:
         super().__init__(name)
         self.name = name
         self.expected = expected
         self.is_missing = is_missing
+        self.known = tuple(known)
+
+
+@dataclass(frozen=True)
+class RecordField:
+    """A field of a record: its name in files, its type, and whether a file must have it."""
+
+    name: str
+    hint: Any
+    is_required: bool
+
+    @property
+    def expected(self) -> str:
+        """What its value must be, in words."""
+        return _in_words(self.hint)
+
+    @property
+    def record(self) -> type | None:
+        """The record that it holds, or holds a list of."""
+        parts = get_args(self.hint)
+        inner = parts[0] if get_origin(self.hint) is tuple else self.hint
+        return inner if isinstance(inner, type) and is_dataclass(inner) else None
+
+
+@cache
+def fields_of(record: type) -> Mapping[str, RecordField]:
+    """The fields of a record by its own names; `class_` is `class` in files."""
+    hints = get_type_hints(record, include_extras=True)
+    return {
+        field.name: RecordField(
+            field.name.rstrip("_"),
+            hints[field.name],
+            field.default is MISSING and field.default_factory is MISSING,
+        )
+        for field in fields(record)
+    }
 
 
 def read_fields(record: type[Record], values: Mapping[str, Any]) -> Record:
-    """Make a record of values as JSON and TOML give them; `class_` is `class` there.
+    """Make a record of values as JSON and TOML give them.
 
     Raises:
         FieldError: a value is not known, missing or of the wrong type.
     """
-    required = [
-        field.name.rstrip("_")
-        for field in fields(record)  # type: ignore[arg-type]  # a dataclass, of which there is no type
-        if field.default is MISSING and field.default_factory is MISSING
-    ]
-    hints = get_type_hints(record, include_extras=True)
-    by_key = {field.name.rstrip("_"): field.name for field in fields(record)}  # type: ignore[arg-type]
-    found = convert({key: hints[name] for key, name in by_key.items()}, values, required)
-    return record(**{by_key[key]: value for key, value in found.items()})
+    known = fields_of(record)  # type: ignore[arg-type]  # a class can be hashed
+    found = convert(
+        {field.name: field.hint for field in known.values()},
+        values,
+        [field.name for field in known.values() if field.is_required],
+    )
+    return record(**{own: found[field.name] for own, field in known.items() if field.name in found})
 
 
 def convert(
@@ -74,7 +112,7 @@ def convert(
         FieldError: a value is not known, missing or of the wrong type.
     """
     for name in sorted(values.keys() - hints.keys()):
-        raise FieldError(name)
+        raise FieldError(name, known=hints)
     for name in required:
         if name not in values:
             raise FieldError(name, is_missing=True)
@@ -88,6 +126,11 @@ def convert(
 def _converted(name: str, value: Any, hint: Any) -> Any:
     import msgspec  # here, because half of the commands find nothing to convert
 
+    if is_dataclass(hint) and isinstance(value, Mapping):
+        return _inner(name, hint, value)
+    inner = get_args(hint)[0] if get_origin(hint) is tuple else None
+    if is_dataclass(inner) and isinstance(value, list) and all(isinstance(each, Mapping) for each in value):
+        return tuple(_inner(f"{name}.{place}", inner, each) for place, each in enumerate(value, 1))
     try:
         found = msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
@@ -96,6 +139,15 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
     if bounds is not None and found is not None and not bounds.allow(found):
         raise FieldError(name, bounds.expected)
     return tuple(dict.fromkeys(found)) if isinstance(found, tuple) else found
+
+
+def _inner(name: str, record: Any, values: Mapping[str, Any]) -> Any:
+    try:
+        return read_fields(record, values)
+    except FieldError as error:
+        raise FieldError(
+            f"{name}.{error.name}", error.expected, is_missing=error.is_missing, known=error.known
+        ) from error
 
 
 def _bounds(hint: Any) -> Bounds | None:
@@ -109,9 +161,15 @@ def _in_words(hint: Any) -> str:
         return bounds.expected
     if hint in _WORDS:
         return _WORDS[hint]
-    parts = [part for part in get_args(hint) if part not in (NoneType, Ellipsis)]
-    if get_origin(hint) not in (tuple, frozenset):
-        return _in_words(parts[0])
+    if is_dataclass(hint):
+        return "a table"
+    origin, parts = get_origin(hint), [each for each in get_args(hint) if each not in (NoneType, Ellipsis)]
+    if origin is Literal:
+        return f"one of {', '.join(parts)}"
+    if origin is Mapping:
+        return "a table of texts" if parts[1] is str else "a table"
+    if origin not in (tuple, frozenset):
+        return " or ".join(_in_words(part) for part in parts if not (part is int and float in parts))
     if isinstance(parts[0], EnumType):
         return f"a list of {', '.join(map(str, parts[0]))}"
     if is_dataclass(parts[0]):
