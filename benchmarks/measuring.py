@@ -122,8 +122,13 @@ def compare(
 def _time(command: Command) -> float:
     before = time.perf_counter()
     if command.marker is None:
-        subprocess.run(command.arguments, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        return time.perf_counter() - before
+        ended = subprocess.run(
+            command.arguments, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
+        taken = time.perf_counter() - before
+        if ended.returncode:
+            raise RuntimeError(f"{command.name}: exit code {ended.returncode}\n{ended.stderr}")
+        return taken
     return _watch(command.arguments, command.marker) - before
 
 

@@ -2,7 +2,8 @@
 
 A function that crashes, runs out of memory or never ends costs its own job only. `python -m foundation.workers`
 is the server: it reads jobs on standard input and writes what becomes of them on standard output, both as JSON
-lines. It loads the libraries before its second job: a single one would not gain by it.
+lines. It loads the libraries before its second job: a single one would not gain by it. A process may run several
+jobs in turn, each with the limits of its own, where its owner wants that: a fork costs as much as a short job.
 When its owner goes away (end of input) it kills all jobs; when the server is killed, the kernel kills them.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import math
 import os
 import resource
 import selectors
@@ -83,6 +85,7 @@ class Ended:
         signal: what killed its process, if it was not a limit; SIGKILL may come of the machine's want of memory.
         output: the end of what it printed, where that is captured.
         lost: it ended because the server was killed; the same job may simply be started again.
+        reused: its process had run other jobs before.
     """
 
     number: int
@@ -93,6 +96,7 @@ class Ended:
     signal: int = 0
     output: str = ""
     lost: bool = False
+    reused: bool = False
 
 
 class WorkerPool:
@@ -105,6 +109,7 @@ class WorkerPool:
         environment: Mapping[str, str] | None = None,
         wrapper: Sequence[str] = (),
         capture_output: bool = False,
+        per_process: int = 1,
     ) -> None:
         """Start nothing yet.
 
@@ -113,8 +118,13 @@ class WorkerPool:
             environment: the jobs' variables; this process's own, if not given.
             wrapper: a command in front of the server's, such as a sandbox.
             capture_output: keep what a job prints, for `Ended.output`, instead of passing it to standard error.
+            per_process: how many jobs a process may run, one after another; it ends with the first that breaks.
         """
-        self._options = {"preload": list(preload), "capture_output": capture_output}
+        self._options = {
+            "preload": list(preload),
+            "capture_output": capture_output,
+            "per_process": per_process,
+        }
         self._environment = environment
         self._wrapper = wrapper
         self._server: subprocess.Popen[bytes] | None = None
@@ -122,13 +132,21 @@ class WorkerPool:
         self._last = 0
         self._pending = b""
 
-    def start(self, function: str, arguments: Mapping[str, Any], limits: Limits | None = None) -> int:
+    def start(
+        self,
+        function: str,
+        arguments: Mapping[str, Any],
+        limits: Limits | None = None,
+        *,
+        fresh: bool = False,
+    ) -> int:
         """Start a job and return its number.
 
         Args:
             function: `module:function`, called with the arguments by name and `report_progress`.
             arguments: what JSON can hold.
             limits: what the job may use.
+            fresh: run it in a process that has run nothing before.
         """
         self._last += 1
         limits = limits or Limits()
@@ -141,6 +159,7 @@ class WorkerPool:
                 "function": function,
                 "arguments": dict(arguments),
                 "limits": asdict(limits),
+                "fresh": fresh,
             }
         )
         return self._last
@@ -221,14 +240,14 @@ class WorkerPool:
         if "progress" in line:
             return Progressed(number, *line["progress"])
         limits = self._jobs.pop(number)
-        output, outcome, code = line["output"], line["outcome"], int(line["code"])
+        output, outcome, code, reused = line["output"], line["outcome"], int(line["code"]), line["reused"]
         if code == 0 and "value" in outcome:
-            return Ended(number, value=outcome["value"], output=output)
+            return Ended(number, value=outcome["value"], output=output, reused=reused)
         if code == 0 and "problem" in outcome:
             parts = outcome["problem"]
             kind: type[Problem] = getattr(problems, parts["kind"], DataProblem)
             problem = kind(parts["what"], parts["why"], parts["next_step"])
-            return Ended(number, problem=problem, kind=parts["kind"], output=output)
+            return Ended(number, problem=problem, kind=parts["kind"], output=output, reused=reused)
         exceeded: Excess | None = None
         if line["overdue"]:
             exceeded = "wall"
@@ -249,22 +268,30 @@ class WorkerPool:
                 "Memory may have run out: see the kernel's log." if memory else "See engine.log.",
             )
         killed_by = -code if code < 0 and exceeded is None else 0
-        return Ended(number, problem=problem, exceeded=exceeded, signal=killed_by, output=output)
+        return Ended(
+            number, problem=problem, exceeded=exceeded, signal=killed_by, output=output, reused=reused
+        )
 
 
 @dataclass
 class _Child:
-    """A job's process, seen from the server.
+    """A process for jobs, seen from the server.
 
     Attributes:
-        messages: a pipe with its progress and its outcome, as JSON lines.
+        jobs: a pipe to it, for further jobs.
+        messages: a pipe with the progress and the outcome of its job, as JSON lines.
         output: a pipe with what it prints; None where that is not captured.
+        number: of its job; None while it waits for one.
+        begun: how many jobs it has been given.
+        give_up: when its job must have ended.
     """
 
-    number: int
+    jobs: io.FileIO
     messages: io.FileIO
     output: io.FileIO | None
-    give_up: float | None
+    number: int | None = None
+    begun: int = 0
+    give_up: float | None = None
     pending: bytes = b""
     printed: bytes = b""
     outcome: dict[str, Any] = field(default_factory=dict)
@@ -275,6 +302,21 @@ class _Child:
         """Those of its pipes that may still bring something."""
         return [pipe for pipe in (self.messages, self.output) if pipe is not None and not pipe.closed]
 
+    def give(self, job: dict[str, Any]) -> None:
+        """Give it a job, which it runs at once."""
+        wall = job["limits"]["wall_seconds"]
+        self.number = job["number"]
+        self.begun += 1
+        self.give_up = None if wall is None else time.monotonic() + wall
+        self.outcome, self.printed = {}, b""
+        with suppress(BrokenPipeError):  # it has just died, which `_reap` finds out
+            _write_line(self.jobs.fileno(), job)
+
+    def close(self) -> None:
+        """Close this side of its pipes."""
+        for pipe in (self.jobs, *self.pipes):
+            pipe.close()
+
 
 class _Server:
     """Forks a child for each job, and passes on what it says and how it ends."""
@@ -283,7 +325,7 @@ class _Server:
         self._news = news
         self._options = options
         self._children: dict[int, _Child] = {}
-        self._jobs_begun = 0
+        self._forks = 0
         self._pending = b""
 
     def run(self) -> None:
@@ -326,33 +368,40 @@ class _Server:
         return bool(data)
 
     def _begin(self, job: dict[str, Any]) -> None:
-        self._jobs_begun += 1
-        if self._jobs_begun == 2:
+        idle = None if job["fresh"] else next(filter(_is_idle, self._children.values()), None)
+        if idle is not None:
+            idle.give(job)
+            return
+        self._forks += 1
+        if self._forks == 2:
             import gc
 
             _import_all(self._options["preload"])
             gc.freeze()  # what is loaded stays shared between the children
+        jobs, jobs_write = os.pipe()
         messages, messages_write = os.pipe()
         output, output_write = os.pipe() if self._options["capture_output"] else (None, None)
         server = os.getpid()
         pid = os.fork()
         if pid == 0:
             try:
-                code = self._be_child(server, job, messages_write, output_write)
+                os.close(jobs_write)
+                code = self._be_child(server, jobs, messages_write, output_write)
             except BaseException:  # noqa: BLE001 - nothing may return into the server's own loop
                 code = 1
             os._exit(code)
+        os.close(jobs)
         os.close(messages_write)
         if output_write is not None:
             os.close(output_write)
         with suppress(PermissionError, ProcessLookupError):  # the child does the same, whoever is first
             os.setpgid(pid, pid)
-        wall = job["limits"]["wall_seconds"]
-        give_up = None if wall is None else time.monotonic() + wall
         read_output = None if output is None else _open_pipe(output)
-        self._children[pid] = _Child(job["number"], _open_pipe(messages), read_output, give_up)
+        child = _Child(io.FileIO(jobs_write, "w"), _open_pipe(messages), read_output)
+        self._children[pid] = child
+        child.give(job)
 
-    def _be_child(self, server: int, job: dict[str, Any], messages: int, output: int | None) -> int:
+    def _be_child(self, server: int, jobs: int, messages: int, output: int | None) -> int:
         import ctypes
 
         os.setpgid(0, 0)
@@ -363,22 +412,37 @@ class _Server:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.close(0)
         os.close(self._news)
+        for sibling in self._children.values():
+            sibling.close()
         if output is not None:
             os.dup2(output, 1)
             os.dup2(output, 2)
         # If memory runs out, this job shall go and not the engine or an agent.
         with suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text("1000")
+        most: int = self._options["per_process"]
+        done = code = 0
+        with io.FileIO(jobs) as waiting, io.BufferedReader(waiting) as lines:
+            while done < most and code == 0 and (line := lines.readline()):
+                used = math.ceil(time.process_time()) if done else 0
+                done += 1
+                code = self._run_job(json.loads(line), messages, used, is_last=done == most)
+        return code
 
-        def say(line: dict[str, Any]) -> None:
-            _write_line(messages, line)
+    def _run_job(self, job: dict[str, Any], messages: int, used: int, *, is_last: bool) -> int:
+        """Run one job and return the exit code that this process owes to it; 0: it may run another one."""
 
         def report_progress(step: str, what: str, done: int, total: int) -> None:
-            say({"progress": [step, what[:_TEXT_KEPT], done, total]})
+            _write_line(messages, {"progress": [step, what[:_TEXT_KEPT], done, total]})
+
+        def say(outcome: dict[str, Any]) -> None:
+            sys.stdout.flush()  # what it has printed shall be there when its outcome is
+            sys.stderr.flush()
+            _write_line(messages, outcome | {"waits": not (is_last or "error" in outcome)})
 
         try:
             _import_all(self._options["preload"])
-            _limit(Limits(**job["limits"]))
+            _limit(Limits(**job["limits"]), used)
             module, _, name = job["function"].partition(":")
             function = getattr(importlib.import_module(module), name)
             say({"value": function(**job["arguments"], report_progress=report_progress)})
@@ -408,6 +472,8 @@ class _Server:
                 child.outcome = line
         if child.output is not None:
             child.printed = (child.printed + _available(child.output))[-_OUTPUT_KEPT:]
+        if child.outcome.get("waits"):
+            self._conclude(child, 0)
 
     def _reap(self) -> None:
         while self._children:
@@ -420,15 +486,24 @@ class _Server:
             with suppress(ProcessLookupError, PermissionError):  # what it has started goes with it
                 os.killpg(pid, signal.SIGKILL)
             self._listen(child)
-            for pipe in child.pipes:
-                pipe.close()
-            ended = {
-                "code": os.waitstatus_to_exitcode(status),
-                "overdue": child.overdue,
-                "outcome": child.outcome,
-                "output": child.printed.decode(errors="replace"),
-            }
-            _write_line(self._news, {"number": child.number, **ended})
+            child.close()
+            self._conclude(child, os.waitstatus_to_exitcode(status))
+
+    def _conclude(self, child: _Child, code: int) -> None:
+        """Pass on how a job has ended, if the process has one."""
+        if child.number is None:
+            return
+        ended = {
+            "number": child.number,
+            "code": code,
+            "overdue": child.overdue,
+            "outcome": child.outcome,
+            "output": child.printed.decode(errors="replace"),
+            "reused": child.begun > 1,
+        }
+        child.number = child.give_up = None
+        child.outcome = {}
+        _write_line(self._news, ended)
 
     @staticmethod
     def _kill(pids: Sequence[int]) -> None:
@@ -442,10 +517,12 @@ def _import_all(modules: Sequence[str]) -> None:
         importlib.import_module(name)
 
 
-def _limit(limits: Limits) -> None:
+def _limit(limits: Limits, used: int) -> None:
+    """Limit this process for a job that begins now; `used` seconds of its processor time were for others."""
+    cpu_seconds = None if limits.cpu_seconds is None else used + limits.cpu_seconds
     for kind, value in (
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_CPU, limits.cpu_seconds),
+        (resource.RLIMIT_CPU, cpu_seconds),
         (resource.RLIMIT_NOFILE, limits.open_files),
         (resource.RLIMIT_FSIZE, limits.file_bytes),
         (resource.RLIMIT_AS, limits.memory_bytes),
@@ -454,6 +531,10 @@ def _limit(limits: Limits) -> None:
             hard = resource.getrlimit(kind)[1]
             lower = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.setrlimit(kind, (lower, hard))
+
+
+def _is_idle(child: _Child) -> bool:
+    return child.number is None and not child.overdue
 
 
 def _is_late(child: _Child) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -100,7 +99,7 @@ def grade(
         data_dir=data_dir_of(context, data_dir),
         edition=edition,
         at_once=at_once,
-        on_graded=_show if sys.stderr.isatty() else None,
+        on_graded=_show,
     )
     path = write_batch_report(batch, output_dir, time.time())
     ungraded = [report for report in batch.reports if report.outcome in ("not_prepared", "not_graded")]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from competitions import registry
-from competitions.grader import Grader
+from competitions.grader import PER_PROCESS, Grader
 from competitions.judging import GradeRequest, Judgement
 from competitions.model import Edition
 from engine.grading.grader import report_on, request_for
@@ -114,7 +114,7 @@ def grade_many(
             )
         except Problem as problem:
             keep(place, _ungraded(line, edition, problem, "not_prepared"))
-    with Grader() as grader:
+    with Grader(per_process=PER_PROCESS) as grader:
         places = list(requests)
         for index, result in grader.grade_all(
             list(requests.values()), at_once=at_once or os.cpu_count() or 1

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from competitions import registry
-from competitions.grader import Grader
+from competitions.grader import PER_PROCESS, Grader
 from competitions.judging import GradeRequest
 from competitions.model import edition_named
 from engine.grading.grader import report_on
@@ -125,7 +125,7 @@ def _check_scores(
             requests.append(request)
             graded.append(audit)
     scores = 0
-    with Grader() as grader:
+    with Grader(per_process=PER_PROCESS) as grader:
         for place, result in grader.grade_all(requests, at_once=at_once):
             audit, request = graded[place], requests[place]
             assert audit.final is not None  # those without one were left out

@@ -173,6 +173,17 @@ def test_a_limit_that_is_exceeded_beside_others_counts_only_if_it_is_exceeded_al
     assert [judgement and judgement.outcome for judgement in found] == ["scored", "scored"]
 
 
+def test_what_breaks_after_other_gradings_in_its_process_is_graded_again_in_one_of_its_own(
+    competition: Path,
+) -> None:
+    second = "if 'GRADED' in os.environ: raise KeyError('a second one')\n   "
+    wanted = write_grader(competition, f"{second} os.environ['GRADED'] = 'yes'; return 0.5")
+    with Grader(per_process=10) as own:
+        three = [replace(wanted, submission=theirs(competition)) for _ in range(3)]
+        found = [result.judgement for _, result in own.grade_all(three)]
+    assert [judgement and judgement.score for judgement in found] == [0.5] * 3
+
+
 def test_graders_see_nothing_of_the_operators_variables(
     competition: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

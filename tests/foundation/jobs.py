@@ -60,5 +60,13 @@ def environment(*, report_progress: ReportProgress) -> dict[str, str]:
     return dict(os.environ)
 
 
+def process_after(cpu_seconds: float, *, report_progress: ReportProgress) -> int:
+    """The process that this ran in, after some work in it."""
+    end = time.process_time() + cpu_seconds
+    while time.process_time() < end:
+        pass
+    return os.getpid()
+
+
 def limits(*, report_progress: ReportProgress) -> str:
     return Path("/proc/self/limits").read_text()

@@ -127,6 +127,57 @@ def test_jobs_see_the_given_variables_alone(monkeypatch: pytest.MonkeyPatch) -> 
         pool.close()
 
 
+@pytest.fixture
+def sharing_pool() -> Iterator[WorkerPool]:
+    made = WorkerPool(capture_output=True, per_process=3)
+    yield made
+    made.close()
+
+
+def test_a_process_runs_as_many_jobs_in_turn_as_its_owner_lets_it(sharing_pool: WorkerPool) -> None:
+    ends = [run(sharing_pool, "process_after", cpu_seconds=0) for _ in range(4)]
+    first, second, third, fourth = (ended.value for ended in ends)
+    assert first == second == third != fourth
+    assert [ended.reused for ended in ends] == [False, True, True, False]
+
+
+def test_jobs_that_run_at_once_are_in_different_processes(sharing_pool: WorkerPool) -> None:
+    run(sharing_pool, "process_after", cpu_seconds=0)
+    numbers = [
+        sharing_pool.start(f"{JOBS}:process_after", {"cpu_seconds": 0.1}),
+        sharing_pool.start(f"{JOBS}:process_after", {"cpu_seconds": 0.1}),
+        sharing_pool.start(f"{JOBS}:process_after", {"cpu_seconds": 0.1}, fresh=True),
+    ]
+    ends = wait_for(sharing_pool, numbers)
+    assert len({ended.value for ended in ends}) == 3
+    assert [ended.reused for ended in ends] == [True, False, False]
+
+
+def test_every_job_of_a_process_has_limits_of_its_own(sharing_pool: WorkerPool) -> None:
+    limits = Limits(cpu_seconds=1)
+    for _ in range(2):  # together they take more than one of them may
+        assert isinstance(run(sharing_pool, "process_after", limits, cpu_seconds=0.7).value, int)
+    late = run(sharing_pool, "burn", Limits(wall_seconds=0.2))
+    assert (late.exceeded, late.reused) == ("wall", True)
+    assert not run(sharing_pool, "process_after", limits, cpu_seconds=0).reused
+
+
+def test_a_job_that_breaks_ends_its_process_and_keeps_its_last_words(sharing_pool: WorkerPool) -> None:
+    assert run(sharing_pool, "add", a=1, b=2).value == 3
+    failed = run(sharing_pool, "fail")
+    assert failed.reused and "some words before" in failed.output
+    next_one = run(sharing_pool, "refuse")
+    assert (next_one.reused, next_one.output) == (False, "")
+    assert run(sharing_pool, "add", a=1, b=2).reused, "to refuse is an answer like any other"
+
+
+def test_a_process_that_is_killed_while_it_waits_is_not_missed(sharing_pool: WorkerPool) -> None:
+    waiting = run(sharing_pool, "process_after", cpu_seconds=0).value
+    os.kill(waiting, signal.SIGKILL)
+    eventually(lambda: not Path(f"/proc/{waiting}").exists())
+    assert run(sharing_pool, "process_after", cpu_seconds=0).value != waiting
+
+
 def test_a_killed_job_dies_alone(pool: WorkerPool) -> None:
     doomed = pool.start(f"{JOBS}:wait", {"seconds": 600})
     (server,) = servers()
