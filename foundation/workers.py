@@ -186,17 +186,19 @@ class WorkerPool:
         *lines, self._pending = (self._pending + (data or b"")).split(b"\n")
         return [self._read(json.loads(line)) for line in lines]
 
-    def wait(self) -> list[Progressed | Ended]:
-        """Wait until there is news, and take it."""
+    def wait(self, give_up: float | None = None) -> list[Progressed | Ended]:
+        """Wait until there is news, and take it; there is none when the monotonic clock has come to `give_up`."""
         while True:
             descriptor = self.fileno()
             if descriptor is None:
                 return []
             with selectors.DefaultSelector() as selector:
                 selector.register(descriptor, selectors.EVENT_READ)
-                selector.select()
+                selector.select(None if give_up is None else give_up - time.monotonic())
             if news := self.poll():
                 return news
+            if give_up is not None and time.monotonic() >= give_up:
+                return []
 
     def close(self) -> None:
         """Kill all jobs and the server; a job that is started afterwards gets a new one."""

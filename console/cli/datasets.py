@@ -24,7 +24,7 @@ from console.cli.common import (
     reading_state,
 )
 from console.cli.competitions import Split
-from console.cli.output import complain, say, say_json, say_table
+from console.cli.output import complain, say, say_json, say_table, show_count
 from foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -198,13 +198,13 @@ def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json =
     """Ask Kaggle which competitions' data we may download, and show where to accept the rules of the others."""
     from competitions import registry
     from engine.datasets.access import AccessState, ask_access
-    from engine.kaggle.client import Kaggle
+    from engine.kaggle.credentials import require_credentials
 
     chosen = [
         registry.get(one) for one in _chosen_ids(competition_id, split or ("" if competition_id else "all"))
     ]
-    Kaggle()  # without credentials there is one thing to say, not one for every competition
-    found = ask_access(chosen)
+    require_credentials()  # there is one thing to say, not one for every competition
+    found = ask_access(chosen, None if json else show_count("asking Kaggle"))
     if json:
         say_json([asdict(one) for one in found])
         return

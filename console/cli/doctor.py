@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -55,10 +55,16 @@ class Check:
 
 
 @app.command()
-def doctor(context: typer.Context, json: Json = False) -> None:
+def doctor(
+    context: typer.Context,
+    online: Annotated[
+        bool, typer.Option("--online", help="Also ask Kaggle whether it accepts the credentials.")
+    ] = False,
+    json: Json = False,
+) -> None:
     """Check what this machine has and lacks, with next steps; exit code 5 when something stops the work."""
     found = []
-    for check in all_checks(places_of(context)):
+    for check in all_checks(places_of(context), online=online):
         found.append(check)
         if not json:
             say(f"{check.health:<4}  {check.name:<10}  {check.found}")
@@ -71,8 +77,8 @@ def doctor(context: typer.Context, json: Json = False) -> None:
         raise typer.Exit(EnvironmentProblem.exit_code)
 
 
-def all_checks(places: Places) -> Iterator[Check]:
-    """Run all checks, one after the other."""
+def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
+    """Run all checks, one after the other; with `online` also those that ask somebody outside of this machine."""
     from engine.control import status
 
     # The package can't be installed into a Python that is too old.
@@ -84,7 +90,9 @@ def all_checks(places: Places) -> Iterator[Check]:
     yield check_limits()
     yield from check_docker(os.getuid())
     yield check_gpu()
-    yield check_kaggle(os.environ, Path.home())
+    yield from check_kaggle(os.environ, Path.home())
+    if online:
+        yield from check_kaggle_online()
     yield check_terminal()
     engine = status(places)
     running = (
@@ -206,18 +214,41 @@ def check_gpu() -> Check:
     return Check("gpu", Health.OK, f"{len(names)}: {', '.join(names)}")
 
 
-def check_kaggle(environment: Mapping[str, str], home: Path) -> Check:
-    """Check whether there are Kaggle credentials, without showing them."""
+def check_kaggle(environment: Mapping[str, str], home: Path) -> Iterator[Check]:
+    """Check whether there are Kaggle credentials that can be used, without showing them or asking Kaggle."""
     from engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
 
     found = find_credentials(environment, home)
-    if found is None:
-        return Check(
+    if not found:
+        yield Check(
             "kaggle", Health.WARN, "no credentials", f"Needed for downloads only. {NO_CREDENTIALS_STEP}"
         )
-    if found.file is not None and found.file.stat().st_mode & 0o077:
-        return Check("kaggle", Health.WARN, f"{found.file} is readable by others", f"chmod 600 {found.file}")
-    return Check("kaggle", Health.OK, f"credentials in {found.source}")
+    for one in found:
+        if one.problem:
+            yield Check(
+                "kaggle", Health.WARN, f"{one.source} can't be used: {one.problem}", NO_CREDENTIALS_STEP
+            )
+        elif one.file is not None and one.file.stat().st_mode & 0o077:
+            yield Check("kaggle", Health.WARN, f"{one.file} is readable by others", f"chmod 600 {one.file}")
+        else:
+            yield Check("kaggle", Health.OK, f"credentials in {one.source}")
+
+
+def check_kaggle_online() -> Iterator[Check]:
+    """Ask Kaggle whether it accepts the credentials, each of those that could be used."""
+    from engine.datasets.access import try_credentials
+    from engine.kaggle import CredentialsRefused
+    from engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
+
+    for one, problem in try_credentials(find_credentials()):
+        if problem is None:
+            yield Check("kaggle", Health.OK, f"Kaggle accepts the credentials in {one.source}")
+        elif isinstance(problem, CredentialsRefused):
+            yield Check(
+                "kaggle", Health.WARN, f"Kaggle does not accept those in {one.source}", NO_CREDENTIALS_STEP
+            )
+        else:
+            yield Check("kaggle", Health.WARN, f"{one.source}: {problem.cause}", problem.next_step)
 
 
 def check_terminal() -> Check:

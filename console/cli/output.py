@@ -39,6 +39,23 @@ def complain(text: str) -> None:
     sys.stderr.write("\n".join(plain_lines(text)) + "\n")
 
 
+def show_count(doing: str) -> Callable[[int, int], None]:
+    """Return what shows how much is done: on one line of a terminal, or else with a line for each tenth."""
+    told = -1
+
+    def show(done: int, total: int) -> None:
+        nonlocal told
+        text = f"{doing}: {done} of {total}"
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{text}" if done < total else "\r\x1b[K")
+        elif done * 10 // max(total, 1) > told:
+            told = done * 10 // max(total, 1)
+            sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+    return show
+
+
 def say_json(document: Any) -> None:
     """Write one JSON document; it is pure ASCII, so that nothing in it can reach a terminal as control."""
     sys.stdout.write(json.dumps(document, indent=2) + "\n")

@@ -12,7 +12,7 @@ import typer
 
 from console import wording
 from console.cli.common import CompetitionIds, DataDir, EditionFlag, Json, data_dir_of, new_app, places_of
-from console.cli.output import complain, say, say_json, say_table
+from console.cli.output import complain, say, say_json, say_table, show_count
 from foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -153,7 +153,14 @@ def _say_estimate(
     from engine.space import free_bytes
 
     found = sorted(
-        estimate(chosen, base, edition, raw_given=raw is not None, again=again),
+        estimate(
+            chosen,
+            base,
+            edition,
+            raw_given=raw is not None,
+            again=again,
+            report=None if json else show_count("asking Kaggle"),
+        ),
         key=lambda one: (one.bytes is None, one.bytes or 0),
     )
     free, peak = free_bytes(base), peak_bytes(found)

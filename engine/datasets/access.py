@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from competitions.model import Competition
-from engine.datasets.steps import CHECK, no_report, reporting_wait
-from engine.kaggle import NotAvailable, RulesNotAccepted
+from engine.datasets.steps import CHECK
+from engine.kaggle import CredentialsRefused, KaggleUnreachable, NotAvailable, RulesNotAccepted
+from engine.kaggle.credentials import Credentials
 from foundation.problems import Problem
-from foundation.workers import ReportProgress
+from foundation.workers import Ended, ReportProgress, WorkerPool
 from state.records import DatasetState, DatasetStep, StepState
 
+CHECK_ACCESS = "engine.datasets.tasks:check_access"
+TRY_CREDENTIALS = "engine.datasets.tasks:try_credentials"
 _ASK_AT_ONCE = 4
+_FIRST_ANSWER_SECONDS = 8.0
 
 
 class AccessState(StrEnum):
@@ -31,6 +38,7 @@ _STATES = {
     RulesNotAccepted.__name__: DatasetState.REFUSED,
     NotAvailable.__name__: DatasetState.UNAVAILABLE,
 }
+_KINDS = {kind.__name__: kind for kind in (RulesNotAccepted, NotAvailable, CredentialsRefused)}
 _REFUSALS = {DatasetState.REFUSED: AccessState.RULES, DatasetState.UNAVAILABLE: AccessState.GONE}
 
 
@@ -56,8 +64,8 @@ class Access:
     problem: str = ""
 
 
-def check(competition: Competition, report: ReportProgress = no_report) -> int | None:
-    """Ask Kaggle whether a competition's data may be downloaded; returns their size where it says so.
+def check(competition: Competition, report: ReportProgress) -> int | None:
+    """Ask Kaggle once whether a competition's data may be downloaded; returns their size where it says so.
 
     Raises:
         Problem: it does not, or it can't be reached.
@@ -65,24 +73,80 @@ def check(competition: Competition, report: ReportProgress = no_report) -> int |
     from engine.kaggle.client import Kaggle
 
     report(CHECK, "", 0, 0)
-    with Kaggle(wait=reporting_wait(report, lambda: (CHECK, 0, 0))) as kaggle:
+    with Kaggle(patience=0) as kaggle:
         return kaggle.data_size(competition.id)
 
 
-def ask_access(chosen: Sequence[Competition]) -> list[Access]:
-    """Ask Kaggle about several competitions at once."""
-    with ThreadPoolExecutor(_ASK_AT_ONCE) as pool:
-        return list(pool.map(_ask_one, chosen))
+def ask_access(
+    chosen: Sequence[Competition], report: Callable[[int, int], None] | None = None
+) -> list[Access]:
+    """Ask Kaggle about several competitions at once; `report` is called with how many have been answered.
+
+    What concerns all of them, such as no network or wrong credentials, is not asked about again for each.
+    """
+    found: dict[str, Access] = {}
+    if report is not None and chosen:
+        report(0, len(chosen))
+    jobs = [{"competition_id": competition.id} for competition in chosen]
+    for place, answer in _ask_at_once(CHECK_ACCESS, jobs, (KaggleUnreachable, CredentialsRefused)):
+        competition = chosen[place]
+        if isinstance(answer, Problem):
+            access = access_of(state_after(type(answer).__name__))
+            made = Access(competition.id, access, None, competition.rules_url, answer.cause)
+        else:
+            made = Access(competition.id, AccessState.OPEN, answer["bytes"], competition.rules_url)
+        found[competition.id] = made
+        if report is not None:
+            report(len(found), len(chosen))
+    return [found[competition.id] for competition in chosen]
 
 
-def _ask_one(competition: Competition) -> Access:
-    try:
-        return Access(competition.id, AccessState.OPEN, check(competition), competition.rules_url)
-    except Problem as problem:
-        return Access(
-            competition.id,
-            access_of(state_after(type(problem).__name__)),
-            None,
-            competition.rules_url,
-            problem.cause,
-        )
+def try_credentials(found: Sequence[Credentials]) -> list[tuple[Credentials, Problem | None]]:
+    """Ask Kaggle whether it accepts credentials, each of those that can be used; returns what is in the way."""
+    usable = [number for number, each in enumerate(found) if not each.problem]
+    answers = dict(_ask_at_once(TRY_CREDENTIALS, [{"number": number} for number in usable]))
+    return [
+        (found[number], answer if isinstance(answer := answers[place], Problem) else None)
+        for place, number in enumerate(usable)
+    ]
+
+
+def _ask_at_once(
+    function: str,
+    jobs: Sequence[Mapping[str, Any]],
+    stopping: tuple[type[Problem], ...] = (KaggleUnreachable,),
+) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+    """Do jobs that ask Kaggle, some at once, and yield what each of them answers, by its place.
+
+    They are processes, which can be ended at once: a thread that waits for the network can't. When there has been no
+    answer for some seconds, or one that holds for all of them, no more are started.
+    """
+    waiting, working = deque(enumerate(jobs)), dict[int, int]()
+    give_up: float | None = time.monotonic() + _FIRST_ANSWER_SECONDS
+    stopped: Problem | None = None
+    with closing(WorkerPool(preload=("engine.kaggle.client",), capture_output=True)) as pool:
+        while (waiting or working) and stopped is None:
+            while waiting and len(working) < _ASK_AT_ONCE:
+                place, arguments = waiting.popleft()
+                working[pool.start(function, arguments)] = place
+            for news in pool.wait(give_up):
+                if isinstance(news, Ended):
+                    answer = _answer_of(news)
+                    yield working.pop(news.number), answer
+                    give_up = None
+                    if isinstance(answer, stopping):
+                        stopped = answer
+            if give_up is not None and time.monotonic() >= give_up:
+                stopped = KaggleUnreachable(f"no answer in {_FIRST_ANSWER_SECONDS:.0f} s")
+    if stopped is not None:
+        yield from ((place, stopped) for place in (*working.values(), *(place for place, _ in waiting)))
+
+
+def _answer_of(news: Ended) -> dict[str, Any] | Problem:
+    if news.value is not None:
+        why = news.value.get("unreachable")
+        return dict(news.value) if why is None else KaggleUnreachable(why)
+    assert news.problem is not None
+    kind = _KINDS.get(news.kind)
+    parts = news.problem.what, news.problem.why, news.problem.next_step
+    return news.problem if kind is None else kind(*parts)

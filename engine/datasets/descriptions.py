@@ -6,6 +6,7 @@ from pathlib import Path
 
 from competitions import descriptions
 from competitions.model import Competition, Edition
+from engine.kaggle.backoff import USUAL_PATIENCE
 from foundation.problems import DataProblem, UsageProblem
 
 OURS = "ours"
@@ -34,7 +35,9 @@ def check_choice(choice: str) -> str:
     return str(folder)
 
 
-def chosen_description(competition: Competition, edition: Edition, choice: str) -> str | None:
+def chosen_description(
+    competition: Competition, edition: Edition, choice: str, *, patience: float = USUAL_PATIENCE
+) -> str | None:
     """The text for one competition; None where ours is wanted and none is written.
 
     Raises:
@@ -42,7 +45,7 @@ def chosen_description(competition: Competition, edition: Edition, choice: str) 
     """
     choice = check_choice(choice)
     if choice == KAGGLE:
-        return kaggles_description(competition)
+        return kaggles_description(competition, patience=patience)
     if choice == OBFUSCATED:
         return descriptions.obfuscated_description(competition, edition)
     if choice == OURS:
@@ -51,7 +54,7 @@ def chosen_description(competition: Competition, edition: Edition, choice: str) 
     return _from_folder(competition, Path(choice))
 
 
-def kaggles_description(competition: Competition) -> str:
+def kaggles_description(competition: Competition, *, patience: float) -> str:
     """Read a competition's pages and put them together, in a fixed order.
 
     Raises:
@@ -60,7 +63,7 @@ def kaggles_description(competition: Competition) -> str:
     # Kaggle's client is slow to import and only needed when this is asked for.
     from engine.kaggle.client import Kaggle
 
-    with Kaggle() as kaggle:
+    with Kaggle(patience=patience) as kaggle:
         pages = kaggle.pages(competition.id)
     found = {name.lower(): f"## {name}\n\n{text.strip()}\n" for name, text in pages.items()}
     parts = [found[name] for name in _PAGES if name in found]

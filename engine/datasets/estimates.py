@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -53,9 +53,15 @@ class Estimate:
 
 
 def estimate(
-    chosen: Sequence[str], data_dir: Path, edition: Edition, *, raw_given: bool, again: bool
+    chosen: Sequence[str],
+    data_dir: Path,
+    edition: Edition,
+    *,
+    raw_given: bool,
+    again: bool,
+    report: Callable[[int, int], None] | None = None,
 ) -> list[Estimate]:
-    """Estimate what preparing the chosen competitions takes."""
+    """Estimate what preparing the chosen competitions takes; `report` is told how many Kaggle has answered for."""
     missing: list[Competition] = []
     found: dict[str, Estimate] = {}
     for competition in map(registry.get, chosen):
@@ -69,7 +75,7 @@ def estimate(
             found[competition.id] = _of_zip(competition, zips[0])
         else:
             missing.append(competition)
-    found |= {one.competition_id: one for one in _to_download(missing)}
+    found |= {one.competition_id: one for one in _to_download(missing, report)}
     return [found[competition_id] for competition_id in chosen]
 
 
@@ -94,14 +100,14 @@ def _of_zip(competition: Competition, path: Path) -> Estimate:
     return Estimate(competition.id, ToDo.PREPARE, size, "its zip", inflated)
 
 
-def _to_download(missing: Sequence[Competition]) -> list[Estimate]:
-    if find_credentials() is None:
+def _to_download(missing: Sequence[Competition], report: Callable[[int, int], None] | None) -> list[Estimate]:
+    if not find_credentials():
         return [
             _download(competition, _facts(competition), "facts", "no Kaggle credentials")
             for competition in missing
         ]
     made = []
-    for competition, access in zip(missing, ask_access(missing), strict=True):
+    for competition, access in zip(missing, ask_access(missing, report), strict=True):
         if access.state in (AccessState.RULES, AccessState.GONE):
             made.append(Estimate(competition.id, ToDo.REFUSED, None, "Kaggle", 0, access.problem))
         elif access.bytes is not None:

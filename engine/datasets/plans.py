@@ -12,7 +12,8 @@ from competitions.model import Edition
 from engine.datasets.access import AccessState, access_of
 from engine.datasets.descriptions import OURS
 from engine.datasets.steps import CHECK, DOWNLOAD, EXTRACT, PREPARE, STEPS, VERIFY
-from engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
+from engine.kaggle import CredentialsRefused
+from engine.kaggle.credentials import require_credentials
 from engine.layout import dataset_folder, is_prepared
 from foundation.problems import DataProblem
 from state import datasets
@@ -102,12 +103,15 @@ def plan(
         return Plan(competition.id, edition, replace(wanted, source=source), download=False)
     there = dataset_folder(competition, data_dir, edition)
     download = not there.has_raw_data
-    if download and find_credentials() is None:
-        raise DataProblem(
-            f"{competition.id}: there are no raw data",
-            "its folder holds neither raw/ nor a zip, and no Kaggle credentials were found",
-            f"Give --raw, or put its zip into its folder. {NO_CREDENTIALS_STEP}",
-        )
+    if download:
+        try:
+            require_credentials()
+        except CredentialsRefused as problem:
+            raise DataProblem(
+                f"{competition.id}: there are no raw data",
+                f"its folder holds neither raw/ nor a zip, and {problem.why}",
+                f"Give --raw, or put its zip into its folder. {problem.next_step}",
+            ) from None
     return Plan(competition.id, edition, wanted, download)
 
 

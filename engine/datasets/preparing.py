@@ -22,6 +22,7 @@ from engine.datasets.descriptions import check_choice, chosen_description
 from engine.datasets.plans import Options
 from engine.datasets.raw_data import Raw
 from engine.datasets.steps import CHECKSUM, PREPARE, no_report, within
+from engine.kaggle.backoff import USUAL_PATIENCE
 from engine.layout import MARKER, DatasetFolder, dataset_folder
 from foundation.files import PARTIAL_SUFFIX, sync_directory, sync_file_system, write_json
 from foundation.problems import DataProblem
@@ -42,12 +43,13 @@ def prepare(
     parameters: Mapping[str, Parameter] | None = None,
     options: Options | None = None,
     keep_free: int = 0,
+    patience: float = USUAL_PATIENCE,
     report: ReportProgress = no_report,
 ) -> Path:
     """Prepare a dataset and return its `prepared` folder; see `engine.prepare_competition`.
 
     The source among the options is a folder, if any: a demo's data have been made before. `keep_free` bytes stay
-    free on the disk. What `report` raises cancels the preparation.
+    free on the disk, and for `patience` seconds Kaggle is waited for. What `report` raises cancels the preparation.
     """
     competition = get(competition_id)
     refuse_excluded(competition, edition)
@@ -64,7 +66,9 @@ def prepare(
         _workspace(folder) as work,
         ExitStack() as stack,
     ):
-        text = chosen_description(competition, edition, descriptions)  # what cannot be had fails at once
+        text = chosen_description(
+            competition, edition, descriptions, patience=patience
+        )  # what cannot be had fails at once
         if options.source:
             raw = Raw(Path(options.source).absolute())
             if not Path(options.source).is_dir():
@@ -72,7 +76,7 @@ def prepare(
                     f"Raw folder {options.source} was not found", "", "Give an extracted Kaggle folder."
                 )
         else:
-            raw_data.fetch(competition, folder, keep_free=keep_free, report=report)
+            raw_data.fetch(competition, folder, keep_free=keep_free, patience=patience, report=report)
             raw = raw_data.open_raw_data(
                 competition,
                 folder,

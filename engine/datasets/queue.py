@@ -14,7 +14,7 @@ from pathlib import Path
 from competitions import registry
 from competitions.model import EDITIONS, edition_named
 from engine.claims import Claimed
-from engine.datasets.access import state_after
+from engine.datasets.access import CHECK_ACCESS, state_after
 from engine.datasets.plans import (
     BUSY,
     by_priority,
@@ -32,7 +32,7 @@ from state.database import Database
 from state.records import Dataset, DatasetState, StepState
 
 _TASKS = "engine.datasets.tasks"
-CHECK_ACCESS, FETCH = f"{_TASKS}:check_access", f"{_TASKS}:fetch_zip"
+FETCH = f"{_TASKS}:fetch_zip"
 PREPARE_DATASET, VERIFY = f"{_TASKS}:prepare_dataset", f"{_TASKS}:verify_dataset"
 PRUNE = f"{_TASKS}:prune_dataset"
 PRELOAD = ("pandas", _TASKS)

@@ -23,6 +23,7 @@ from competitions.model import Competition
 from competitions.raw import RawPath
 from engine.datasets import checksums
 from engine.datasets.steps import DOWNLOAD, EXTRACT, VERIFY, ReportStep, reporting_wait, within
+from engine.kaggle.backoff import USUAL_PATIENCE
 from engine.layout import DatasetFolder
 from engine.space import naming_full_disks, require_space
 from foundation.files import sync_directory, sync_file_system, write_json
@@ -54,9 +55,16 @@ class Raw:
 
 
 def fetch(
-    competition: Competition, folder: DatasetFolder, *, keep_free: int = 0, report: ReportProgress
+    competition: Competition,
+    folder: DatasetFolder,
+    *,
+    keep_free: int = 0,
+    patience: float = USUAL_PATIENCE,
+    report: ReportProgress,
 ) -> None:
     """Download a competition's zip, unless something of its raw data is there already.
+
+    For `patience` seconds Kaggle is waited for where it can't be reached.
 
     Raises:
         Problem: Kaggle refuses or can't be reached, or the disk is full.
@@ -75,7 +83,7 @@ def fetch(
 
     report(DOWNLOAD, "", 0, 0)
     target = folder.zip(competition)
-    with Kaggle(wait=reporting_wait(report, lambda: place)) as kaggle:
+    with Kaggle(patience=patience, wait=reporting_wait(report, lambda: place)) as kaggle:
         md5 = download(kaggle, competition.id, target, keep_free=keep_free, report=report_bytes)
         checksums.record_zip(target, md5)
         if md5 != competition.checksums.zip:

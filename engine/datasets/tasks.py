@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 from competitions import registry
 from competitions.model import Edition
@@ -18,17 +20,47 @@ from engine.datasets.plans import DEMO, Options
 from engine.datasets.preparing import prepare
 from engine.datasets.pruning import prune
 from engine.datasets.steps import CHECKSUM, DOWNLOAD, throttled, within
+from engine.kaggle import KaggleUnreachable
+from engine.kaggle.credentials import find_credentials
 from engine.layout import dataset_folder
 from engine.space import size_on_disk
 from foundation.files import PARTIAL_SUFFIX
 from foundation.workers import ReportProgress
 
+Parameters = ParamSpec("Parameters")
 
+
+def _saying_unreachable(work: Callable[Parameters, dict[str, Any]]) -> Callable[Parameters, dict[str, Any]]:
+    """Let a job that finds Kaggle unreachable return why, and `retry_after`: it waits for nothing, the queue does."""
+
+    @wraps(work)
+    def job(*args: Parameters.args, **kwargs: Parameters.kwargs) -> dict[str, Any]:
+        try:
+            return work(*args, **kwargs)
+        except KaggleUnreachable as problem:
+            return {"unreachable": problem.why, "retry_after": problem.retry_after}
+
+    return job
+
+
+@_saying_unreachable
 def check_access(competition_id: str, *, report_progress: ReportProgress) -> dict[str, Any]:
     """Ask Kaggle whether a competition's data may be downloaded: `bytes` is their size where it says so."""
     return {"bytes": access.check(registry.get(competition_id), report_progress)}
 
 
+@_saying_unreachable
+def try_credentials(number: int, *, report_progress: ReportProgress) -> dict[str, Any]:
+    """Ask Kaggle whether it accepts the credentials with this place among those that are found."""
+    from engine.kaggle.client import Kaggle
+
+    del report_progress
+    with Kaggle(patience=0, credentials=lambda: find_credentials()[number : number + 1]) as kaggle:
+        kaggle.check_credentials()
+    return {}
+
+
+@_saying_unreachable
 def fetch_zip(
     competition_id: str, data_dir: str, keep_free: int, *, report_progress: ReportProgress
 ) -> dict[str, Any]:
@@ -37,10 +69,13 @@ def fetch_zip(
     folder = dataset_folder(competition, data_dir)
     _share_with_group(data_dir)
     with claimed_folder(folder.root, folder.claim, competition.id):
-        raw_data.fetch(competition, folder, keep_free=keep_free, report=throttled(report_progress))
+        raw_data.fetch(
+            competition, folder, keep_free=keep_free, patience=0, report=throttled(report_progress)
+        )
     return {}
 
 
+@_saying_unreachable
 def prepare_dataset(
     competition_id: str,
     data_dir: str,
@@ -61,6 +96,7 @@ def prepare_dataset(
         edition=edition,
         options=chosen,
         keep_free=keep_free,
+        patience=0,
         report=throttled(report_progress),
     )
     return {"bytes_on_disk": size_on_disk(prepared)}

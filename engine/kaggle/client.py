@@ -6,13 +6,15 @@ Downloading a competition's zip to the disk is in `download`.
 from __future__ import annotations
 
 import base64
-import random
+import json
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import requests
@@ -22,22 +24,31 @@ import requests
 from kagglesdk.competitions.types import competition_api_service as api
 from kagglesdk.kaggle_client import KaggleClient
 from kagglesdk.kaggle_creds import KaggleCredentials
+from kagglesdk.kaggle_http_client import KaggleHttpClient
 from requests.adapters import HTTPAdapter
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
-from engine.kaggle import KaggleFailure, NotAvailable, RulesNotAccepted
-from engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
-from foundation.problems import EnvironmentProblem, Problem
+from engine.kaggle import KaggleFailure, KaggleUnreachable, NotAvailable, RulesNotAccepted
+from engine.kaggle.backoff import USUAL_PATIENCE, wait_seconds
+from engine.kaggle.credentials import Credentials, find_credentials, none_accepted
+from environment.container.redaction import TextRedactor
+from foundation.clock import Clock, SystemClock
+from foundation.daemon_log import write_log
+from foundation.files import replacing
+from foundation.problems import Problem
 
 # Seconds until a connection is there, and of silence on one.
 TIMEOUTS = (30.0, 60.0)
-# Between tries it waits twice as long each time, up to a limit, or as long as Kaggle asks, up to another.
-_FIRST_WAIT, _LONGEST_WAIT, _LONGEST_ASKED = 1.0, 60.0, 900.0
 _ROWS_A_PAGE = 200
 _BLOCK = 1 << 17  # requests gives nothing before a block is full, and a slow line is to be seen moving
 _MOST_SAID = 200
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
+# A connection that is cut again and again and brings little counts as one that brings nothing.
+_GAINS_MUCH = 1 << 20
+_MOST_SMALL_GAINS = 4
+_EXPIRES_SOON = timedelta(minutes=1)
+_ANY_COMPETITION = "spaceship-titanic"
 
 Wait = Callable[[float, str], None]
 """Called with how long to wait and why; it may report that, and raise to give up."""
@@ -59,6 +70,10 @@ class TemporaryFailure(Exception):
         self.retry_after = retry_after
 
 
+class _NotAccepted(Exception):
+    """Kaggle does not accept the credentials that were sent (401)."""
+
+
 @dataclass(frozen=True)
 class Team:
     """One row of a leaderboard."""
@@ -75,43 +90,63 @@ def sleep(seconds: float, why: str) -> None:
 
 
 class Kaggle:
-    """Kaggle, signed in; a context manager."""
+    """Kaggle, asked with the first of the credentials that it accepts; a context manager.
 
-    def __init__(self, *, tries: int = 8, wait: Wait = sleep) -> None:
-        """Find credentials; nothing is asked yet.
+    Credentials are read when they are needed: what is renewed or put in place meanwhile is used.
+    """
 
-        Raises:
-            EnvironmentProblem: there are none.
+    def __init__(
+        self,
+        *,
+        patience: float = USUAL_PATIENCE,
+        wait: Wait = sleep,
+        clock: Clock | None = None,
+        credentials: Callable[[], Sequence[Credentials]] = find_credentials,
+    ) -> None:
+        """Ask nothing yet.
+
+        Args:
+            patience: for how many seconds to wait for Kaggle where it can't be reached; 0: it is asked once, but a
+                download that is cut goes on as long as it gains something.
+            wait: waits.
+            clock: measures how long it has been waited.
+            credentials: finds them.
         """
-        found = find_credentials()
-        if found is None:
-            raise EnvironmentProblem(
-                "Kaggle can't be asked", "no credentials were found", NO_CREDENTIALS_STEP
-            )
-        self._credentials = found
-        self._tries = tries
+        self._patience = patience
         self._wait = wait
-        self._client: Any = None
+        self._clock = clock or SystemClock()
+        self._find = credentials
+        self._login: Credentials | None = None
+        self._refused: list[Credentials] = []
+        self._token = ""
+        self._expired_token = ""
+        self._is_new_token = False
+        self._redaction = TextRedactor()
 
     def __enter__(self) -> Self:
-        """Sign in."""
-        found = self._credentials
-        self._sign_in(username=found.username, password=found.key, api_token=found.token)
-        if found.oauth:
-            token = self._ask(lambda: KaggleCredentials.load(self._client).get_access_token(), "the login")
-            self._client.__exit__(None, None, None)
-            self._sign_in(api_token=token)
-        return self
-
-    def _sign_in(self, **login: str | None) -> None:
-        self._client = KaggleClient(**login)
+        """Make the connections."""
+        # The client would look for credentials itself, and stumble over a damaged file, if it were given no token.
+        self._client = KaggleClient(api_token="none")  # noqa: S106 - it is none
         self._client.__enter__()
         for scheme in ("https://", "http://"):
-            self._client.http_client()._session.mount(scheme, _WithTimeout())
+            self._session.mount(scheme, _WithTimeout())
+        return self
 
     def __exit__(self, *_: object) -> None:
         """Close the connections."""
         self._client.__exit__(None, None, None)
+
+    def check_credentials(self) -> None:
+        """Ask something that only a user may ask.
+
+        Raises:
+            Problem: as for `data`.
+        """
+        request = _about(api.ApiGetCompetitionRequest(), _ANY_COMPETITION)
+        try:
+            self._ask(lambda asked: asked.get_competition(request), _ANY_COMPETITION)
+        except (RulesNotAccepted, NotAvailable):
+            return  # that it says so to a user whom it knows is enough
 
     def listed_bytes(self, competition_id: str) -> int:
         """Return what a competition's files take, as Kaggle lists them.
@@ -120,13 +155,13 @@ class Kaggle:
             Problem: as for `data`.
         """
         request = _about(api.ApiListDataFilesRequest(), competition_id)
-        pages = self._paged(self._competitions.list_data_files, request)
+        pages = self._paged(lambda asked: asked.list_data_files, request)
         return sum(file.total_bytes for page in pages for file in page.files or ())
 
     def pages(self, competition_id: str) -> dict[str, str]:
         """Read the pages of a competition's site, by their names."""
         request = _about(api.ApiListCompetitionPagesRequest(), competition_id)
-        answer = self._ask(partial(self._competitions.list_competition_pages, request), competition_id)
+        answer = self._ask(lambda asked: asked.list_competition_pages(request), competition_id)
         return {page.name: page.content for page in answer.pages or ()}
 
     @contextmanager
@@ -135,14 +170,14 @@ class Kaggle:
 
         Raises:
             TemporaryFailure: it may work later.
+            CredentialsRefused: Kaggle accepts none of them.
             RulesNotAccepted: a person must accept the rules first.
             NotAvailable: the competition is gone.
-            Problem: Kaggle refuses for another reason, such as credentials that it does not know.
+            Problem: Kaggle refuses for another reason.
         """
         request = _about(api.ApiDownloadDataFilesRequest(), competition_id)
-        with _translated_errors(competition_id):
-            answer = self._competitions.download_data_files(request)
-        with closing(DataResponse(answer, competition_id)) as response:
+        answer = self._signed(lambda asked: asked.download_data_files(request), competition_id)
+        with closing(DataResponse(answer, partial(self._errors, competition_id))) as response:
             yield response
 
     def leaderboard(self, competition_id: str) -> tuple[Team, ...]:
@@ -150,14 +185,14 @@ class Kaggle:
         request = _about(api.ApiGetLeaderboardRequest(), competition_id)
         return tuple(
             Team(row.team_id, row.team_name or "", row.score or "")
-            for page in self._paged(self._competitions.get_leaderboard, request)
+            for page in self._paged(lambda asked: asked.get_leaderboard, request)
             for row in page.submissions
         )
 
     def team_count(self, competition_id: str) -> int | None:
         """How many teams took part; None: Kaggle does not say."""
         request = _about(api.ApiGetCompetitionRequest(), competition_id)
-        answer = self._ask(partial(self._competitions.get_competition, request), competition_id)
+        answer = self._ask(lambda asked: asked.get_competition(request), competition_id)
         return answer.team_count or None
 
     def data_size(self, competition_id: str) -> int | None:
@@ -172,43 +207,175 @@ class Kaggle:
 
         return self.retry(look)
 
-    def retry(self, call: Callable[[], Answer], progressed: Callable[[], bool] = lambda: False) -> Answer:
-        """Call until it succeeds; failures after which something had been gained do not count.
+    def retry(self, call: Callable[[], Answer], gained: Callable[[], int] = lambda: 0) -> Answer:
+        """Call until it succeeds, or the patience is over.
+
+        Args:
+            call: what to do.
+            gained: how many bytes have come since this was last called; whoever gets on is not kept waiting.
 
         Raises:
-            KaggleFailure: it failed too often in a row.
+            KaggleUnreachable: it has failed for too long.
         """
-        failures = 0
+        failures, since = 0, 0.0
         while True:
             try:
                 return call()
             except TemporaryFailure as trouble:
-                failures = 1 if progressed() else failures + 1
-                if failures >= self._tries:
-                    why = f"{trouble.why}, {failures} times in a row"
-                    raise KaggleFailure("Kaggle can't be reached", why, "Try again later.") from None
-                self._wait(_seconds_to_wait(failures, trouble.retry_after), trouble.why)
+                now, bytes_gained = self._clock.monotonic(), gained()
+                if failures == 0 or bytes_gained >= _GAINS_MUCH:
+                    failures, since = 0, now
+                failures += 1
+                seconds = wait_seconds(failures, trouble.retry_after)
+                gets_on = bytes_gained > 0 and failures <= _MOST_SMALL_GAINS
+                if now + seconds - since > self._patience and not gets_on:
+                    raise KaggleUnreachable(trouble.why, trouble.retry_after) from None
+                self._wait(seconds, trouble.why)
 
     @property
-    def _competitions(self) -> Any:
-        return self._client.competitions.competition_api_client
+    def _session(self) -> Any:
+        return self._client.http_client()._session
 
-    def _paged(self, method: Callable[[Any], Any], request: Any) -> Iterator[Any]:
+    def _paged(self, method: Callable[[Any], Callable[[Any], Any]], request: Any) -> Iterator[Any]:
         """All answers to a request that is answered in pages."""
         request.page_size = _ROWS_A_PAGE
         while True:
-            answer = self._ask(partial(method, request), request.competition_name)
+            answer = self._ask(lambda asked: method(asked)(request), request.competition_name)
             yield answer
             if not answer.next_page_token:
                 return
             request.page_token = answer.next_page_token
 
-    def _ask(self, call: Callable[[], Any], competition_id: str) -> Any:
-        def translated() -> Any:
-            with _translated_errors(competition_id):
-                return call()
+    def _ask(self, call: Callable[[Any], Any], competition_id: str) -> Any:
+        return self.retry(lambda: self._signed(call, competition_id))
 
-        return self.retry(translated)
+    def _signed(self, call: Callable[[Any], Any], competition_id: str) -> Any:
+        """Call Kaggle's competitions with credentials that it accepts; the next ones are tried where it does not.
+
+        Raises:
+            CredentialsRefused: it accepts none.
+            TemporaryFailure: it may work later.
+            Problem: Kaggle refuses for another reason.
+        """
+        while True:
+            if self._login is None:
+                self._sign_in()
+            try:
+                with self._errors(competition_id):
+                    answer = call(self._client.competitions.competition_api_client)
+            except _NotAccepted:
+                self._refuse_login()
+            else:
+                self._is_new_token = False
+                return answer
+
+    def _sign_in(self) -> None:
+        """Choose the first credentials that are not refused, as they are now: they may have been renewed.
+
+        Raises:
+            CredentialsRefused: there are none.
+            TemporaryFailure: an OAuth login can't get its token now.
+        """
+        found = self._find()
+        self._hide(secret for each in found for secret in each.secrets)
+        for login in found:
+            if login.problem or login in self._refused:
+                continue
+            self._token = login.token or self._access_token(login)
+            if self._token:
+                self._session.auth = KaggleHttpClient.BearerAuth(self._token)
+            elif login.key:
+                self._session.auth = (login.username, login.key)
+            else:
+                continue
+            self._login = login
+            return
+        raise none_accepted(found, self._refused)
+
+    def _access_token(self, login: Credentials) -> str:
+        """The access token of an OAuth login: the last one while it holds, or else a new one; empty if it gets none."""
+        if not login.refresh_token:
+            return ""
+        if login.access_token and login.access_token != self._expired_token and not _is_over(login.expires):
+            return login.access_token
+        self._session.auth = None
+        oauth = KaggleCredentials(self._client, refresh_token=login.refresh_token)
+        try:
+            with self._errors("the login"):
+                answer = oauth.generate_access_token()
+        except (_NotAccepted, Problem):
+            self._refuse(login)
+            return ""
+        token, expires = str(answer.token), datetime.now(UTC) + timedelta(seconds=answer.expires_in)
+        self._hide([token])
+        self._is_new_token = True
+        _keep_access_token(login, token, expires)
+        return token
+
+    def _refuse_login(self) -> None:
+        """Use the credentials no longer that Kaggle has just refused; a token that has expired is renewed first."""
+        login, self._login = self._login, None
+        assert login is not None  # they were sent
+        if login.refresh_token and not self._is_new_token:
+            self._expired_token = self._token
+        else:
+            self._refuse(login)
+
+    def _refuse(self, login: Credentials) -> None:
+        self._refused.append(login)
+        write_log(f"Kaggle does not accept the credentials in {login.source} (401)")
+
+    def _hide(self, secrets: Iterable[str]) -> None:
+        by_name = {str(number): secret for number, secret in enumerate(secrets)}
+        self._redaction.learn(by_name, by_name)
+
+    @contextmanager
+    def _errors(self, competition_id: str) -> Iterator[None]:
+        """Turn the errors of requests to Kaggle into problems whose text holds no secret.
+
+        Raises:
+            TemporaryFailure: it may work later.
+            _NotAccepted: the credentials are not accepted.
+            Problem: it won't work, and why.
+        """
+        try:
+            yield
+        except (Problem, TemporaryFailure, _NotAccepted):
+            raise
+        except requests.RequestException as error:
+            # Without a cause: the original names the address, whose signature is a secret.
+            raise self._without_secrets(_translated(error, competition_id)) from None
+        except Exception as error:  # noqa: BLE001 - whatever its client fails with may repeat what was sent
+            why = f"{type(error).__name__}: {error}"
+            raise self._without_secrets(
+                KaggleFailure(f"{competition_id}: Kaggle's client failed", why)
+            ) from None
+
+    def _without_secrets(self, error: Exception) -> Exception:
+        if not isinstance(error, Problem):
+            return error  # its text is our own
+        return type(error)(error.what, self._redaction.clean(error.why), error.next_step)
+
+
+def _is_over(expires: str) -> bool:
+    """Whether the time of an access token is over, as its file says; where it says nothing, Kaggle will."""
+    try:
+        return bool(expires) and datetime.fromisoformat(expires) - _EXPIRES_SOON < datetime.now(UTC)
+    except (ValueError, TypeError):  # no time, or one without a zone
+        return True
+
+
+def _keep_access_token(login: Credentials, token: str, expires: datetime) -> None:
+    """Put a new access token into the login's file, for whoever asks Kaggle next."""
+    assert login.file is not None  # an OAuth login lies in one
+    try:
+        values = json.loads(login.file.read_bytes())
+        with replacing(login.file) as stream:
+            Path(stream.name).chmod(0o600)
+            renewed = {**values, "access_token": token, "access_token_expiration": expires.isoformat()}
+            stream.write(json.dumps(renewed, indent=2).encode())
+    except (OSError, ValueError) as error:
+        write_log(f"the new access token can't be kept in {login.file}: {type(error).__name__}")
 
 
 class _WithTimeout(HTTPAdapter):
@@ -227,9 +394,11 @@ def _about(request: Any, competition_id: str) -> Any:
 class DataResponse:
     """A file on its way: what is known of it, and its bytes."""
 
-    def __init__(self, response: requests.Response, competition_id: str) -> None:
+    def __init__(
+        self, response: requests.Response, errors: Callable[[], AbstractContextManager[None]]
+    ) -> None:
         self._response = response
-        self._competition_id = competition_id
+        self._errors = errors
 
     @property
     def size(self) -> int | None:
@@ -255,7 +424,7 @@ class DataResponse:
         Raises:
             TemporaryFailure: the connection was cut or fell silent.
         """
-        with _translated_errors(self._competition_id), closing(self._from(start)) as response:
+        with self._errors(), closing(self._from(start)) as response:
             at = start if response.status_code == requests.codes.partial_content else 0
             for chunk in response.iter_content(_BLOCK):
                 yield at, chunk
@@ -281,30 +450,9 @@ class DataResponse:
         self._response.close()
 
 
-def _seconds_to_wait(failures: int, asked: float | None) -> float:
-    """How long to wait after so many failures in a row, with some chance in it, or as Kaggle has asked."""
-    if asked is not None:
-        return min(asked, _LONGEST_ASKED)
-    longest: float = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** (failures - 1))
-    return longest * random.uniform(0.5, 1.0)  # noqa: S311 - it spreads requests, it guards nothing
-
-
-@contextmanager
-def _translated_errors(competition_id: str) -> Iterator[None]:
-    """Turn the errors of requests to Kaggle into problems.
-
-    Raises:
-        TemporaryFailure: it may work later.
-        Problem: it won't, and why.
-    """
-    try:
-        yield
-    except requests.RequestException as error:
-        # `from None`: the original names the address, whose signature is a secret.
-        raise _translated(error, competition_id) from None
-
-
-def _translated(error: requests.RequestException, competition_id: str) -> Problem | TemporaryFailure:
+def _translated(
+    error: requests.RequestException, competition_id: str
+) -> Problem | TemporaryFailure | _NotAccepted:
     """Turn an error of a request into a problem, or into a failure worth retrying."""
     response = error.response
     if response is None:
@@ -317,11 +465,7 @@ def _translated(error: requests.RequestException, competition_id: str) -> Proble
         return TemporaryFailure(f"Kaggle's storage answered {status}")
     url = f"https://www.kaggle.com/c/{competition_id}"
     if status == 401:
-        return EnvironmentProblem(
-            "Kaggle does not accept the credentials",
-            "it answered 401",
-            "Make a new token on kaggle.com (Settings, API).",
-        )
+        return _NotAccepted()
     if status == 403:
         return RulesNotAccepted(
             f"{competition_id}: Kaggle refuses the download",

@@ -99,12 +99,12 @@ def download(
         Problem: Kaggle refuses, can't be reached, or sends damaged data again and again; or the disk is full.
     """
     partial = _Partial(target)
-    gained = [partial.size]
-    damaged = 0
+    seen, damaged = partial.size, 0
 
-    def progressed() -> bool:
-        before, gained[0] = gained[0], partial.size
-        return gained[0] > before
+    def gained() -> int:
+        nonlocal seen
+        before, seen = seen, partial.size
+        return seen - before
 
     def fetch() -> str | None:
         with kaggle.data(competition_id) as response:
@@ -113,13 +113,13 @@ def download(
 
     with naming_full_disks(target.parent):
         while True:
-            expected = kaggle.retry(fetch, progressed)
+            expected = kaggle.retry(fetch, gained)
             found = partial.digest()
             if expected is None or expected == found:
                 break
             damaged += 1
             partial.remove()
-            gained[0] = 0
+            seen = 0
             if damaged == _TIMES_DAMAGED:
                 raise KaggleFailure(
                     f"{competition_id}: the download arrives damaged",

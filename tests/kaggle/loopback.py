@@ -113,11 +113,13 @@ class _Server(ThreadingHTTPServer):
 
 
 class Loopback:
-    """The server; `shelves` may be changed at any time."""
+    """The server; `shelves`, and what it accepts as credentials, may be changed at any time."""
 
     def __init__(self) -> None:
         self.shelves: dict[str, Shelf] = {}
         self.asked: list[Asked] = []
+        self.accepted = {_basic(USERNAME, KEY), f"Bearer {TOKEN}"}
+        self.next_token = TOKEN  # what an OAuth login gets
         self.ended = threading.Event()
         self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", PORT), self._handler())
@@ -169,12 +171,14 @@ class _Handler(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
         service, _, method = urlsplit(self.path).path.removeprefix("/api/v1/").partition("/")
         if service == "users.AccountService" and method == "GenerateAccessToken":
-            self._json(200, {"token": TOKEN, "expiresIn": 3600})
+            self.kaggle.note(Asked(method, ""))
+            self.kaggle.accepted.add(f"Bearer {self.kaggle.next_token}")
+            self._json(200, {"token": self.kaggle.next_token, "expiresIn": 3600})
             return
         name = asked.get("competitionName", "")
         part = self.headers.get("Range", "")
         self.kaggle.note(Asked(method, name, part, self.headers.get("Authorization", "")))
-        if self.headers.get("Authorization") not in (_basic(USERNAME, KEY), f"Bearer {TOKEN}"):
+        if self.headers.get("Authorization") not in self.kaggle.accepted:
             self._json(401, {"code": 401, "message": "Unauthenticated"})
             return
         shelf = self.kaggle.shelves.get(name)

@@ -51,7 +51,33 @@ def test_rules_tells_open_refused_and_gone_apart(three: Loopback, cli: Cli, clea
     (clean_environment / ".kaggle" / "kaggle.json").unlink()
     alone = cli("datasets", "rules", "-c", OPEN)
     assert (alone.code, alone.out) == (5, "")
-    assert "no credentials were found" in alone.err and "access_token" in alone.err
+    assert "no Kaggle credentials were found" in alone.err and "access_token" in alone.err
+
+
+def test_without_a_network_it_is_said_once_and_soon(loopback: Loopback, cli: Cli, places: Places) -> None:
+    loopback.close()
+    found = cli("datasets", "rules", "--split", "low", "--json").document()
+    assert len(found) == 22 and len({one["problem"] for one in found}) == 1
+    assert "Kaggle can't be reached" in found[0]["problem"]
+    told = cli("prepare", "--lite", "--dry-run")
+    assert told.code == 0 and "asking Kaggle: 22 of 22" in told.err
+
+
+def test_doctor_asks_kaggle_about_every_kind_of_credentials(
+    loopback: Loopback, cli: Cli, clean_environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAGGLE_API_TOKEN", "KGAT_revoked")
+    (clean_environment / ".kaggle" / "access_token").write_text("two\nlines")
+    checks = json.loads(cli("doctor", "--online", "--json").out)
+    about = [one for one in checks if one["name"] == "kaggle"]
+    assert [(one["health"], one["found"].replace(str(clean_environment), "~")) for one in about] == [
+        ("ok", "credentials in KAGGLE_API_TOKEN"),
+        ("warn", "~/.kaggle/access_token can't be used: it holds 2 lines instead of one token"),
+        ("ok", "credentials in ~/.kaggle/kaggle.json"),
+        ("warn", "Kaggle does not accept those in KAGGLE_API_TOKEN"),
+        ("ok", "Kaggle accepts the credentials in ~/.kaggle/kaggle.json"),
+    ]
+    assert "KGAT_revoked" not in str(checks)
 
 
 def test_a_dry_run_tells_everything_and_does_nothing(three: Loopback, cli: Cli, places: Places) -> None:

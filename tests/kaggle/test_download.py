@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
+import json
 import math
 import random
 import signal
@@ -14,26 +16,36 @@ from pathlib import Path
 
 import pytest
 
-from engine.kaggle import KaggleFailure, NotAvailable, RulesNotAccepted, client
+from engine.kaggle import (
+    CredentialsRefused,
+    KaggleFailure,
+    KaggleUnreachable,
+    NotAvailable,
+    RulesNotAccepted,
+    client,
+)
 from engine.kaggle.client import Kaggle
 from engine.kaggle.download import download
 from engine.space import DiskFull
-from foundation.problems import EnvironmentProblem
+from tests.clocks import HandClock
 from tests.kaggle.fixtures import login
 from tests.kaggle.loopback import KEY, SIGNATURE, TOKEN, Fault, Loopback, cuts
 
 ID = "spaceship-titanic"
+PATIENCE = 100.0
 BODY = random.Random(7).randbytes(5_000_000)
 
 
-class Waits:
-    """Retries without waiting; keeps what would have been waited."""
+class Waits(HandClock):
+    """Retries without waiting, by a clock that says it has waited; keeps for how long and why."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.seconds: list[float] = []
         self.reasons: list[str] = []
 
     def __call__(self, seconds: float, why: str) -> None:
+        self.moment += seconds
         self.seconds.append(seconds)
         self.reasons.append(why)
 
@@ -50,7 +62,7 @@ def target(tmp_path: Path) -> Path:
 
 def fetch(target: Path, waits: Waits, told: list[tuple[int, int]] | None = None) -> str:
     heard: list[tuple[int, int]] = [] if told is None else told
-    with Kaggle(tries=4, wait=waits) as kaggle:
+    with Kaggle(patience=PATIENCE, wait=waits, clock=waits) as kaggle:
         return download(kaggle, ID, target, report=lambda done, total: heard.append((done, total)))
 
 
@@ -113,7 +125,7 @@ def test_a_killed_download_goes_on_where_it_was(loopback: Loopback, target: Path
 
 def test_a_part_of_something_else_is_not_gone_on_with(loopback: Loopback, target: Path, waits: Waits) -> None:
     shelf = loopback.add(ID, archive=BODY, faults=[Fault(cut_after=3_000_000), Fault(status=404)])
-    with pytest.raises(KaggleFailure), Kaggle(tries=1) as kaggle:
+    with pytest.raises(KaggleUnreachable), Kaggle(patience=0, wait=waits) as kaggle:
         download(kaggle, ID, target, report=lambda done, total: None)
     shelf.faults.clear()
     shelf.archive = BODY[::-1]
@@ -155,12 +167,28 @@ def test_kaggle_is_waited_for_as_long_as_it_says(loopback: Loopback, target: Pat
     shelf = loopback.add(ID, archive=BODY, faults=[Fault(status=503)])
     shelf.call_faults.append(Fault(status=429, retry_after="17"))
     fetch(target, waits)
-    assert waits.seconds[0] == 17
+    assert 17 <= waits.seconds[0] < 22
     assert waits.reasons == ["Kaggle answered 429", "Kaggle answered 503"]
-    shelf.call_faults.extend([Fault(status=500)] * 4)
+    shelf.call_faults.append(Fault(status=429, retry_after="0"))
     target.unlink()
-    with pytest.raises(KaggleFailure, match="Kaggle answered 500, 4 times in a row"):
+    fetch(target, waits)
+    assert waits.seconds[-1] >= 1
+
+
+def test_patience_counts_time_and_not_tries(loopback: Loopback, target: Path, waits: Waits) -> None:
+    shelf = loopback.add(ID, archive=BODY)
+    shelf.call_faults.extend([Fault(status=500)] * 50)
+    begun = waits.moment
+    with pytest.raises(KaggleUnreachable, match="Kaggle answered 500"):
         fetch(target, waits)
+    assert PATIENCE / 3 < waits.moment - begun <= PATIENCE
+    assert loopback.count("DownloadDataFiles") == len(waits.seconds) + 1
+    assert all(later > 1.5 * sooner for sooner, later in itertools.pairwise(waits.seconds))
+    shelf.call_faults.clear()
+    shelf.faults.extend(Fault(cut_after=2_000_000) for _ in range(2))
+    with Kaggle(patience=0, wait=waits) as kaggle:  # whoever gets on needs no patience
+        download(kaggle, ID, target, report=lambda done, total: None)
+    assert target.read_bytes() == BODY
 
 
 def test_refusals_are_told_apart(
@@ -173,10 +201,10 @@ def test_refusals_are_told_apart(
     with pytest.raises(NotAvailable, match="no longer available"):
         fetch(target, waits)
     login(clean_environment, key="wrong")
-    with pytest.raises(EnvironmentProblem, match="does not accept the credentials"):
+    with pytest.raises(CredentialsRefused, match=r"answered 401 to those in .*kaggle\.json"):
         fetch(target, waits)
     (clean_environment / ".kaggle" / "kaggle.json").unlink()
-    with pytest.raises(EnvironmentProblem, match="no credentials"):
+    with pytest.raises(CredentialsRefused, match="no Kaggle credentials"):
         fetch(target, waits)
     assert waits.seconds == []
 
@@ -216,13 +244,76 @@ def test_every_way_to_sign_in_works(
     assert target.read_bytes() == b"x"
 
 
+def test_refused_credentials_are_named_and_the_next_ones_used(
+    loopback: Loopback,
+    target: Path,
+    waits: Waits,
+    clean_environment: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    loopback.add(ID, archive=b"x")
+    own = clean_environment / ".kaggle"
+    monkeypatch.setenv("KAGGLE_API_TOKEN", "KGAT_revoked")
+    (own / "access_token").write_text(f"{TOKEN}\n# mine\n")
+    fetch(target, waits)  # with kaggle.json
+    assert [one.authorization[:6] for one in loopback.asked if one.what == "DownloadDataFiles"] == [
+        "Bearer",
+        "Basic ",
+    ]
+    assert "does not accept the credentials in KAGGLE_API_TOKEN (401)" in capfd.readouterr().err
+    login(clean_environment, key="wrong-key")
+    target.unlink()
+    with pytest.raises(CredentialsRefused) as refused:
+        fetch(target, waits)
+    told = str(refused.value) + capfd.readouterr().err
+    assert (
+        f"401 to those in KAGGLE_API_TOKEN, {own}/kaggle.json; those in {own}/access_token can't be" in told
+    )
+    assert "it holds 2 lines" in told
+    assert not any(secret in told for secret in ("KGAT", "wrong-key", TOKEN))
+
+
+def test_credentials_that_are_renewed_meanwhile_are_used(
+    loopback: Loopback, target: Path, clean_environment: Path
+) -> None:
+    loopback.add(ID, archive=b"x")
+    own = clean_environment / ".kaggle"
+    (own / "access_token").write_text(TOKEN)
+    with Kaggle(patience=0) as kaggle:
+        assert kaggle.data_size(ID) == 1
+        loopback.accepted = {"Bearer KGAT_renewed"}
+        (own / "access_token").write_text("KGAT_renewed")
+        assert kaggle.data_size(ID) == 1
+
+
+def test_an_oauth_login_renews_its_token_within_a_process(
+    loopback: Loopback, target: Path, clean_environment: Path
+) -> None:
+    loopback.add(ID, archive=b"x")
+    own = clean_environment / ".kaggle"
+    (own / "kaggle.json").unlink()
+    kept = {"refresh_token": "again", "access_token": "old", "access_token_expiration": ""}
+    (own / "credentials.json").write_text(json.dumps(kept))
+    with Kaggle(patience=0) as kaggle:
+        for token in ("first", "second", "third"):
+            loopback.accepted, loopback.next_token = set(), token
+            assert kaggle.data_size(ID) == 1
+            assert json.loads((own / "credentials.json").read_text())["access_token"] == token
+    assert loopback.count("GenerateAccessToken") == 3
+    assert (own / "credentials.json").stat().st_mode & 0o077 == 0
+    with Kaggle(patience=0) as kaggle:  # what was kept is used while it holds
+        assert kaggle.data_size(ID) == 1
+    assert loopback.count("GenerateAccessToken") == 3
+
+
 def test_no_error_tells_a_secret(loopback: Loopback, target: Path, waits: Waits) -> None:
     faults = [Fault(status=500), Fault(status=403), Fault(cut_after=10), Fault(status=503)]
     loopback.add(ID, archive=BODY, faults=faults)
-    with pytest.raises(KaggleFailure) as caught, Kaggle(tries=2, wait=waits) as kaggle:
+    with pytest.raises(KaggleUnreachable) as caught, Kaggle(patience=2, wait=waits, clock=waits) as kaggle:
         download(kaggle, ID, target, report=lambda done, total: None)
     loopback.close()
-    with pytest.raises(KaggleFailure) as refused:
+    with pytest.raises(KaggleUnreachable) as refused:
         fetch(target, waits)
     import traceback
 

@@ -93,7 +93,7 @@ def test_kaggle_credentials_of_every_kind_are_found_but_never_shown(
         path.parent.mkdir(parents=True)
         path.write_text(text)
         path.chmod(mode)
-    found = doctor.check_kaggle(variables, tmp_path)
+    found, *_ = doctor.check_kaggle(variables, tmp_path)
     assert found.health is health
     assert told in found.found
     assert SECRET not in repr(found)
