@@ -10,6 +10,8 @@ from competitions.model import Competition, Edition
 from foundation.problems import DataProblem
 
 MARKER = ".complete.json"
+MANIFEST = "manifest.jsonl"
+DESCRIPTION = "public/description.md"
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class DatasetFolder:
     def marker(self) -> Path:
         """Written last by this project; datasets made by MLE-bench have none."""
         return self.prepared / MARKER
+
+    @property
+    def manifest(self) -> Path:
+        """Lists every file of the prepared dataset, where this project prepared it."""
+        return self.prepared / MANIFEST
 
     @property
     def claim(self) -> Path:

@@ -24,7 +24,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 5
+NEWEST_VERSION = 6
 # Columns that hold a record or a mapping as JSON.
 _JSON_COLUMNS = frozenset({"arguments", "detail", "hardware", "report", "spec"})
 
@@ -269,6 +269,12 @@ def migrate(connection: sqlite3.Connection) -> None:
     def _limits_not_held(database: Database) -> None:
         database.conn.execute("ALTER TABLE attempts ADD COLUMN not_held TEXT NOT NULL DEFAULT ''")
         database.conn.execute("PRAGMA user_version = 5")
+
+    @steps(name="0006-priorities-of-datasets-and-how-they-are-verified")
+    def _dataset_priorities(database: Database) -> None:
+        database.conn.execute("ALTER TABLE datasets ADD COLUMN priority INTEGER NOT NULL DEFAULT 0")
+        database.conn.execute("ALTER TABLE datasets ADD COLUMN verification TEXT NOT NULL DEFAULT ''")
+        database.conn.execute("PRAGMA user_version = 6")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

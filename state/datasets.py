@@ -85,6 +85,14 @@ def set_problem(database: Database, competition_id: str, edition: str, problem: 
     )
 
 
+def set_verification(database: Database, competition_id: str, edition: str, verification: str) -> None:
+    """Note how a dataset is to be verified."""
+    database.execute(
+        "UPDATE datasets SET verification = ? WHERE competition_id = ? AND edition = ?",
+        (verification, competition_id, edition),
+    )
+
+
 def set_step(
     database: Database, competition_id: str, edition: str, name: str, progress: Progress, *, now: float
 ) -> None:

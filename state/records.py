@@ -292,9 +292,22 @@ class StepState(StrEnum):
     FAILED = "failed"
 
 
+class VerificationKind(StrEnum):
+    """How a prepared dataset is verified: by names, sizes and tables, by every file, or after writing its manifest."""
+
+    QUICK = "quick"
+    DEEP = "deep"
+    RECORD = "record"
+
+
 @dataclass(frozen=True)
 class Dataset:
-    """One competition's data in one edition."""
+    """One competition's data in one edition.
+
+    Attributes:
+        priority: of those that are requested the higher ones come first.
+        verification: how it was to be verified the last time; empty if it never was.
+    """
 
     competition_id: str
     edition: str
@@ -305,6 +318,8 @@ class Dataset:
     requested_at: float | None
     prepared_at: float | None
     updated_at: float
+    priority: int = 0
+    verification: str = ""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from engine.places import Places
 from foundation.problems import EnvironmentProblem
 from state import events
 from state.database import exists, open_for_reading
-from state.records import DatasetState, DatasetStep, Event
+from state.records import DatasetState, DatasetStep, Event, VerificationKind
 
 _LOOK_SECONDS = 0.25
 _ANSWER_SECONDS = 600.0
@@ -60,11 +60,11 @@ def prepare_and_watch(
 
 
 def verify_and_watch(
-    places: Places, ids: Sequence[str], edition: str, show: Display
+    places: Places, ids: Sequence[str], edition: str, kind: VerificationKind, show: Display
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Have prepared datasets verified; yields each as it is, with what was found, or nothing if it was stopped."""
     before = _last_event(places)
-    _ask(places, "dataset.verify", {"competition_ids": list(ids), "edition": edition})
+    _ask(places, "dataset.verify", {"competition_ids": list(ids), "edition": edition, "kind": kind})
     ended: set[str] = set()
     while True:
         seen = _look(places, ids, edition)

@@ -150,15 +150,30 @@ def verify(
     competition_id: CompetitionIds = None,
     split: Split = "",
     data_dir: DataDir = None,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Read every file and compare it with the manifest.")
+    ] = False,
+    record: Annotated[
+        bool,
+        typer.Option("--record", help="First write the manifest of those that have none; implies --deep."),
+    ] = False,
     edition: EditionFlag = "v1",
     json: Json = False,
 ) -> None:
-    """Compare prepared datasets with the known checksums and with what they were; nothing is changed."""
+    """Compare prepared datasets with their manifests and the known checksums; nothing is repaired.
+
+    Files are compared by name and size, tables and the description by content; with --deep every file is. What
+    MLE-bench or an older version prepared has no manifest until --record writes one.
+    """
     from competitions import registry
     from console.cli.dataset_work import progress_display, show_nothing, verify_and_watch
     from console.cli.engine import engine_for
     from engine.layout import dataset_folder, is_prepared, require_prepared
+    from state.records import VerificationKind
 
+    kind = VerificationKind.DEEP if deep else VerificationKind.QUICK
+    if record:
+        kind = VerificationKind.RECORD
     base = data_dir_of(context, data_dir)
     chosen = []
     for competition in map(registry.get, _chosen_ids(competition_id, split)):
@@ -173,7 +188,7 @@ def verify(
             progress_display(lambda row: row.is_verifying, show_nothing, json=json) as show,
             engine_for(places_of(context), base) as used,
         ):
-            for name, one in verify_and_watch(used, chosen, edition, show):
+            for name, one in verify_and_watch(used, chosen, edition, kind, show):
                 found[name] = one
                 if not json:
                     _say_verified(name, one)
@@ -184,7 +199,8 @@ def verify(
                     "competition_id": name,
                     "differs": _difference(found[name]),
                     "known": _known_sums(found[name]),
-                    "sums": found[name].get("sums", []),
+                    **{key: found[name].get(key, []) for key in ("sums", "missing", "changed", "unlisted")},
+                    **{key: found[name].get(key) for key in ("files", "deep")},
                 }
                 for name in chosen
             ]
@@ -350,8 +366,10 @@ def _say_verified(competition_id: str, found: dict[str, Any]) -> None:
     if difference:
         complain(f"{competition_id}: {difference}")
     else:
-        tables = f"{len(found['sums'])} tables, {_known_sums(found)} with known sums"
-        say(f"{competition_id}: as expected: {tables}")
+        tables = f"{wording.plural(len(found['sums']), 'table')}, {_known_sums(found)} with known sums"
+        how = "by content" if found["deep"] else "by name and size"
+        files = f"{wording.plural(found['files'], 'file')} {how}, " if found["files"] else ""
+        say(f"{competition_id}: as expected: {files}{tables}")
 
 
 def _difference(found: dict[str, Any]) -> str:

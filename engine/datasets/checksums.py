@@ -1,72 +1,20 @@
-"""MD5 checksums of Kaggle's zip and of prepared tables, compared with the known ones and those of the preparation."""
+"""MD5 checksums of Kaggle's zip and of prepared tables, compared with the known ones."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from competitions.kit.placing import checksummed
 from competitions.model import Checksums, Competition
 from engine.datasets.steps import ReportStep
-from engine.layout import DatasetFolder, prepared_with, require_prepared
 from foundation.files import write_json
 from foundation.problems import DataProblem
 
 _TABLES = (".csv", ".json", ".jsonl", ".parquet", ".bson")
 _BLOCK = 1 << 20
-
-
-@dataclass(frozen=True)
-class Sum:
-    """One table's sums.
-
-    Attributes:
-        known: that of the real data, where it is known.
-        sealed: what it was when the dataset was prepared, where this project prepared it.
-        found: what it is; None: there is no such file.
-    """
-
-    name: str
-    known: str | None
-    sealed: str | None
-    found: str | None
-
-
-def differences(sums: Sequence[Sum]) -> str:
-    """What differs from what is expected, by name; empty when nothing does."""
-    changed = [one.name for one in sums if one.sealed not in (None, one.found)]
-    unlike = [one.name for one in sums if one.known not in (None, one.found) and one.name not in changed]
-    found = {"changed since it was prepared": changed, "unlike the known checksum": unlike}
-    return "; ".join(f"{what}: {', '.join(names)}" for what, names in found.items() if names)
-
-
-def verify(competition: Competition, folder: DatasetFolder, report: ReportStep | None = None) -> list[Sum]:
-    """Read a prepared dataset's tables and compare; nothing is changed.
-
-    Raises:
-        DataProblem: it is not prepared.
-    """
-    require_prepared(competition, folder)
-    found = checksums_of(folder.prepared, report)
-    known = competition.checksums
-    marker = prepared_with(folder) or {}
-    compared: list[Sum] = []
-    for side, actual, expected in (
-        ("public", found.public, known.public),
-        ("private", found.private, known.private),
-    ):
-        # The known sums are those of edition v1, made of the real data.
-        real = expected if folder.edition == "v1" else {}
-        recorded = marker.get(side)
-        sealed: Mapping[str, str] = recorded if isinstance(recorded, dict) else {}
-        compared += [
-            Sum(f"{side}/{name}", real.get(name), sealed.get(name), actual.get(name))
-            for name in sorted({*actual, *real, *sealed})
-        ]
-    return compared
 
 
 @dataclass(frozen=True)

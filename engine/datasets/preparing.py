@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
-import time
 import traceback
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,14 +14,15 @@ from competitions.model import Edition, Parameter
 from competitions.registry import get, is_own, load_task
 from competitions.task import Preparation, line_at_fault, merge_parameters, refuse_excluded
 from engine.claims import claimed_folder
-from engine.datasets import checksums, raw_data
+from engine.datasets import checksums, manifest, raw_data
 from engine.datasets.descriptions import check_choice, chosen_description
 from engine.datasets.plans import Options
 from engine.datasets.raw_data import Raw
-from engine.datasets.steps import CHECKSUM, PREPARE, no_report, within
+from engine.datasets.steps import CHECKSUM, PREPARE, ReportStep, no_report, within
+from engine.datasets.workspace import put_in_place, set_one_time, workspace
 from engine.kaggle.backoff import USUAL_PATIENCE
-from engine.layout import MARKER, DatasetFolder, dataset_folder
-from foundation.files import PARTIAL_SUFFIX, sync_directory, sync_file_system, write_json
+from engine.layout import DESCRIPTION, MARKER, DatasetFolder, dataset_folder
+from foundation.files import write_json
 from foundation.problems import DataProblem
 from foundation.workers import ReportProgress
 
@@ -63,7 +61,7 @@ def prepare(
         verify = not options.source and not parameters
     with (
         claimed_folder(folder.root, folder.claim, competition.id),
-        _workspace(folder) as work,
+        workspace(folder) as work,
         ExitStack() as stack,
     ):
         text = chosen_description(
@@ -102,8 +100,8 @@ def prepare(
         )
         _run(job)
         report(CHECKSUM, "", 0, 0)
-        _seal(job, work / "prepared", verify, descriptions, text)
-        _put_in_place(work, folder)
+        _seal(job, work / "prepared", verify, descriptions, text, within(report, CHECKSUM))
+        put_in_place(work, folder)
         _clean_up(raw, folder, options.keep_raw)
     return folder.prepared
 
@@ -135,15 +133,23 @@ def _run(job: Preparation) -> None:
             )
 
 
-def _seal(job: Preparation, prepared: Path, verify: bool, descriptions: str, text: str | None) -> None:
+def _seal(
+    job: Preparation,
+    prepared: Path,
+    verify: bool,
+    descriptions: str,
+    text: str | None,
+    report: ReportStep,
+) -> None:
     """Add what is not the task's business, the marker last."""
     competition = job.competition
     found = checksums.checksums_of(prepared)
     if verify and job.edition == "v1":  # the known sums are those of what MLE-bench makes
         checksums.check_known(competition, found)
     if text is not None:
-        (job.public / "description.md").write_text(text, encoding="utf-8")
-    _set_one_time(job.public)
+        (prepared / DESCRIPTION).write_text(text, encoding="utf-8")
+    set_one_time(job.public)
+    seal = manifest.write(prepared, competition.id, job.edition, {}, report)
     write_json(
         prepared / MARKER,
         {
@@ -155,17 +161,9 @@ def _seal(job: Preparation, prepared: Path, verify: bool, descriptions: str, tex
             "prepared_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "public": dict(found.public),
             "private": dict(found.private),
+            "manifest": asdict(seal),
         },
     )
-
-
-def _set_one_time(folder: Path) -> None:
-    """Give all that agents see the same time stamp: when or in which order files were made may reveal their class."""
-    now = time.time_ns()
-    for _, _, names, here in os.fwalk(folder, topdown=False):
-        for name in sorted(names):
-            os.utime(name, ns=(now, now), dir_fd=here)
-        os.utime(here, ns=(now, now))
 
 
 def _clean_up(raw: Raw, folder: DatasetFolder, keep_raw: bool) -> None:
@@ -181,31 +179,3 @@ def _clean_up(raw: Raw, folder: DatasetFolder, keep_raw: bool) -> None:
         raw.extracted.rename(folder.raw)
     elif raw.extracted == folder.whole_raw:
         shutil.rmtree(raw.extracted)
-
-
-@contextmanager
-def _workspace(folder: DatasetFolder) -> Iterator[Path]:
-    prefix = f".{folder.prepared.name}."
-    for left in folder.root.glob(f"{prefix}*{PARTIAL_SUFFIX}"):
-        _resolve(left, folder)
-    work = Path(tempfile.mkdtemp(prefix=prefix, suffix=PARTIAL_SUFFIX, dir=folder.root))
-    work.chmod(0o755)
-    try:
-        yield work
-    finally:
-        shutil.rmtree(work)
-
-
-def _resolve(left: Path, folder: DatasetFolder) -> None:
-    # we hold the claim, so a killed preparation left this; was it killed between the two renames at the end?
-    if (left / "replaced").exists() and not folder.prepared.exists():
-        (left / "prepared").rename(folder.prepared)
-    shutil.rmtree(left)
-
-
-def _put_in_place(work: Path, folder: DatasetFolder) -> None:
-    sync_file_system(work)  # the files' contents must reach the disk before the name that vouches for them
-    if folder.prepared.exists():
-        folder.prepared.rename(work / "replaced")
-    (work / "prepared").rename(folder.prepared)
-    sync_directory(folder.root)

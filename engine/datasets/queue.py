@@ -29,7 +29,7 @@ from foundation.clock import Clock
 from foundation.workers import Ended, Progressed, WorkerPool
 from state import datasets
 from state.database import Database
-from state.records import Dataset, DatasetState, StepState
+from state.records import Dataset, DatasetState, StepState, VerificationKind
 
 _TASKS = "engine.datasets.tasks"
 FETCH = f"{_TASKS}:fetch_zip"
@@ -304,11 +304,11 @@ class Verifications:
         prepared = datasets.in_state(self._database, DatasetState.PREPARED)
         self._waiting.extend(each for each in prepared if _key(each) in open_)
 
-    def ask(self, dataset: Dataset) -> None:
+    def ask(self, dataset: Dataset, kind: VerificationKind) -> None:
         """Verify a dataset when there is room, unless that is so already."""
         if not self.knows(dataset):
-            self._waiting.append(dataset)
-            self._records.to_verify(dataset)
+            self._waiting.append(replace(dataset, verification=kind))
+            self._records.to_verify(dataset, kind)
 
     def knows(self, dataset: Dataset) -> bool:
         """Whether a dataset is being verified or waits for it."""
@@ -322,6 +322,7 @@ class Verifications:
                 "competition_id": dataset.competition_id,
                 "data_dir": str(self._data_dir),
                 "edition": edition_named(dataset.edition),
+                "kind": dataset.verification,
             }
             self._working[self._pool.start(VERIFY, wanted)] = dataset
 

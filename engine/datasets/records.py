@@ -18,7 +18,7 @@ from foundation.workers import Ended, Progressed
 from state import datasets, events
 from state.database import Database
 from state.datasets import Progress
-from state.records import Dataset, DatasetState, DatasetStep, StepState
+from state.records import Dataset, DatasetState, DatasetStep, StepState, VerificationKind
 
 _IN_BYTES = frozenset({DOWNLOAD, VERIFY, EXTRACT})
 
@@ -105,9 +105,11 @@ class DatasetRecords:
         text = f"not pruned: {problem.in_one_line()}"
         self._append("dataset.pruned", competition_id, text, {"problem": str(problem)})
 
-    def to_verify(self, dataset: Dataset) -> None:
+    def to_verify(self, dataset: Dataset, kind: VerificationKind) -> None:
         """It is to be compared with what is known of it."""
-        self._set_step(dataset, CHECKSUM, Progress(StepState.WAITING, note="to be verified"))
+        with self._database.transaction():
+            datasets.set_verification(self._database, dataset.competition_id, dataset.edition, kind)
+            self._set_step(dataset, CHECKSUM, Progress(StepState.WAITING, note="to be verified"))
 
     def verifying(self, dataset: Dataset, news: Progressed) -> None:
         """It is being compared, so far."""
@@ -126,7 +128,11 @@ class DatasetRecords:
             detail: dict[str, Any] = {"problem": str(news.problem)}
         else:
             differs = str(news.value["differs"])
-            summary = differs or f"{len(news.value['sums'])} tables are as expected"
+            files = news.value["files"]
+            summary = (
+                differs
+                or f"{files or len(news.value['sums'])} {'files' if files else 'tables'} are as expected"
+            )
             detail = news.value
         now = self._clock.now()
         with self._database.transaction():

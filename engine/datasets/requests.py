@@ -103,7 +103,7 @@ class DatasetRequests:
             self._queue.stop(dataset)
         return Answer(f"{_datasets(len(busy))} being stopped")
 
-    def verify(self, arguments: requests.SomeDatasets, _by: str) -> Answer:
+    def verify(self, arguments: requests.VerifyDatasets, _by: str) -> Answer:
         """Compare prepared datasets with what is known of them."""
         edition = edition_named(arguments.edition)
         for competition_id in arguments.competition_ids:
@@ -113,7 +113,7 @@ class DatasetRequests:
             plans.record_prepared(self._database, competition_id, edition, now=self._clock.now())
         known = self._known(arguments)
         for dataset in known:
-            self._queue.verifications.ask(dataset)
+            self._queue.verifications.ask(dataset, arguments.kind)
         return Answer(f"{_datasets(len(known))} being verified")
 
     def prune(self, arguments: requests.PruneDatasets, _by: str) -> Answer:

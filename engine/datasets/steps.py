@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -46,6 +47,23 @@ def throttled(report: ReportProgress) -> ReportProgress:
 def within(report: ReportProgress, step: str) -> ReportStep:
     """Report the progress of one step."""
     return lambda what, done, total: report(step, what, done, total)
+
+
+class ByteProgress:
+    """Counts bytes that several threads are done with, and reports them."""
+
+    def __init__(self, total: int, report: ReportStep | None) -> None:
+        self.total = total
+        self._report = report
+        self._done = 0
+        self._lock = threading.Lock()
+
+    def add(self, what: str, count: int) -> None:
+        """Count more, or fewer again."""
+        if self._report is not None:
+            with self._lock:
+                self._done += count
+                self._report(what, self._done, self.total)
 
 
 def reporting_wait(

@@ -15,17 +15,20 @@ from competitions import registry
 from competitions.model import Edition
 from engine.claims import claimed_folder
 from engine.datasets import access, raw_data
-from engine.datasets.checksums import differences, verify
 from engine.datasets.plans import DEMO, Options
 from engine.datasets.preparing import prepare
 from engine.datasets.pruning import prune
 from engine.datasets.steps import CHECKSUM, DOWNLOAD, throttled, within
+from engine.datasets.verification import record, verify
 from engine.kaggle import KaggleUnreachable
 from engine.kaggle.credentials import find_credentials
 from engine.layout import dataset_folder
 from engine.space import size_on_disk
 from foundation.files import PARTIAL_SUFFIX
 from foundation.workers import ReportProgress
+from state.records import VerificationKind
+
+_MOST_NAMES = 1000  # in an event of the state
 
 Parameters = ParamSpec("Parameters")
 
@@ -103,13 +106,29 @@ def prepare_dataset(
 
 
 def verify_dataset(
-    competition_id: str, data_dir: str, edition: Edition, *, report_progress: ReportProgress
+    competition_id: str, data_dir: str, edition: Edition, kind: str, *, report_progress: ReportProgress
 ) -> dict[str, Any]:
-    """Compare a prepared dataset with what is known of it: the `sums` of its tables, and what `differs`."""
+    """Compare a prepared dataset with what is known of it, of a kind of verification.
+
+    Returns:
+        The `sums` of its tables, how many `files` its manifest lists, which are `missing`, `changed` and `unlisted`
+        (the first of very many), whether it was `deep`, and what `differs` in words.
+    """
     competition = registry.get(competition_id)
     folder = dataset_folder(competition, data_dir, edition)
-    found = verify(competition, folder, within(throttled(report_progress), CHECKSUM))
-    return {"sums": [asdict(one) for one in found], "differs": differences(found)}
+    report = within(throttled(report_progress), CHECKSUM)
+    if kind == VerificationKind.RECORD:
+        record(competition, folder, report)
+    found = verify(competition, folder, deep=kind != VerificationKind.QUICK, report=report)
+    return {
+        "sums": [asdict(one) for one in found.sums],
+        "files": found.files,
+        "missing": found.missing[:_MOST_NAMES],
+        "changed": found.changed[:_MOST_NAMES],
+        "unlisted": list(found.unlisted[:_MOST_NAMES]),
+        "deep": found.deep,
+        "differs": found.differences,
+    }
 
 
 def prune_dataset(

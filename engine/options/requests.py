@@ -9,6 +9,7 @@ from typing import Any
 
 from foundation.fields import FieldError, read_fields
 from foundation.problems import Problem, UsageProblem
+from state.records import VerificationKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +88,17 @@ class ClassifyRuns(SomeRuns):
 
 @dataclass(frozen=True, kw_only=True)
 class SomeDatasets:
-    """Arguments of `dataset.stop` and `dataset.verify`."""
+    """Arguments of `dataset.stop`."""
 
     competition_ids: tuple[str, ...]
     edition: str = "v1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyDatasets(SomeDatasets):
+    """Arguments of `dataset.verify`."""
+
+    kind: VerificationKind = VerificationKind.QUICK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +178,7 @@ _ARGUMENTS: dict[str, type[Any]] = {
     "run.regrade": SomeRuns,
     "dataset.prepare": PrepareDatasets,
     "dataset.stop": SomeDatasets,
-    "dataset.verify": SomeDatasets,
+    "dataset.verify": VerifyDatasets,
     "dataset.prune": PruneDatasets,
     "image.build": BuildImages,
     "image.stop": NoArguments,

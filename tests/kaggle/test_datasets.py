@@ -21,10 +21,10 @@ from competitions.model import Checksums
 from competitions.task import Preparation
 from engine.datasets import preparing, pruning
 from engine.datasets.access import ask_access
-from engine.datasets.checksums import differences, verify
 from engine.datasets.estimates import estimate, peak_bytes
 from engine.datasets.plans import Options
 from engine.datasets.preparing import prepare
+from engine.datasets.verification import verify
 from engine.layout import dataset_folder, is_prepared
 from foundation.problems import DataProblem, UsageProblem
 from tests.conformance.trees import VECTORS, Vector, describe
@@ -138,11 +138,11 @@ def test_the_known_checksums_decide_about_zip_and_tables(
     competition = dataclasses.replace(registry.get(ID), checksums=known)
     monkeypatch.setattr(preparing, "get", lambda competition_id: competition)
     assert exact(prepare(ID, data_dir=tmp_path))
-    assert differences(verify(competition, folder)) == ""
+    assert verify(competition, folder).differences == ""
     (prepared / "private" / "test.csv").write_text("id\n")
-    assert differences(verify(competition, folder)) == "changed since it was prepared: private/test.csv"
+    assert verify(competition, folder).differences == "changed since it was prepared: private/test.csv"
     folder.marker.unlink()
-    assert differences(verify(competition, folder)) == "unlike the known checksum: private/test.csv"
+    assert verify(competition, folder).differences == "unlike the known checksum: private/test.csv"
 
 
 def test_a_zip_that_is_not_known_may_not_inflate_beyond_what_kaggle_lists(

@@ -17,7 +17,7 @@ from foundation.problems import EnvironmentProblem
 from foundation.workers import Ended, Progressed, WorkerPool
 from state import datasets
 from state.database import Database, open_for_writing
-from state.records import Dataset, DatasetStep, StepState
+from state.records import Dataset, DatasetStep, StepState, VerificationKind
 
 ONE, TWO, THREE = "leaf-classification", "spaceship-titanic", "spooky-author-identification"
 
@@ -31,6 +31,7 @@ class Pool:
 
     def start(self, function: str, arguments: Mapping[str, str]) -> int:
         assert function == VERIFY
+        assert arguments["kind"] == VerificationKind.DEEP
         self.started.append(arguments["competition_id"])
         return len(self.started)
 
@@ -71,11 +72,11 @@ def step(database: Database, name: str) -> DatasetStep:
 
 def ask(verifications: Verifications, database: Database, *names: str) -> None:
     for name in names:
-        verifications.ask(dataset(database, name))
+        verifications.ask(dataset(database, name), VerificationKind.DEEP)
 
 
 def well(number: int) -> Ended:
-    return Ended(number, value={"sums": [{}, {}, {}], "differs": ""})
+    return Ended(number, value={"sums": [{}, {}, {}], "files": 0, "differs": ""})
 
 
 def test_no_more_are_read_at_once_than_there_is_room_for(database: Database, pool: Pool) -> None:

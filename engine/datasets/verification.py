@@ -1,0 +1,146 @@
+"""Verifying a prepared dataset: its tables by known checksums, its whole tree by its manifest; nothing is repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+from competitions.model import Competition
+from engine.claims import claimed
+from engine.datasets import checksums, manifest
+from engine.datasets.manifest import TreeDifferences
+from engine.datasets.steps import ReportStep
+from engine.layout import DatasetFolder, prepared_with, require_prepared
+from foundation.files import write_json
+from foundation.problems import DataProblem
+
+_MOST_NAMES = 3
+
+
+@dataclass(frozen=True)
+class Sum:
+    """One table's MD5 sums.
+
+    Attributes:
+        known: that of the real data, where it is known.
+        sealed: what it was when the dataset was prepared, where this project prepared it.
+        found: what it is; None: there is no such file.
+    """
+
+    name: str
+    known: str | None
+    sealed: str | None
+    found: str | None
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found in a prepared dataset.
+
+    Attributes:
+        tree: how the files differ from the manifest; None: there is no manifest.
+        files: how many files the manifest lists.
+        deep: whether the content of every file was compared.
+    """
+
+    sums: tuple[Sum, ...]
+    tree: TreeDifferences | None
+    files: int
+    deep: bool
+
+    @property
+    def missing(self) -> list[str]:
+        """What is expected and not there."""
+        tables = {one.name for one in self.sums if one.found is None}
+        return sorted(tables.union(() if self.tree is None else self.tree.missing))
+
+    @property
+    def changed(self) -> list[str]:
+        """What is not as it was prepared."""
+        tables = {one.name for one in self.sums if one.found and one.sealed not in (None, one.found)}
+        return sorted(tables.union(() if self.tree is None else self.tree.changed))
+
+    @property
+    def unlisted(self) -> tuple[str, ...]:
+        """What was not there when it was prepared."""
+        return () if self.tree is None else self.tree.unlisted
+
+    @property
+    def differences(self) -> str:
+        """What differs from what is expected, by name; empty when nothing does."""
+        changed = self.changed
+        unlike = [
+            one.name
+            for one in self.sums
+            if one.found and one.known not in (None, one.found) and one.name not in changed
+        ]
+        found: dict[str, Sequence[str]] = {
+            "missing": self.missing,
+            "changed since it was prepared": changed,
+            "unlike the known checksum": unlike,
+            "not in its manifest": self.unlisted,
+        }
+        parts = [f"{what}: {_some(names)}" for what, names in found.items() if names]
+        if self.deep and self.tree is None:
+            parts.append("no manifest to compare with, as it was prepared by MLE-bench or an older version")
+        return "; ".join(parts)
+
+
+def verify(
+    competition: Competition, folder: DatasetFolder, *, deep: bool = False, report: ReportStep | None = None
+) -> Verification:
+    """Compare a prepared dataset with the known checksums and its manifest: by names, sizes and the sums of tables.
+
+    With `deep` every file's content is compared.
+
+    Raises:
+        DataProblem: it is not prepared, or its manifest is damaged.
+    """
+    require_prepared(competition, folder)
+    listed = manifest.of_dataset(folder)
+    found = checksums.checksums_of(folder.prepared, report)
+    tree = None
+    if listed is not None:
+        tree = manifest.compare(folder.prepared, listed, deep=deep, report=report)
+    known = competition.checksums
+    marker = prepared_with(folder) or {}
+    sums: list[Sum] = []
+    for side, actual, expected in (
+        ("public", found.public, known.public),
+        ("private", found.private, known.private),
+    ):
+        # The known sums are those of edition v1, made of the real data.
+        real = expected if folder.edition == "v1" else {}
+        recorded = marker.get(side)
+        sealed: Mapping[str, str] = recorded if isinstance(recorded, dict) else {}
+        sums += [
+            Sum(f"{side}/{name}", real.get(name), sealed.get(name), actual.get(name))
+            for name in sorted({*actual, *real, *sealed})
+        ]
+    return Verification(tuple(sums), tree, 0 if listed is None else len(listed.entries), deep)
+
+
+def record(competition: Competition, folder: DatasetFolder, report: ReportStep | None = None) -> None:
+    """Write the manifest of a prepared dataset that has none, from what is there.
+
+    Raises:
+        DataProblem: it is not prepared, or its tables differ from the known checksums or from their preparation.
+    """
+    with claimed(folder.claim, competition.id):
+        found = verify(competition, folder)
+        if found.tree is not None:
+            return
+        if found.differences:
+            raise DataProblem(
+                f"{competition.id} was not recorded", found.differences, "Prepare it again with --again."
+            )
+        seal = manifest.write(folder.prepared, competition.id, folder.edition, {}, report)
+        facts = prepared_with(folder) or {"competition_id": competition.id, "edition": folder.edition}
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        write_json(folder.marker, {**facts, "recorded_at": now, "manifest": asdict(seal)})
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")

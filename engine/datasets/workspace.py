@@ -1,0 +1,56 @@
+"""The folder in which a prepared tree is made, and putting the tree in the place of an earlier one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from engine.layout import DatasetFolder
+from foundation.files import PARTIAL_SUFFIX, sync_directory, sync_file_system
+
+
+@contextmanager
+def workspace(folder: DatasetFolder) -> Iterator[Path]:
+    """Make a folder to work in, removed at the end; what a killed process left is resolved first.
+
+    Only for who holds the dataset's claim.
+    """
+    prefix = f".{folder.prepared.name}."
+    for left in folder.root.glob(f"{prefix}*{PARTIAL_SUFFIX}"):
+        _resolve(left, folder)
+    work = Path(tempfile.mkdtemp(prefix=prefix, suffix=PARTIAL_SUFFIX, dir=folder.root))
+    work.chmod(0o755)
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work)
+
+
+def _resolve(left: Path, folder: DatasetFolder) -> None:
+    # we hold the claim, so a killed preparation left this; was it killed between the two renames at the end?
+    if (left / "replaced").exists() and not folder.prepared.exists():
+        (left / "prepared").rename(folder.prepared)
+    shutil.rmtree(left)
+
+
+def put_in_place(work: Path, folder: DatasetFolder) -> None:
+    """Make the tree `prepared` in the workspace the dataset; a kill at any moment leaves the old one or the new one."""
+    sync_file_system(work)  # the files' contents must reach the disk before the name that vouches for them
+    if folder.prepared.exists():
+        folder.prepared.rename(work / "replaced")
+    (work / "prepared").rename(folder.prepared)
+    sync_directory(folder.root)
+
+
+def set_one_time(folder: Path) -> None:
+    """Give all that agents see the same time stamp: when or in which order files were made may reveal their class."""
+    now = time.time_ns()
+    for _, _, names, here in os.fwalk(folder, topdown=False):
+        for name in sorted(names):
+            os.utime(name, ns=(now, now), dir_fd=here)
+        os.utime(here, ns=(now, now))
