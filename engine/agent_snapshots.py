@@ -54,6 +54,20 @@ def take(folder: Path, state_dir: Path, *, most_bytes: int = MOST_BYTES) -> str:
     return version
 
 
+def check(folder: Path) -> None:
+    """Check that a snapshot of an agent's folder can be taken.
+
+    Raises:
+        DataProblem: it is too large, can't be read, or holds what can't be kept.
+    """
+    folders.check_copy(folder, most_bytes=MOST_BYTES, most_files=_MOST_FILES, ignored=IGNORED)
+
+
+def version_of(folder: Path) -> str:
+    """Return the version under which a snapshot of what an agent's folder holds now would be kept."""
+    return folders.content_digest(folder, ignored=IGNORED)
+
+
 def agent_of_version(state_dir: Path, agent_id: str, version: str) -> Agent:
     """Read an agent from its snapshot.
 

@@ -43,24 +43,56 @@ def copy_read_only(
     """
     target.mkdir(parents=True)
     left = most_bytes
-    for number, path in enumerate(_entries(source, ignored)):
+    for path, found in _what_can_be_copied(source, most_bytes, most_files, ignored):
         copy = target / path.relative_to(source)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        mode = path.lstat().st_mode
-        if number >= most_files:
-            raise DataProblem(f"{source} is too large", f"it holds more than {most_files:,} files")
-        if stat.S_ISLNK(mode):
-            _copy_link(path, copy, source)
-        elif stat.S_ISDIR(mode):
+        if stat.S_ISLNK(found.st_mode):
+            copy.symlink_to(path.readlink())
+        elif stat.S_ISDIR(found.st_mode):
             copy.mkdir()
-        elif stat.S_ISREG(mode):
-            left -= _copy_file(path, copy, left)
-            if left < 0:
-                raise DataProblem(f"{source} is too large", f"its files have more than {most_bytes:,} bytes")
         else:
-            raise DataProblem(f"{path} can't be copied", "it is no file, folder or link", "Remove it.")
+            left -= _copy_file(path, copy, left)
+            if left < 0:  # it has grown since
+                raise _too_large(source, f"its files have more than {most_bytes:,} bytes")
     for parent, _, _ in os.walk(target, topdown=False):
         Path(parent).chmod(_READABLE)
+
+
+def check_copy(source: Path, *, most_bytes: int, most_files: int, ignored: Collection[str] = ()) -> None:
+    """Check that a folder can be copied, and copy nothing.
+
+    Raises:
+        DataProblem: `copy_read_only` would refuse it.
+    """
+    for path, found in _what_can_be_copied(source, most_bytes, most_files, ignored):
+        if stat.S_ISREG(found.st_mode) and not os.access(path, os.R_OK):
+            raise DataProblem(
+                f"{path} can't be copied", "it may not be read", "Give yourself the right to read it."
+            )
+
+
+def _what_can_be_copied(
+    source: Path, most_bytes: int, most_files: int, ignored: Collection[str]
+) -> Iterator[tuple[Path, os.stat_result]]:
+    """Go through what a folder holds; refuse what is too large, or can't be in a copy."""
+    size = 0
+    for number, path in enumerate(_entries(source, ignored)):
+        found = path.lstat()
+        if number >= most_files:
+            raise _too_large(source, f"it holds more than {most_files:,} files")
+        if stat.S_ISLNK(found.st_mode):
+            _refuse_link_out(path, source)
+        elif stat.S_ISREG(found.st_mode):
+            size += found.st_size
+            if size > most_bytes:
+                raise _too_large(source, f"its files have more than {most_bytes:,} bytes")
+        elif not stat.S_ISDIR(found.st_mode):
+            raise DataProblem(f"{path} can't be copied", "it is no file, folder or link", "Remove it.")
+        yield path, found
+
+
+def _too_large(source: Path, why: str) -> DataProblem:
+    return DataProblem(f"{source} is too large", why)
 
 
 def make_writable(folder: Path) -> None:
@@ -90,7 +122,7 @@ def _refuse(error: OSError) -> None:
     raise DataProblem(f"{error.filename} can't be read", str(error.strerror)) from error
 
 
-def _copy_link(path: Path, copy: Path, source: Path) -> None:
+def _refuse_link_out(path: Path, source: Path) -> None:
     leads_to = path.readlink()
     inside = os.path.normpath(path.parent.relative_to(source) / leads_to)
     if leads_to.is_absolute() or Path(inside).parts[:1] == (os.pardir,):
@@ -99,7 +131,6 @@ def _copy_link(path: Path, copy: Path, source: Path) -> None:
             f"it is a link to {leads_to}, which is not in {source.name}",
             "Put what it links to into the folder.",
         )
-    copy.symlink_to(leads_to)
 
 
 def _copy_file(path: Path, copy: Path, most_bytes: int) -> int:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from engine.sweeps.forecast import Forecast
 
 _RUNS_SHOWN = 12
+# By whether a check lets a launch pass, and whether it warns.
+_SIGNS = {(True, False): "ok", (True, True): "WARNING", (False, False): "MISSING"}
 _REMOVAL_PATIENCE = 30.0
 
 app = new_group("Launch and steer sweeps: an agent on competitions and seeds.")
@@ -110,7 +112,7 @@ def launch(
 def _dry_run(context: typer.Context, launch: Launch, *, json: bool) -> None:
     from engine.sweeps.forecast import forecast
 
-    found = forecast(launch, places_of(context))
+    found = forecast(launch, places_of(context), starts_engine=True)
     if json:
         document: dict[str, Any] = {"launch": launch.to_arguments(), "can_launch": found.can_launch}
         say_json(document | asdict(found))
@@ -130,8 +132,8 @@ def _say_forecast(launch: Launch, found: Forecast) -> None:
     say(_time_text(found))
     say()
     for check in found.checks:
-        say(f"{'ok     ' if check.good else 'MISSING'}  {check.text}")
-        if not check.good and check.next_step:
+        say(f"{_SIGNS[check.good, check.warns]:<7}  {check.text}")
+        if check.next_step and (check.warns or not check.good):
             say(f"         {check.next_step}")
     if found.planned:
         say()

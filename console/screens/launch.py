@@ -215,7 +215,7 @@ def _summary(
     lines += _what(composed, width)
     if building:
         lines.append((("  building ", "accent"), (foreign(building, width - 12), "dim")))
-    for check in sorted(composed.checks, key=lambda check: check.good):
+    for check in sorted(composed.checks, key=lambda check: (check.good, not check.warns)):
         lines += _check(check, keys, width, signs)
     return lines[: max(1, room)]
 
@@ -281,9 +281,9 @@ def _order(composed: Composed | None, width: int, room: int, signs: Signs) -> li
 
 
 def _check(check: Check, keys: Callable[[str], str], width: int, signs: Signs) -> list[Pieces]:
-    good = check.good
+    good = check.good and not check.warns
     sign: Pieces = ((f"  {signs.done if good else signs.failed} ", "good" if good else "warn"),)
-    mend = f"   {keys(_KEYS[check.mend])} fixes it" if check.mend is not None and not good else ""
+    mend = f"   {keys(_KEYS[check.mend])} fixes it" if check.mend is not None and not check.good else ""
     text = foreign(check.text, width - 5 - len(mend), ellipsis=signs.ellipsis).rstrip()
     line: Pieces = (*sign, (text, "text" if good else "warn"), (mend, "accent"))
     if good or mend or not check.next_step:

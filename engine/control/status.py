@@ -25,6 +25,7 @@ class EngineStatus:
     pid: int | None = None
     host: str = ""
     version: str = ""
+    data_dir: str = ""
     started_at: float | None = None
     heartbeat_at: float | None = None
     live: int = 0

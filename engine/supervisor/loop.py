@@ -32,6 +32,7 @@ from engine.settings import EngineSettings
 from engine.space import existing
 from engine.supervisor.requests import Handler, RequestDispatcher
 from engine.supervisor.starting import Retrier, Starter
+from engine.sweeps.checks import HostCapacity
 from engine.sweeps.imports import SweepImport
 from engine.sweeps.removal import SweepRemoval
 from environment.container.redaction import TextRedactor
@@ -108,8 +109,10 @@ class Supervisor:
             "image.stop": self._images.stop,
         }
         self._agents = AgentSnapshots(database, places.state_dir, clock, log)
-        self._requests = RequestDispatcher(database, places, clock, log, handlers, settings, self._agents)
         self._gpus = GpuPool(read_nvidia, clock)
+        self._requests = RequestDispatcher(
+            database, places, clock, log, handlers, self._host_capacity, self._agents
+        )
         self._starter = Starter(database, places, clock, log, redaction, self._gpus, settings)
         self._retrier = Retrier(database, clock)
         self._intake = Intake(database, samples, places.state_dir, clock, log, redaction)
@@ -183,6 +186,11 @@ class Supervisor:
             self._requests.step()
             self._seen_version = version
 
+    def _host_capacity(self) -> HostCapacity:
+        """Return what runs are given here."""
+        gpus = len(self._gpus.devices())
+        return HostCapacity(self._settings.cpus, self._settings.memory_bytes, gpus)
+
     def _take_news(self) -> None:
         """Take what workers have come to; it stays here until the state has it."""
         self._news.extend(self._workers.poll())
@@ -217,6 +225,7 @@ class Supervisor:
             pid=os.getpid(),
             host=socket.gethostname(),
             version=version("mlebench-console"),
+            data_dir=str(self._places.data_dir),
             started_at=self._started_at,
             heartbeat_at=self._clock.now(),
             live=self._live,

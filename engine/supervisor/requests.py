@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from engine.agent_snapshots import AgentSnapshots
@@ -22,9 +21,14 @@ from engine.options.requests import (
 from engine.options.sweep import Launch
 from engine.places import Places
 from engine.runs import launching
-from engine.settings import EngineSettings
-from engine.sweeps.checks import Check, HostCapacity, LaunchChecks
-from engine.sweeps.launch import create, refuse_another
+from engine.sweeps.checks import (
+    Check,
+    HostCapacity,
+    LaunchChecks,
+    refuse_another,
+    refuse_other_data,
+)
+from engine.sweeps.launch import create
 from environment.runner.protocol import Stop
 from foundation.clock import Clock
 from foundation.daemon_log import Log
@@ -49,14 +53,14 @@ class RequestDispatcher:
         clock: Clock,
         log: Log,
         handlers: Mapping[str, Handler],
-        settings: EngineSettings,
+        capacity: Callable[[], HostCapacity],
         agents: AgentSnapshots,
     ) -> None:
         self._database = database
         self._places = places
         self._clock = clock
         self._log = log
-        self._checks = LaunchChecks(places, HostCapacity(settings.cpus, settings.memory_bytes))
+        self._checks = LaunchChecks(places, capacity)
         self._agents = agents
         self._handlers: dict[str, Handler] = {
             "sweep.launch": self._launch,
@@ -108,12 +112,7 @@ class RequestDispatcher:
 
     def _launch(self, launch: Launch, _by: str) -> Answer | None:
         own = self._places.data_dir
-        if launch.spec.data_dir and Path(launch.spec.data_dir).expanduser().absolute() != own:
-            raise UsageProblem(
-                f"this engine's data directory is {own}",
-                f"the request names {launch.spec.data_dir}",
-                "Leave 'data_dir' out.",
-            )
+        refuse_other_data(launch.spec, own)
         # One data directory to an engine: the state knows datasets by competition and edition alone.
         launch = replace(launch, spec=replace(launch.spec, data_dir=str(own)))
         is_waiting = False

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,20 +14,24 @@ from typing import TYPE_CHECKING
 from competitions import registry
 from competitions.model import EDITIONS, edition_named
 from competitions.task import refuse_excluded
-from engine.agents import Agent, start_command
+from engine import agent_snapshots
+from engine.agent_snapshots import version_of
+from engine.agents import Agent, required_secrets, start_command
 from engine.control import EngineStatus
-from engine.datasets import is_ready
+from engine.datasets import is_ready, plan
 from engine.images import GRADER_IMAGE, connect, find_image
-from engine.options.sweep import Launch, impossible
+from engine.options.sweep import Launch, check_name, impossible
 from engine.places import Places
 from engine.runs import launching
+from engine.scoreboard.model import limit_text
 from engine.space import gigabytes
 from environment.container.proxy import parse_rule
 from environment.runner import protocol, runtimes
 from environment.runner.docker.daemon import daemon_problems
 from environment.runner.process.containment import held_limits
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
-from state.records import SweepSpec
+from state import database, sweeps
+from state.records import Sweep, SweepSpec
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -34,7 +39,12 @@ if TYPE_CHECKING:
 _NAMED = 3
 _CHECKED_AT_ONCE = 4
 _DOCKER_SECONDS = 20
+_NO_NETWORK = "none"
 _MODELS = "models"
+_TO_MODELS = f"--network {_MODELS} --allow HOST"
+# The variable by which MLE-bench's agents are told how long they have.
+_PLANNED_SECONDS = "TIME_LIMIT_SECS"
+_KEY_SUFFIX = "_API_KEY"
 
 
 class Mend(StrEnum):
@@ -50,10 +60,11 @@ class Check:
     """The result of one check.
 
     Attributes:
-        good: whether it is right.
-        next_step: what to do about it, where it is not.
+        good: whether it is right, or at least nothing that keeps a launch back.
+        next_step: what to do about it, where it is not right.
         mend: how a console can do that by itself; None where it can't.
         subjects: the datasets or images that are missing.
+        warns: whether it lets a launch pass that is hardly meant so.
     """
 
     good: bool
@@ -61,6 +72,7 @@ class Check:
     next_step: str = ""
     mend: Mend | None = None
     subjects: tuple[str, ...] = ()
+    warns: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,7 +88,7 @@ class HostCapacity:
 class LaunchChecks:
     """Makes the checks of launches on other threads: Docker may take its time to answer, or never do."""
 
-    def __init__(self, places: Places, capacity: HostCapacity) -> None:
+    def __init__(self, places: Places, capacity: Callable[[], HostCapacity]) -> None:
         self._places = places
         self._capacity = capacity
         self._workers = ThreadPoolExecutor(_CHECKED_AT_ONCE, thread_name_prefix="checks")
@@ -92,24 +104,92 @@ class LaunchChecks:
         for other, checks in self._made:
             if other == launch:
                 return checks.result() if checks.done() else None
-        self._made.append((launch, self._workers.submit(self._check, launch)))
+        self._made.append((launch, self._workers.submit(self._check, launch, self._capacity())))
         return None
 
     def forget(self, launch: Launch) -> None:
         """Check this launch anew the next time."""
         self._made = [(other, checks) for other, checks in self._made if other != launch]
 
-    def _check(self, launch: Launch) -> list[Check]:
-        return list(check_launch(launch, self._places, os.environ, self._capacity))
+    def _check(self, launch: Launch, capacity: HostCapacity) -> list[Check]:
+        return list(check_launch(launch, self._places, os.environ, capacity))
 
 
 def check_all(
-    launch: Launch, places: Places, engine: EngineStatus, capacity: HostCapacity, disk_needed: int | None
+    launch: Launch,
+    places: Places,
+    engine: EngineStatus,
+    capacity: HostCapacity,
+    disk_needed: int | None,
+    *,
+    starts_engine: bool,
 ) -> Iterator[Check]:
     """Check everything that a launch needs; waits for the disk, and for Docker where it is asked for."""
-    yield _engine(engine)
+    yield _engine(engine, starts_engine=starts_engine)
+    try:
+        there = _sweep_of_the_name(launch, places)
+        if engine.running and engine.data_dir:
+            refuse_other_data(launch.spec, Path(engine.data_dir))
+    except Problem as problem:
+        yield failed(problem)
+        there = None
+    if there is not None:
+        text = f"sweep {there.id} exists already and is the same: nothing would be launched"
+        yield Check(True, text, warns=True)
+        return
     yield from check_launch(launch, places, _environment_of(engine), capacity)
     yield _disk(launch, capacity.free_disk, disk_needed)
+
+
+def refuse_other_data(spec: SweepSpec, own: Path) -> None:
+    """Refuse a sweep on another data directory than the engine's.
+
+    Raises:
+        UsageProblem: it names another.
+    """
+    if spec.data_dir and Path(spec.data_dir).expanduser().absolute() != own:
+        raise UsageProblem(
+            f"the engine's data directory is {own}",
+            f"the launch names {spec.data_dir}",
+            "Leave --data-dir out, or start an engine with it: --state-dir DIR --data-dir DIR engine start",
+        )
+
+
+def _sweep_of_the_name(launch: Launch, places: Places) -> Sweep | None:
+    """Find the sweep that there already is, if the launch asks for exactly that one.
+
+    Raises:
+        Problem: it asks for another one of that name, or its agent is not there.
+    """
+    if not launch.name or not database.exists(places.state_dir):
+        return None
+    with closing(database.open_for_reading(places.state_dir)) as state:
+        there = sweeps.find(state, launch.name)
+    if there is not None:
+        refuse_another(launch, version_of(launching.agent_of(launch.spec).folder), there)
+    return there
+
+
+def refuse_another(launch: Launch, agent_version: str, there: Sweep) -> None:
+    """Refuse a launch whose name is taken, unless it asks for exactly the sweep of that name.
+
+    Raises:
+        UsageProblem: the sweep of that name is another.
+    """
+    asked = launch.spec
+    # Whether data had to be prepared for it says nothing of what runs.
+    kept = replace(there.spec, prepare_missing=asked.prepare_missing, raw_dir=asked.raw_dir)
+    differing = [
+        field.name for field in fields(SweepSpec) if getattr(asked, field.name) != getattr(kept, field.name)
+    ]
+    if not agent_version.startswith(there.agent_version):  # older ones are cut off
+        differing.append("the agent's files")
+    if differing:
+        raise UsageProblem(
+            f"there is already a sweep '{there.id}'",
+            f"it differs in {', '.join(differing[:3])}",
+            "Choose another name.",
+        )
 
 
 def check_launch(
@@ -117,6 +197,11 @@ def check_launch(
 ) -> Iterator[Check]:
     """Check what the engine requires of a launch; the secrets of its agent are in `environment`."""
     for problem in impossible(launch):
+        yield failed(problem)
+    try:
+        if launch.name:
+            check_name(launch.name)
+    except UsageProblem as problem:
         yield failed(problem)
     if launch.spec.agent_id:
         yield from _agent(launch.spec, environment)
@@ -130,9 +215,11 @@ def failed(problem: Problem) -> Check:
     return Check(False, problem.cause, problem.next_step)
 
 
-def _engine(engine: EngineStatus) -> Check:
+def _engine(engine: EngineStatus, *, starts_engine: bool) -> Check:
     if engine.running:
         return Check(True, f"the engine runs with {engine.slots or 0:g} slots")
+    if starts_engine:
+        return Check(True, "the engine is not running; the launch starts it")
     return Check(False, "the engine is not running", "mlebench-console engine start", Mend.ENGINE)
 
 
@@ -140,11 +227,26 @@ def _agent(spec: SweepSpec, environment: Mapping[str, str]) -> Iterator[Check]:
     try:
         agent = launching.agent_of(spec)
         start_command(agent, environment)
+        agent_snapshots.check(agent.folder)
     except Problem as problem:
         yield failed(problem)
         return
     yield Check(True, f"agent {agent.id} in {agent.folder}")
+    yield from _time_limit(spec, agent)
     yield from _runtime(spec, agent)
+
+
+def _time_limit(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
+    """Warn of an agent of MLE-bench's that plans for more time than its runs have."""
+    try:
+        planned = float(dict(agent.env_vars).get(_PLANNED_SECONDS, ""))
+    except ValueError:
+        return
+    if planned > spec.time_limit_seconds:
+        text = f"agent {agent.id} plans for {limit_text(planned / 3600)}"
+        ended = f"its runs are ended after {limit_text(spec.time_limit_seconds / 3600)}"
+        step = f"Give --hours {planned / 3600:.4g}, or lower {_PLANNED_SECONDS} in its config.yaml."
+        yield Check(True, f"{text}, {ended}", step, warns=True)
 
 
 def _environment_of(engine: EngineStatus) -> Mapping[str, str]:
@@ -167,15 +269,29 @@ def _runtime(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
             _refuse_container_options(spec, agent)
             isolated = "isolated by bubblewrap" if kind == protocol.BUBBLEWRAP else "not isolated"
             yield Check(True, f"runs are processes of this host, {isolated}")
+            if kind == protocol.BUBBLEWRAP:
+                yield from _network(spec, agent, f"--runtime {protocol.DOCKER} {_TO_MODELS}")
             held = held_limits(isolated=kind == protocol.BUBBLEWRAP)
             yield Check(True, f"limits of runs: {held.in_words()}")
             return
         _check_policy(spec, agent)
+        yield from _network(spec, agent, _TO_MODELS)
         client = connect(_DOCKER_SECONDS)
         yield _images(client, (agent.image_name, GRADER_IMAGE))
         _check_container_runtime(client, spec)
     except Problem as problem:
         yield failed(problem)
+
+
+def _network(spec: SweepSpec, agent: Agent, some: str) -> Iterator[Check]:
+    """Warn of an agent that is given a key for a service, and no network to reach one."""
+    given = [name for name, _ in agent.env_vars if name.endswith(_KEY_SUFFIX)]
+    keys = tuple(dict.fromkeys([*required_secrets(agent), *given]))
+    if keys and spec.network == _NO_NETWORK:
+        text = (
+            f"agent {agent.id} is given {_named(keys)}, but the network '{_NO_NETWORK}' lets it reach nothing"
+        )
+        yield Check(True, text, f"Give {some}, or --network open.", warns=True)
 
 
 def _images(client: APIClient, wanted: tuple[str, ...]) -> Check:
@@ -266,6 +382,12 @@ def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
         yield Check(True, f"the data of {whose} are prepared")
         return
     if spec.prepare_missing or spec.demo or spec.raw_dir:
+        try:
+            for name in missing:
+                plan(name, edition, places.data_dir, raw_dir=spec.raw_dir, demo=spec.demo)
+        except Problem as problem:
+            yield failed(problem)
+            return
         text = f"{len(missing)} of {count} datasets will be prepared first: {_named(missing)}"
         yield Check(True, text, mend=Mend.PREPARE, subjects=missing)
         return
@@ -304,8 +426,12 @@ def _disk(launch: Launch, free: int | None, needed: int | None) -> Check:
         needed = limit * launch.run_count
         told = f"all runs may hold {gigabytes(needed)}"
     assert needed is not None  # one of the two is there
-    step = "" if needed <= free else "make room where the state is, or let --state-dir name a larger disk"
-    return Check(needed <= free, f"{told}, {gigabytes(free)} are free", step)
+    text = f"{told}, {gigabytes(free)} are free"
+    if needed <= free:
+        return Check(True, text)
+    # No more than a warning: how much runs hold is a guess, and the disk may be cleared while they run.
+    step = "make room where the state is, or let --state-dir name a larger disk"
+    return Check(True, text, step, warns=True)
 
 
 def _named(names: tuple[str, ...], one: str = "") -> str:

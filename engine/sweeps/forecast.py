@@ -16,6 +16,7 @@ from engine.places import Places
 from engine.settings import EngineSettings, read_table
 from engine.space import free_bytes
 from engine.sweeps.checks import Check, HostCapacity, check_all
+from environment.runner.host import read_nvidia
 from state import database, runs
 from state.samples import DATABASE_NAME, Samples, UnusableSamples
 
@@ -74,8 +75,16 @@ class Forecast:
         return all(check.good for check in self.checks)
 
 
-def forecast(launch: Launch, places: Places, engine: EngineStatus | None = None) -> Forecast:
+def forecast(
+    launch: Launch, places: Places, engine: EngineStatus | None = None, *, starts_engine: bool = False
+) -> Forecast:
     """Simulate a launch and check that everything it needs is there; waits for the disk.
+
+    Args:
+        launch: what would be asked of the engine.
+        places: of the engine.
+        engine: its status, read here if not given.
+        starts_engine: whether who launches starts the engine where none runs.
 
     Raises:
         Problem: the state or config.toml can't be read.
@@ -84,7 +93,7 @@ def forecast(launch: Launch, places: Places, engine: EngineStatus | None = None)
     capacity = capacity_of(places, engine)
     known = past_runs(places, launch.spec.agent_id)
     disk = None if known.disk_bytes is None else known.disk_bytes * launch.run_count
-    checks = tuple(check_all(launch, places, engine, capacity, disk))
+    checks = tuple(check_all(launch, places, engine, capacity, disk, starts_engine=starts_engine))
     at_once, bound_by = runs_at_once(launch, capacity)
     planned = schedule(launch, known, at_once)
     limit = launch.spec.time_limit_seconds
@@ -106,7 +115,7 @@ def capacity_of(places: Places, engine: EngineStatus) -> HostCapacity:
     return HostCapacity(
         cpus=engine.slots if running and engine.slots is not None else settings.cpus,
         memory_bytes=engine.memory_for_runs if running else settings.memory_bytes,
-        gpus=engine.gpus,
+        gpus=engine.gpus if running else len(read_nvidia()),
         free_disk=free_bytes(places.state_dir),
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 
 from competitions.model import edition_named
@@ -15,7 +14,7 @@ from engine.sweeps.checks import Check
 from foundation.problems import UsageProblem
 from state import experiments, sweeps
 from state.database import Database
-from state.records import Sweep, SweepSpec
+from state.records import Sweep
 
 _NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -90,25 +89,3 @@ def launch_of(sweep: Sweep, experiments: Sequence[str]) -> Launch:
         experiment=experiments[0] if experiments else "",
         note=sweep.note,
     )
-
-
-def refuse_another(launch: Launch, agent_version: str, there: Sweep) -> None:
-    """Refuse a launch whose name is taken, unless it asks for exactly the sweep of that name.
-
-    Raises:
-        UsageProblem: the sweep of that name is another.
-    """
-    asked = launch.spec
-    # Whether data had to be prepared for it says nothing of what runs.
-    kept = replace(there.spec, prepare_missing=asked.prepare_missing, raw_dir=asked.raw_dir)
-    differing = [
-        field.name for field in fields(SweepSpec) if getattr(asked, field.name) != getattr(kept, field.name)
-    ]
-    if not agent_version.startswith(there.agent_version):  # older ones are cut off
-        differing.append("the agent's files")
-    if differing:
-        raise UsageProblem(
-            f"there is already a sweep '{there.id}'",
-            f"it differs in {', '.join(differing[:3])}",
-            "Choose another name.",
-        )

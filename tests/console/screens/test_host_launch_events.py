@@ -100,7 +100,10 @@ async def test_a_sweep_is_composed_and_launched(
         assert arguments["time_limit_seconds"] == 24 * 3600 and len(arguments["competitions"]) == 22
 
 
-async def test_a_launch_form_that_is_left_says_how_to_go_on(opened: OpenConsole, asked: list[Any]) -> None:
+async def test_a_launch_form_that_is_left_says_how_to_go_on(
+    opened: OpenConsole, asked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAGGLE_API_TOKEN", "token")
     async with opened(screen="launch") as console:
         await console.sees("choose an agent")
         await console.press("escape")
@@ -120,12 +123,18 @@ async def test_a_launch_form_that_is_left_says_how_to_go_on(opened: OpenConsole,
         await console.misses("tab goes back")
 
 
-async def test_nothing_is_launched_while_something_is_missing(opened: OpenConsole, asked: list[Any]) -> None:
+async def test_nothing_is_launched_while_something_is_missing(
+    opened: OpenConsole, asked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with opened(screen="launch") as console:
         await console.press(*"dummy")
         await console.sees("22 of 22 datasets are not prepared", "^r fixes it")
         await console.press("ctrl+l")
         await console.sees("something is missing")
+        await console.press("ctrl+r")
+        await console.sees("there are no raw data")
+        await console.press("ctrl+r")
+        monkeypatch.setenv("KAGGLE_API_TOKEN", "token")
         await console.press("ctrl+r")
         await console.sees("22 of 22 datasets will be prepared first")
         assert not asked

@@ -5,23 +5,27 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+from foundation.reading import FieldError
 
 from engine.agent_snapshots import AgentSnapshots
-from engine.control import Answer, RefusedRequest
+from engine.control import Answer, EngineStatus, RefusedRequest
 from engine.datasets import Capacity, DatasetQueue
 from engine.datasets.requests import DatasetRequests
 from engine.options.requests import ShownRun
+from engine.options.sweep import Launch
 from engine.places import Places
-from engine.settings import EngineSettings
 from engine.supervisor.requests import RequestDispatcher
+from engine.sweeps.checks import HostCapacity
+from engine.sweeps.forecast import Forecast, forecast
 from environment.runner import protocol
 from foundation.clock import SystemClock
-from foundation.problems import EnvironmentProblem
+from foundation.problems import EnvironmentProblem, UsageProblem
 from foundation.workers import WorkerPool
 from state import database, datasets, events, experiments, requests, runs, sweeps, transitions
 from state.database import Database
@@ -30,6 +34,9 @@ from state.records import DatasetState, RequestState, Run
 from state.transitions import Failure
 from tests.engine.harness import COMPETITION
 from tests.environment.runner.orders import order_with
+
+HOST = HostCapacity(cpus=4, memory_bytes=8 * 10**9, gpus=0)
+USUAL = {"agent_id": "dummy", "competitions": [COMPETITION], "seeds": 2, "time_limit_seconds": 60}
 
 
 class Requests:
@@ -46,8 +53,9 @@ class Requests:
         dataset_queue = DatasetQueue(self.state, pool, clock, data_dir=places.data_dir, capacity=capacity)
         asked = DatasetRequests(self.state, dataset_queue, places.data_dir, clock)
         agents = AgentSnapshots(self.state, places.state_dir, clock, self._log)
-        settings = EngineSettings(cpus=4, memory_gb=8)
-        self._desk = RequestDispatcher(self.state, places, clock, self._log, asked.handlers, settings, agents)
+        self._desk = RequestDispatcher(
+            self.state, places, clock, self._log, asked.handlers, lambda: HOST, agents
+        )
 
     def _log(self, text: str, error: BaseException | None) -> None:
         self.errors.append(f"{text}: {error!r}")
@@ -82,8 +90,19 @@ class Requests:
         return [asdict(ShownRun(run.id, run.attempts, transitions.is_reroll(run))) for run in now]
 
     def launch(self, **arguments: Any) -> Answer:
-        usual = {"agent_id": "dummy", "competitions": [COMPETITION], "seeds": 2, "time_limit_seconds": 60}
-        return self.ask("sweep.launch", **(usual | arguments))
+        return self.ask("sweep.launch", **(USUAL | arguments))
+
+    def dry_run(self, **arguments: Any) -> Forecast:
+        """What is told beforehand of a launch that this engine is asked for."""
+        engine = EngineStatus(
+            running=True,
+            slots=HOST.cpus,
+            memory_for_runs=HOST.memory_bytes,
+            gpus=HOST.gpus,
+            data_dir=str(self.places.data_dir),
+        )
+        own = {"data_dir": str(self.places.data_dir)}
+        return forecast(Launch.from_arguments(USUAL | own | arguments), self.places, engine)
 
 
 @pytest.fixture
@@ -138,12 +157,15 @@ def test_a_launch_makes_a_readable_name_its_runs_and_its_experiment(requester: R
         ({"concurrency": 0}, "'concurrency'"),
     ],
 )
-def test_a_launch_that_can_not_work_creates_nothing(
+def test_a_launch_that_can_not_work_creates_nothing_and_a_dry_run_says_the_same(
     requester: Requests, arguments: dict[str, Any], telling: str
 ) -> None:
     with pytest.raises(RefusedRequest) as refused:
         requester.launch(**arguments)
     assert telling in str(refused.value)
+    with suppress(FieldError):  # no launch at all
+        wrong = [check for check in requester.dry_run(**arguments).checks if not check.good]
+        assert str(refused.value) == str(UsageProblem(wrong[0].text, "", wrong[0].next_step))
     assert sweeps.all_sweeps(requester.state) == []
     assert datasets.all_datasets(requester.state) == []
     assert events.newest(requester.state) == []
@@ -193,6 +215,21 @@ def test_a_launch_without_its_secrets_is_refused_by_their_name(requester: Reques
     assert sweeps.all_sweeps(requester.state) == []
 
 
+def test_an_agents_folder_that_can_not_be_kept_is_refused_before_and_at_the_launch(
+    requester: Requests, tmp_path: Path
+) -> None:
+    folder = tmp_path / "agents" / "linked"
+    folder.mkdir(parents=True)
+    (folder / "start.sh").write_text("true\n")
+    (folder / "config.yaml").write_text("linked:\n  start: linked/start.sh\n")
+    (folder / "out").symlink_to("../../elsewhere")
+    asked = {"agent_id": "linked", "agents_dir": str(tmp_path / "agents")}
+    (wrong,) = (check for check in requester.dry_run(**asked).checks if not check.good)
+    with pytest.raises(RefusedRequest, match="which is not in linked") as refused:
+        requester.launch(**asked)
+    assert str(refused.value) == f"{wrong.text}\n{wrong.next_step}"
+
+
 def test_the_same_launch_again_is_the_same_sweep_and_another_of_its_name_is_refused(
     requester: Requests,
 ) -> None:
@@ -202,6 +239,10 @@ def test_the_same_launch_again_is_the_same_sweep_and_another_of_its_name_is_refu
     assert len(runs.of_sweep(requester.state, "named")) == 2
     with pytest.raises(RefusedRequest, match="already a sweep 'named': it differs in seeds"):
         requester.launch(name="named", seeds=3)
+    (_, same) = requester.dry_run(name="named").checks
+    assert same.good and same.warns and "nothing would be launched" in same.text
+    (_, other, *_) = requester.dry_run(name="named", seeds=3).checks
+    assert not other.good and "already a sweep 'named': it differs in seeds" in other.text
     assert len(sweeps.all_sweeps(requester.state)) == 1
 
 

@@ -15,6 +15,7 @@ from engine.places import Places
 from engine.sweeps.checks import HostCapacity, Mend
 from engine.sweeps.forecast import PastRuns, forecast, past_runs, runs_at_once, schedule
 from environment.runner.process.containment import held_limits
+from environment.runner.protocol import BUBBLEWRAP
 from state import database, runs, sweeps, transitions
 from state.database import Database
 from state.records import SweepSpec, UsageSample
@@ -103,6 +104,41 @@ def test_secrets_are_looked_for_by_name(ready: tuple[Places, Database], tmp_path
     found = forecast(launch(places, agent="keyed", agents_dir=str(folder.parent)), places)
     (check,) = (check for check in found.checks if "keyed" in check.text)
     assert not check.good and "MISSING_KEY" in check.text + check.next_step
+
+
+def test_an_agent_that_plans_for_more_time_or_wants_a_key_without_a_network_is_told_and_not_refused(
+    ready: tuple[Places, Database], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places, _ = ready
+    folder = tmp_path / "agents" / "aide"
+    folder.mkdir(parents=True)
+    (folder / "start.sh").write_text("true\n")
+    (folder / "config.yaml").write_text(
+        "aide:\n  start: aide/start.sh\n  env_vars:\n    TIME_LIMIT_SECS: 86400\n"
+        "    OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}\n"
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.setattr("engine.sweeps.checks.runtimes.resolve", lambda _: BUBBLEWRAP)
+
+    def warned(**said: object) -> list[str]:
+        asked = launch(places, agent="aide", agents_dir=str(folder.parent), **said)
+        found = forecast(asked, places, starts_engine=True)
+        assert found.can_launch
+        return [check.text for check in found.checks if check.warns]
+
+    assert warned(hours=24.0, network="open") == []
+    assert warned(hours=2.0) == [
+        "agent aide plans for 24 h, its runs are ended after 2 h",
+        "agent aide is given OPENAI_API_KEY, but the network 'none' lets it reach nothing",
+    ]
+
+
+def test_too_little_disk_is_a_warning_as_a_launch_does_not_refuse_it(ready: tuple[Places, Database]) -> None:
+    places, _ = ready
+    found = forecast(launch(places, disk_gb=10.0**9), places, starts_engine=True)
+    (check,) = (check for check in found.checks if check.warns)
+    assert "all runs may hold" in check.text and "make room" in check.next_step
+    assert found.can_launch
 
 
 def test_earlier_runs_tell_how_long_it_takes_and_what_it_holds(ready: tuple[Places, Database]) -> None:
