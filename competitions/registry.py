@@ -1,13 +1,18 @@
-"""Finding competitions and splits by name; reads a competition's facts only when it is asked for."""
+"""Finding competitions and splits by name; reads a competition's facts only when it is asked for.
+
+They are the benchmark's, those in folders that users name, and those that installed packages bring.
+"""
 
 from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 import os
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +24,11 @@ from foundation.problems import DataProblem, UsageProblem
 OWN_VARIABLE = "MLEBENCH_COMPETITIONS"
 """Names the folders in which users keep competitions of their own, separated as in PATH."""
 
+ENTRY_POINTS = "mlebench_console.competitions"
+"""The group of entry points by which packages bring competitions: each names a package that holds their folders."""
+
 _HOME = Path(__file__).parent
+_BENCHMARK = "benchmark"
 _ALIASES = {"lite": "low", "all": "split75"}
 _UNION = ("low", "medium", "high")
 # How alike a name must be to be suggested, how much less than the likeliest, and how many of them.
@@ -54,8 +63,14 @@ def get(competition_id: str) -> Competition:
 
 
 def is_own(competition: Competition) -> bool:
-    """Whether it is a user's, from one of the folders that the environment names."""
+    """Whether it is none of the benchmark's: it comes from a user's folder, or with a package."""
     return competition.folder.parent != _HOME
+
+
+def source_of(competition: Competition) -> str:
+    """Where a competition comes from: `benchmark`, a user's folder, or a package's name and version."""
+    place = competition.folder.parent
+    return next((home.source for home in _homes() if home.folder == place), str(place))
 
 
 def resembling(text: str, known: Iterable[str]) -> tuple[str, ...]:
@@ -80,29 +95,69 @@ def _likeness(wanted: str, name: str) -> float:
     return max(difflib.SequenceMatcher(None, wanted, part).ratio() for part in parts)
 
 
-def _homes() -> tuple[Path, ...]:
+@dataclass(frozen=True)
+class _Home:
+    """A folder that holds folders of competitions, and what to call it."""
+
+    folder: Path
+    source: str
+
+
+def _homes() -> tuple[_Home, ...]:
     # by the environment, because the engine's workers and graders inherit it as they are started
     own = os.environ.get(OWN_VARIABLE, "").split(os.pathsep)
-    return (_HOME, *(Path(name).expanduser().absolute() for name in own if name))
+    folders = (Path(name).expanduser().absolute() for name in own if name)
+    return (
+        _Home(_HOME, _BENCHMARK),
+        *(_Home(folder, str(folder)) for folder in folders),
+        *_homes_in_packages(tuple(sys.path)),
+    )
 
 
 @cache
-def _folders(homes: tuple[Path, ...]) -> Mapping[str, Path]:
-    found: dict[str, Path] = {}
+def _homes_in_packages(search_path: tuple[str, ...]) -> tuple[_Home, ...]:
+    """The packages that bring competitions, found without importing them; `search_path` is where they are installed."""
+    from importlib.metadata import distributions  # here: it takes longer than all else in this module
+
+    def homes() -> Iterator[_Home]:
+        for distribution in distributions(path=list(search_path)):
+            for entry in distribution.entry_points.select(group=ENTRY_POINTS):
+                source = f"{distribution.name} {distribution.version}"
+                try:
+                    spec = importlib.util.find_spec(entry.value)
+                except ImportError:  # of a package that it lies in
+                    spec = None
+                places = spec.submodule_search_locations if spec else None
+                if not places:
+                    raise UsageProblem(
+                        f"{source} brings competitions in {entry.value!r}",
+                        "there is no such package",
+                        "Install it again, or uninstall it.",
+                    )
+                yield from (_Home(Path(place), source) for place in places)
+
+    return tuple(dict.fromkeys(homes()))
+
+
+@cache
+def _folders(homes: tuple[_Home, ...]) -> Mapping[str, Path]:
+    found: dict[str, tuple[Path, _Home]] = {}
     for home in homes:
-        if not home.is_dir():
+        if not home.folder.is_dir():
             raise UsageProblem(
-                f"{OWN_VARIABLE} names {home}", "there is no such folder", "Correct or unset it."
+                f"{OWN_VARIABLE} names {home.folder}", "there is no such folder", "Correct or unset it."
             )
-        for path in home.glob("*/competition.toml"):
-            other = found.setdefault(path.parent.name, path.parent)
+        for path in home.folder.glob("*/competition.toml"):
+            other, first = found.setdefault(path.parent.name, (path.parent, home))
             if other != path.parent:
                 raise UsageProblem(
                     f"Competition {path.parent.name!r} is there twice",
-                    f"in {other.parent} and in {home}",
-                    f"Rename the one that {OWN_VARIABLE} adds: an id must not change its meaning.",
+                    f"in {first.folder} ({first.source}) and in {home.folder}"
+                    if first.source != str(first.folder)
+                    else f"in {first.folder} and in {home.folder}",
+                    f"Rename the one from {home.source}: an id must not change its meaning.",
                 )
-    return {name: found[name] for name in sorted(found, key=str.lower)}
+    return {name: found[name][0] for name in sorted(found, key=str.lower)}
 
 
 def load_task(competition: Competition) -> ModuleType:

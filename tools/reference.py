@@ -56,8 +56,8 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     ("datasets list", "a list with `competition_id`, `edition`, `state`, `problem`, `raw`, `folder`", ()),
     (
         "competitions list, show",
-        "a list, or one object, with `id`, `name`, `split`, `category`, `available`, `metric`, `direction`, `gold`,"
-        " `silver`, `bronze`, `median`, `teams`, `size_gb`, `rules_url`, `excluded_from_corrected`, `defects`",
+        "a list, or one object, with `id`, `source`, `name`, `split`, `category`, `available`, `metric`, `direction`,"
+        " `gold`, `silver`, `bronze`, `median`, `teams`, `size_gb`, `rules_url`, `excluded_from_corrected`, `defects`",
         (),
     ),
     (

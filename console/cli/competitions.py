@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,8 @@ import typer
 
 from console import wording
 from console.cli.common import CompetitionId, Json, new_group
-from console.cli.output import say, say_json, say_table
+from console.cli.output import complain, say, say_json, say_table
+from foundation.problems import DataProblem
 
 if TYPE_CHECKING:
     from competitions.model import Competition, Defect
@@ -24,10 +26,13 @@ Split = Annotated[
 
 @app.command("list")
 def list_(split: Split = "", json: Json = False) -> None:
-    """List the competitions, of one split or all."""
-    members = _members(split)
+    """List the competitions, of one split or all, and where each comes from."""
+    from competitions.registry import source_of
+
+    members, problems = _members(split)
     if json:
         say_json([_facts(competition) for competition in members])
+        _end(problems)
         return
     say_table(
         members,
@@ -38,9 +43,11 @@ def list_(split: Split = "", json: Json = False) -> None:
             "metric": lambda competition: competition.metric.name,
             "size": _size,
             "here": lambda competition: "yes" if competition.available else "no",
+            "from": source_of,
         },
         right=("size",),
     )
+    _end(problems)
 
 
 @app.command()
@@ -71,8 +78,10 @@ def show(
         "numbers": ", ".join(f"{name} = {value}" for name, value in competition.parameters.items())
         or "no numbers fixed",
         "checksums": _checksums(competition),
-        "rules": competition.rules_url,
+        "from": registry.source_of(competition),
     }
+    if not registry.is_own(competition):
+        facts["rules"] = competition.rules_url
     if competition.excluded:
         facts["corrected"] = f"left out of edition corrected: {competition.excluded}"
     say(f"{competition.id}: {competition.name}")
@@ -89,7 +98,8 @@ def show(
 @app.command()
 def defects(split: Split = "", json: Json = False) -> None:
     """List the known defects of edition v1, and which of them edition corrected mends."""
-    found = [(competition, defect) for competition in _members(split) for defect in competition.defects]
+    members, problems = _members(split)
+    found = [(competition, defect) for competition in members for defect in competition.defects]
     if json:
         say_json(
             [
@@ -97,6 +107,7 @@ def defects(split: Split = "", json: Json = False) -> None:
                 for competition, defect in found
             ]
         )
+        _end(problems)
         return
     say_table(
         found,
@@ -108,13 +119,28 @@ def defects(split: Split = "", json: Json = False) -> None:
             "what": lambda each: each[1].text,
         },
     )
+    _end(problems)
 
 
-def _members(split: str) -> list[Competition]:
+def _members(split: str) -> tuple[list[Competition], list[DataProblem]]:
+    """The competitions of a split, and the problems of those whose facts can't be read, which hide no others."""
     from competitions import registry
 
-    ids = registry.read_split(split) if split else registry.all_ids()
-    return [registry.get(competition_id) for competition_id in ids]
+    members, problems = [], []
+    for competition_id in registry.read_split(split) if split else registry.all_ids():
+        try:
+            members.append(registry.get(competition_id))
+        except DataProblem as problem:
+            problems.append(problem)
+    return members, problems
+
+
+def _end(problems: Sequence[DataProblem]) -> None:
+    """Tell the problems, if any, and end with their exit code."""
+    for problem in problems:
+        complain(str(problem))
+    if problems:
+        raise typer.Exit(DataProblem.exit_code)
 
 
 def _size(competition: Competition) -> str:
@@ -143,9 +169,12 @@ def _treatment(defect: Defect) -> str:
 
 
 def _facts(competition: Competition) -> dict[str, Any]:
+    from competitions import registry
+
     cut = competition.thresholds
     return {
         "id": competition.id,
+        "source": registry.source_of(competition),
         "name": competition.name,
         "split": competition.complexity,
         "category": competition.category,
@@ -167,7 +196,7 @@ def _facts(competition: Competition) -> dict[str, Any]:
         "parameters": dict(competition.parameters),
         "zip_checksum": competition.checksums.zip,
         "size_gb": competition.size_gb,
-        "rules_url": competition.rules_url,
+        "rules_url": None if registry.is_own(competition) else competition.rules_url,
         "excluded_from_corrected": competition.excluded,
         "defects": [asdict(defect) for defect in competition.defects],
     }

@@ -1,0 +1,1 @@
+"""Competitions about water, brought as a package."""
