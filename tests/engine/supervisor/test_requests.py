@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from foundation.reading import FieldError
 
 from engine.agent_snapshots import AgentSnapshots
 from engine.control import Answer, EngineStatus, RefusedRequest
@@ -25,6 +24,7 @@ from engine.sweeps.checks import HostCapacity
 from engine.sweeps.forecast import Forecast, forecast
 from environment.runner import protocol
 from foundation.clock import SystemClock
+from foundation.fields import FieldError
 from foundation.problems import EnvironmentProblem, UsageProblem
 from foundation.workers import WorkerPool
 from state import database, datasets, events, experiments, requests, runs, sweeps, transitions
