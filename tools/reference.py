@@ -90,6 +90,12 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
         "one object with `name`, `pass_at_k`, `shorter_limits`, `endings`, `stability`, `effort`, `flags`",
         (PassAtK, TimePoint, EndingsOfSplit, Stability, Detectable, Effort, Flag),
     ),
+    ("export row", "one object with the row's facts, `columns` and its `disclosure`", ()),
+    ("export bundle, runs", "one object with `folder`, and `manifest`, or `runs` and `groups`", ()),
+    ("export plots; report", "one object with `files`", ()),
+    ("import reports", "one object with `name`, `results`, `competitions`, `files`, `conflict`", ()),
+    ("import published, remove", "one object with `rows` and `newest`, or with `name`", ()),
+    ("runs logs; engine logs", "a list of lines with `text`, and `run` where several logs are merged", ()),
     ("make-submission", "the lines of the list", (SubmissionLine,)),
 )
 

@@ -24,7 +24,7 @@ from console.cli.common import (
     reading_state,
 )
 from console.cli.competitions import Split
-from console.cli.output import complain, say, say_json, say_table, show_count
+from console.cli.output import complain, say, say_answer, say_json, say_table, show_count
 from foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -249,10 +249,12 @@ def stop(
     competition_id: CompetitionIds = None,
     all_: Annotated[bool, typer.Option("--all", "-a", help="Everything that is being prepared.")] = False,
     edition: EditionFlag = "v1",
+    json: Json = False,
 ) -> None:
     """Stop preparing datasets; what is downloaded stays and is resumed by the next request."""
     from console.actions import datasets
     from console.views.datasets import dataset_board
+    from engine.control import Answer
 
     if bool(competition_id) == all_:
         raise UsageProblem("which datasets to stop is not clear", "", "Give one of -c ID, --all.")
@@ -261,9 +263,9 @@ def stop(
     wanted = competition_id or [row.competition_id for row in rows if row.is_busy and row.edition == edition]
     chosen = [row for row in rows if row.edition == edition and row.competition_id in wanted]
     if all_ and not chosen:
-        say("nothing is being prepared")
+        say_answer(Answer("nothing is being prepared"), json=json)
     else:
-        perform(context, datasets.stop(chosen), json=False)
+        perform(context, datasets.stop(chosen), json=json)
 
 
 @app.command()

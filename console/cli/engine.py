@@ -67,14 +67,14 @@ def status(context: typer.Context, json: Json = False) -> None:
 
 
 @app.command()
-def logs(context: typer.Context, lines: Lines = 50, following: Following = False) -> None:
+def logs(context: typer.Context, lines: Lines = 50, following: Following = False, json: Json = False) -> None:
     """Print the end of the engine's log."""
     from console.logs.reader import LogFile, one_part
 
     log = places_of(context).engine_log
     if not log.exists():
         raise DataProblem(f"there is no {log}", "no engine was started on this state yet")
-    say_log(LogFile(log, one_part), lines, following=following)
+    say_log(LogFile(log, one_part), lines, json=json, following=following)
 
 
 @app.command()

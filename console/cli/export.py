@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from console.cli.common import new_app, new_group, places_of
-from console.cli.output import complain, copy_to_clipboard, say
+from console.cli.common import Json, new_app, new_group, places_of
+from console.cli.output import complain, copy_to_clipboard, say, say_json
 from console.cli.scoreboard import ExperimentId, Pad, Source, evidence_for
 from engine.scoreboard import Row, RowFormat, disclose, row_of, row_text
+from engine.scoreboard.export import row_document
 from foundation.problems import UsageProblem, writing
 
 export_app = new_group("Export a row, its bundle, MLE-bench run groups, or plots.")
@@ -56,6 +58,7 @@ def export_row(
     date: Date = "",
     source_code: SourceCode = None,
     reports: ReportsPublic = None,
+    json: Json = False,
 ) -> None:
     """Write a row with the leaderboard's headings, and the conditions behind it."""
     from competitions import registry
@@ -65,13 +68,18 @@ def export_row(
     row = _described(
         row_of(evidence, pad_missing=pad, user_splits=splits), date, source_code=source_code, reports=reports
     )
-    text = row_text(row, disclose(evidence, row), form)
+    disclosure = disclose(evidence, row)
+    text = row_text(row, disclosure, form)
     if row.conflict:
         complain(f"{row.name} does not make a row: {row.conflict}")
     if to_clipboard:
         copy_to_clipboard(text)
     if output is not None:
         _write_file(output, text)
+    if json:
+        say_json(row_document(row, disclosure))
+    elif output is not None:
+        _say_written((output,), json=False)
     elif not to_clipboard:
         say(text.rstrip("\n"))
     if row.conflict:
@@ -92,6 +100,7 @@ def export_bundle(
     date: Date = "",
     source_code: SourceCode = None,
     reports: ReportsPublic = True,
+    json: Json = False,
 ) -> None:
     """Write reports by seed, the row, checksums, and of own runs audit trails and submissions into a new folder."""
     from engine.scoreboard.export import write_bundle
@@ -104,7 +113,10 @@ def export_bundle(
     manifest = write_bundle(
         folder, evidence, row, now=time.time(), with_files=with_files, state_dir=state_dir
     )
-    say(f"written to {manifest.parent}; its runs folder is what MLE-bench's aggregation reads")
+    if json:
+        say_json({"folder": str(manifest.parent), "manifest": str(manifest)})
+    else:
+        say(f"written to {manifest.parent}; its runs folder is what MLE-bench's aggregation reads")
 
 
 @export_app.command("runs")
@@ -114,6 +126,7 @@ def export_runs(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The new folder of run groups.")],
     experiment_id: ExperimentId = None,
     pad: Pad = False,
+    json: Json = False,
 ) -> None:
     """Write own runs as MLE-bench's run groups: one a seed, with submissions, logs, code and reports."""
     from engine.scoreboard.export import write_runs
@@ -125,7 +138,10 @@ def export_runs(
         raise UsageProblem(f"{folder} is not empty", "", "Name a new folder.")
     with writing(folder):
         runs, groups = write_runs(folder, evidence, pad_missing=pad, now=time.time(), with_files=True)
-    say(f"{runs} runs in {groups} run groups in {folder}")
+    if json:
+        say_json({"folder": str(folder), "runs": runs, "groups": groups})
+    else:
+        say(f"{runs} runs in {groups} run groups in {folder}")
 
 
 @export_app.command("plots")
@@ -138,6 +154,7 @@ def export_plots(
     ] = "svg",
     experiment_id: ExperimentId = None,
     pad: Pad = False,
+    json: Json = False,
 ) -> None:
     """Draw every plot that there are numbers for into files."""
     from engine.scoreboard.plots import picture, plots_of
@@ -146,11 +163,12 @@ def export_plots(
     if evidence.conflict:
         raise UsageProblem(f"{evidence.name} can't be plotted", evidence.conflict)
     plots = plots_of(evidence, row_of(evidence, pad_missing=pad))
-    drawn = [(plot.key, picture(plot, form)) for plot in plots]
+    drawn = {folder / f"{plot.key}.{form}": picture(plot, form) for plot in plots}
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    for key, content in drawn:
-        _write_file(folder / f"{key}.{form}", content)
+    for path, content in drawn.items():
+        _write_file(path, content)
+    _say_written(tuple(drawn), json=json)
 
 
 @report_app.command()
@@ -160,6 +178,7 @@ def report(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the page.")],
     experiment_id: ExperimentId = None,
     pad: Pad = False,
+    json: Json = False,
 ) -> None:
     """Write one self-contained HTML page of an experiment: tables, plots, every run."""
     from engine.scoreboard import published_rows
@@ -172,6 +191,7 @@ def report(
     published, prices = published_rows(places.state_dir), read_table(places.config_file, Prices)
     page = page_of(evidence, row, published=published, prices=prices)
     _write_file(output, page)
+    _say_written((output,), json=json)
 
 
 def _described(row: Row, date: str, *, source_code: bool | None, reports: bool | None) -> Row:
@@ -183,4 +203,12 @@ def _write_file(path: Path, content: str | bytes) -> None:
 
     with writing(path):
         write_bytes(path, content.encode() if isinstance(content, str) else content)
-    say(f"written to {path}")
+
+
+def _say_written(paths: Sequence[Path], *, json: bool) -> None:
+    """Name the files that were written."""
+    if json:
+        say_json({"files": [str(path) for path in paths]})
+        return
+    for path in paths:
+        say(f"written to {path}")

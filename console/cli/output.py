@@ -84,11 +84,22 @@ def say_table(
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
-def say_log(file: LogFile, lines: int, *, following: bool = False) -> None:
-    """Write a log's last lines as harmless text and, where it is followed, whole lines as they are added; close it."""
+def say_log(file: LogFile, lines: int, *, json: bool, following: bool = False) -> None:
+    """Write a log's last lines as harmless text and, where it is followed, whole lines as they are added; close it.
+
+    Raises:
+        UsageProblem: it is to be followed, and to be one JSON document.
+    """
+    if json and following:
+        raise UsageProblem(
+            "a log that is followed has no end", "--json prints one document", "Leave one out."
+        )
     try:
         file.refresh()
         shown = file.backward(file.end, lines)
+        if json:
+            say_json([{"run": _run_of(file, line), "text": line.text} for line in shown])
+            return
         position = file.end
         if following and shown and not shown[-1].is_whole:
             position = shown.pop().start
@@ -109,10 +120,16 @@ def _say_whole_lines(file: LogFile, position: int) -> int:
     return position
 
 
+def _run_of(file: LogFile, line: LogLine) -> str | None:
+    """The run that a line is from; None where the log is not merged from several."""
+    label = file.label_of(line.start)
+    return None if label is None else label.text
+
+
 def _say_lines(file: LogFile, lines: Sequence[LogLine]) -> None:
     for line in lines:
-        label = file.label_of(line.start)
-        say(line.text if label is None else f"{label.text}  {line.text}")
+        run = _run_of(file, line)
+        say(line.text if run is None else f"{run}  {line.text}")
     sys.stdout.flush()
 
 

@@ -145,7 +145,13 @@ def audit(context: typer.Context, run: RunName, json: Json = False) -> None:
 
 
 @app.command()
-def logs(context: typer.Context, run: RunNames, lines: Lines = 50, following: Following = False) -> None:
+def logs(
+    context: typer.Context,
+    run: RunNames,
+    lines: Lines = 50,
+    following: Following = False,
+    json: Json = False,
+) -> None:
     """Print the end of a run's log; the logs of several runs are merged by time."""
     from console.logs.merged import MergedLog, sources
     from console.logs.reader import LogFile
@@ -160,7 +166,7 @@ def logs(context: typer.Context, run: RunNames, lines: Lines = 50, following: Fo
             raise DataProblem(f"run {one.id} has no log", f"there is no {logs_of[one.id][0].log}")
     chosen = [source for one in found for source in logs_of[one.id]]
     file = LogFile(chosen[0].log) if len(chosen) == 1 else MergedLog(chosen)
-    say_log(file, lines, following=following)
+    say_log(file, lines, json=json, following=following)
 
 
 @app.command()

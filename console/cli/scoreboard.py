@@ -302,6 +302,7 @@ def import_reports(
     hours: Annotated[float | None, typer.Option(min=0, help="The time limit of its runs.")] = None,
     hardware: Annotated[str, typer.Option(metavar="TEXT", help="What its runs were given.")] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Replace an import of that name.")] = False,
+    json: Json = False,
 ) -> None:
     """Put an experiment on the scoreboard from its grading reports, which are copied."""
     from engine.scoreboard import reports
@@ -310,6 +311,10 @@ def import_reports(
     about = reports.About(name, agent, llms, hours, hardware)
     evidence = reports.import_reports(places_of(context).state_dir, found, about, replace=replace)
     count = len(evidence.competitions)
+    if json:
+        told = {"name": name, "results": len(evidence.trials), "competitions": count, "files": len(found)}
+        say_json(told | {"conflict": evidence.conflict})
+        return
     say(f"{name}: {len(evidence.trials)} results of {count} competitions from {len(found)} files")
     if evidence.conflict:
         say(f"it does not make a row: {evidence.conflict}")
@@ -319,21 +324,30 @@ def import_reports(
 def remove_import(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Which import.")],
+    json: Json = False,
 ) -> None:
     """Take an imported experiment off the scoreboard; own runs are not touched."""
     from engine.scoreboard import reports
 
     reports.remove_import(places_of(context).state_dir, name)
-    say(f"{name} is no longer on the scoreboard")
+    if json:
+        say_json({"name": name})
+    else:
+        say(f"{name} is no longer on the scoreboard")
 
 
 @import_app.command("published")
 def import_published(
     context: typer.Context,
     path: Annotated[Path, typer.Argument(metavar="CSV", help="A table like the built-in one.")],
+    json: Json = False,
 ) -> None:
     """Replace the built-in table of published rows by a newer one."""
     from engine.scoreboard.published import update_published
 
     rows = update_published(places_of(context).state_dir, path)
-    say(f"{len(rows)} published rows, the newest of {max(row.date for row in rows)}")
+    newest = max(row.date for row in rows)
+    if json:
+        say_json({"rows": len(rows), "newest": newest})
+    else:
+        say(f"{len(rows)} published rows, the newest of {newest}")

@@ -344,8 +344,12 @@ def _csv(row: Row, disclosure: Disclosure) -> str:
 
 
 def _json(row: Row, disclosure: Disclosure) -> str:
+    return json.dumps(row_document(row, disclosure), ensure_ascii=False, indent=1) + "\n"
+
+
+def row_document(row: Row, disclosure: Disclosure) -> dict[str, Any]:
     """The row with full precision, every measure and 95 % interval, and its disclosure."""
-    document = {
+    return {
         "agent": row.agent,
         "name": row.name,
         "llms": row.llms,
@@ -357,7 +361,6 @@ def _json(row: Row, disclosure: Disclosure) -> str:
         "columns": columns_document(row),
         "disclosure": asdict(disclosure),
     }
-    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 
 
 def columns_document(row: Row) -> dict[str, Any]:

@@ -114,6 +114,10 @@ def test_the_end_of_a_runs_log_is_printed_harmless(cli: Cli, world: Database) ->
     assert cli("runs", "logs", "1", "-n", "2").out == "second<OSC>\nthird\n"
     assert cli("runs", "logs", "1").out.startswith("first\n")
     assert cli("runs", "logs", "1", "-n", "0").out == ""
+    told = cli("runs", "logs", "1", "-n", "2", "--json").document()
+    assert told == [{"run": None, "text": "second\x1b]0;owned\x07"}, {"run": None, "text": "third"}]
+    endless = cli("runs", "logs", "1", "--follow", "--json")
+    assert endless.code == 2 and "has no end" in endless.err
 
 
 def log_of(cli: Cli, run: str) -> Path:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.metadata import version
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,22 @@ def test_every_command_says_in_one_sentence_what_it_does(cli: Cli, path: tuple[s
     sentence = helped.out.split("\n\n")[1].strip()
     assert len(sentence) > 20
     assert cli(*path, "-h").out == helped.out
+
+
+# What these print is not data: a screen, a program's own text, or a file in another program's format.
+WITHOUT_DATA = {"completion", "demo", "engine run", "engine unit", "runs shell", "serve"}
+
+
+def test_every_command_that_prints_data_prints_it_as_json_too() -> None:
+    silent = set()
+    for path in all_commands():
+        command: Any = root_command()
+        for name in path:
+            command = subcommands(command)[name]
+        options = {option for parameter in command.params for option in parameter.opts}
+        if not subcommands(command) and "--json" not in options:
+            silent.add(" ".join(path))
+    assert silent == WITHOUT_DATA
 
 
 @pytest.mark.parametrize("name", COMMANDS)

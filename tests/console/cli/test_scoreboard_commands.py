@@ -103,7 +103,8 @@ def test_a_row_is_exported_in_every_form(cli: Cli, tmp_path: Path) -> None:
         if not line.startswith("#")
     )
     assert (row["all_mean"], row["all_sem"], row["padded_missing_seeds"]) == ("39.56", "0.44", "yes")
-    document = json.loads(cli("export", "row", OPERAND, *flags, "--format", "json").out)
+    document = cli("export", "row", OPERAND, *flags, "--json").document()
+    assert document == json.loads(cli("export", "row", OPERAND, *flags, "--format", "json").out)
     assert document["columns"]["all"]["measures"]["gold"]["mean"] == pytest.approx(11.5555555)
     assert document["disclosure"]["edition"] == "v1"
     latex = cli("export", "row", OPERAND, *flags, "--format", "latex").out
@@ -124,19 +125,22 @@ def test_own_runs_go_out_as_run_groups_and_come_back_as_an_import(
     cli: Cli, world: Database, tmp_path: Path
 ) -> None:
     folder = tmp_path / "runs"
-    assert cli("export", "runs", "alone", folder).out.startswith("2 runs in 2 run groups")
+    told = {"folder": str(folder), "runs": 2, "groups": 2}
+    assert cli("export", "runs", "alone", folder, "--json").document() == told
     assert cli("export", "runs", "alone", folder).code == 2
-    assert cli("import", "reports", "back", folder, "--agent", "dummy", "--hours", "2").code == 0
+    back = cli("import", "reports", "back", folder, "--agent", "dummy", "--hours", "2", "--json").document()
+    assert (back["name"], back["results"], back["files"], back["conflict"]) == ("back", 2, 2, "")
     rows = {row["name"]: row for row in cli("scoreboard", "--own", "--json").document()}
     assert rows["back"]["table"] == "imported"
     assert rows["back"]["own"] == rows["alone"]["own"]
     assert "imported" in cli("scoreboard", "--own").out
-    assert cli("import", "remove", "back").code == 0
+    assert cli("import", "remove", "back", "--json").document() == {"name": "back"}
     assert cli("import", "remove", "back").code == 2
 
 
 def test_a_bundle_is_made_and_read_again(cli: Cli, world: Database, tmp_path: Path) -> None:
-    assert cli("export", "bundle", "alone", tmp_path / "bundle", "--with-files").code == 0
+    made = cli("export", "bundle", "alone", tmp_path / "bundle", "--with-files", "--json").document()
+    assert made == {"folder": str(tmp_path / "bundle"), "manifest": str(tmp_path / "bundle/manifest.json")}
     assert cli("aggregate", tmp_path / "bundle", "--by", "competition").code == 0
     assert cli("import", "reports", "handed-in", tmp_path / "bundle").code == 0
     (tmp_path / "bundle" / "row.md").write_text("changed")
@@ -164,6 +168,8 @@ def test_a_newer_table_of_published_rows_is_shown(cli: Cli, tmp_path: Path) -> N
         "main,Newcomer,x,99,0,99,0,99,0,99,0,24,2027-01-01,yes,yes,no,\n"
     )
     assert "1 published rows" in cli("import", "published", newer).out
+    taken = cli("import", "published", newer, "--json").document()
+    assert taken == {"rows": 1, "newest": "2027-01-01"}
     assert [row["name"] for row in cli("scoreboard", "--json").document()] == ["Newcomer"]
 
 
@@ -188,7 +194,8 @@ def test_what_lies_behind_a_row_is_told(cli: Cli, world: Database) -> None:
 
 
 def test_a_page_and_plots_are_written(cli: Cli, world: Database, places: Places, tmp_path: Path) -> None:
-    assert cli("report", "alone", "-o", tmp_path / "page.html").code == 0
+    page = tmp_path / "page.html"
+    assert cli("report", "alone", "-o", page, "--json").document() == {"files": [str(page)]}
     assert (tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
     assert cli("report", OPERAND, "--pad", "-o", tmp_path / "operand.html").code == 0
     drawn = cli("export", "plots", "alone", tmp_path / "plots")
