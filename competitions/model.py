@@ -93,7 +93,7 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Checksums:
-    """MD5 sums of the real data in edition v1.
+    """MD5 sums of the real data in edition v1; of a parquet file only a sum of its content is compared.
 
     Attributes:
         zip: of the zip that Kaggle delivers.

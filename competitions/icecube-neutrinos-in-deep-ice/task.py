@@ -5,10 +5,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import checks, placing, splits
-from competitions.kit.tables import labelled_table
+from competitions.kit.tables import labelled_table, parquet
 from competitions.task import Grading, InvalidSubmission, Preparation
-
-from . import parquet
 
 Numbers = npt.NDArray[np.float64]
 

@@ -14,6 +14,7 @@ from competitions import registry
 from competitions.model import Edition
 from console.views.splits import ORDER, competition, split_of
 from engine.datasets.access import AccessState, access_of
+from engine.datasets.checksums import comparable
 from engine.datasets.estimates import Throughput, measured, usual_peak
 from engine.datasets.steps import CHECKSUM, DOWNLOAD
 from engine.layout import dataset_folder, prepared_with
@@ -121,7 +122,7 @@ class DatasetBoard:
 
 @dataclass(frozen=True)
 class KnownSum:
-    """One table's MD5: the known one of the real data, and the one found when it was prepared."""
+    """One table's sum: the known one of the real data, and the one found when it was prepared."""
 
     name: str
     known: str | None
@@ -220,7 +221,7 @@ def dataset_detail(
     for side, known in (("public", found.checksums.public), ("private", found.checksums.private)):
         of_side = marker.get(side)
         prepared = of_side if isinstance(of_side, dict) else {}
-        real = known if edition == "v1" else {}
+        real = comparable(known) if edition == "v1" else {}
         names = sorted({*real, *prepared})
         sums += [KnownSum(f"{side}/{name}", real.get(name), prepared.get(name)) for name in names]
     happened = events.newest(database, limit=_MOST_EVENTS, competition_id=competition_id)

@@ -1,9 +1,13 @@
-"""MD5 checksums of Kaggle's zip and of prepared tables, compared with the known ones."""
+"""Checksums of Kaggle's zip and of prepared tables, compared with the known ones.
+
+They are MD5 sums of bytes, but for parquet files, whose bytes depend on the writer: those have sums of what they hold.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -14,7 +18,11 @@ from foundation.files import write_json
 from foundation.problems import DataProblem
 
 _TABLES = (".csv", ".json", ".jsonl", ".parquet", ".bson")
+_PARQUET = ".parquet"
 _BLOCK = 1 << 20
+
+CONTENT = "content:"
+"""How the sum of a content begins, to be told from one of bytes."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ def forget_zip(path: Path) -> None:
 
 
 def checksums_of(prepared: Path, report: ReportStep | None = None) -> Checksums:
-    """MD5 of the tables that lie directly in `public/` and `private/`, the files for which checksums are known."""
+    """Sums of the tables that lie directly in `public/` and `private/`, the files for which checksums are known."""
     sides = {side: _tables(prepared / side) for side in ("public", "private")}
     total = sum(path.stat().st_size for paths in sides.values() for path in paths)
     done = 0
@@ -88,9 +96,36 @@ def checksums_of(prepared: Path, report: ReportStep | None = None) -> Checksums:
                 if report is not None:
                     report(name, before + more, total)
 
-            found[side][path.name] = checksummed.md5_of(path) or md5_of(path, report_total)
+            found[side][path.name] = (
+                _content_sum(path) or checksummed.md5_of(path) or md5_of(path, report_total)
+            )
             done += path.stat().st_size
     return Checksums(None, found["public"], found["private"])
+
+
+def _content_sum(path: Path) -> str | None:
+    """The sum of what a parquet file holds; None for what is none, by its name or because it is damaged."""
+    if path.suffix != _PARQUET:
+        return None
+    from competitions.kit.tables import parquet
+
+    try:
+        return CONTENT + parquet.content_sum(path)
+    except DataProblem:
+        return None
+
+
+def comparable(sums: Mapping[str, str]) -> dict[str, str]:
+    """Those of some sums, by the file's name, with which what is found can be compared.
+
+    An MD5 of a parquet file, as the published ones are, is that of one writer's bytes. What our own hold follows from
+    the zip, whose sum is known.
+    """
+    return {
+        name: value
+        for name, value in sums.items()
+        if value.startswith(CONTENT) or not name.endswith(_PARQUET)
+    }
 
 
 def expect_zip(competition: Competition, path: Path, report: ReportStep) -> None:
@@ -114,16 +149,17 @@ def check_known(competition: Competition, found: Checksums) -> None:
         ("private", competition.checksums.private, found.private),
     )
     for side, expected, actual in sides:
-        for name, md5 in expected.items():
-            _expect(competition, f"{side}/{name}", md5, actual.get(name, "no such file"))
+        for name, known in comparable(expected).items():
+            _expect(competition, f"{side}/{name}", known, actual.get(name, "no such file"))
 
 
 def _expect(competition: Competition, name: str, expected: str, found: str, path: Path | None = None) -> None:
     if found != expected:
         again = f" or remove {path} to download it again" if path is not None else ""
+        kind = "" if expected.startswith(CONTENT) else "MD5 "
         raise DataProblem(
             f"{competition.id}: {name} does not match the known checksum",
-            f"expected MD5 {expected}, found {found}",
+            f"expected {kind}{expected}, found {found}",
             "Kaggle's data may have changed or the copy is damaged: prepare without verification to use it all"
             f" the same{again}.",
         )

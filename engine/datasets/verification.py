@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
@@ -20,7 +20,7 @@ _MOST_NAMES = 3
 
 @dataclass(frozen=True)
 class Sum:
-    """One table's MD5 sums.
+    """One table's sums.
 
     Attributes:
         known: that of the real data, where it is known.
@@ -111,9 +111,9 @@ def verify(
         ("private", found.private, known.private),
     ):
         # The known sums are those of edition v1, made of the real data.
-        real = expected if folder.edition == "v1" else {}
+        real = checksums.comparable(expected) if folder.edition == "v1" else {}
         recorded = marker.get(side)
-        sealed: Mapping[str, str] = recorded if isinstance(recorded, dict) else {}
+        sealed = checksums.comparable(recorded) if isinstance(recorded, dict) else {}
         sums += [
             Sum(f"{side}/{name}", real.get(name), sealed.get(name), actual.get(name))
             for name in sorted({*actual, *real, *sealed})

@@ -1,10 +1,12 @@
-"""Parquet tables too large for memory, read and divided a stretch of rows at a time through pyarrow.
+"""Parquet tables too large for memory, read, divided and summed a stretch of rows at a time through pyarrow.
 
 The library is an optional extra, because it is as large as all others together and few competitions need it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _STRETCH = 1 << 20
+_SAME = {"large_string": "string", "string_view": "string", "large_binary": "binary"}
 
 
 def distinct(path: RawPath, column: str) -> npt.NDArray[Any]:
@@ -51,6 +54,55 @@ def write(job: Preparation, target: Path, stretches: Iterable[pa.Table]) -> None
             writer = writer or stack.enter_context(pq.ParquetWriter(target, rows.schema))
             writer.write_table(rows)
             job.progress(target.name, done, done)
+
+
+def content_sum(path: Path) -> str:
+    """A sum of a table's columns, types, order and cells, whoever wrote it: a file's bytes depend on its writer.
+
+    A missing number is the same as NaN, and a text the same however it is stored.
+
+    Raises:
+        DataProblem: the file is missing or damaged.
+        EnvironmentProblem: pyarrow is not installed.
+    """
+    pa, pq = _library()
+    try:
+        with path.open("rb") as stream, pq.ParquetFile(stream) as table:
+            columns = [_ColumnSum(column.name, column.type) for column in table.schema_arrow]
+            for batch in table.iter_batches(_STRETCH):
+                for column, values in zip(columns, batch.columns, strict=True):
+                    column.add(values)
+    except (pa.ArrowException, OSError) as error:
+        raise RawDataProblem(f"{path} cannot be read as parquet", str(error)) from error
+    found = json.dumps([column.result() for column in columns])
+    return hashlib.sha256(found.encode()).hexdigest()
+
+
+class _ColumnSum:
+    """The sum of one column, to which its values are added piece by piece; how it is cut changes nothing."""
+
+    def __init__(self, name: str, type: pa.DataType) -> None:
+        self._name = name
+        pa, _ = _library()
+        self._type = type.value_type if pa.types.is_dictionary(type) else type
+        self._values, self._missing = hashlib.sha256(), hashlib.sha256()
+
+    def add(self, values: pa.Array) -> None:
+        pa, _ = _library()
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        missing = values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+        self._missing.update(missing.astype(np.uint8).tobytes())
+        if any(check(values.type) for check in (pa.types.is_integer, pa.types.is_floating)):
+            numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
+            self._values.update(np.where(missing, numbers.dtype.type(0), numbers).tobytes())
+        else:
+            cells = (json.dumps(cell, default=str) for cell in values.to_pylist())
+            self._values.update("".join(f"{cell}\n" for cell in cells).encode())
+
+    def result(self) -> list[str]:
+        type = str(self._type)
+        return [self._name, _SAME.get(type, type), self._values.hexdigest(), self._missing.hexdigest()]
 
 
 def _stretches(path: RawPath, columns: list[str]) -> Iterator[pa.Table]:
