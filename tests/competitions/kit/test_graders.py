@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from sklearn.metrics import f1_score, log_loss, roc_auc_score
 
 from competitions import registry
 from competitions.kit.tasks import graders
@@ -74,6 +73,8 @@ def test_names_may_be_missing_but_are_no_numbers(score: Callable[..., float]) ->
 
 
 def test_macro_f1_counts_classes_that_only_a_submission_has(score: Callable[..., float]) -> None:
+    from sklearn.metrics import f1_score
+
     truth, told = [0, 0, 1, 1], [0, 2, 1, 1]
     found = score(MACRO_F1, {"id": [1, 2, 3, 4], "label": truth}, {"id": [1, 2, 3, 4], "label": told})
     assert found == pytest.approx(f1_score(truth, told, average="macro", zero_division=0))
@@ -90,6 +91,8 @@ def test_fractions_of_class_numbers_are_cut_in_v1_and_refused_in_corrected(
 
 
 def test_auc_is_the_mean_over_columns(score: Callable[..., float]) -> None:
+    from sklearn.metrics import roc_auc_score
+
     one, two = [0, 1, 1, 0], [1, 0, 0, 0]
     told_one, told_two = [0.1, 0.4, 0.35, 0.8], [0.2, 0.2, 0.1, 0.9]
     ids = list("abcd")
@@ -109,6 +112,8 @@ def test_scores_of_an_auc_are_probabilities_unless_told_otherwise(score: Callabl
 
 
 def test_log_loss_wants_probabilities_that_sum_to_one_in_v1(score: Callable[..., float]) -> None:
+    from sklearn.metrics import log_loss
+
     given: Table = {"id": ["b", "a", "c"], "cat": [0.25, 0.5, 0.0], "dog": [0.75, 0.5, 1.0]}
     expected = log_loss([0, 1, 1], [[0.5, 0.5], [0.25, 0.75], [0.0, 1.0]])
     assert score(LOG_LOSS, ONE_HOT, given) == pytest.approx(expected)

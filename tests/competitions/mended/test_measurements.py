@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import matthews_corrcoef
 
 from competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
@@ -33,6 +32,8 @@ VOLCANO = "predict-volcanic-eruptions-ingv-oe"
 
 @mends(CONTACTS, "further-classes-of-contact")
 def test_other_numbers_are_further_classes_in_v1_and_refused_in_corrected(tmp_path: Path) -> None:
+    from sklearn.metrics import matthews_corrcoef
+
     def with_twos(edition: Edition) -> pd.DataFrame:
         rows = answers(CONTACTS, edition)[["contact_id", "contact"]]
         rows.loc[2:8, "contact"] = 2

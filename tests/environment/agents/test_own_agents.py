@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -33,7 +35,7 @@ def datasets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's six competitions, prepared, with fewer rows and pictures to learn from."""
     root = tmp_path_factory.mktemp("demo")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cactus, "LABELLED", 500)
+        patch.setattr(cactus, "LABELLED", 300)
         patch.setattr(cactus, "UNLABELLED", 10)
         for competition in DEMO_COMPETITIONS:
             generate(competition, root / "raw" / competition)
@@ -42,9 +44,21 @@ def datasets(tmp_path_factory: pytest.TempPathFactory) -> Path:
             )
             train = prepared / "public" / "train.csv"
             if competition != "leaf-classification":  # which has but nine rows for each of its classes
-                few = train.read_text().splitlines(keepends=True)[:500]
+                few = train.read_text().splitlines(keepends=True)[:300]
                 train.write_text("".join(few))
     return root / "data"
+
+
+@pytest.fixture(scope="module")
+def solved(datasets: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Finished]:
+    """The baseline's run on a competition, made once: each costs seconds, and several tests look at one."""
+
+    @cache
+    def solve(competition: str) -> Finished:
+        folder = tmp_path_factory.mktemp(competition)
+        return run_agent("baseline", datasets / competition / "prepared" / "public", folder, competition)
+
+    return solve
 
 
 def run_agent(agent: str, data: Path, folder: Path, competition: str = "none", **variables: str) -> Finished:
@@ -109,9 +123,11 @@ def test_many_classes_are_found_by_their_names(datasets: Path) -> None:
 
 
 @pytest.mark.parametrize("competition", DEMO_COMPETITIONS)
-def test_the_baseline_beats_the_sample_submission(datasets: Path, tmp_path: Path, competition: str) -> None:
+def test_the_baseline_beats_the_sample_submission(
+    datasets: Path, solved: Callable[[str], Finished], competition: str
+) -> None:
     public = datasets / competition / "prepared" / "public"
-    finished = run_agent("baseline", public, tmp_path, competition)
+    finished = solved(competition)
     assert finished.code == 0, finished.output
     report = grade_submission(finished.submission, competition, data_dir=datasets)
     assert report.score is not None, report.message
@@ -127,13 +143,15 @@ def test_the_baseline_beats_the_sample_submission(datasets: Path, tmp_path: Path
 
 
 def test_the_same_seed_gives_the_same_submission_and_another_seed_another(
-    datasets: Path, tmp_path: Path
+    datasets: Path, solved: Callable[[str], Finished], tmp_path: Path
 ) -> None:
-    public = datasets / "spooky-author-identification" / "prepared" / "public"
-    one, again, other = (
-        run_agent("baseline", public, tmp_path / name, SEED=seed).submission.read_bytes()
-        for name, seed in (("one", "1"), ("again", "1"), ("other", "2"))
+    competition = "spooky-author-identification"
+    public = datasets / competition / "prepared" / "public"
+    again, other = (
+        run_agent("baseline", public, tmp_path / seed, competition, SEED=seed).submission.read_bytes()
+        for seed in ("1", "2")
     )
+    one = solved(competition).submission.read_bytes()
     assert one == again
     assert one != other
 
@@ -233,9 +251,12 @@ def test_the_dummy_says_when_there_is_nothing_to_submit(tmp_path: Path) -> None:
     assert "nothing to submit" in finished.output
 
 
-def test_submissions_keep_the_keys_as_they_were_given(datasets: Path, tmp_path: Path) -> None:
-    public = datasets / "detecting-insults-in-social-commentary" / "prepared" / "public"
-    finished = run_agent("baseline", public, tmp_path)
+def test_submissions_keep_the_keys_as_they_were_given(
+    datasets: Path, solved: Callable[[str], Finished]
+) -> None:
+    competition = "detecting-insults-in-social-commentary"
+    public = datasets / competition / "prepared" / "public"
+    finished = solved(competition)
     sample = pd.read_csv(public / "sample_submission_null.csv", dtype=str, keep_default_na=False)
     submitted = pd.read_csv(finished.submission, dtype=str, keep_default_na=False)
     pd.testing.assert_frame_equal(sample.drop(columns="Insult"), submitted.drop(columns="Insult"))

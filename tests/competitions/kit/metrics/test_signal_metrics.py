@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.metrics import label_ranking_average_precision_score, matthews_corrcoef
 
 from competitions.kit.metrics.classification import matthews_correlation
 from competitions.kit.metrics.probability import divergences
@@ -18,6 +17,8 @@ RNG = np.random.RandomState(0)
 
 @pytest.mark.parametrize("classes", [2, 3, 7])
 def test_matthews_correlation_agrees_with_scikit_learn(classes: int) -> None:
+    from sklearn.metrics import matthews_corrcoef
+
     truth, predicted = RNG.randint(0, classes, (2, 500))
     predicted = np.where(RNG.rand(500) < 0.4, truth, predicted)
     assert matthews_correlation(truth, predicted) == pytest.approx(
@@ -39,6 +40,8 @@ def test_counts_beyond_64_bits_do_no_harm() -> None:
 
 
 def test_label_ranking_agrees_with_scikit_learn() -> None:
+    from sklearn.metrics import label_ranking_average_precision_score
+
     truth = (RNG.rand(80, 9) < 0.2).astype(int)
     scores = RNG.randint(0, 5, (80, 9)) / 4
     held = truth.sum(axis=1) > 0
