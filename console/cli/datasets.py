@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -30,11 +30,13 @@ from foundation.problems import DataProblem, UsageProblem
 if TYPE_CHECKING:
     from competitions.model import Edition
     from console.views.datasets import DatasetRow
+    from engine.datasets.mirrors import Mirrored
     from engine.datasets.pruning import Part
 
-app = new_group("List, check, verify, stop and prune datasets.")
+app = new_group("List, check, verify, copy, stop and prune datasets.")
 
 _DAY = 86_400.0
+_MOST_NAMED = 5
 
 
 @app.command("list")
@@ -268,6 +270,151 @@ def stop(
         perform(context, datasets.stop(chosen), json=json)
 
 
+_Edition = Annotated[
+    Literal["v1", "corrected"] | None, typer.Option("--edition", help="Only this edition; both by default.")
+]
+
+
+@app.command("import")
+def import_datasets(
+    context: typer.Context,
+    source: Annotated[
+        str,
+        typer.Argument(metavar="SOURCE", help="A folder, a .tar file, http(s)://... or s3://BUCKET/PREFIX."),
+    ],
+    competition_id: CompetitionIds = None,
+    split: Split = "",
+    data_dir: DataDir = None,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Also replace what is prepared otherwise; refused while runs need it."),
+    ] = False,
+    edition: _Edition = None,
+    json: Json = False,
+) -> None:
+    """Copy prepared datasets from a mirror, each file compared with its manifest.
+
+    The engine does the work as for prepare: what is interrupted goes on, and a dataset appears whole or not at all.
+    """
+    from competitions import registry
+    from console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
+    from console.cli.engine import engine_for
+    from engine.datasets import mirrors, stores
+    from engine.layout import dataset_folder, is_prepared
+
+    base = data_dir_of(context, data_dir)
+    wanted = _chosen_ids(competition_id, split)
+    store = stores.store_at(source)
+    there = [one for one in mirrors.datasets_of(store) if edition in (None, one.edition)]
+    found = [one for one in there if one.competition_id in wanted]
+    absent = [one for one in competition_id or () if one not in {each.competition_id for each in found}]
+    if absent or not found:
+        missing = ", ".join(absent) or "none of the datasets"
+        held = ", ".join(sorted({one.competition_id for one in there})[:_MOST_NAMED]) or "none"
+        raise DataProblem(f"{store.name} does not hold {missing}", f"it holds {held}")
+    folders = {one.key: dataset_folder(registry.get(one.competition_id), base, one.edition) for one in found}
+    states: dict[tuple[str, str], tuple[str, str]] = {}
+    for one in found:
+        competition, folder = registry.get(one.competition_id), folders[one.key]
+        if mirrors.is_there(competition, folder, one):
+            states[one.key] = "was there", ""
+        elif is_prepared(competition, folder) and not again:
+            states[one.key] = "kept", "another tree is prepared here; --again replaces it"
+    missing_by_edition: dict[str, list[str]] = {}
+    for one in found:
+        if one.key not in states:
+            missing_by_edition.setdefault(one.edition, []).append(one.competition_id)
+    place = str(Path(source).expanduser().absolute()) if "://" not in source else source
+    if missing_by_edition:
+        with (
+            engine_for(places_of(context), base) as used,
+            progress_display(lambda row: row.is_busy, PlainLines().show, json=json) as show,
+        ):
+            for of, ids in missing_by_edition.items():
+                for row in prepare_and_watch(used, ids, of, {"mirror": place, "again": again}, show):
+                    states[row.key] = row.state.value, row.problem
+    if json:
+        say_json(
+            [
+                {"competition_id": key[0], "edition": key[1], "state": state, "problem": problem}
+                for key, (state, problem) in states.items()
+            ]
+        )
+    else:
+        for key, (state, problem) in states.items():
+            if state in ("was there", "kept"):
+                say(f"{key[0]}, edition {key[1]}: {problem or state}")
+        done = sum(state in ("was there", "prepared") for state, _ in states.values())
+        say(f"{done} of {len(states)} as in {store.name}")
+    if any(problem for _, problem in states.values()):
+        raise typer.Exit(DataProblem.exit_code)
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    archive: Annotated[Path, typer.Argument(metavar="FILE.tar", help="The archive to write.")],
+    competition_id: CompetitionIds = None,
+    split: Split = "",
+    data_dir: DataDir = None,
+    edition: _Edition = None,
+) -> None:
+    """Write prepared datasets into one tar archive, answers included; 'datasets import' reads it."""
+    from engine.datasets import mirrors
+
+    base = data_dir_of(context, data_dir)
+    chosen, left_out = _with_manifests(base, competition_id, split, edition)
+    if archive.exists():
+        raise UsageProblem(f"{archive} is there already", "", "Name another file, or remove it.")
+    if not archive.absolute().parent.is_dir():
+        raise UsageProblem(f"{archive} can't be written", "its folder is not there")
+    show = show_count("writing", wording.size)
+    mirrors.write_archive(base, chosen, archive, lambda _, done, total: show(done, total))
+    say(f"{wording.plural(len(chosen), 'dataset')} in {archive}, {wording.size(archive.stat().st_size)}")
+    _say_left_out(left_out)
+
+
+@app.command()
+def mirror(
+    context: typer.Context,
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="A folder, which is made, or s3://BUCKET/PREFIX.")
+    ],
+    competition_id: CompetitionIds = None,
+    split: Split = "",
+    data_dir: DataDir = None,
+    edition: _Edition = None,
+    json: Json = False,
+) -> None:
+    """Bring a mirror up to what is prepared here, answers included; 'datasets import' reads it.
+
+    A folder can be served by any web server, copied with rsync, or used as a data directory. What is there already is
+    not copied again; what was interrupted goes on with the same command.
+    """
+    from engine.datasets import mirrors
+
+    base = data_dir_of(context, data_dir)
+    chosen, left_out = _with_manifests(base, competition_id, split, edition)
+    done = []
+    shows: dict[tuple[str, str], Callable[[int, int], None]] = {}
+
+    def report(one: Mirrored, _: str, count: int, total: int) -> None:
+        if not json:
+            name = f"copying {one.competition_id}"
+            shows.setdefault(one.key, show_count(name, wording.size))(count, total)
+
+    for one, copied in mirrors.mirror(base, chosen, target, report):
+        done.append({"competition_id": one.competition_id, "edition": one.edition, "copied": copied})
+        if not json:
+            how = f"copied, {wording.size(one.seal.bytes)}" if copied else "was there"
+            say(f"{one.competition_id}, edition {one.edition}: {how}")
+    if json:
+        say_json({"mirrored": done, "left_out": left_out})
+    else:
+        say(f"{wording.plural(len(done), 'dataset')} in {target}")
+    _say_left_out(left_out)
+
+
 @app.command()
 def prune(
     context: typer.Context,
@@ -337,6 +484,52 @@ def _chosen_ids(named: list[str] | None, split: str) -> tuple[str, ...]:
     if named:
         return tuple(registry.get(name).id for name in dict.fromkeys(named))
     return registry.read_split(split) if split else registry.all_ids()
+
+
+def _with_manifests(
+    base: Path, named: list[str] | None, split: str, edition: Edition | None
+) -> tuple[list[Mirrored], list[str]]:
+    """Find what can be copied to others: prepared datasets with a manifest; and those without one.
+
+    Raises:
+        DataProblem: one that was named is not prepared, or there is none.
+    """
+    from competitions import registry
+    from competitions.model import EDITIONS
+    from engine.datasets import mirrors
+    from engine.layout import dataset_folder, is_prepared, require_prepared
+
+    wanted = _chosen_ids(named, split)
+    for name in named or ():
+        if not any(
+            is_prepared(registry.get(name), dataset_folder(registry.get(name), base, one)) for one in EDITIONS
+        ):
+            require_prepared(registry.get(name), dataset_folder(registry.get(name), base, edition or "v1"))
+    found = [one for one in mirrors.datasets_in(base) if one.competition_id in wanted]
+    chosen = [one for one in found if edition in (None, one.edition)]
+    listed = {one.key for one in found}
+    left_out = [
+        name
+        for name in wanted
+        for one in ([edition] if edition else EDITIONS)
+        if is_prepared(registry.get(name), dataset_folder(registry.get(name), base, one))
+        and (name, one) not in listed
+    ]
+    if not chosen:
+        raise DataProblem(
+            "there is nothing to copy",
+            f"no dataset in {base} has a manifest",
+            "Prepare some, or give those of MLE-bench one: mlebench-console datasets verify --record",
+        )
+    return chosen, left_out
+
+
+def _say_left_out(names: Sequence[str]) -> None:
+    """Say which datasets have no manifest, and end with an exit code that says so too."""
+    if names:
+        complain(f"left out, because they have no manifest: {', '.join(names)}")
+        complain("Give them one: mlebench-console datasets verify --record")
+        raise typer.Exit(DataProblem.exit_code)
 
 
 def _known_datasets(context: typer.Context, base: Path, edition: Edition) -> dict[str, DatasetRow]:

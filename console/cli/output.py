@@ -39,15 +39,15 @@ def complain(text: str) -> None:
     sys.stderr.write("\n".join(plain_lines(text)) + "\n")
 
 
-def show_count(doing: str) -> Callable[[int, int], None]:
+def show_count(doing: str, written: Callable[[int], str] = str) -> Callable[[int, int], None]:
     """Return what shows how much is done: on one line of a terminal, or else with a line for each tenth."""
     told = -1
 
     def show(done: int, total: int) -> None:
         nonlocal told
-        text = f"{doing}: {done} of {total}"
+        text = f"{doing}: {written(done)} of {written(total)}"
         if sys.stderr.isatty():
-            sys.stderr.write(f"\r{text}" if done < total else "\r\x1b[K")
+            sys.stderr.write(f"\r{text}\x1b[K" if done < total else "\r\x1b[K")
         elif done * 10 // max(total, 1) > told:
             told = done * 10 // max(total, 1)
             sys.stderr.write(f"{text}\n")

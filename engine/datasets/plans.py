@@ -35,6 +35,7 @@ class Options:
         keep_raw: leave what was extracted in `raw/`.
         discard_zip: the zip is not needed any more: its space is freed while it is extracted, or at the end.
         descriptions: whose text the agent finds beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
+        mirror: where the prepared dataset is copied from; empty: it is prepared here.
     """
 
     source: str = ""
@@ -42,6 +43,7 @@ class Options:
     keep_raw: bool = False
     discard_zip: bool = False
     descriptions: str = OURS
+    mirror: str = ""
 
     def to_text(self) -> str:
         """Format them for the state."""
@@ -65,6 +67,8 @@ class Plan:
     @property
     def skipped(self) -> dict[str, str]:
         """The steps that this source makes needless, with the reason."""
+        if self.options.mirror:
+            return dict.fromkeys((CHECK, VERIFY, EXTRACT, PREPARE), "it comes prepared")
         if self.options.source == DEMO:
             return dict.fromkeys((CHECK, VERIFY, EXTRACT), "the data are made here")
         if self.options.source:
@@ -92,6 +96,8 @@ def plan(
     competition = registry.get(competition_id)
     registry.load_task(competition)
     wanted = options or Options()
+    if wanted.mirror:
+        return Plan(competition.id, edition, wanted, download=False)
     if demo:
         return Plan(competition.id, edition, replace(wanted, source=DEMO), download=False)
     if raw_dir:
@@ -168,7 +174,8 @@ def by_priority(database: Database, waiting: Sequence[Dataset]) -> list[Dataset]
 def next_stage(database: Database, dataset: Dataset, data_dir: Path) -> str:
     """Return which of the steps CHECK, DOWNLOAD and PREPARE, which a job each does, comes next for a dataset."""
     folder = dataset_folder(registry.get(dataset.competition_id), data_dir)
-    if Options.from_text(dataset.source).source or folder.has_raw_data:
+    options = Options.from_text(dataset.source)
+    if options.mirror or options.source or folder.has_raw_data:
         return PREPARE
     steps = datasets.steps(database, dataset.competition_id, dataset.edition)
     return DOWNLOAD if access_of(dataset.state, steps) is AccessState.OPEN else CHECK

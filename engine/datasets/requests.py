@@ -51,6 +51,7 @@ class DatasetRequests:
         """
         chosen, edition = arguments.competition_ids, edition_named(arguments.edition)
         options = Options(
+            mirror=arguments.mirror,
             verify=False if arguments.skip_verification else None,
             keep_raw=arguments.keep_raw,
             discard_zip=arguments.discard_zip,

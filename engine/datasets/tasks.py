@@ -15,10 +15,12 @@ from competitions import registry
 from competitions.model import Edition
 from engine.claims import claimed_folder
 from engine.datasets import access, raw_data
+from engine.datasets.mirrors import import_dataset
 from engine.datasets.plans import DEMO, Options
 from engine.datasets.preparing import prepare
 from engine.datasets.pruning import prune
 from engine.datasets.steps import CHECKSUM, DOWNLOAD, throttled, within
+from engine.datasets.stores import store_at
 from engine.datasets.verification import record, verify
 from engine.kaggle import KaggleUnreachable
 from engine.kaggle.credentials import find_credentials
@@ -88,9 +90,15 @@ def prepare_dataset(
     *,
     report_progress: ReportProgress,
 ) -> dict[str, Any]:
-    """Prepare a dataset with options in their own text form: `bytes_on_disk` is what it takes."""
+    """Prepare a dataset with options in their own text form, or import it: `bytes_on_disk` is what it takes."""
     chosen = Options.from_text(options)
     _share_with_group(data_dir)
+    if chosen.mirror:
+        competition = registry.get(competition_id)
+        folder = dataset_folder(competition, data_dir, edition)
+        report = within(throttled(report_progress), DOWNLOAD)
+        import_dataset(competition, folder, store_at(chosen.mirror), keep_free=keep_free, report=report)
+        return {"bytes_on_disk": size_on_disk(folder.prepared)}
     if chosen.source == DEMO:
         chosen = replace(chosen, source=str(_generate(competition_id, data_dir, report_progress)))
     prepared = prepare(

@@ -107,12 +107,14 @@ class PrepareDatasets(SomeDatasets):
 
     Attributes:
         raw_dir: an extracted Kaggle folder; empty for what lies in the data directory or on Kaggle.
+        mirror: where prepared datasets are copied from; empty: they are prepared here.
         again: prepare also what is prepared.
         jobs: how many datasets are prepared at once from now on.
         keep_going: whether one that can't be begun lets the others go on; by default if there are others.
     """
 
     raw_dir: str = ""
+    mirror: str = ""
     again: bool = False
     skip_verification: bool = False
     keep_raw: bool = False

@@ -175,3 +175,28 @@ def test_verifying_draws_a_bar_in_a_terminal_and_leaves_only_the_verdicts(
     assert left.startswith(f"{prepared.id}: unlike the known checksum: public/")
     piped = cli("datasets", "verify")
     assert (piped.out, piped.err) == ("", f"{left}\n")
+
+
+def test_commands_make_a_mirror_and_an_archive_import_them_elsewhere_and_verify_them_deep(
+    cli: Cli, prepared: Vector, places: Places, tmp_path: Path
+) -> None:
+    for made in (("mirror", tmp_path / "lab"), ("export", tmp_path / "lab.tar")):
+        assert cli("datasets", *made).code == 0
+    key = {"competition_id": prepared.id, "edition": "v1"}
+    assert cli("datasets", "mirror", tmp_path / "lab", "--json").document()["mirrored"] == [
+        {**key, "copied": False}
+    ]
+    there = ("--data-dir", tmp_path / "there")
+    absent = cli("datasets", "import", tmp_path / "lab", "-c", "leaf-classification", *there)
+    assert absent.code == 3 and f"it holds {prepared.id}" in absent.err
+    (taken,) = cli("datasets", "import", tmp_path / "lab.tar", "--json", *there).document()
+    assert taken == {**key, "state": "prepared", "problem": ""}
+    (again,) = cli("datasets", "import", tmp_path / "lab", "--json", *there).document()
+    assert again["state"] == "was there"
+    folder = tmp_path / "there" / prepared.id / "prepared"
+    (found,) = json.loads(cli("datasets", "verify", "--deep", "--json", *there).out)
+    assert (found["missing"], found["changed"], found["unlisted"], found["deep"]) == ([], [], [], True)
+    assert found["files"] == len((folder / "manifest.jsonl").read_text().splitlines()) - 1
+    (folder / "public" / "description.md").unlink()
+    (found,) = json.loads(cli("datasets", "verify", "--json", *there).out)
+    assert found["missing"] == ["public/description.md"]
