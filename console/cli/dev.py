@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from console.cli.common import CompetitionIds, Json, new_group
 from console.cli.output import complain, say, say_json
 from foundation.problems import DataProblem, Problem, UsageProblem
+
+if TYPE_CHECKING:
+    from engine.datasets.facts import KnownLeaderboard
 
 app = new_group("Keep the benchmark's own facts up to date.")
 
@@ -18,31 +24,71 @@ def download_leaderboard(
     competition_id: CompetitionIds = None,
     all_: Annotated[bool, typer.Option("--all", help="All competitions of the benchmark.")] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Also where a leaderboard has been downloaded before.")
+        bool, typer.Option("--force", help="Download it; without this, what is there is shown.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Download leaderboards from Kaggle and take their medal cut-offs; a part of one is refused."""
+    """Download leaderboards from Kaggle, with every team's score, and take their medal cut-offs."""
     from competitions import registry
     from engine.datasets.facts import refresh_leaderboard
 
     if bool(competition_id) == all_:
         raise UsageProblem("which leaderboards is not clear", "", "Give one of -c ID, --all.")
     chosen = registry.splits()["split75"] if all_ else [registry.get(one).id for one in competition_id or []]
+    _take_all({one: partial(refresh_leaderboard, one, force=force) for one in chosen}, json=json)
+
+
+@app.command("import-leaderboards")
+def import_leaderboards(
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="PATH", help="A leaderboard's CSV (with -c ID), or a checkout of MLE-bench."),
+    ],
+    competition_id: CompetitionIds = None,
+    json: Json = False,
+) -> None:
+    """Import whole leaderboards, as MLE-bench keeps them, and take their medal cut-offs."""
+    from competitions import registry
+    from engine.datasets.facts import import_leaderboard
+
+    chosen = [registry.get(one).id for one in competition_id or []]
+    if path.is_dir():
+        inner = path / "mlebench" / "competitions"
+        folder = inner if inner.is_dir() else path
+        files = {file.parent.name: file for file in sorted(folder.glob("*/leaderboard.csv"))}
+        known = chosen or [one for one in files if one in registry.all_ids()]
+        missing = [one for one in known if one not in files]
+        if missing or not known:
+            why = (
+                f"it has no {missing[0]}/leaderboard.csv" if missing else "no folder in it is a competition's"
+            )
+            raise DataProblem(f"there are no leaderboards in {folder}", why, "Give a checkout of MLE-bench.")
+        _take_all({one: partial(import_leaderboard, one, files[one]) for one in known}, json=json)
+    elif len(chosen) == 1:
+        _take_all({chosen[0]: partial(import_leaderboard, chosen[0], path)}, json=json)
+    else:
+        raise UsageProblem("whose leaderboard it is is not clear", "", "Give one -c ID.")
+
+
+def _take_all(taking: Mapping[str, Callable[[], KnownLeaderboard]], *, json: bool) -> None:
+    """Take leaderboards one by one, and say what each came to; one that fails stops none of the others."""
     outcomes: list[dict[str, Any]] = []
-    for one in chosen:
+    for one, take in taking.items():
         try:
-            cut, is_new = refresh_leaderboard(one, force=force)
+            known = take()
         except Problem as problem:
             outcomes.append({"competition_id": one, "state": "failed", "problem": str(problem)})
             complain(str(problem))
             continue
-        state = "taken" if is_new else "was there"
+        state = "taken" if known.is_new else "was there"
+        cut = known.cut_offs
         values = {"gold": cut.gold, "silver": cut.silver, "bronze": cut.bronze, "median": cut.median}
-        outcomes.append({"competition_id": one, "state": state, "problem": "", **values})
+        facts = {"competition_id": one, "state": state, "problem": "", "teams": known.teams}
+        outcomes.append(facts | values)
         if not json:
             text = "  ".join(f"{name} {value:g}" for name, value in values.items())
-            say(f"{one}: {state}: {text}")
+            extent = "its cut-offs alone" if known.teams is None else f"{known.teams:,} teams"
+            say(f"{one}: {state}, {extent}: {text}")
     if json:
         say_json(outcomes)
     if any(outcome["state"] == "failed" for outcome in outcomes):

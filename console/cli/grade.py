@@ -136,6 +136,8 @@ def _report_text(report: Report) -> str:
     if report.valid_submission:
         standing = report.medal or ("above median" if report.above_median else "not above median")
         lines += ["valid        yes", f"score        {report.score:g}: {standing}"]
+        if report.percentile is not None:
+            lines.append(f"rank         better than {report.percentile:.1f} % of the teams on Kaggle")
     else:
         lines += [f"valid        no: {report.message or report.outcome}"]
         if report.outcome == "grader_error":

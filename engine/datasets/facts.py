@@ -1,15 +1,15 @@
-"""Refreshing the measured facts in a competition.toml: checksums, and medal cut-offs by Kaggle's leaderboard."""
+"""Refreshing measured facts of competitions: checksums, and Kaggle's leaderboards with the medal cut-offs by them."""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from competitions import registry
+from competitions import leaderboards, registry
 from competitions.model import Competition, Thresholds
 from engine.datasets import checksums
 from engine.kaggle.client import Kaggle
@@ -35,38 +35,66 @@ def take_checksums(competition_id: str, data_dir: Path | str) -> None:
     _replace_table(competition, "checksums", ({"zip": md5} if md5 else {}) | table)
 
 
-def refresh_leaderboard(competition_id: str, *, force: bool = False) -> tuple[Thresholds, bool]:
-    """Download a leaderboard and take its cut-offs, unless one was downloaded before and it is not forced.
+@dataclass(frozen=True)
+class KnownLeaderboard:
+    """What is known of a competition's leaderboard.
 
-    Returns the cut-offs, and whether they were taken now.
+    Attributes:
+        teams: how many teams' scores are kept; None where the cut-offs alone are known.
+        is_new: whether it was taken now.
+    """
+
+    cut_offs: Thresholds
+    teams: int | None
+    is_new: bool
+
+
+def refresh_leaderboard(competition_id: str, *, force: bool = False) -> KnownLeaderboard:
+    """Download a leaderboard, keep its scores and take its cut-offs.
+
+    As in MLE-bench nothing is downloaded, unless that is forced, where it is there; its cut-offs always are.
 
     Raises:
         Problem: Kaggle refuses or can't be reached, or gives a part of the leaderboard only.
     """
     competition = registry.get(competition_id)
-    path = competition.folder / "leaderboard.csv"
-    if path.exists() and not force:
-        return competition.thresholds, False
+    if not force:
+        scores = leaderboards.scores_of(competition)
+        return KnownLeaderboard(competition.thresholds, None if scores is None else len(scores), is_new=False)
     with Kaggle() as kaggle:
         teams, expected = kaggle.leaderboard(competition_id), kaggle.team_count(competition_id)
     if expected is None or len(teams) < expected:
         raise _not_imported(
             competition_id,
             f"Kaggle gave {len(teams):,} of {'unknown' if expected is None else f'{expected:,}'} teams",
-            "The cut-offs stay as they are; use a leaderboard from Kaggle's Meta Kaggle dataset instead.",
+            "What is known stays; import one from a file: mlebench-console dev import-leaderboards FILE -c ID",
         )
+    return _keep_leaderboard(competition, [team.score for team in teams])
+
+
+def import_leaderboard(competition_id: str, path: Path) -> KnownLeaderboard:
+    """Keep the scores in a leaderboard's file, such as MLE-bench's, and take its cut-offs.
+
+    Raises:
+        Problem: it can't be read, is not whole, or contradicts the direction of the metric.
+    """
+    return _keep_leaderboard(registry.get(competition_id), leaderboards.read_scores(path))
+
+
+def _keep_leaderboard(competition: Competition, scores: Sequence[str]) -> KnownLeaderboard:
     try:
-        after = thresholds_of(competition_id, [float(team.score) for team in teams])
+        after = thresholds_of(competition.id, [float(score) for score in scores])
     except ValueError as error:
-        raise _not_imported(competition_id, str(error)) from error
+        raise _not_imported(competition.id, str(error)) from error
     if after.is_lower_better != competition.thresholds.is_lower_better:
-        raise _not_imported(competition_id, "it is sorted against the direction of its metric")
-    rows = [("teamId", "teamName", "score"), *((team.id, team.name, team.score) for team in teams)]
-    _write(path, csv_text(rows))
+        raise _not_imported(competition.id, "it is sorted against the direction of its metric")
+    _write(
+        leaderboards.path_of(competition), csv_text([(leaderboards.SCORE,), *((score,) for score in scores)])
+    )
     values = asdict(after)
-    del values["is_lower_better"]  # the metric's direction says so
+    del values["is_lower_better"]  # follows from the metric
     _replace_table(competition, "thresholds", values)
-    return after, True
+    return KnownLeaderboard(after, len(scores), is_new=True)
 
 
 def _not_imported(competition_id: str, why: str, next_step: str = "") -> DataProblem:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from competitions.judging import Judgement, Outcome
+from competitions.leaderboards import percentile
 from competitions.model import Competition, Edition, Medal
 from state.lifecycle import Outcome as Standing
 
@@ -16,7 +17,7 @@ SCORE_DECIMALS = 5
 ReportOutcome = Literal[Outcome, "not_prepared", "not_graded"]
 
 # This project's own fields that may stand in a report file; `detail` may reveal answers and is left out.
-_PUBLIC_FIELDS = ("edition", "outcome", "message", "defects", "descriptions")
+_PUBLIC_FIELDS = ("edition", "outcome", "message", "defects", "descriptions", "percentile")
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Report:
         detail: a traceback for the engine's log when the grader failed; never shown to an agent.
         defects: the known defects of this competition that this edition does not mend.
         descriptions: whose text the agent had: `ours`, `obfuscated`, `kaggle`, a folder, or `unknown`.
+        percentile: the percentage of Kaggle's teams that the score beats; None where only the cut-offs are known.
     """
 
     competition_id: str
@@ -56,6 +58,7 @@ class Report:
     detail: str = ""
     defects: tuple[str, ...] = ()
     descriptions: str = "unknown"
+    percentile: float | None = None
 
     @property
     def medal(self) -> Medal | None:
@@ -125,6 +128,7 @@ def make_report(
         detail=judgement.detail,
         defects=competition.defects_in(edition),
         descriptions=descriptions,
+        percentile=percentile(competition, score),
     )
 
 

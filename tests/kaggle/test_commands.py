@@ -238,17 +238,34 @@ def test_a_leaderboard_is_taken_once_and_half_of_one_never(
     rows = tuple(f"{0.1 + number / 1000:.5f}" for number in range(1244))
     shelf = loopback.add(LOSS, leaderboard=rows, one_page_only=True)
     command = ("dev", "download-leaderboard", "-c", LOSS)
-    half = cli(*command)
+    (known,) = cli(*command, "--json").document()
+    assert (known["state"], known["teams"]) == ("was there", None)
+    half = cli(*command, "--force")
     assert half.code == 3 and "Kaggle gave 200 of 1,244 teams" in half.err
     assert facts.read_text() == before
     shelf.one_page_only = False
-    taken = cli(*command)
+    taken = cli(*command, "--force")
     assert (taken.code, taken.err) == (0, "")
-    assert taken.out == f"{LOSS}: taken: gold 0.111  silver 0.161  bronze 0.223  median 0.7215\n"
+    assert taken.out == f"{LOSS}: taken, 1,244 teams: gold 0.111  silver 0.161  bronze 0.223  median 0.7215\n"
     (again,) = cli(*command, "--json").document()
-    assert again["state"] == "was there"
-    (forced,) = cli(*command, "--force", "--json").document()
-    assert forced["state"] == "taken"
+    assert (again["state"], again["teams"]) == ("was there", 1244)
+
+
+def test_leaderboards_of_a_checkout_of_mle_bench_are_imported(
+    cli: Cli, competition: Competition, tmp_path: Path
+) -> None:
+    theirs = tmp_path / "mle-bench" / "mlebench" / "competitions" / LOSS
+    theirs.mkdir(parents=True)
+    (theirs / "leaderboard.csv").write_text("teamId,score\n1,0.1\n2,0.2\n3,0.4\n")
+    (theirs.parent / "custom-task").mkdir()
+    command = ("dev", "import-leaderboards", tmp_path / "mle-bench")
+    taken = cli(*command)
+    assert taken.out == f"{LOSS}: taken, 3 teams: gold 0.1  silver 0.1  bronze 0.1  median 0.2\n"
+    assert "no leaf-classification/leaderboard.csv" in cli(*command, "-c", "leaf-classification").err
+    alone = ("dev", "import-leaderboards", theirs / "leaderboard.csv")
+    assert cli(*alone).code == 2
+    (again,) = cli(*alone, "-c", LOSS, "--json").document()
+    assert (again["state"], again["teams"]) == ("taken", 3)
 
 
 def test_kaggles_client_prints_nothing_into_our_output(cli: Cli, places: Places) -> None:

@@ -107,7 +107,7 @@ def test_many_submissions_become_one_report_and_none_stops_another(
     listed.write_text("# a comment\n\n" + "\n".join(json.dumps(line) for line in lines) + "\n")
     done = cli("grade", "--submission", listed, "--output-dir", tmp_path / "out")
     assert done.code == 3
-    assert done.err.splitlines()[0].startswith("leaf-classification is not prepared")
+    assert "\nleaf-classification is not prepared" in done.err
     (path,) = (tmp_path / "out").glob("*-UTC_grading_report.json")
     report = json.loads(path.read_text())
     counts = ("total_runs", "total_runs_with_submissions", "total_valid_submissions", "total_gold_medals")
