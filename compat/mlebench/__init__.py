@@ -1,0 +1,17 @@
+"""MLE-bench's module names, served by mlebench-console; refuses to stand beside MLE-bench itself."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+
+def _refuse_the_real_one() -> None:
+    try:
+        found = version("mlebench")
+    except PackageNotFoundError:
+        return
+    raise ImportError(
+        f"mlebench-compat stands in for MLE-bench, and mlebench {found} is installed here too. "
+        "Remove one of them, then install the other again: pip uninstall mlebench-compat"
+    )
+
+
+_refuse_the_real_one()

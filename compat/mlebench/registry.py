@@ -1,0 +1,109 @@
+"""MLE-bench's registry: the competitions, and where their datasets lie."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import competitions
+from competitions import descriptions, leaderboards, model
+from competitions import registry as known
+from competitions.task import Preparation
+from engine.layout import dataset_folder
+from engine.places import find_places
+from mlebench.grade_helpers import Grader
+
+NO_LEADERBOARD = Path(__file__).parent / "no_leaderboard.csv"
+"""An empty table with a leaderboard's column, where only the cut-offs are known."""
+
+
+@dataclass(frozen=True)
+class Competition:
+    """A competition with the files of its dataset."""
+
+    id: str
+    name: str
+    description: str
+    grader: Grader
+    answers: Path
+    gold_submission: Path
+    sample_submission: Path
+    competition_type: str
+    prepare_fn: Callable[[Path, Path, Path], Path]
+    raw_dir: Path
+    private_dir: Path
+    public_dir: Path
+    checksums: Path
+    leaderboard: Path
+
+
+class Registry:
+    """The competitions, as they lie below one data directory."""
+
+    def __init__(self, data_dir: Path | None = None) -> None:
+        """Look below a data directory; by default below that of mlebench-console, which is MLE-bench's own."""
+        self._data_dir = (find_places().data_dir if data_dir is None else data_dir).resolve()
+
+    def get_competition(self, competition_id: str) -> Competition:
+        """Return a competition.
+
+        Raises:
+            Problem: there is none of that id.
+        """
+        facts = known.get(competition_id)
+        folder = dataset_folder(facts, self._data_dir)
+        whole = leaderboards.path_of(facts)
+        return Competition(
+            id=facts.id,
+            name=facts.name,
+            description=descriptions.description(facts, "v1"),
+            grader=Grader(facts.grader_name, facts.id, self._data_dir),
+            answers=folder.prepared / facts.answers,
+            gold_submission=folder.prepared / (facts.files.gold_submission or facts.answers),
+            sample_submission=folder.prepared / facts.sample_submission,
+            competition_type=facts.kaggle_type,
+            prepare_fn=_preparer(facts),
+            raw_dir=folder.raw,
+            private_dir=folder.private,
+            public_dir=folder.public,
+            checksums=facts.folder / "competition.toml",
+            leaderboard=whole if whole.is_file() else NO_LEADERBOARD,
+        )
+
+    def get_competitions_dir(self) -> Path:
+        """Return the folder of the competitions' facts."""
+        return Path(competitions.__path__[0])
+
+    def get_data_dir(self) -> Path:
+        """Return the data directory."""
+        return self._data_dir
+
+    def set_data_dir(self, new_data_dir: Path) -> Registry:
+        """Return a registry of another data directory; this one stays as it is."""
+        return Registry(Path(new_data_dir))
+
+    def list_competition_ids(self) -> list[str]:
+        """List the ids of all competitions, sorted."""
+        return sorted(known.all_ids())
+
+    def get_lite_competition_ids(self) -> list[str]:
+        """List the ids of MLE-bench Lite."""
+        return list(known.splits()["lite"])
+
+
+def _preparer(facts: model.Competition) -> Callable[[Path, Path, Path], Path]:
+    """Make the function that prepares a dataset from an extracted Kaggle folder."""
+
+    def prepare(raw: Path, public: Path, private: Path) -> Path:
+        with tempfile.TemporaryDirectory(prefix=".scratch-", dir=public.parent) as scratch:
+            known.load_task(facts).prepare(
+                Preparation(facts, "v1", facts.parameters, raw, public, private, Path(scratch))
+            )
+        return public
+
+    return prepare
+
+
+registry = Registry()
