@@ -11,7 +11,7 @@ from state.lifecycle import FailureClass, Outcome
 if TYPE_CHECKING:
     from competitions.model import Thresholds
     from engine.scoreboard import Cell
-    from state.records import Run
+    from state.records import KaggleState, Run
 
 UNKNOWN = "-"
 
@@ -43,6 +43,14 @@ def grading_trouble(run: Run, now: float) -> str:
     left = 0.0 if run.grading_retry_at is None else run.grading_retry_at - now
     again = f"again in {duration(left)}" if left > 0 else "again now"
     return f"grading fails{since}, {again}: {run.grading_problem}"
+
+
+def waiting_for_kaggle(kaggle: KaggleState) -> str:
+    """Write since when and why Kaggle is waited for, and when it is asked again; empty where it can be reached."""
+    if kaggle.unreachable_since is None:
+        return ""
+    again = "" if kaggle.retry_at is None else f"; asked again at {clock(kaggle.retry_at)}"
+    return f"waiting for Kaggle since {date_and_time(kaggle.unreachable_since)}: {kaggle.problem}{again}"
 
 
 def retrying(count: int) -> str:

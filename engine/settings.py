@@ -50,6 +50,7 @@ class EngineSettings:
         download_workers: datasets that are downloaded at once.
         keep_free_gb: how much of the data directory's disk datasets must leave free.
         grading_workers: submissions that are graded at once.
+        kaggle_patience_hours: for how long datasets wait for Kaggle while it can't be reached.
     """
 
     TABLE: ClassVar[str] = "engine"
@@ -59,6 +60,7 @@ class EngineSettings:
     download_workers: _Count = 3
     keep_free_gb: _Positive = 1.0
     grading_workers: _Count = 2
+    kaggle_patience_hours: _Positive = 24.0
 
     @property
     def memory_bytes(self) -> int:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
+from typing import IO
 
 from foundation.clock import iso
 
 # Writes to the log: what happened, and the error where there was one.
 Log = Callable[[str, BaseException | None], None]
+
+
+def open_log(path: Path, *, anew: bool = False) -> IO[bytes]:
+    """Open a log for appending, or `anew`; whatever it may come to hold, nobody but its owner can read it."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | (os.O_TRUNC if anew else 0)
+    stream = os.fdopen(os.open(path, flags, 0o600), "ab")
+    with suppress(PermissionError):  # it is another's, who decides
+        os.fchmod(stream.fileno(), 0o600)
+    return stream
 
 
 def write_log(text: str) -> None:

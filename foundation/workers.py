@@ -449,6 +449,15 @@ class _Server:
             function = getattr(importlib.import_module(module), name)
             say({"value": function(**job["arguments"], report_progress=report_progress)})
         except Problem as problem:
+            # What a problem was made of is in the log, unless the machine's own words say it all.
+            if (
+                not self._options["capture_output"]
+                and problem.__cause__ is not None
+                and not isinstance(problem.__cause__, OSError)
+            ):
+                import traceback
+
+                traceback.print_exception(problem)
             parts = {"what": problem.what, "why": problem.why, "next_step": problem.next_step}
             say({"problem": {"kind": type(problem).__name__, **parts}})
         except MemoryError:

@@ -24,7 +24,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 6
+NEWEST_VERSION = 7
 # Columns that hold a record or a mapping as JSON.
 _JSON_COLUMNS = frozenset({"arguments", "detail", "hardware", "report", "spec"})
 
@@ -275,6 +275,19 @@ def migrate(connection: sqlite3.Connection) -> None:
         database.conn.execute("ALTER TABLE datasets ADD COLUMN priority INTEGER NOT NULL DEFAULT 0")
         database.conn.execute("ALTER TABLE datasets ADD COLUMN verification TEXT NOT NULL DEFAULT ''")
         database.conn.execute("PRAGMA user_version = 6")
+
+    @steps(name="0007-waiting-for-kaggle")
+    def _waiting_for_kaggle(database: Database) -> None:
+        database.conn.execute("ALTER TABLE datasets ADD COLUMN failures INTEGER NOT NULL DEFAULT 0")
+        database.conn.execute("ALTER TABLE datasets ADD COLUMN failing_since REAL")
+        database.conn.execute("ALTER TABLE datasets ADD COLUMN retry_at REAL")
+        database.conn.execute(
+            "CREATE TABLE kaggle (id INTEGER PRIMARY KEY CHECK (id = 1), unreachable_since REAL,"
+            " failures INTEGER NOT NULL DEFAULT 0, retry_at REAL, problem TEXT NOT NULL DEFAULT '',"
+            " accepted_at REAL) STRICT"
+        )
+        database.conn.execute("INSERT INTO kaggle (id) VALUES (1)")
+        database.conn.execute("PRAGMA user_version = 7")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

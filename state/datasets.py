@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from state import events
 from state.database import Database
-from state.records import Dataset, DatasetState, DatasetStep, StepState
+from state.records import Dataset, DatasetState, DatasetStep, KaggleState, StepState
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def request(
             "INSERT INTO datasets (competition_id, edition, state, source, requested_at, updated_at)"
             " VALUES (?, ?, 'waiting', ?, ?, ?) ON CONFLICT (competition_id, edition) DO UPDATE SET"
             " state = 'waiting', problem = '', source = excluded.source, requested_at = excluded.requested_at,"
-            " updated_at = excluded.updated_at",
+            " updated_at = excluded.updated_at, failures = 0, failing_since = NULL, retry_at = NULL",
             (competition_id, edition, source, now, now),
         )
         _set_steps(database, competition_id, edition, steps, StepState.WAITING)
@@ -91,6 +91,47 @@ def set_verification(database: Database, competition_id: str, edition: str, veri
         "UPDATE datasets SET verification = ? WHERE competition_id = ? AND edition = ?",
         (verification, competition_id, edition),
     )
+
+
+def set_retry(
+    database: Database,
+    competition_id: str,
+    edition: str,
+    *,
+    failures: int = 0,
+    failing_since: float | None = None,
+    retry_at: float | None = None,
+) -> None:
+    """Note how often a dataset has failed in a row and when it is tried again; without arguments: it does not fail."""
+    database.execute(
+        "UPDATE datasets SET failures = ?, failing_since = ?, retry_at = ? WHERE competition_id = ? AND edition = ?",
+        (failures, failing_since, retry_at, competition_id, edition),
+    )
+
+
+def kaggle(database: Database) -> KaggleState:
+    """Read whether Kaggle can be reached."""
+    found = database.record(
+        KaggleState,
+        "SELECT unreachable_since, failures, retry_at, problem, accepted_at FROM kaggle WHERE id = ?",
+        (1,),
+    )
+    return found or KaggleState()
+
+
+def set_kaggle(database: Database, state: KaggleState, *, now: float) -> None:
+    """Note whether Kaggle can be reached; when that changes, it is an event."""
+    before = kaggle(database)
+    with database.transaction():
+        database.execute(
+            "UPDATE kaggle SET unreachable_since = :unreachable_since, failures = :failures, retry_at = :retry_at,"
+            " problem = :problem, accepted_at = :accepted_at",
+            asdict(state),
+        )
+        if before.unreachable_since is None and state.unreachable_since is not None:
+            events.append(database, now, "kaggle.unreachable", f"Kaggle can't be reached: {state.problem}")
+        elif before.unreachable_since is not None and state.unreachable_since is None:
+            events.append(database, now, "kaggle.answers", "Kaggle is asked again")
 
 
 def set_step(

@@ -307,6 +307,9 @@ class Dataset:
     Attributes:
         priority: of those that are requested the higher ones come first.
         verification: how it was to be verified the last time; empty if it never was.
+        failures: how often in a row it has failed for a reason of its own that may be over the next time.
+        failing_since: since when it has failed, or could not reach Kaggle.
+        retry_at: when it is tried again; None: as soon as there is room for it.
     """
 
     competition_id: str
@@ -320,6 +323,28 @@ class Dataset:
     updated_at: float
     priority: int = 0
     verification: str = ""
+    failures: int = 0
+    failing_since: float | None = None
+    retry_at: float | None = None
+
+
+@dataclass(frozen=True)
+class KaggleState:
+    """Whether Kaggle can be reached, as far as it was asked.
+
+    Attributes:
+        unreachable_since: None: it can be reached.
+        failures: how often it has been asked in vain since then.
+        retry_at: when it is asked again.
+        problem: why it can't be reached.
+        accepted_at: when it last accepted our credentials.
+    """
+
+    unreachable_since: float | None = None
+    failures: int = 0
+    retry_at: float | None = None
+    problem: str = ""
+    accepted_at: float | None = None
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from console.cli.output import complain, say
 from console.sanitize import plain
 from console.views.datasets import DatasetRow, dataset_board
 from console.views.rates import Rates
-from engine.control import ask, ensure_running, status
+from engine.control import EngineGone, answer_to, ask, ensure_running, status
 from engine.datasets.pruning import Part
 from engine.places import Places
 from foundation.problems import EnvironmentProblem
@@ -31,6 +31,7 @@ from state.database import exists, open_for_reading
 from state.records import DatasetState, DatasetStep, Event, VerificationKind
 
 _LOOK_SECONDS = 0.25
+_STARTED_AGAIN = "The engine has ended; it is started again, and continues."
 _ANSWER_SECONDS = 600.0
 _BAR_CELLS = 16
 _MOST_ROWS = 12
@@ -55,6 +56,7 @@ def prepare_and_watch(
             return seen
         if not status(places).running:
             # Whatever killed it: what it was doing waits in the state, and asking again adds nothing.
+            complain(_STARTED_AGAIN)
             _ask(places, "dataset.prepare", {**wanted, "competition_ids": busy})
         time.sleep(_LOOK_SECONDS)
 
@@ -127,12 +129,19 @@ def _events_since(places: Places, before: int, kind: str) -> list[Event]:
 
 
 def _ask(places: Places, kind: str, wanted: dict[str, Any]) -> None:
+    filed: int | None = None
     while True:
         ensure_running(places)
         try:
-            ask(places, kind, wanted, wait_seconds=_ANSWER_SECONDS)
+            if filed is None:
+                ask(places, kind, wanted, wait_seconds=_ANSWER_SECONDS)
+            else:
+                answer_to(places, filed, wait_seconds=_ANSWER_SECONDS)
             return
-        except EnvironmentProblem:
+        except EngineGone as gone:
+            filed = gone.request
+            complain(_STARTED_AGAIN)
+        except EnvironmentProblem:  # it ended before anything was filed
             if status(places).running:
                 raise
 
@@ -147,9 +156,14 @@ class PlainLines:
     def __init__(self) -> None:
         self._said: dict[str, str] = {}
         self._first_with: dict[str, str] = {}
+        self._waiting_since: float | None = None
 
     def show(self, seen: Sequence[DatasetRow]) -> None:
         """Say what is new."""
+        for kaggle in {row.kaggle for row in seen}:
+            if kaggle.unreachable_since != self._waiting_since:
+                say(wording.waiting_for_kaggle(kaggle) or "Kaggle answers again")
+                self._waiting_since = kaggle.unreachable_since
         for row in seen:
             line = self._line(row)
             if line and self._said.get(row.competition_id) != line:
@@ -164,6 +178,8 @@ class PlainLines:
             return "stopped"
         if row.state in _FAILED:
             return self._trouble(row)
+        if row.waits_for_kaggle:
+            return ""  # what holds for all of them is said once
         if row.problem:
             return f"waiting: {self._trouble(row)}"
         step = row.step

@@ -126,6 +126,8 @@ def engine_for(places: Places, data_dir: Path) -> Iterator[Places]:
     An interrupted command leaves the user's own engine at work.
     """
     from engine.control import ensure_running, status, stop
+    from engine.control.status import owner_path
+    from foundation.locks import FileLock
 
     if data_dir == places.data_dir:
         was_running = status(places).running
@@ -143,12 +145,27 @@ def engine_for(places: Places, data_dir: Path) -> Iterator[Places]:
     # One data directory to an engine: the state knows datasets by competition and edition alone.
     folder = Path(tempfile.mkdtemp(prefix="mlebench-prepare-"))
     other = replace(places, data_dir=data_dir, state_dir=folder)
-    try:
-        ensure_running(other)
-        yield other
-    finally:
-        stop(other)
-        shutil.rmtree(folder)
+    owner = FileLock(owner_path(other))
+    owner.acquire()
+    with owner:  # its engine ends by itself when this command is killed
+        try:
+            ensure_running(other)
+            yield other
+        finally:
+            stop(other)
+            _keep_tracebacks(other.engine_log, places)
+            shutil.rmtree(folder)
+
+
+def _keep_tracebacks(log: Path, places: Places) -> None:
+    """Add a log that is about to go to the own engine's, if it shows where something went wrong."""
+    from foundation.daemon_log import open_log
+
+    content = log.read_bytes() if log.exists() else b""
+    if b"Traceback" in content:
+        places.state_dir.mkdir(parents=True, exist_ok=True)
+        with open_log(places.engine_log) as kept:
+            kept.write(content)
 
 
 def _is_idle(places: Places) -> bool:

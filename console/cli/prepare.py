@@ -235,11 +235,12 @@ def _prepare(
             engine_for(places, base) as used,
             progress_display(lambda row: row.is_busy, lines, json=json) as show,
         ):
+            _say_unknown_variables(used)
             try:
                 seen = prepare_and_watch(used, missing, edition, wanted, show)
             except KeyboardInterrupt:
                 if used is places:
-                    complain("The engine continues; 'mlebench-console datasets stop --all' stops it.")
+                    complain(_what_goes_on(places))
                 raise
         found |= {row.competition_id: (row.state.value, row.problem) for row in seen}
     outcomes = []
@@ -249,6 +250,27 @@ def _prepare(
         if one in there and not json:
             say(f"{one}: was prepared in {folder}")
     return outcomes
+
+
+def _what_goes_on(places: Places) -> str:
+    from engine.control import status
+
+    if status(places).running:
+        return "The engine continues; 'mlebench-console datasets stop --all' stops it."
+    return "No engine is running; 'mlebench-console engine start' continues with what was requested."
+
+
+def _say_unknown_variables(places: Places) -> None:
+    """Say which credentials are set here that the running engine does not know."""
+    from engine.control import variables_unknown_to_engine
+    from engine.kaggle.credentials import VARIABLES
+
+    unknown = variables_unknown_to_engine(places, VARIABLES)
+    if unknown:
+        complain(
+            f"note: the engine was started without this {', '.join(unknown)} and does not use it;"
+            " 'mlebench-console engine stop', and the next command starts it anew"
+        )
 
 
 def _check_raw(raw: Path | None, chosen: Sequence[str]) -> None:

@@ -227,13 +227,16 @@ def _unexpected(invocation: Invocation) -> str:
     import time
     import traceback
 
+    from foundation.daemon_log import open_log
+
     trace = traceback.format_exc()
     message = f"unexpected error: {trace.strip().splitlines()[-1]}"
     try:
         log = invocation.places.state_dir / "console.log"
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("a", encoding="utf-8", errors="backslashreplace") as stream:
-            stream.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {' '.join(sys.argv)}\n{trace}\n")
+        text = f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {' '.join(sys.argv)}\n{trace}\n"
+        with open_log(log) as stream:
+            stream.write(text.encode(errors="backslashreplace"))
     except (OSError, Problem) as error:
         return f"{message}\nThe traceback could not be saved ({error}):\n{trace}"
     return f"{message}\nThe traceback is in {log}."

@@ -26,21 +26,24 @@ app = new_app()
 def status(context: typer.Context, json: Json = False) -> None:
     """Show the state of the engine, the sweeps and the disks."""
     from engine.control import status
-    from state import database, runs, sweeps
+    from state import database, datasets, runs, sweeps
+    from state.records import KaggleState
 
     places = places_of(context)
     engine = status(places)
-    known, counts, ungradable = [], {}, []
+    known, counts, ungradable, kaggle = [], {}, [], KaggleState()
     if database.exists(places.state_dir):
         with reading_state(context) as opened:
             known, counts = sweeps.all_sweeps(opened), sweeps.counts_of_all(opened)
             ungradable = runs.ungradable(opened)
+            kaggle = datasets.kaggle(opened)
     if json:
         say_json(
             {
                 "state_dir": str(places.state_dir),
                 "data_dir": str(places.data_dir),
                 "engine": asdict(engine),
+                "kaggle": asdict(kaggle),
                 "sweeps": [sweep_facts(sweep, counts.get(sweep.id)) for sweep in known],
                 "ungradable": [asdict(run) for run in ungradable],
             }
@@ -49,6 +52,8 @@ def status(context: typer.Context, json: Json = False) -> None:
     say(engine_text(engine))
     say(f"state   {places.state_dir}")
     say(f"data    {places.data_dir}")
+    if kaggle.unreachable_since is not None:
+        say(f"kaggle  {wording.waiting_for_kaggle(kaggle)}")
     if ungradable:
         others = f" (and {len(ungradable) - 1} more)" if len(ungradable) > 1 else ""
         trouble = wording.grading_trouble(ungradable[0], time.time())

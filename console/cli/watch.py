@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from console.views.overview import Concern, SweepLine
     from engine.control import EngineStatus
     from engine.places import Places
+    from state.records import KaggleState
 
 app = new_app()
 
@@ -34,6 +35,7 @@ class WatchReport:
     sweeps: tuple[SweepLine, ...]
     needed: tuple[Concern, ...]
     problem: str
+    kaggle: KaggleState
 
 
 @app.command()
@@ -64,21 +66,24 @@ def _summary(places: Places, *, json: bool) -> None:
 
     from console.views.overview import concerns, overview
     from engine import control
-    from state import database
+    from state import database, datasets
+    from state.records import KaggleState
 
     now = time.time()
     engine, problem = None, ""
     sweeps: tuple[SweepLine, ...] = ()
     needed: tuple[Concern, ...] = ()
+    kaggle = KaggleState()
     try:
         engine = control.status(places)
         if database.exists(places.state_dir):
             with closing(database.open_for_reading(places.state_dir)) as opened:
                 found = overview(opened)
+                kaggle = datasets.kaggle(opened)
             sweeps, needed = found.sweeps, concerns(found, now)
     except Problem as told:
         problem = " ".join(str(told).splitlines())
-    (_say_json if json else _say)(WatchReport(now, engine, sweeps, needed, problem))
+    (_say_json if json else _say)(WatchReport(now, engine, sweeps, needed, problem, kaggle))
     # A pipe is read as it is written.
     sys.stdout.flush()
 
@@ -87,6 +92,8 @@ def _say(seen: WatchReport) -> None:
     say(f"{wording.date_and_time(seen.now)}  {_engine(seen.engine)}")
     if seen.problem:
         say(f"  problem: {seen.problem}")
+    if seen.kaggle.unreachable_since is not None:
+        say(f"  {wording.waiting_for_kaggle(seen.kaggle)}")
     for line in seen.sweeps:
         say(f"  {_sweep(line)}")
     for concern in seen.needed[:_MOST_CONCERNS]:
@@ -135,6 +142,7 @@ def _say_json(seen: WatchReport) -> None:
         "at": seen.now,
         "engine": None if seen.engine is None else asdict(seen.engine),
         "problem": seen.problem,
+        "kaggle": asdict(seen.kaggle),
         "sweeps": [
             {
                 "id": line.sweep.id,

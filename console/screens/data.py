@@ -151,7 +151,7 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
         board, shown, free, signs = self.board, self._shown(), self._free(), self.app.signs
         downloading = sum(pace.rate or 0 for key, pace in self.paces.items() if key[2] == DOWNLOAD)
         found = totals(board, free=free, download_rate=downloading or None)
-        header = _header(board.rows, found, signs, self.size.width)
+        header = _header(board, found, signs, self.size.width)
         self.header.show(*header, *self._filter_line(len(shown), free))
         columns, width = _columns(self.paces, signs), self.line_list.line_width
         table = Table(columns, shown, width, signs, mark=lambda row: row.key in self.marks)
@@ -306,11 +306,14 @@ def _steps(signs: Signs) -> dict[StepState, Piece]:
     }
 
 
-def _header(rows: Sequence[DatasetRow], found: Totals, signs: Signs, width: int) -> tuple[Pieces, Pieces]:
-    """How many datasets are in which state; what is to download, what is there, what there is room for."""
+def _header(board: DatasetBoard, found: Totals, signs: Signs, width: int) -> tuple[Pieces, ...]:
+    """How many datasets are in which state; what is to download, what is there, what there is room for.
+
+    A third line says since when Kaggle is waited for.
+    """
     counts: list[Pieces] = []
     for state, (sign, role) in _states(signs).items():
-        count = sum(row.state is state for row in rows)
+        count = sum(row.state is state for row in board.rows)
         if count:
             counts.append(((f"{sign} {count} {state}", role),))
     amounts: list[Pieces] = []
@@ -326,7 +329,8 @@ def _header(rows: Sequence[DatasetRow], found: Totals, signs: Signs, width: int)
         amounts.append(((f"{found.fitting} of {found.missing} missing would fit", "dim"),))
     gap: Piece = ("   ", "text")
     first, second = (((" ", "text"), *joined(groups, gap, width - 2)) for groups in (counts, amounts))
-    return first, second
+    waiting = wording.waiting_for_kaggle(board.kaggle)
+    return (first, second, cut(((f" {plain(waiting)}", "warn"),), width)) if waiting else (first, second)
 
 
 def _needs_text(needed: Needs) -> str:

@@ -12,16 +12,17 @@ from pathlib import Path
 
 from competitions import registry
 from competitions.model import Edition
+from console import wording
 from console.views.splits import ORDER, competition, split_of
 from engine.datasets.access import AccessState, access_of
 from engine.datasets.checksums import comparable
 from engine.datasets.estimates import Throughput, measured, usual_peak
-from engine.datasets.steps import CHECKSUM, DOWNLOAD
+from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD
 from engine.layout import dataset_folder, prepared_with
 from engine.space import free_bytes
 from state import datasets, events
 from state.database import Database
-from state.records import Dataset, DatasetState, DatasetStep, Event, StepState
+from state.records import Dataset, DatasetState, DatasetStep, Event, KaggleState, StepState
 
 _BUSY = (DatasetState.WAITING, DatasetState.WORKING)
 _OPEN = (StepState.WAITING, StepState.WORKING)
@@ -39,6 +40,7 @@ class DatasetRow:
     split: str
     dataset: Dataset | None
     steps: tuple[DatasetStep, ...]
+    kaggle: KaggleState = field(default_factory=KaggleState)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -68,9 +70,21 @@ class DatasetRow:
         return access_of(self.state, self.steps)
 
     @property
+    def waits_for_kaggle(self) -> bool:
+        """Whether it waits because Kaggle can't be reached."""
+        asks = any(step.name in (CHECK, DOWNLOAD) and step.state in _OPEN for step in self.steps)
+        return asks and self.state is DatasetState.WAITING and self.kaggle.unreachable_since is not None
+
+    @property
     def problem(self) -> str:
         """What is wrong with it, or what it waits for."""
-        return self.dataset.problem if self.dataset is not None else ""
+        if self.dataset is None:
+            return ""
+        if self.waits_for_kaggle:
+            return wording.waiting_for_kaggle(self.kaggle)
+        if self.dataset.retry_at is not None and self.state is DatasetState.WAITING:
+            return f"{self.dataset.problem}; tried again at {wording.clock(self.dataset.retry_at)}"
+        return self.dataset.problem
 
     @property
     def step(self) -> DatasetStep | None:
@@ -118,6 +132,7 @@ class DatasetBoard:
     rows: tuple[DatasetRow, ...] = ()
     throughput: Throughput = field(default_factory=Throughput)
     free: int | None = None
+    kaggle: KaggleState = field(default_factory=KaggleState)
 
 
 @dataclass(frozen=True)
@@ -200,12 +215,17 @@ def dataset_board(database: Database, data_dir: Path) -> DatasetBoard:
     for step in datasets.all_steps(database):
         steps[step.competition_id, step.edition].append(step)
     known = {(found.competition_id, found.edition): found for found in datasets.all_datasets(database)}
+    kaggle = datasets.kaggle(database)
     wanted = [*known, *((name, "v1") for name in registry.all_ids() if (name, "v1") not in known)]
     rows = [
-        DatasetRow(name, edition, split_of(name), known.get((name, edition)), tuple(steps[name, edition]))
+        DatasetRow(
+            name, edition, split_of(name), known.get((name, edition)), tuple(steps[name, edition]), kaggle
+        )
         for name, edition in wanted
     ]
-    return DatasetBoard(tuple(sorted(rows, key=_place)), measured(steps.values()), free_bytes(data_dir))
+    return DatasetBoard(
+        tuple(sorted(rows, key=_place)), measured(steps.values()), free_bytes(data_dir), kaggle
+    )
 
 
 def dataset_detail(

@@ -3,18 +3,30 @@
 The engine itself is `engine.supervisor`; nothing here imports it or anything heavy.
 """
 
-from engine.control.client import ask, ensure_running, start, stop, unit_text
+from engine.control.client import (
+    EngineGone,
+    answer_to,
+    ask,
+    ensure_running,
+    start,
+    stop,
+    unit_text,
+    variables_unknown_to_engine,
+)
 from engine.control.status import EngineStatus, status
 from engine.options.requests import Answer, RefusedRequest
 
 __all__ = [
     "Answer",
+    "EngineGone",
     "EngineStatus",
     "RefusedRequest",
+    "answer_to",
     "ask",
     "ensure_running",
     "start",
     "status",
     "stop",
     "unit_text",
+    "variables_unknown_to_engine",
 ]

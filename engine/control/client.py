@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -19,16 +20,38 @@ from engine.options.requests import Answer, RefusedRequest, ShownRun
 from engine.places import Places
 from environment.runner import protocol
 from foundation import locks
+from foundation.daemon_log import open_log
 from foundation.problems import EnvironmentProblem, StateProblem
 from state import database, requests, runs, sweeps
 from state.lifecycle import RunState, SweepState
 from state.records import RequestState
 
 _POLL_SECONDS = 0.05
+_LOOK_SECONDS = 0.5
 _START_PATIENCE = 60.0
 _STOP_PATIENCE = 30.0
 _LOG_LINES_SHOWN = 5
 _MARGIN_SECONDS = 60.0
+
+
+class EngineGone(EnvironmentProblem):
+    """The engine has ended before it answered a request, which stays and is done by the next one.
+
+    Attributes:
+        request: the request's number.
+    """
+
+    def __init__(self, request: int) -> None:
+        super().__init__(
+            f"the engine has ended and not answered request {request}",
+            "",
+            "Start it again, and it will be done: mlebench-console engine start",
+        )
+        self.request = request
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Keep what it is made of."""
+        return (type(self), (self.request,))
 
 
 def ask(places: Places, kind: str, arguments: dict[str, Any], *, wait_seconds: float = 30.0) -> Answer:
@@ -36,6 +59,7 @@ def ask(places: Places, kind: str, arguments: dict[str, Any], *, wait_seconds: f
 
     Raises:
         RefusedRequest: the engine will not do it, with its reason.
+        EngineGone: the engine has ended meanwhile.
         EnvironmentProblem: no engine is running (nothing was filed), or it has not answered in time
             (the request stays and will be done).
     """
@@ -45,9 +69,26 @@ def ask(places: Places, kind: str, arguments: dict[str, Any], *, wait_seconds: f
         )
     with closing(database.open_for_requests(places.state_dir)) as bus:
         number = requests.file(bus, kind, arguments, author=author(), now=time.time())
-        give_up = time.monotonic() + wait_seconds
+    return answer_to(places, number, wait_seconds=wait_seconds)
+
+
+def answer_to(places: Places, number: int, *, wait_seconds: float = 30.0) -> Answer:
+    """Wait for the answer to a request that was filed.
+
+    Raises:
+        Problem: as for `ask`.
+    """
+    with closing(database.open_for_reading(places.state_dir)) as bus:
+        now = time.monotonic()
+        give_up, look_at = now + wait_seconds, now + _LOOK_SECONDS
         seen = -1
         while True:
+            is_running = True
+            if time.monotonic() >= look_at:
+                look_at = time.monotonic() + _LOOK_SECONDS
+                is_running = locks.is_held(
+                    lock_path(places)
+                )  # before the answer is looked for: it may be its last
             version = bus.data_version()
             answered = requests.get(bus, number) if version != seen else None
             seen = version
@@ -55,6 +96,8 @@ def ask(places: Places, kind: str, arguments: dict[str, Any], *, wait_seconds: f
                 return Answer.from_text(answered.answer)
             if answered is not None and answered.state is RequestState.REFUSED:
                 raise RefusedRequest.from_text(answered.answer)
+            if not is_running:
+                raise EngineGone(number)
             if time.monotonic() >= give_up:
                 raise EnvironmentProblem(
                     f"the engine has not answered request {number} yet",
@@ -97,7 +140,7 @@ def start(places: Places) -> EngineStatus:
         )
     log_before = places.engine_log.stat().st_size if places.engine_log.exists() else 0
     try:
-        with places.engine_log.open("ab") as log:
+        with open_log(places.engine_log) as log:
             # The started process ends once a child of its own works, so that the engine is nobody's child.
             subprocess.run(
                 [*engine_command(places), "--detach"],
@@ -158,6 +201,20 @@ def stop_all_runs(places: Places) -> None:
             time.sleep(0.1)
     # The runner has nothing left to do, but would only notice so after a while.
     _end_holder(places.state_dir / protocol.RUNNER / protocol.RUNNER_LOCK, "runner", _MARGIN_SECONDS)
+
+
+def variables_unknown_to_engine(places: Places, names: Iterable[str]) -> list[str]:
+    """Which of these variables are set here to something else than the running engine was started with."""
+    try:
+        content = Path(f"/proc/{int(lock_path(places).read_text())}/environ").read_bytes()
+    except (OSError, ValueError):  # none is running, or it is another user's
+        return []
+    started_with = set(content.split(b"\0"))
+    return [
+        name
+        for name in names
+        if name in os.environ and os.fsencode(f"{name}={os.environ[name]}") not in started_with
+    ]
 
 
 def unit_text(places: Places) -> str:

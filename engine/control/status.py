@@ -58,6 +58,11 @@ def lock_path(places: Places) -> Path:
     return places.state_dir / protocol.ENGINE_LOCK
 
 
+def owner_path(places: Places) -> Path:
+    """Return the file that the command holds locked for whose work alone this state was made, if there is one."""
+    return places.state_dir / "owner.lock"
+
+
 def status_path(places: Places) -> Path:
     """Return the file in which the engine keeps its status."""
     return places.state_dir / STATUS_NAME

@@ -154,7 +154,10 @@ def request(database: Database, wanted: Plan, *, now: float) -> None:
 
 
 def by_priority(database: Database, waiting: Sequence[Dataset]) -> list[Dataset]:
-    """Sort what runs wait for first, then by size: most of the benchmark is ready long before the rest."""
+    """Sort what runs wait for first, then by size: most of the benchmark is ready long before the rest.
+
+    What has failed and is tried again comes after all others.
+    """
     wanted = datasets.awaited(database) if len(waiting) > 1 else frozenset()
     sizes = {
         (step.competition_id, step.edition): step.total
@@ -162,11 +165,12 @@ def by_priority(database: Database, waiting: Sequence[Dataset]) -> list[Dataset]
         if step.name == DOWNLOAD and step.unit == "bytes"
     }
 
-    def place(dataset: Dataset) -> tuple[bool, float, float]:
+    def place(dataset: Dataset) -> tuple[float, bool, float, float]:
         size = sizes.get((dataset.competition_id, dataset.edition))
         known = registry.get(dataset.competition_id).size_gb
         by_facts = float("inf") if known is None else known * 1e9
-        return dataset.competition_id not in wanted, size or by_facts, dataset.requested_at or 0.0
+        awaited = dataset.competition_id in wanted
+        return dataset.retry_at or 0.0, not awaited, size or by_facts, dataset.requested_at or 0.0
 
     return sorted(waiting, key=place)
 

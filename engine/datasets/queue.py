@@ -7,7 +7,7 @@ network, the other processors.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,8 +15,11 @@ from competitions import registry
 from competitions.model import EDITIONS, edition_named
 from engine.claims import Claimed
 from engine.datasets.access import CHECK_ACCESS, state_after
+from engine.datasets.descriptions import KAGGLE
+from engine.datasets.outage import Outage
 from engine.datasets.plans import (
     BUSY,
+    Options,
     by_priority,
     is_ready,
     next_stage,
@@ -24,8 +27,11 @@ from engine.datasets.plans import (
 )
 from engine.datasets.records import DatasetRecords
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE
+from engine.kaggle import CredentialsRefused, KaggleFailure, KaggleUnreachable, NotAvailable, RulesNotAccepted
+from engine.kaggle.backoff import FIRST_WAIT, LONGEST_WAIT
 from engine.space import DiskFull, free_bytes
 from foundation.clock import Clock
+from foundation.problems import Problem
 from foundation.workers import Ended, Progressed, WorkerPool
 from state import datasets
 from state.database import Database
@@ -37,7 +43,11 @@ PREPARE_DATASET, VERIFY = f"{_TASKS}:prepare_dataset", f"{_TASKS}:verify_dataset
 PRUNE = f"{_TASKS}:prune_dataset"
 PRELOAD = ("pandas", _TASKS)
 
-_RESTARTS = 3
+# How long to wait for another round after a failure that may be over the next time; after the last it stays failed.
+_ROUNDS_AFTER_DEATH = (1.0, 5.0, 30.0, 300.0)
+_ROUNDS_AFTER_FAILURE = (60.0, 600.0, 3600.0)
+_LONGEST_PUT_OFF = 1.3 * 86_400.0
+_ANSWERS = tuple(kind.__name__ for kind in (RulesNotAccepted, NotAvailable, KaggleFailure, DiskFull))
 _CHECKS_AT_ONCE = 4
 _PROGRESS_SECONDS = 0.5
 _CLAIMED_SECONDS = 10.0
@@ -57,10 +67,21 @@ class Capacity:
 
 @dataclass
 class _Work:
+    """A job.
+
+    Attributes:
+        asks: it asks Kaggle.
+        tries: it is the one that tries whether Kaggle can be reached again.
+        is_heard: its progress has shown that Kaggle answers.
+    """
+
     dataset: Dataset
     stage: str
     free_before: int
+    asks: bool
+    tries: bool
     shared_disk: bool
+    is_heard: bool = False
     step: str = ""
     reported_at: float = 0.0
     unreported: Progressed | None = None
@@ -71,18 +92,27 @@ class DatasetQueue:
     """Starts datasets as there is room for them, and keeps their steps in the state."""
 
     def __init__(
-        self, database: Database, pool: WorkerPool, clock: Clock, *, data_dir: Path, capacity: Capacity
+        self,
+        database: Database,
+        pool: WorkerPool,
+        clock: Clock,
+        *,
+        data_dir: Path,
+        capacity: Capacity,
+        patience: float,
     ) -> None:
+        """Start nothing; for `patience` seconds datasets wait for Kaggle while it can't be reached."""
         self._database = database
         self._pool = pool
         self._clock = clock
         self._data_dir = data_dir
         self._capacity = capacity
+        self._patience = patience
+        self._outage = Outage(database, clock)
         self.records = DatasetRecords(database, clock)
         self.verifications = Verifications(database, pool, self.records, clock, data_dir=data_dir)
         self._working: dict[int, _Work] = {}
         self._pruning: dict[int, str] = {}
-        self._restarts: dict[Key, int] = {}
         self._blocked: dict[Key, Callable[[], bool]] = {}
 
     @property
@@ -114,17 +144,24 @@ class DatasetQueue:
             # whoever has to accept rules learns of all of them before the hours begin
             free[DOWNLOAD] = 0
         waiting = datasets.in_state(self._database, DatasetState.WAITING)
+        may_ask, tries = self._who_may_ask(waiting)
         for dataset in by_priority(self._database, waiting):
             key = _key(dataset)
             if (key in self._blocked and self._blocked[key]()) or self._others_did_it(dataset):
                 continue
+            if self._is_put_off(dataset):
+                continue
             stage = next_stage(self._database, dataset, self._data_dir)
+            asks = _asks_kaggle(dataset, stage)
+            if asks and not may_ask:
+                continue
             if stage is CHECK:
                 free[DOWNLOAD] = 0
             if free[stage] > 0 and not self._is_busy(dataset.competition_id):
                 free[stage] -= 1
                 self._blocked.pop(key, None)
-                self._start(dataset, stage)
+                self._start(dataset, stage, asks=asks, tries=asks and tries)
+                may_ask = may_ask and not (asks and tries)
 
     def set_jobs(self, count: int) -> None:
         """Change how much is done at once, until the engine ends."""
@@ -133,7 +170,6 @@ class DatasetQueue:
     def forget(self, competition_id: str, edition: str) -> None:
         """Forget why a dataset waited, because it was requested again."""
         self._blocked.pop((competition_id, edition), None)
-        self._restarts.pop((competition_id, edition), None)
 
     def stop(self, dataset: Dataset) -> None:
         """Stop working on a dataset, or take it out of the queue; what is downloaded stays."""
@@ -185,9 +221,34 @@ class DatasetQueue:
         if isinstance(news, Progressed):
             self._take_progress(work, news)
         else:
-            self._take_end(work, news)
+            with self._database.transaction():
+                self._take_end(work, news)
             del self._working[news.number]
         return True
+
+    def _who_may_ask(self, waiting: Sequence[Dataset]) -> tuple[bool, bool]:
+        """Whether jobs may ask Kaggle now, and whether that is one alone, to try whether it can be reached again."""
+        since = self._outage.state.unreachable_since
+        if since is None:
+            return True, False
+        if 0 <= self._clock.now() - since <= self._patience:
+            return not any(work.tries for work in self._working.values()) and self._outage.may_try(), True
+        why = f"{self._outage.state.problem}, for {self._patience / 3600:g} h"
+        self._fail_all_that_ask(waiting, KaggleUnreachable(why))
+        self._outage.forget()
+        return False, False
+
+    def _fail_all_that_ask(self, waiting: Sequence[Dataset], problem: Problem) -> None:
+        """Let all fail that would ask Kaggle, without asking once for each."""
+        for dataset in waiting:
+            stage = next_stage(self._database, dataset, self._data_dir)
+            if _asks_kaggle(dataset, stage):
+                self.records.failed(dataset, stage, problem, DatasetState.FAILED)
+
+    def _is_put_off(self, dataset: Dataset) -> bool:
+        now = self._clock.now()
+        # One that lies further ahead comes of a clock that was set back.
+        return dataset.retry_at is not None and now < dataset.retry_at < now + _LONGEST_PUT_OFF
 
     def _in_stage(self, stage: str) -> int:
         return sum(work.stage is stage for work in self._working.values())
@@ -208,8 +269,11 @@ class DatasetQueue:
         self.records.prepared(dataset, None)
         return True
 
-    def _start(self, dataset: Dataset, stage: str) -> None:
-        self.records.working(dataset)
+    def _start(self, dataset: Dataset, stage: str, *, asks: bool, tries: bool) -> None:
+        with self._database.transaction():
+            if tries:
+                self._outage.tries()
+            self.records.working(dataset)
         task = CHECK_ACCESS
         wanted: dict[str, object] = {"competition_id": dataset.competition_id}
         if stage is not CHECK:
@@ -220,10 +284,14 @@ class DatasetQueue:
             wanted |= {"edition": edition_named(dataset.edition), "options": dataset.source}
         for work in self._working.values():
             work.shared_disk = True
-        work = _Work(dataset, stage, free_bytes(self._data_dir), shared_disk=bool(self._working))
+        free = free_bytes(self._data_dir)
+        work = _Work(dataset, stage, free, asks, tries, shared_disk=bool(self._working))
         self._working[self._pool.start(task, wanted)] = work
 
     def _take_progress(self, work: _Work, news: Progressed) -> None:
+        if work.asks and not work.is_heard and news.step == DOWNLOAD and news.total:
+            self._outage.answered(tried=work.tries)
+            work.is_heard, work.tries = True, False
         now = self._clock.monotonic()
         if news.step == work.step and now - work.reported_at < _PROGRESS_SECONDS:
             work.unreported = news  # the screen can't show more, and every change is a disk write
@@ -235,22 +303,76 @@ class DatasetQueue:
 
     def _take_end(self, work: _Work, news: Ended) -> None:
         dataset = work.dataset
-        key = _key(dataset)
+        step = work.step or work.stage
+        self._hear_of_kaggle(work, news)
         if work.cancelled:
             self.records.stopped(dataset)
-        elif news.lost and self._restarts.get(key, 0) < _RESTARTS:
-            self.records.put_back(dataset)
-            self._restarts[key] = self._restarts.get(key, 0) + 1
+        elif news.lost or news.signal:
+            self._try_again(work, news, _ROUNDS_AFTER_DEATH)
         elif news.kind in (DiskFull.__name__, Claimed.__name__):
             self._wait(work, news)
-        elif news.value is None:
-            self.records.failed(dataset, work.step or work.stage, news, state_after(news.kind))
+        elif news.kind == KaggleFailure.__name__:
+            self._try_again(work, news, _ROUNDS_AFTER_FAILURE)
+        elif news.kind == CredentialsRefused.__name__:
+            self._refused(work, news)
+        elif news.problem is not None:
+            self.records.failed(dataset, step, news.problem, state_after(news.kind))
+        elif "unreachable" in news.value:
+            self._unreachable(work, str(news.value["unreachable"]), news.value["retry_after"])
         elif work.stage is CHECK:
             self.records.offered(dataset, news.value["bytes"])
         elif work.stage is DOWNLOAD:
             self.records.fetched(dataset)
         else:
             self.records.prepared(dataset, int(news.value["bytes_on_disk"]))
+
+    def _hear_of_kaggle(self, work: _Work, news: Ended) -> None:
+        """Note what the end of a job says about Kaggle; one that was killed may have asked or not."""
+        has_answered = news.kind in _ANSWERS or (news.value is not None and "unreachable" not in news.value)
+        if not work.asks or work.cancelled or news.lost or news.signal:
+            return
+        if has_answered:
+            self._outage.answered(tried=work.tries)
+        elif work.tries and news.kind == Claimed.__name__:
+            self._outage.has_not_asked()
+
+    def _try_again(self, work: _Work, news: Ended, rounds: Sequence[float]) -> None:
+        """Give a dataset another round, after the others; when it has had all of them, it has failed."""
+        assert news.problem is not None
+        dataset = work.dataset
+        if dataset.failures < len(rounds):
+            self.records.put_off(
+                dataset,
+                news.problem.in_one_line(),
+                rounds[dataset.failures],
+                failures=dataset.failures + 1,
+            )
+        else:
+            self.records.failed(dataset, work.step or work.stage, news.problem, DatasetState.FAILED)
+
+    def _unreachable(self, work: _Work, why: str, retry_after: float | None) -> None:
+        """Let a dataset wait for Kaggle; it fails alone where Kaggle can be reached for all others."""
+        dataset = work.dataset
+        self._outage.failed(why, retry_after, tried=work.tries)
+        now = self._clock.now()
+        failing_for = now - (now if dataset.failing_since is None else dataset.failing_since)
+        if failing_for > self._patience:
+            self.records.failed(dataset, work.stage, KaggleUnreachable(why), DatasetState.FAILED)
+        else:  # as long again as it has been failing
+            seconds = max(retry_after or 0.0, min(LONGEST_WAIT, max(FIRST_WAIT, failing_for)))
+            self.records.put_off(dataset, why, seconds, failures=dataset.failures)
+
+    def _refused(self, work: _Work, news: Ended) -> None:
+        """Wait for other credentials where Kaggle has accepted some since they were needed; else nothing helps."""
+        assert news.problem is not None
+        dataset, problem = work.dataset, news.problem
+        accepted_at = self._outage.state.accepted_at
+        if accepted_at is not None and accepted_at >= (dataset.requested_at or 0.0):
+            self._outage.refused(problem.cause, tried=work.tries)
+            self.records.put_back(dataset, problem.in_one_line())
+            return
+        self.records.failed(dataset, work.step or work.stage, problem, DatasetState.FAILED)
+        self._fail_all_that_ask(datasets.in_state(self._database, DatasetState.WAITING), problem)
 
     def _wait(self, work: _Work, news: Ended) -> None:
         """Keep a dataset in the queue until what stopped it may have passed."""
@@ -356,6 +478,11 @@ class Verifications:
             self._records.verified(dataset, news)
         del self._working[news.number]
         return True
+
+
+def _asks_kaggle(dataset: Dataset, stage: str) -> bool:
+    """Whether the job of a stage asks Kaggle for something."""
+    return stage in (CHECK, DOWNLOAD) or Options.from_text(dataset.source).descriptions == KAGGLE
 
 
 def _key(dataset: Dataset) -> tuple[str, str]:

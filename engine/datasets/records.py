@@ -47,6 +47,7 @@ class DatasetRecords:
     def offered(self, dataset: Dataset, size: int | None) -> None:
         """Kaggle offers it; it waits to be downloaded."""
         with self._database.transaction():
+            datasets.set_retry(self._database, dataset.competition_id, dataset.edition)
             self._finish(dataset, CHECK)
             self._set_step(dataset, DOWNLOAD, Progress(StepState.WAITING, 0, size, "bytes" if size else ""))
             self._set_state(dataset, DatasetState.WAITING)
@@ -54,6 +55,7 @@ class DatasetRecords:
     def fetched(self, dataset: Dataset) -> None:
         """Its zip is there; it waits to be prepared."""
         with self._database.transaction():
+            datasets.set_retry(self._database, dataset.competition_id, dataset.edition)
             self._finish(dataset, DOWNLOAD)
             self._set_state(dataset, DatasetState.WAITING)
 
@@ -65,12 +67,11 @@ class DatasetRecords:
                     self._finish(dataset, step.name)
             self._set_state(dataset, DatasetState.PREPARED, bytes_on_disk=bytes_on_disk)
 
-    def failed(self, dataset: Dataset, step: str, news: Ended, state: DatasetState) -> None:
+    def failed(self, dataset: Dataset, step: str, problem: Problem, state: DatasetState) -> None:
         """It can't be prepared as things are."""
-        assert news.problem is not None
         with self._database.transaction():
-            self._set_step(dataset, step, Progress(StepState.FAILED, note=news.problem.what))
-            self._set_state(dataset, state, news.problem.in_one_line())
+            self._set_step(dataset, step, Progress(StepState.FAILED, note=problem.what))
+            self._set_state(dataset, state, problem.in_one_line())
 
     def put_back(self, dataset: Dataset, why: str = "") -> None:
         """It waits again, what was downloaded stays done."""
@@ -81,6 +82,23 @@ class DatasetRecords:
                     waiting = Progress(StepState.WAITING, 0, step.total, step.unit)
                     self._set_step(dataset, step.name, waiting)
             self._set_state(dataset, DatasetState.WAITING, why)
+
+    def put_off(self, dataset: Dataset, why: str, seconds: float, *, failures: int) -> None:
+        """It has failed in a way that may be over the next time: it waits, and is tried again after so many seconds.
+
+        `failures` is how many such rounds it has had.
+        """
+        now = self._clock.now()
+        with self._database.transaction():
+            self.put_back(dataset, why)
+            datasets.set_retry(
+                self._database,
+                dataset.competition_id,
+                dataset.edition,
+                failures=failures,
+                failing_since=now if dataset.failing_since is None else dataset.failing_since,
+                retry_at=now + seconds,
+            )
 
     def stopped(self, dataset: Dataset) -> None:
         """It was stopped on request."""

@@ -23,6 +23,7 @@ from engine.options.requests import Answer, BuildImages, NoArguments
 from engine.places import agents_folders
 from environment.runner.docker.daemon import connect
 from foundation import files, problems
+from foundation.daemon_log import open_log
 from foundation.locks import FileLock, is_held
 from foundation.problems import Problem, UsageProblem
 
@@ -47,7 +48,7 @@ class ImageBuilds:
         lock = FileLock(self._folder / _LOCK)
         if not lock.acquire():
             raise UsageProblem("images are being built already", "", "Wait until that build has ended.")
-        with lock, (self._folder / _LOG).open("wb") as log:
+        with lock, open_log(self._folder / _LOG, anew=True) as log:
             (self._folder / _OUTCOME).unlink(missing_ok=True)
             files.write_json(self._folder / _ORDER, asdict(order))
             self._child = subprocess.Popen(

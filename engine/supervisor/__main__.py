@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -12,8 +13,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO
 
-from engine.control.status import lock_path
+from engine.control.status import lock_path, owner_path
 from engine.places import Places
+from foundation import locks
 from foundation.clock import SystemClock
 from foundation.daemon_log import write_log
 from foundation.locks import FileLock
@@ -101,6 +103,13 @@ def _run(places: Places, ready: IO[bytes] | None) -> None:
     signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _frame: stops.append(number))
+    owner = owner_path(places)
+    is_owned = owner.exists()
+
+    def is_orphaned() -> bool:
+        """Whether the command is gone for whose work alone this state was made."""
+        return is_owned and not locks.is_held(owner)
+
     with lock:
         settings = read_table(places.config_file, EngineSettings)
         with (
@@ -115,7 +124,9 @@ def _run(places: Places, ready: IO[bytes] | None) -> None:
                 ready.write(_READY)
                 ready.close()
             # What was made anew where the state was is another's.
-            supervisor.run(lambda: bool(stops) or not lock.is_in_place(), wakeup)
+            supervisor.run(lambda: bool(stops) or not lock.is_in_place() or is_orphaned(), wakeup)
+    if is_orphaned():
+        shutil.rmtree(places.state_dir)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ from environment.runner.host import read_nvidia
 from environment.runner.process import bubblewrap
 from foundation import locks
 from foundation.clock import Clock
-from foundation.daemon_log import write_log
+from foundation.daemon_log import open_log, write_log
 from foundation.problems import Problem
 from foundation.workers import Ended, Progressed, WorkerPool
 from state import runs
@@ -96,7 +96,14 @@ class Supervisor:
             preparations=int(settings.dataset_workers),
             keep_free=int(settings.keep_free_gb * 1e9),
         )
-        self._datasets = DatasetQueue(database, workers, clock, data_dir=places.data_dir, capacity=capacity)
+        self._datasets = DatasetQueue(
+            database,
+            workers,
+            clock,
+            data_dir=places.data_dir,
+            capacity=capacity,
+            patience=settings.kaggle_patience_hours * 3600,
+        )
         of_datasets = DatasetRequests(database, self._datasets, places.data_dir, clock)
         self._removal = SweepRemoval(database, samples, places, log)
         self._import = SweepImport(database, places, clock)
@@ -283,7 +290,7 @@ class RunnerProcess:
         if starting and now - self._started_at < _START_SECONDS:
             return
         self._started_at = now
-        with (self._state_dir / protocol.RUNNER / protocol.RUNNER_LOG).open("ab") as log:
+        with open_log(self._state_dir / protocol.RUNNER / protocol.RUNNER_LOG) as log:
             self._child = subprocess.Popen(
                 [sys.executable, "-m", "environment.runner", f"--state-dir={self._state_dir}"],
                 stdin=subprocess.DEVNULL,

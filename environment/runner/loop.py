@@ -21,7 +21,7 @@ from environment.runner.protocol import InboxEntry, Order
 from environment.runner.sandbox import Sandbox, Unreachable
 from foundation import locks
 from foundation.clock import Clock
-from foundation.daemon_log import Log
+from foundation.daemon_log import Log, open_log
 from foundation.problems import Problem
 
 LOOK_SECONDS = 0.25
@@ -162,7 +162,7 @@ class Runner:
         return DockerSandbox(self._docker_host(), folder, order)
 
     def _start_shim(self, folder: Path) -> subprocess.Popen[bytes]:
-        with (folder / protocol.SHIM_LOG).open("ab") as log:
+        with open_log(folder / protocol.SHIM_LOG) as log:
             child = subprocess.Popen(
                 in_scope([sys.executable, "-I", "-m", "environment.runner.process.shim", str(folder)]),
                 stdin=subprocess.DEVNULL,

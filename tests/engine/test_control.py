@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ import pytest
 from engine import control
 from engine.control import client
 from engine.control.client import engine_command
-from engine.control.status import lock_path, status_path
+from engine.control.status import lock_path, owner_path, status_path
 from foundation import locks
+from foundation.locks import FileLock
 from foundation.problems import EnvironmentProblem, StateProblem
 from state import database
 from tests.engine.harness import Harness, eventually
@@ -46,6 +48,35 @@ def test_a_started_engine_is_nobodys_child_and_tells_how_it_is(harness: Harness)
     assert (started.live, started.queued) == (0, 0)
     beat = started.heartbeat_at
     eventually(lambda: control.status(harness.places).heartbeat_at != beat)
+
+
+def test_an_engine_that_ends_before_it_answers_is_noticed_at_once(harness: Harness) -> None:
+    state_dir = harness.places.state_dir
+    state_dir.mkdir()
+    database.open_for_writing(state_dir).close()
+    engine = FileLock(lock_path(harness.places))
+    assert engine.acquire()
+    threading.Timer(0.2, engine.release).start()
+    with pytest.raises(control.EngineGone, match=r"not answered request 1\n.*engine start") as gone:
+        control.ask(harness.places, "sweep.pause", {"sweep_id": "x"}, wait_seconds=600)
+    assert gone.value.request == 1
+
+
+def test_an_engine_for_one_command_ends_with_it_and_nobody_else_can_read_its_log(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = harness.places
+    places.state_dir.mkdir()
+    command = FileLock(owner_path(places))
+    assert command.acquire()
+    monkeypatch.setenv("KAGGLE_USERNAME", "alice")
+    control.start(places)
+    assert places.engine_log.stat().st_mode & 0o077 == 0
+    monkeypatch.setenv("KAGGLE_KEY", "new")
+    names = ("KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_API_TOKEN")
+    assert control.variables_unknown_to_engine(places, names) == ["KAGGLE_KEY"]
+    command.release()  # as the kernel does when a command is killed
+    eventually(lambda: not places.state_dir.exists())
 
 
 def test_a_second_engine_is_refused_in_clear_words(harness: Harness) -> None:

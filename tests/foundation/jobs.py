@@ -44,6 +44,13 @@ def refuse(*, report_progress: ReportProgress) -> None:
     raise StateProblem("it can't be done", "because", "Do this.")
 
 
+def misread(*, report_progress: ReportProgress) -> None:
+    try:
+        raise ValueError("not a number")
+    except ValueError as error:
+        raise StateProblem("no table", "ValueError") from error
+
+
 def fail(*, report_progress: ReportProgress) -> None:
     sys.stdout.write("some words before\n")
     raise ValueError("no such thing")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,15 @@ def test_problems_come_back_as_they_are(pool: WorkerPool) -> None:
     assert isinstance(ended.problem, StateProblem)
     assert str(ended.problem) == "it can't be done: because\nDo this."
     assert ended.kind == "StateProblem"
+
+
+def test_what_a_problem_was_made_of_is_in_the_log_of_the_jobs_owner(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with closing(WorkerPool()) as pool:
+        ended = run(pool, "misread")
+    assert str(ended.problem) == "no table: ValueError"
+    assert "Traceback" in (logged := capfd.readouterr().err) and "ValueError: not a number" in logged
 
 
 def test_a_job_that_fails_leaves_its_last_words(pool: WorkerPool) -> None:

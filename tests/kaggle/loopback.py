@@ -10,6 +10,7 @@ import random
 import sys
 import tarfile
 import threading
+import time
 import zipfile
 from collections import deque
 from collections.abc import Iterable
@@ -38,6 +39,7 @@ class Fault:
         stall: send the headers and some bytes, then nothing until the server ends.
         forget_range: answer with the whole file although a part was asked for.
         slow: wait so many seconds after each piece that is sent.
+        hang_up: end the connection without an answer.
     """
 
     status: int = 0
@@ -47,6 +49,7 @@ class Fault:
     stall: bool = False
     forget_range: bool = False
     slow: float = 0.0
+    hang_up: bool = False
 
 
 @dataclass
@@ -78,6 +81,7 @@ class Asked:
     competition: str
     range: str = ""
     authorization: str = ""
+    at: float = field(default_factory=time.time)
 
 
 def vector_zip(competition_id: str) -> bytes:
@@ -119,6 +123,7 @@ class Loopback:
         self.shelves: dict[str, Shelf] = {}
         self.asked: list[Asked] = []
         self.accepted = {_basic(USERNAME, KEY), f"Bearer {TOKEN}"}
+        self.fault = Fault()  # what every request meets
         self.next_token = TOKEN  # what an OAuth login gets
         self.ended = threading.Event()
         self._lock = threading.Lock()
@@ -178,6 +183,8 @@ class _Handler(BaseHTTPRequestHandler):
         name = asked.get("competitionName", "")
         part = self.headers.get("Range", "")
         self.kaggle.note(Asked(method, name, part, self.headers.get("Authorization", "")))
+        if self._is_refused_to_all():
+            return
         if self.headers.get("Authorization") not in self.kaggle.accepted:
             self._json(401, {"code": 401, "message": "Unauthenticated"})
             return
@@ -196,10 +203,20 @@ class _Handler(BaseHTTPRequestHandler):
         name = path.path.removeprefix("/storage/").removesuffix(".zip")
         sent = self.headers.get("Range", "")
         self.kaggle.note(Asked("storage", name, sent, self.headers.get("Authorization", "")))
+        if self._is_refused_to_all():
+            return
         if path.query != f"Signature={SIGNATURE}":
             self._json(403, {"code": 403, "message": "no signature"})
             return
         self._deliver(self.kaggle.shelves[name])
+
+    def _is_refused_to_all(self) -> bool:
+        """Whether this request meets what every request meets now."""
+        if self.kaggle.fault.hang_up:
+            self.close_connection = True
+        elif self.kaggle.fault.status:
+            self._fail(self.kaggle.fault)
+        return self.kaggle.fault != Fault()
 
     def _GetCompetition(self, name: str, shelf: Shelf, asked: dict[str, Any]) -> None:
         self._json(200, {"ref": name, "teamCount": len(shelf.leaderboard)})

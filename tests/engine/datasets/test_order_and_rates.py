@@ -119,7 +119,9 @@ def test_datasets_that_others_prepared_are_found_and_those_they_removed_are_miss
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("id\n")
     pool = WorkerPool()
-    queue = DatasetQueue(database, pool, SystemClock(), data_dir=tmp_path / "data", capacity=Capacity(1, 1))
+    queue = DatasetQueue(
+        database, pool, SystemClock(), data_dir=tmp_path / "data", capacity=Capacity(1, 1), patience=60
+    )
     queue.recover()
     found = datasets.find(database, SMALL, "v1")
     assert found is not None and found.state is DatasetState.PREPARED

@@ -217,7 +217,7 @@ def test_real_data_must_have_the_known_checksums(tmp_path: Path, raw: Path) -> N
 
 
 def test_without_raw_data_the_next_step_is_told(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentProblem, match=r"no credentials were found\n.*kaggle\.com"):
+    with pytest.raises(EnvironmentProblem, match=r"no Kaggle credentials were found\n.*kaggle\.com"):
         prepare_competition(ID, data_dir=tmp_path / "data")
     with pytest.raises(DataProblem, match="was not found"):
         prepare_competition(ID, data_dir=tmp_path / "data", raw=tmp_path / "nowhere")

@@ -50,7 +50,9 @@ class Requests:
         clock = SystemClock()
         pool = WorkerPool()
         capacity = Capacity(downloads=1, preparations=1)
-        dataset_queue = DatasetQueue(self.state, pool, clock, data_dir=places.data_dir, capacity=capacity)
+        dataset_queue = DatasetQueue(
+            self.state, pool, clock, data_dir=places.data_dir, capacity=capacity, patience=60
+        )
         asked = DatasetRequests(self.state, dataset_queue, places.data_dir, clock)
         agents = AgentSnapshots(self.state, places.state_dir, clock, self._log)
         self._desk = RequestDispatcher(
