@@ -86,6 +86,8 @@ class NotificationKind(StrEnum):
     MEDAL = "medal"
     IDLE = "idle"
     DISK = "disk"
+    PREPARED = "prepared"
+    REFUSED = "refused"
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class NotificationSettings:
 
     TABLE: ClassVar[str] = "notifications"
     on: frozenset[NotificationKind] = frozenset(
-        {NotificationKind.FAILED, NotificationKind.IDLE, NotificationKind.DISK}
+        {NotificationKind.FAILED, NotificationKind.IDLE, NotificationKind.DISK, NotificationKind.REFUSED}
     )
     bell: bool = False
     desktop: bool = False

@@ -47,8 +47,9 @@ def set_state(
     now: float,
     problem: str = "",
     bytes_on_disk: int | None = None,
+    kind: str = "",
 ) -> None:
-    """Move a dataset on; a dataset that is found prepared on disk needs no request before."""
+    """Move a dataset on, with an event of this kind or of the state's; one that is found needs no request before."""
     with database.transaction():
         database.execute(
             "INSERT INTO datasets (competition_id, edition, state, problem, bytes_on_disk, prepared_at, updated_at)"
@@ -67,13 +68,14 @@ def set_state(
             },
         )
         text = f"edition {edition} is {state}" + (f": {problem}" if problem else "")
-        events.append(database, now, f"dataset.{state}", text, competition_id=competition_id)
+        events.append(database, now, kind or f"dataset.{state}", text, competition_id=competition_id)
 
 
 def found(database: Database, competition_id: str, edition: str, *, steps: Sequence[str], now: float) -> None:
     """Note that a dataset was found prepared, though nothing was requested: none of its steps was done here."""
     with database.transaction():
-        set_state(database, competition_id, edition, DatasetState.PREPARED, now=now)
+        prepared = DatasetState.PREPARED
+        set_state(database, competition_id, edition, prepared, now=now, kind="dataset.found")
         _set_steps(database, competition_id, edition, steps, StepState.SKIPPED, "was found prepared")
 
 

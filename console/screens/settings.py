@@ -23,10 +23,12 @@ from foundation.problems import Problem
 _WHERE_ADDRESSES = "write addresses into config.toml, as urls under [notifications]: they hold passwords"
 _KINDS = {
     NotificationKind.FINISHED: "a run ended without a medal",
-    NotificationKind.FAILED: "a run failed",
+    NotificationKind.FAILED: "a run or a dataset failed",
     NotificationKind.MEDAL: "a run ended with a medal",
     NotificationKind.IDLE: "a run shows no sign of life",
     NotificationKind.DISK: "a disk is almost full",
+    NotificationKind.PREPARED: "a dataset is prepared",
+    NotificationKind.REFUSED: "Kaggle refuses a dataset",
 }
 
 

@@ -18,6 +18,12 @@ IDLE_SECONDS = 2 * 3600.0
 # Below this share of a disk, a person has to look.
 LOW_DISK_SHARE = 0.05
 _MOST_EVENTS = 500
+_OF_DATASETS = {
+    "dataset.failed": NotificationKind.FAILED,
+    "dataset.prepared": NotificationKind.PREPARED,
+    "dataset.refused": NotificationKind.REFUSED,
+    "dataset.unavailable": NotificationKind.REFUSED,
+}
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,9 @@ def of_events(found: Iterable[Event]) -> tuple[News, ...]:
     made = []
     for event in found:
         about = " ".join(part for part in (event.sweep_id, event.competition_id) if part)
-        if event.kind in ("run.failed", "grading.failed"):
+        if event.kind in _OF_DATASETS:
+            made.append(News(_OF_DATASETS[event.kind], f"{about}, {event.text}"))
+        elif event.kind in ("run.failed", "grading.failed"):
             made.append(News(NotificationKind.FAILED, f"{about}: {event.text}"))
         elif event.kind == "run.finished":
             medal = event.text.startswith(("gold", "silver", "bronze"))

@@ -17,8 +17,9 @@ from engine.notifications.notifier import NOTE_NAME, Notifier
 from engine.places import Places
 from engine.settings import NotificationKind, NotificationSettings, read_table
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
-from state import events
+from state import datasets, events
 from state.lifecycle import FailureClass, Outcome
+from state.records import DatasetState
 from tests.console import worlds
 from tests.console.world import NOW, World
 
@@ -222,6 +223,25 @@ def test_ends_of_runs_are_news_and_steps_between_are_not(setup: Setup) -> None:
     found = of_events(reversed(events.newest(setup.world.database, limit=100, after_id=before)))
     assert [each.kind for each in found] == [NotificationKind.MEDAL, NotificationKind.FAILED]
     assert "boom" in found[1].text and in_short(found).endswith(", and 1 more")
+
+
+def test_datasets_that_are_prepared_refused_or_failed_are_news_and_those_that_were_there_are_not(
+    setup: Setup,
+) -> None:
+    database = setup.world.database
+    before = events.newest(database, limit=1)[0].id
+    one, two, three, four = worlds.DEMO[:4]
+    with database.transaction():
+        datasets.found(database, one, "corrected", steps=("prepare",), now=1.0)
+        datasets.set_state(database, two, "v1", DatasetState.PREPARED, now=2.0)
+        datasets.set_state(database, three, "v1", DatasetState.REFUSED, now=3.0, problem="accept the rules")
+        datasets.set_state(database, four, "v1", DatasetState.FAILED, now=4.0, problem="train.csv is damaged")
+    found = of_events(reversed(events.newest(database, limit=100, after_id=before)))
+    assert [(each.kind, each.text) for each in found] == [
+        (NotificationKind.PREPARED, f"{two}, edition v1 is prepared"),
+        (NotificationKind.REFUSED, f"{three}, edition v1 is refused: accept the rules"),
+        (NotificationKind.FAILED, f"{four}, edition v1 is failed: train.csv is damaged"),
+    ]
 
 
 @OLD_MODULE
