@@ -89,12 +89,21 @@ def _take(path: Path, me: Owner, what: str) -> None:
         for _ in range(_TRIES):
             try:
                 os.link(own, path)  # atomic also over NFS, where exclusive creation once was not
+                _remove_leftovers(path)
                 return
             except FileExistsError:
                 _clear(path, what)
     finally:
         own.unlink(missing_ok=True)
     raise Claimed(f"{what} is being worked on by other processes", f"{path} keeps changing owners")
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove what processes left that were killed while they took the claim."""
+    for left in path.parent.glob(f"{path.name}.*"):
+        with suppress(FileNotFoundError):  # another process removes its own
+            if _age(left) >= _STALE_SECONDS and left.stat().st_nlink == 1:
+                left.unlink()
 
 
 def _clear(path: Path, what: str) -> None:

@@ -20,6 +20,7 @@ from foundation.problems import DataProblem
 _TABLES = (".csv", ".json", ".jsonl", ".parquet", ".bson")
 _PARQUET = ".parquet"
 _BLOCK = 1 << 20
+_RECORD_SUFFIX = ".md5.json"
 
 CONTENT = "content:"
 """How the sum of a content begins, to be told from one of bytes."""
@@ -52,13 +53,22 @@ def record_zip(path: Path, md5: str, inflated: int | None = None) -> None:
     """Record the sum of a zip that was taken while it was downloaded, and what Kaggle says that it inflates to."""
     found = path.stat()
     record = _ZipRecord(md5, found.st_size, found.st_mtime_ns, inflated)
-    write_json(_record_path(path), asdict(record), durable=False)
+    write_json(record_path(path), asdict(record), durable=False)
 
 
 def zip_md5(path: Path, report: ReportStep | None = None) -> str:
-    """The MD5 of a zip, read only if it is not known since the download."""
+    """The MD5 of a zip, read only if it is not known since the download or since it was read."""
+    md5 = known_md5(path)
+    if md5 is None:
+        md5 = md5_of(path, report)
+        record_zip(path, md5)
+    return md5
+
+
+def known_md5(path: Path) -> str | None:
+    """The MD5 of a zip if it is recorded."""
     record = _recorded(path)
-    return md5_of(path, report) if record is None else record.md5
+    return None if record is None else record.md5
 
 
 def inflated_bytes(path: Path) -> int | None:
@@ -70,7 +80,7 @@ def inflated_bytes(path: Path) -> int | None:
 def _recorded(path: Path) -> _ZipRecord | None:
     found = path.stat()
     try:
-        record = _ZipRecord(**json.loads(_record_path(path).read_bytes()))
+        record = _ZipRecord(**json.loads(record_path(path).read_bytes()))
     except (FileNotFoundError, ValueError, TypeError):
         return None
     return record if (record.size, record.changed) == (found.st_size, found.st_mtime_ns) else None
@@ -78,7 +88,7 @@ def _recorded(path: Path) -> _ZipRecord | None:
 
 def forget_zip(path: Path) -> None:
     """Remove the record of a zip that is gone."""
-    _record_path(path).unlink(missing_ok=True)
+    record_path(path).unlink(missing_ok=True)
 
 
 def checksums_of(prepared: Path, report: ReportStep | None = None) -> Checksums:
@@ -128,14 +138,14 @@ def comparable(sums: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def expect_zip(competition: Competition, path: Path, report: ReportStep) -> None:
-    """Compare Kaggle's zip with the known checksum, if there is one.
+def expect_zip(competition: Competition, path: Path, report: ReportStep, md5: str | None = None) -> None:
+    """Compare Kaggle's zip with the known checksum, if there is one; `md5` is its own, where it can't be read any more.
 
     Raises:
         DataProblem: it differs.
     """
     if competition.checksums.zip is not None:
-        _expect(competition, path.name, competition.checksums.zip, zip_md5(path, report), path)
+        _expect(competition, path.name, competition.checksums.zip, md5 or zip_md5(path, report), path)
 
 
 def check_known(competition: Competition, found: Checksums) -> None:
@@ -169,5 +179,15 @@ def _tables(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix in _TABLES and path.is_file())
 
 
-def _record_path(path: Path) -> Path:
-    return path.with_name(f".{path.name}.md5.json")
+def record_path(path: Path) -> Path:
+    """Where it is recorded what is known of a zip."""
+    return path.with_name(f".{path.name}{_RECORD_SUFFIX}")
+
+
+def stale_records(folder: Path) -> list[Path]:
+    """What is recorded of zips that are gone."""
+    return [
+        path
+        for path in folder.glob(f".*.zip{_RECORD_SUFFIX}")
+        if not path.with_name(path.name[1:].removesuffix(_RECORD_SUFFIX)).exists()
+    ]

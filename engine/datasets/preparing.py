@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import traceback
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -19,7 +18,7 @@ from engine.datasets.descriptions import check_choice, chosen_description
 from engine.datasets.plans import Options
 from engine.datasets.raw_data import Raw
 from engine.datasets.steps import CHECKSUM, PREPARE, ReportStep, no_report, within
-from engine.datasets.workspace import put_in_place, set_one_time, workspace
+from engine.datasets.workspace import discard, put_in_place, set_one_time, workspace
 from engine.kaggle.backoff import USUAL_PATIENCE
 from engine.layout import DESCRIPTION, MARKER, DatasetFolder, dataset_folder
 from foundation.files import write_json
@@ -175,7 +174,8 @@ def _clean_up(raw: Raw, folder: DatasetFolder, keep_raw: bool) -> None:
         return
     if keep_raw:
         if folder.raw.exists():  # incomplete, or it would have been used
-            shutil.rmtree(folder.raw)
+            discard(folder, folder.raw)
         raw.extracted.rename(folder.raw)
     elif raw.extracted == folder.whole_raw:
-        shutil.rmtree(raw.extracted)
+        discard(folder, raw.extracted)
+    folder.consuming.unlink(missing_ok=True)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import secrets
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from competitions.model import Competition
 from engine.claims import claimed
+from engine.datasets import checksums
+from engine.datasets.workspace import TRASH, discard
 from engine.layout import DatasetFolder, dataset_folder
 from engine.space import size_on_disk
 from foundation.files import PARTIAL_SUFFIX
 from foundation.problems import UsageProblem
 
 ZIP, RAW, PARTIAL, PREPARED, CORRECTED = PARTS = ("zip", "raw", "partial", "prepared", "prepared-corrected")
-_TRASH = ".trash."
 
 
 @dataclass(frozen=True)
@@ -54,38 +53,32 @@ def prune(competition: Competition, data_dir: Path, names: Sequence[str]) -> int
         return 0
     with claimed(folder.claim, competition.id):
         parts = [part for part in parts_of(competition, data_dir) if part.name in names]
-        _remove(folder, [path for part in parts for path in part.paths])
-        _remove(folder, folder.root.glob(f"{_TRASH}*"))
+        for path in (*(path for part in parts for path in part.paths), *folder.root.glob(f"{TRASH}*")):
+            discard(folder, path)
     return sum(part.bytes for part in parts)
-
-
-def _remove(folder: DatasetFolder, paths: Iterable[Path]) -> None:
-    """Remove as a whole: a kill leaves rubbish under another name, never half a dataset."""
-    for path in paths:
-        rubbish = path
-        if not path.name.startswith(_TRASH):
-            rubbish = folder.root / f"{_TRASH}{secrets.token_hex(4)}"
-            path.rename(rubbish)
-        if rubbish.is_dir():
-            shutil.rmtree(rubbish)
-        else:
-            rubbish.unlink()
 
 
 def _paths(folder: DatasetFolder, name: str) -> tuple[Path, ...]:
     match name:
         case "zip":
-            return () if folder.consuming.exists() else folder.zips()
+            return () if folder.consuming.exists() else _zips(folder)
         case "raw":
             wanted: Iterable[Path] = (folder.raw,)
         case "partial":
             wanted = [*folder.root.glob(f"*{PARTIAL_SUFFIX}"), *folder.root.glob(f"*{PARTIAL_SUFFIX}.json")]
-            wanted += [*folder.root.glob(f"{_TRASH}*"), folder.whole_raw, folder.consuming]
+            wanted += [*folder.root.glob(f"{TRASH}*"), folder.whole_raw, folder.consuming]
             if folder.consuming.exists():
-                wanted += folder.zips()
+                wanted += _zips(folder)
+            wanted += checksums.stale_records(folder.root)
         case _:
             wanted = (folder.root / name,)
     return tuple(path for path in wanted if path.exists())
+
+
+def _zips(folder: DatasetFolder) -> tuple[Path, ...]:
+    """The zips, and what is recorded of them."""
+    zips = folder.zips()
+    return *zips, *(path for path in map(checksums.record_path, zips) if path.exists())
 
 
 def _part(competition_id: str, name: str, paths: tuple[Path, ...]) -> Part:

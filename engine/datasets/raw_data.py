@@ -21,12 +21,12 @@ from competitions.kit.archives import zip_tree
 from competitions.kit.archives.zip_tree import ZipPath, ZipTree
 from competitions.model import Competition
 from competitions.raw import RawPath
-from engine.datasets import checksums
+from engine.datasets import checksums, discarding
 from engine.datasets.steps import DOWNLOAD, EXTRACT, VERIFY, ReportStep, reporting_wait, within
 from engine.kaggle.backoff import USUAL_PATIENCE
 from engine.layout import DatasetFolder
 from engine.space import naming_full_disks, require_space
-from foundation.files import sync_directory, sync_file_system, write_json
+from foundation.files import sync_directory, sync_file_system
 from foundation.problems import DataProblem
 from foundation.workers import ReportProgress
 
@@ -69,6 +69,7 @@ def fetch(
     Raises:
         Problem: Kaggle refuses or can't be reached, or the disk is full.
     """
+    discarding.settle(folder)
     if folder.has_raw_data:
         return
     from engine.kaggle.client import Kaggle
@@ -125,15 +126,16 @@ def open_raw_data(
             f"Accept the rules at {competition.rules_url}, then put {competition.id}.zip there.",
         )
     (path,) = found
-    consuming = folder.consuming.exists()
-    if verify and not consuming:
+    marker = discarding.marked(folder)
+    if verify and (marker is None or marker.md5 is not None):
         report(VERIFY, "", 0, 0)  # a sum known since the download is not taken again, and may yet differ
-        checksums.expect_zip(competition, path, within(report, VERIFY))
+        md5 = None if marker is None else marker.md5
+        checksums.expect_zip(competition, path, within(report, VERIFY), md5)
     report(EXTRACT, "", 0, 0)
     known = checksums.inflated_bytes(path)
     if known is None and competition.size_gb is not None:
         known = int(competition.size_gb * 1e9)
-    consuming = consuming or (discard_zip and (keep_raw or is_best_consumed(path)))
+    consuming = marker is not None or (discard_zip and (keep_raw or is_best_consumed(path)))
     if not (keep_raw or consuming):
         tree = stack.enter_context(zip_tree.opened(path, known_bytes=known))
         require_space(folder.root, tree.size, keep_free=keep_free)  # or hours pass until it is found out
@@ -141,7 +143,8 @@ def open_raw_data(
     if not consuming:
         unpack(path, work / "raw", known_bytes=known, keep_free=keep_free, report=within(report, EXTRACT))
         return Raw(work / "raw", work / "raw")
-    write_json(folder.consuming, {"zip": path.name})
+    if marker is None:
+        discarding.mark(folder, path, checksums.known_md5(path))
     partial = folder.partial_raw
     unpack(
         path, partial, known_bytes=known, keep_free=keep_free, consume=True, report=within(report, EXTRACT)
@@ -150,7 +153,6 @@ def open_raw_data(
     sync_directory(folder.root)
     path.unlink()
     checksums.forget_zip(path)
-    folder.consuming.unlink()
     return Raw(folder.whole_raw, folder.whole_raw)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import tempfile
 import time
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from engine.layout import DatasetFolder
 from foundation.files import PARTIAL_SUFFIX, sync_directory, sync_file_system
+
+TRASH = ".trash."
 
 
 @contextmanager
@@ -45,6 +48,18 @@ def put_in_place(work: Path, folder: DatasetFolder) -> None:
         folder.prepared.rename(work / "replaced")
     (work / "prepared").rename(folder.prepared)
     sync_directory(folder.root)
+
+
+def discard(folder: DatasetFolder, path: Path) -> None:
+    """Remove a file or folder as a whole: a kill leaves rubbish under another name, never half of what was there."""
+    rubbish = path
+    if not path.name.startswith(TRASH):
+        rubbish = folder.root / f"{TRASH}{secrets.token_hex(4)}"
+        path.rename(rubbish)
+    if rubbish.is_dir():
+        shutil.rmtree(rubbish)
+    else:
+        rubbish.unlink()
 
 
 def set_one_time(folder: Path) -> None:

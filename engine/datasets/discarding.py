@@ -1,0 +1,144 @@
+"""Zips that are discarded while they are extracted: what marks them, and what a killed extraction left of them.
+
+Freeing a member's space leaves the zip's length and directory, so that it still looks whole. The marker says which
+zip that is; it stays beside the folder with what was extracted, until that goes too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+
+from competitions.kit.archives import zip_tree
+from competitions.kit.archives.zip_tree import ZipTree
+from engine.datasets import checksums
+from engine.datasets.workspace import TRASH, discard
+from engine.layout import DatasetFolder
+from foundation.files import write_json
+from foundation.problems import DataProblem
+
+_LOCAL_HEADER_BYTES = 30
+_BLOCK_BYTES = 512  # what `st_blocks` counts
+
+
+class Marker(msgspec.Struct, frozen=True):
+    """Which zip is being consumed.
+
+    Attributes:
+        zip: its name.
+        size: its length, which stays.
+        members: a sum over the names, sizes and CRCs of what it holds, which its directory still tells.
+        md5: its own sum when it was whole, where that is known.
+    """
+
+    zip: str
+    size: int
+    members: str
+    md5: str | None = None
+
+    def is_of(self, path: Path) -> bool:
+        """Whether a zip is the one that it marks."""
+        return (
+            path.name == self.zip and path.stat().st_size == self.size and members_sum(path) == self.members
+        )
+
+
+def mark(folder: DatasetFolder, path: Path, md5: str | None) -> None:
+    """Mark a zip, before any of its space is freed."""
+    marker = Marker(path.name, path.stat().st_size, members_sum(path), md5)
+    write_json(folder.consuming, msgspec.to_builtins(marker))
+
+
+def marked(folder: DatasetFolder) -> Marker | None:
+    """Read the marker; None where there is none, or one of an older version, which did not say enough."""
+    try:
+        return msgspec.json.decode(folder.consuming.read_bytes(), type=Marker)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def settle(folder: DatasetFolder) -> None:
+    """Bring in order what an earlier, killed preparation left; only for who holds the claim.
+
+    What was extracted of a zip counts as long as no other zip lies there; a zip whose space is freed and whose content
+    is nowhere is removed, as it holds nothing any more. Afterwards a marker is of the zip that is there, or of the zip
+    that was extracted.
+    """
+    for path in (*checksums.stale_records(folder.root), *folder.root.glob(f"{TRASH}*")):
+        discard(folder, path)
+    marker = marked(folder)
+    zips = folder.zips()
+    if folder.whole_raw.is_dir():
+        for path in zips:
+            if (marker is not None and marker.is_of(path)) or is_hollow(path):
+                _remove_zip(path)
+            else:
+                discard(folder, folder.whole_raw)  # of another zip than this one, which is whole
+                folder.consuming.unlink(missing_ok=True)
+                break
+        return
+    if marker is not None and not any(marker.is_of(path) for path in zips):
+        marker = None
+    if marker is None:
+        folder.consuming.unlink(missing_ok=True)
+        for path in zips:
+            if not is_hollow(path):
+                continue
+            if folder.partial_raw.is_dir() and _holds_what_is_freed(folder.partial_raw, path):
+                mark(folder, path, None)
+                return
+            _remove_zip(path)
+        if folder.partial_raw.is_dir():
+            discard(folder, folder.partial_raw)
+
+
+def is_hollow(path: Path) -> bool:
+    """Whether some of a zip's space has been freed, so that members read as nothing but zeros."""
+    found = path.stat()
+    if found.st_blocks * _BLOCK_BYTES >= found.st_size:
+        return False
+    try:
+        with zip_tree.opened(path) as tree:
+            return bool(_freed(tree))
+    except DataProblem:
+        return False  # it is damaged in another way, which is told when it is read
+
+
+def members_sum(path: Path) -> str:
+    """A sum over the directory of a zip.
+
+    Raises:
+        DataProblem: it has none.
+    """
+    digest = hashlib.sha256()
+    with zip_tree.opened(path) as tree:
+        for place in tree.files:
+            member = tree.member(place)
+            digest.update(f"{place}\0{member.header_offset}\0{member.file_size}\0{member.CRC}\n".encode())
+    return digest.hexdigest()
+
+
+def _freed(tree: ZipTree) -> list[str]:
+    with tree.path.open("rb", buffering=0) as stream:
+
+        def is_freed(place: str) -> bool:
+            stream.seek(tree.member(place).header_offset)
+            return not any(stream.read(_LOCAL_HEADER_BYTES))
+
+        return [place for place in tree.files if is_freed(place)]
+
+
+def _holds_what_is_freed(extracted: Path, path: Path) -> bool:
+    with zip_tree.opened(path) as tree:
+        return all(
+            (extracted / place).is_file()
+            and (extracted / place).stat().st_size == tree.member(place).file_size
+            for place in _freed(tree)
+        )
+
+
+def _remove_zip(path: Path) -> None:
+    path.unlink()
+    checksums.forget_zip(path)
