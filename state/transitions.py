@@ -214,7 +214,8 @@ def requeued(database: Database, run_id: int, *, by: str, now: float) -> None:
     with database.transaction():
         run = runs.get(database, run_id)
         reroll = is_reroll(run)
-        database.update("runs", run_id, queued_at=now, rerolls=run.rerolls + reroll)
+        # Each launch sets it: a run that is stopped before its next one has had nothing since it was queued.
+        database.update("runs", run_id, queued_at=now, last_activity_at=None, rerolls=run.rerolls + reroll)
         text = "queued again as a re-roll" if reroll else "queued again"
         _move(database, run, RunState.QUEUED, f"{text} by {by}", now)
 
@@ -235,8 +236,11 @@ def classified(
 
 
 def is_reroll(run: Run) -> bool:
-    """Tell whether relaunching an ended run would change the statistics of its seed."""
-    spared = run.failure_class is FailureClass.INFRASTRUCTURE or run.attempts == 0
+    """Tell whether relaunching an ended run would change the statistics of its seed.
+
+    That of a run which was stopped while it was queued again would not: what it costs has been counted.
+    """
+    spared = run.failure_class is FailureClass.INFRASTRUCTURE or run.last_activity_at is None
     return run.state in ENDED and not spared
 
 

@@ -21,11 +21,22 @@ QUEUED = Run(
     failure_class=None, failure_text="", standing=None, score=None, valid=None, attempts=0, rerolls=0,
     queued_at=0.0, started_at=None, ended_at=None, last_activity_at=None, submissions=0, position=0,
 )  # fmt: skip
-RUNNING = replace(QUEUED, id=2, state=RunState.RUNNING, attempts=1)
-GRADING = replace(QUEUED, id=3, state=RunState.GRADING, attempts=1)
-LOST = replace(QUEUED, id=4, state=RunState.FAILED, failure_class=FailureClass.INFRASTRUCTURE, attempts=1)
-CRASHED = replace(QUEUED, id=5, state=RunState.FAILED, failure_class=FailureClass.CRASH, attempts=1)
-FINISHED = replace(QUEUED, id=6, state=RunState.FINISHED, outcome=Outcome.NO_SUBMISSION, attempts=1)
+RUNNING = replace(QUEUED, id=2, state=RunState.RUNNING, attempts=1, last_activity_at=1.0)
+GRADING = replace(QUEUED, id=3, state=RunState.GRADING, attempts=1, last_activity_at=1.0)
+LOST = replace(
+    QUEUED,
+    id=4,
+    state=RunState.FAILED,
+    failure_class=FailureClass.INFRASTRUCTURE,
+    attempts=1,
+    last_activity_at=1.0,
+)
+CRASHED = replace(
+    QUEUED, id=5, state=RunState.FAILED, failure_class=FailureClass.CRASH, attempts=1, last_activity_at=1.0
+)
+FINISHED = replace(
+    QUEUED, id=6, state=RunState.FINISHED, outcome=Outcome.NO_SUBMISSION, attempts=1, last_activity_at=1.0
+)
 ALL = (QUEUED, RUNNING, GRADING, LOST, CRASHED, FINISHED)
 
 

@@ -469,7 +469,7 @@ def _holder(lock: Path) -> int | None:
 
 def _is_reroll(run: Run) -> bool:
     """Whether one more attempt of a run that has ended is one more chance for its agent."""
-    return run.attempts > 0 and run.failure_class is not FailureClass.INFRASTRUCTURE
+    return run.last_activity_at is not None and run.failure_class is not FailureClass.INFRASTRUCTURE
 
 
 def _picked(things: list[Thing], step: Step) -> Thing | None:

@@ -44,6 +44,7 @@ class AnyHistory(RuleBasedStateMachine):
         self.states = dict.fromkeys(range(1, RUNS + 1), RunState.QUEUED)
         self.attempts = dict.fromkeys(range(1, RUNS + 1), 0)
         self.rerolls = dict.fromkeys(range(1, RUNS + 1), 0)
+        self.launched = dict.fromkeys(range(1, RUNS + 1), False)  # since it was last queued
         self.classes: dict[int, FailureClass | None] = dict.fromkeys(range(1, RUNS + 1))
         self.standings: dict[int, Outcome | None] = dict.fromkeys(range(1, RUNS + 1))
         self.scores: dict[int, float | None] = dict.fromkeys(range(1, RUNS + 1))
@@ -80,11 +81,13 @@ class AnyHistory(RuleBasedStateMachine):
         self.events += 1
         if wanted is RunState.STARTING:
             self.attempts[run_id] += 1
+            self.launched[run_id] = True
             self.classes[run_id] = None
             self.standings[run_id] = self.scores[run_id] = None
         if wanted is RunState.QUEUED and before in ENDED:
-            spared = self.classes[run_id] is FailureClass.INFRASTRUCTURE or self.attempts[run_id] == 0
+            spared = self.classes[run_id] is FailureClass.INFRASTRUCTURE or not self.launched[run_id]
             self.rerolls[run_id] += 0 if spared else 1
+            self.launched[run_id] = False
         if wanted is RunState.FAILED:
             self.classes[run_id] = FailureClass.CRASH
         if wanted is RunState.FINISHED:

@@ -78,6 +78,19 @@ def test_relaunching_an_infrastructure_failure_is_no_reroll_but_a_crash_is(swept
     assert transitions.launch(swept, 1, directory="d3", runtime="process", now=9).reroll
 
 
+def test_a_reroll_that_is_stopped_before_it_starts_is_not_counted_again(swept: Database) -> None:
+    attempt = _run(swept)
+    transitions.failed(swept, attempt.id, Failure(FailureClass.CRASH, "boom"), now=4)
+    transitions.requeued(swept, 1, by="test", now=5)
+    transitions.stopped(swept, 1, by="test", now=6)
+    assert not transitions.is_reroll(runs.get(swept, 1))
+    transitions.requeued(swept, 1, by="test", now=7)
+    assert runs.get(swept, 1).rerolls == 1
+    again = transitions.launch(swept, 1, directory="d2", runtime="process", now=8)
+    transitions.stopped(swept, 1, by="test", now=9)
+    assert again.reroll and transitions.is_reroll(runs.get(swept, 1))
+
+
 def test_a_failure_class_can_be_corrected_by_hand_and_keeps_its_evidence(swept: Database) -> None:
     attempt = _run(swept)
     transitions.failed(swept, attempt.id, Failure(FailureClass.CRASH, "exit 1", "last lines"), now=4)
