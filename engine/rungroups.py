@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import IO
 
+from environment.container.trees import open_file, walk
 from environment.runner import protocol
 from foundation.clock import run_group_stamp
 from foundation.files import csv_text, read_csv, reading_untrusted, write_json, write_text
@@ -28,6 +30,8 @@ _MAPPING_COLUMNS = ("experiment_id", "run_group")
 _RUN_IDS = uuid.UUID("8f0e2a64-5f0b-4a55-9d5e-6f1f0f3b1c77")
 # No more than this of an agent's logs, or of its code, is copied.
 _FOLDER_LIMIT_BYTES = 256 << 20
+_LONGEST_PATH = 1024
+_PIECE_BYTES = 1 << 20
 
 
 # Reading run groups
@@ -155,19 +159,38 @@ def _write_run(folder: Path, attempt: Path, submission: Path | None) -> None:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy the regular files of real folders; an agent may have left links, pipes and devices."""
+    """Copy the regular files of a tree that an agent has made and may still be changing, as far as that goes.
+
+    Everything is opened by its name in the open folder above it: what is put in a folder's place meanwhile is not
+    followed. Links, pipes, what can't be read and what is too large or too deep are left out.
+    """
     left = _FOLDER_LIMIT_BYTES
-    for here, folders, names in os.walk(source, followlinks=False):
-        folders[:] = sorted(name for name in folders if not (Path(here) / name).is_symlink())
-        inside = target / Path(here).relative_to(source)
-        for name in sorted(names):
-            path = Path(here) / name
-            found = path.lstat()
-            if not stat.S_ISREG(found.st_mode) or found.st_size > left:
-                continue
-            left -= found.st_size
-            inside.mkdir(parents=True, exist_ok=True)
-            copy_file(path, inside / name)
+    for entry in walk(source, _leave_out):
+        path = entry.path(_LONGEST_PATH)
+        if path is None or not stat.S_ISREG(entry.status.st_mode) or entry.status.st_size > left:
+            continue
+        try:
+            descriptor = open_file(entry)
+        except OSError as error:
+            _leave_out(entry.place, error)
+            continue
+        with os.fdopen(descriptor, "rb") as stream:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                (target / path).parent.mkdir(parents=True, exist_ok=True)
+                left -= _copy_at_most(left, stream, target / path)
+
+
+def _leave_out(_place: str, _error: OSError) -> None:
+    """Go on with the rest: nobody vouches for all that an agent left, and its submission is not copied so."""
+
+
+def _copy_at_most(limit: int, stream: IO[bytes], target: Path) -> int:
+    """Copy so many bytes at most to a new file, and return how many."""
+    copied = 0
+    with target.open("xb") as written:
+        while copied < limit and (piece := stream.read(min(_PIECE_BYTES, limit - copied))):
+            copied += written.write(piece)
+    return copied
 
 
 def copy_file(source: Path, target: Path) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -32,6 +32,13 @@ class Entry:
     name: str
     place: str
     status: os.stat_result
+    above: Sequence[_Folder] = field(default=(), repr=False, compare=False)
+
+    def path(self, longest: int) -> Path | None:
+        """Its whole path below the walk's root, while the walk has not gone on; None where that is too long."""
+        parts = [folder.name for folder in self.above[1 : longest + 2]] + [self.name]
+        found = "/".join(parts)
+        return Path(found) if len(os.fsencode(found)) <= longest else None
 
 
 @dataclass
@@ -125,7 +132,7 @@ def _entries(here: int, above: list[_Folder], refused: Callable[[str, OSError], 
                     continue
                 if stat.S_ISDIR(status.st_mode):
                     above[-1].todo.append(one.name)
-                yield Entry(here, one.name, place, status)
+                yield Entry(here, one.name, place, status, above)
     except OSError as error:
         refused(prefix.rstrip("/"), error)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from engine.rungroups import (
     MAPPING_NAME,
     SubmissionLine,
     competition_of,
+    copy_tree,
     find_groups,
     folders_without_metadata,
     read_group,
@@ -20,6 +22,7 @@ from engine.rungroups import (
     write_mapping,
     write_submissions,
 )
+from environment.container.trees import Entry, open_file
 from foundation.problems import DataProblem
 
 RUN = "leaf-classification_11111111-2222-4333-8444-555555555555"
@@ -121,3 +124,40 @@ def test_the_mapping_of_experiments_is_read_and_written(tmp_path: Path) -> None:
     path.write_text("experiment,group\n")
     with pytest.raises(DataProblem, match="no column experiment_id, run_group"):
         read_mapping(path)
+
+
+def test_a_tree_is_copied_without_links_pipes_and_what_is_too_deep(tmp_path: Path) -> None:
+    tree = tmp_path / "logs"
+    (tree / "deep" / "er").mkdir(parents=True)
+    (tree / "deep" / "er" / "agent.log").write_text("log")
+    (tree / "link").symlink_to("/etc/hostname")
+    (tree / "linked").symlink_to("/etc", target_is_directory=True)
+    os.mkfifo(tree / "pipe")
+    long = tree.joinpath(*("d" * 200 for _ in range(6)))
+    long.mkdir(parents=True)
+    (long / "lost").touch()
+    copy_tree(tree, tmp_path / "copy")
+    copied = [path for path in (tmp_path / "copy").rglob("*") if not path.is_dir()]
+    assert copied == [tmp_path / "copy" / "deep" / "er" / "agent.log"]
+    copy_tree(tmp_path / "none", tmp_path / "copy2")
+    assert not (tmp_path / "copy2").exists()
+
+
+def test_a_link_that_is_put_in_a_folders_place_meanwhile_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "private"
+    secret.mkdir()
+    (secret / "train.py").write_text("answers")
+    code = tmp_path / "code" / "inside"
+    code.mkdir(parents=True)
+    (code / "train.py").write_text("code")
+
+    def swap(entry: Entry) -> int:
+        code.rename(tmp_path / "aside")
+        code.symlink_to(secret, target_is_directory=True)
+        return open_file(entry)
+
+    monkeypatch.setattr("engine.rungroups.open_file", swap)
+    copy_tree(tmp_path / "code", tmp_path / "copy")
+    assert (tmp_path / "copy" / "inside" / "train.py").read_text() == "code"
