@@ -111,6 +111,11 @@ class Database:
             with self._explained():
                 self._connection.execute("ROLLBACK")
 
+    def wait_at_most(self, seconds: float) -> None:
+        """Wait no longer than this for others to finish writing, before a change is refused as locked."""
+        with self._explained():
+            self._connection.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
+
     def data_version(self) -> int:
         """Read a number that changes whenever another connection has committed something."""
         found = self.row("PRAGMA data_version")
@@ -351,7 +356,7 @@ def _explain(error: sqlite3.Error, path: Path) -> UnusableState:
     if "locked" in text or "busy" in text:
         return UnusableState(
             f"{path} is locked",
-            f"another program has held it for over {BUSY_TIMEOUT_SECONDS:.0f} s",
+            "another program holds it",
             "See who has it open with 'fuser' and try again.",
         )
     if "malformed" in text or "not a database" in text:

@@ -50,6 +50,8 @@ from state.samples import Samples
 
 WAKE_SECONDS = 0.1
 _BACK_OFF_SECONDS = 5.0
+# So long the loop stands still where another program holds the state: consoles do for milliseconds.
+_LOCK_SECONDS = 0.5
 _START_SECONDS = 10.0
 
 
@@ -163,6 +165,7 @@ class Supervisor:
 
     def run(self, stopping: Callable[[], bool], wakeup: int) -> None:
         """Work until told to stop; `wakeup` is readable when a signal has come."""
+        self._database.wait_at_most(_LOCK_SECONDS)
         while not stopping():
             for step in self._steps:
                 if self._clock.monotonic() >= step.due_at:

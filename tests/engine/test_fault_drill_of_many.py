@@ -85,6 +85,8 @@ def test_a_locked_state_delays_runs_and_loses_none(harness: Harness) -> None:
     try:
         other.execute("BEGIN IMMEDIATE")
         eventually(lambda: "is locked" in control.status(harness.places).problem)
+        beat = control.status(harness.places).heartbeat_at
+        eventually(lambda: control.status(harness.places).heartbeat_at != beat)
         other.execute("ROLLBACK")
     finally:
         other.close()

@@ -154,6 +154,18 @@ def test_a_locked_state_is_told_as_locked(
     other.close()
 
 
+def test_who_must_not_stand_still_is_told_of_a_locked_state_at_once(
+    swept: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else this test runs into its time limit."""
+    monkeypatch.setattr(state_database, "BUSY_TIMEOUT_SECONDS", 3600)
+    other = state_database.open_for_requests(tmp_path)
+    other.wait_at_most(0.01)
+    with swept.transaction(), pytest.raises(StateProblem, match="is locked: another program holds it"):
+        requests.file(other, "sweep.pause", {}, author="console", now=2)
+    other.close()
+
+
 def test_a_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_database, "file_system_of", lambda path: "nfs4")
     with pytest.raises(StateProblem, match="network file system"):
