@@ -29,6 +29,7 @@ ENTRY_POINTS = "mlebench_console.competitions"
 
 _HOME = Path(__file__).parent
 _BENCHMARK = "benchmark"
+_TASKS = "competitions.tasks"  # the package that their tasks are loaded into
 _ALIASES = {"lite": "low", "all": "split75"}
 _UNION = ("low", "medium", "high")
 # How alike a name must be to be suggested, how much less than the likeliest, and how many of them.
@@ -41,6 +42,14 @@ _SHORTEST_PART = 3
 def all_ids() -> tuple[str, ...]:
     """Every competition's id, the user's own among them, sorted without regard to case."""
     return tuple(_folders(_homes()))
+
+
+def forget() -> None:
+    """Look for competitions, and read their facts and tasks, anew from now on: one was written."""
+    _unload(_TASKS)
+    _folders.cache_clear()
+    read_competition.cache_clear()
+    splits.cache_clear()
 
 
 def get(competition_id: str) -> Competition:
@@ -175,18 +184,20 @@ def load_task(competition: Competition) -> ModuleType:
             "its task.py is not written",
             "docs/adding-a-competition.md describes how to write one.",
         )
-    name = f"competitions.tasks.{competition.folder.name}"
+    name = f"{_TASKS}.{competition.folder.name}"
     place = [str(competition.folder)]
-    if (
-        name in sys.modules and sys.modules[name].__path__ != place
-    ):  # another competition of that name, before
-        for loaded in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
-            del sys.modules[loaded]
+    if name in sys.modules and sys.modules[name].__path__ != place:
+        _unload(name)  # another competition had the name before
     if name not in sys.modules:
         package = ModuleType(name)
         package.__path__ = place
         sys.modules[name] = package
     return importlib.import_module(f"{name}.task")
+
+
+def _unload(package: str) -> None:
+    for loaded in [each for each in sys.modules if f"{each}.".startswith(f"{package}.")]:
+        del sys.modules[loaded]
 
 
 @cache

@@ -13,6 +13,7 @@ from competitions.model import Competition
 from competitions.reading import DERIVED
 from console.cli.program import PROGRAM, root_command
 from console.tui.keys import TABLE
+from engine.authoring import Finding
 from engine.control import Answer, EngineStatus
 from engine.grading.report import Report
 from engine.rungroups import SubmissionLine
@@ -60,6 +61,9 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
         " `gold`, `silver`, `bronze`, `median`, `teams`, `size_gb`, `rules_url`, `excluded_from_corrected`, `defects`",
         (),
     ),
+    ("competitions new", "one object with `competition_id`, `folder`, `is_found`", ()),
+    ("competitions check", "a list of findings", (Finding,)),
+    ("competitions vectors", "one object with `competition_id`, `folder`", ()),
     (
         "competitions defects",
         "a list with `competition_id`, `id`, `severity`, `treatment`, `text`, `remedy`, `known`",

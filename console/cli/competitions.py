@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from console import wording
 from console.cli.common import CompetitionId, Json, new_group
 from console.cli.output import complain, say, say_json, say_table
-from foundation.problems import DataProblem
+from foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from competitions.model import Competition, Defect
+    from competitions.authoring.drafts import CutOffs
+    from competitions.model import Competition, Defect, Parameter
 
-app = new_group("Show the benchmark's competitions and defects.")
+app = new_group("Show competitions and their defects; begin and check your own.")
 
 Split = Annotated[
     str,
     typer.Option("--split", metavar="NAME|FILE", help="low, medium, high, all, dev ... or a file of ids."),
+]
+RawFolder = Annotated[
+    Path, typer.Option("--raw", metavar="DIR", help="Its raw data, or small ones like them; not changed.")
+]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("--parameter", metavar="NAME=VALUE", help="Replace a parameter of its facts; repeatable."),
 ]
 
 
@@ -120,6 +130,154 @@ def defects(split: Split = "", json: Json = False) -> None:
         },
     )
     _end(problems)
+
+
+@app.command()
+def new(
+    competition_id: CompetitionId,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to",
+            metavar="DIR",
+            help="The folder of competitions; by default the first of MLEBENCH_COMPETITIONS.",
+        ),
+    ] = None,
+    name: Annotated[str, typer.Option(help="Its title; by default made of its id.")] = "",
+    table: Annotated[
+        str, typer.Option(metavar="FILE", help="The labelled table among its raw files.")
+    ] = "train.csv",
+    id_column: Annotated[str, typer.Option(metavar="COLUMN", help="Names the rows of that table.")] = "id",
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="What is to be predicted.")] = "target",
+    group: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Keep the rows that share its value in one part.")
+    ] = "",
+    images: Annotated[
+        str, typer.Option(metavar="DIR", help="The raw folder with an image for each row, named by its id.")
+    ] = "",
+    metric: Annotated[
+        Literal["accuracy", "auc", "rmse", "mae"], typer.Option(help="How submissions are scored.")
+    ] = "accuracy",
+    cut_offs: Annotated[
+        str,
+        typer.Option(
+            metavar="GOLD,SILVER,BRONZE,MEDIAN", help="The scores that earn medals, and the median."
+        ),
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Write the folder of a new competition: facts, task and description, which say what is still to be written."""
+    from competitions import registry
+    from competitions.authoring.drafts import TODO, Draft, write_draft
+
+    own = os.environ.get(registry.OWN_VARIABLE, "").split(os.pathsep)[0]
+    if to is None and not own:
+        raise UsageProblem(f"neither --to nor {registry.OWN_VARIABLE} names a folder of competitions")
+    home = to or Path(own).expanduser()
+    if competition_id in registry.all_ids():
+        raise UsageProblem(f"there is a competition '{competition_id}' already", "", "Choose another id.")
+    draft = Draft(
+        competition_id,
+        name or competition_id.replace("-", " ").title(),
+        table,
+        id_column,
+        target,
+        group,
+        images,
+        metric,
+        _cut_offs(cut_offs),
+    )
+    folder = write_draft(draft, home)
+    registry.forget()
+    is_found = competition_id in registry.all_ids()
+    if json:
+        say_json({"competition_id": competition_id, "folder": str(folder), "is_found": is_found})
+        return
+    say(f"{folder} holds competition.toml, task.py and description.md; complete what is marked {TODO}.")
+    if not is_found:
+        say(f"then: export {registry.OWN_VARIABLE}={home.absolute()}")
+    say(f"then: mlebench-console competitions check {competition_id} --raw DIR")
+
+
+def _cut_offs(text: str) -> CutOffs | None:
+    """The cut-offs of a flag.
+
+    Raises:
+        UsageProblem: they are not four numbers.
+    """
+    from competitions.authoring.drafts import CutOffs
+
+    if not text:
+        return None
+    try:
+        gold, silver, bronze, median = map(float, text.split(","))
+    except ValueError as error:
+        raise UsageProblem(f"'{text}' is not four numbers with commas: GOLD,SILVER,BRONZE,MEDIAN") from error
+    return CutOffs(gold, silver, bronze, median)
+
+
+@app.command()
+def check(
+    competition_id: CompetitionId,
+    raw: RawFolder,
+    parameter: Parameters = None,
+    json: Json = False,
+) -> None:
+    """Check a competition with its raw data: facts, preparation, grading, validation, secrecy, description.
+
+    Exit code 1 when something is wrong.
+    """
+    from engine.authoring import check as findings_of
+
+    findings = []
+    for finding in findings_of(competition_id, raw, _parameters(parameter)):
+        findings.append(finding)
+        if not json:
+            say(f"{finding.health:<5} {finding.what}: {finding.found}")
+            if finding.detail and finding.health != "ok":
+                say("".join(f"      {line}\n" for line in finding.detail.splitlines()).rstrip())
+    if json:
+        say_json([asdict(finding) for finding in findings])
+    if any(finding.health == "fail" for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command()
+def vectors(
+    competition_id: CompetitionId,
+    raw: RawFolder,
+    to: Annotated[
+        Path, typer.Option("--to", metavar="DIR", help="Where to write the folder ID with the vectors.")
+    ],
+    parameter: Parameters = None,
+    json: Json = False,
+) -> None:
+    """Write conformance vectors: small raw data, what is made of them, submissions and what comes of each."""
+    from engine.authoring import write_vectors
+
+    folder = write_vectors(competition_id, raw, to, _parameters(parameter))
+    if json:
+        say_json({"competition_id": competition_id, "folder": str(folder)})
+    else:
+        say(f"{folder} holds what prepare and grade do now.")
+
+
+def _parameters(given: list[str] | None) -> Mapping[str, Parameter]:
+    """The parameters of flags, each a value as TOML writes it.
+
+    Raises:
+        UsageProblem: one is not NAME=VALUE.
+    """
+    import tomllib
+
+    try:
+        return tomllib.loads("\n".join(given or []))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageProblem(
+            f"{', '.join(given or [])} can't be used as parameters",
+            str(error),
+            "Write NAME=VALUE as in TOML.",
+        ) from error
 
 
 def _members(split: str) -> tuple[list[Competition], list[DataProblem]]:

@@ -1,0 +1,697 @@
+"""What authors of competitions have done for them: every check of a competition, and its conformance vectors."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import random
+import shutil
+import tarfile
+import tempfile
+import time
+import traceback
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from competitions import registry
+from competitions.authoring.drafts import TODO
+from competitions.authoring.hostile import hostile_forms
+from competitions.authoring.linting import example_of, faults_of
+from competitions.descriptions import description, obfuscated_description
+from competitions.judging import GradeRequest, Judgement, judge
+from competitions.model import EDITIONS, Competition, Edition, Parameter
+from competitions.task import line_at_fault
+from engine.datasets.plans import Options
+from engine.datasets.preparing import prepare
+from foundation.problems import DataProblem, Problem, UsageProblem
+from foundation.workers import Ended, ReportProgress, WorkerPool
+
+Health = Literal["ok", "warn", "fail"]
+
+SEED = 1
+_ANSWERED = ("scored", "rejected", "not_csv")
+_LONGEST_MESSAGE = 500
+_SLOW_SECONDS = 1.0
+_SLOW_FACTOR = 2.0
+_BLOCK = 1 << 20
+_OURS = "description.md"  # which no task writes
+# Vectors are kept in repositories.
+_MOST_RAW_BYTES = 5_000_000
+_LARGE_SAMPLE_BYTES = 20_000
+_FEW_FORMS = 20
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check of a competition has found.
+
+    Attributes:
+        what: what was checked.
+        health: whether it is right; `warn` is for its author to judge.
+        found: what was found, in words.
+        detail: more lines, such as a traceback or what to write.
+    """
+
+    what: str
+    health: Health
+    found: str
+    detail: str = ""
+
+
+def check(
+    competition_id: str, raw: Path, parameters: Mapping[str, Parameter] | None = None
+) -> Iterator[Finding]:
+    """Check a competition with its raw data, or synthetic ones like them; yields what is found as it is found.
+
+    Raises:
+        Problem: there is no such competition or raw folder, or its facts can't be read.
+    """
+    competition = registry.get(competition_id)
+    if not raw.is_dir():
+        raise DataProblem(f"Raw folder {raw} was not found", "", "Give an extracted Kaggle folder.")
+    yield from _check_files(competition)
+    try:
+        task = registry.load_task(competition)
+    except Problem as problem:
+        yield Finding("task", "fail", str(problem))
+        return
+    except Exception as error:  # noqa: BLE001 importing an author's code may raise anything
+        yield Finding("task", "fail", f"task.py can't be imported: {_named(error)}", traceback.format_exc())
+        return
+    missing = [name for name in ("prepare", "grade") if not callable(getattr(task, name, None))]
+    if missing:
+        yield Finding("task", "fail", f"task.py has no function {' and no '.join(missing)}")
+        return
+    before = _times_of(raw)
+    # another seed, so that its sets have another order than those of this process
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    with closing(WorkerPool(environment={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True)) as pool:
+        for edition in EDITIONS:
+            if edition == "corrected" and competition.excluded:
+                continue
+            with tempfile.TemporaryDirectory(prefix="competition-check-") as work:
+                for found in _EditionCheck(
+                    competition, edition, raw, parameters, Path(work), pool
+                ).findings():
+                    yield replace(found, what=f"{found.what}, edition {edition}")
+    changed = [name for name, now in _times_of(raw).items() if before.get(name) != now]
+    if changed:
+        yield Finding("raw data", "fail", f"prepare has written to the raw folder: {', '.join(changed[:3])}")
+
+
+def _check_files(competition: Competition) -> Iterator[Finding]:
+    """What can be seen without any data."""
+    marked = [
+        f"{path.name}, line {number}"
+        for path in (competition.facts_path, competition.task_path, competition.description_path)
+        if path.is_file()
+        for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1)
+        if TODO in line
+    ]
+    if marked:
+        yield Finding("facts", "fail", f"{TODO} is still there: {'; '.join(marked)}")
+    elif not competition.metric.formula:
+        yield Finding("facts", "fail", "metric.formula is empty")
+    elif not registry.is_own(competition) and competition.id not in registry.splits()[competition.complexity]:
+        yield Finding(
+            "facts",
+            "fail",
+            f"complexity is {competition.complexity!r}, and {competition.complexity} in splits.toml does not name it",
+        )
+    else:
+        yield Finding("facts", "ok", f"understood and complete; {registry.source_of(competition)}")
+
+
+@dataclass
+class _EditionCheck:
+    """The checks of one edition, with what they share."""
+
+    competition: Competition
+    edition: Edition
+    raw: Path
+    parameters: Mapping[str, Parameter] | None
+    work: Path
+    pool: WorkerPool
+    prepared: Path = field(init=False)
+
+    def findings(self) -> Iterator[Finding]:
+        """Prepare and check everything; what can't be checked after a failure is left out."""
+        try:
+            first = self._prepare()
+        except _Failure as failure:
+            yield Finding("prepare", "fail", failure.found, failure.trace)
+            return
+        yield first
+        yield from self._check_secrecy()
+        yield from self._check_right_submissions()
+        form = self._check_form()
+        yield form
+        yield from self._check_hostile(form.health != "fail")
+        yield from self._check_description(form.health != "fail")
+
+    # what is prepared
+
+    def _prepare(self) -> Finding:
+        began = time.perf_counter()
+        options = Options(str(self.raw), verify=False)
+        try:
+            self.prepared = prepare(
+                self.competition.id,
+                data_dir=self.work / "first",
+                edition=self.edition,
+                parameters=self.parameters,
+                options=options,
+            )
+        except Problem as problem:
+            cause = problem.__cause__
+            trace = "".join(traceback.format_exception(cause)) if cause else ""
+            raise _Failure(str(problem), trace) from problem
+        except Exception as error:
+            raise _Failure(_named(error), traceback.format_exc()) from error
+        seconds = time.perf_counter() - began
+        again = _prepare_elsewhere(
+            self.pool,
+            competition_id=self.competition.id,
+            raw=str(self.raw.absolute()),
+            data_dir=str(self.work / "second"),
+            edition=self.edition,
+            parameters=dict(self.parameters or {}),
+        )
+        sums, other = (
+            {
+                f"{side}/{name}": made
+                for side, files in _described(folder).items()
+                for name, made in files.items()
+            }
+            for folder in (self.prepared, again)
+        )
+        differing = sorted(name for name in sums.keys() | other.keys() if sums.get(name) != other.get(name))
+        if differing:
+            return Finding(
+                "prepare",
+                "fail",
+                f"{', '.join(differing[:3])} {'differ' if len(differing) > 1 else 'differs'} when the same data are"
+                " prepared twice: it depends on the order of a set, on the time, or on random numbers without a seed",
+            )
+        size = sum(path.stat().st_size for path in self.prepared.rglob("*") if path.is_file())
+        return Finding("prepare", "ok", f"twice alike: {len(sums)} files, {size:,} bytes, in {seconds:.2f} s")
+
+    def _check_secrecy(self) -> Iterator[Finding]:
+        """Whether a public table holds what is to be predicted, of rows that are to be predicted."""
+        answers, sample = self._answers, self._sample
+        if answers.suffix != ".csv":
+            return
+        head, *body = _rows(answers)
+        wanted = _rows(sample)[0]
+        key, values = wanted[0], [name for name in wanted[1:] if name in head]
+        if key not in head or not values:
+            return
+        truth = {row[head.index(key)]: [row[head.index(name)] for name in values] for row in body}
+        for path in sorted(self.prepared.glob("public/**/*.csv")):
+            if path == sample:
+                continue
+            columns, *rows = _rows(path) or [[]]
+            if key not in columns or not set(values) <= set(columns):
+                continue
+            at, places = columns.index(key), [columns.index(name) for name in values]
+            told = sum(
+                truth.get(row[at]) == [row[place] for place in places]
+                for row in rows
+                if len(row) > max(places)
+            )
+            if told > len(truth) // 2:
+                name = path.relative_to(self.prepared)
+                yield Finding("secrecy", "fail", f"{name} tells the {', '.join(values)} of {told} test rows")
+
+    # right submissions
+
+    def _check_right_submissions(self) -> Iterator[Finding]:
+        cut = self.competition.thresholds
+        perfect, best = self._perfect, self._judge(self._perfect)
+        name = perfect.relative_to(self.prepared)
+        if best.score is None:
+            yield self._ungraded(f"the perfect submission ({name})", best)
+            return
+        medal = cut.medal(best.score)
+        if medal != "gold":
+            yield Finding(
+                "perfect submission",
+                "fail",
+                f"{name} scores {best.score:g}, which earns {medal or 'no medal'}: the cut-offs, metric.direction"
+                " or grade are wrong",
+            )
+        else:
+            yield Finding("perfect submission", "ok", f"{name} scores {best.score:g}, gold")
+        sample = self._judge(self._sample)
+        if sample.outcome not in _ANSWERED:
+            yield self._ungraded("the sample submission", sample)
+        elif sample.score is None:
+            yield Finding("sample submission", "warn", f"it is refused: {sample.message}")
+        elif sample.score < best.score if cut.is_lower_better else sample.score > best.score:
+            yield Finding(
+                "sample submission",
+                "fail",
+                f"it scores {sample.score:g}, better than a perfect one: metric.direction is wrong",
+            )
+        else:
+            medal = cut.medal(sample.score)
+            worth = f", {medal}: are the cut-offs right?" if medal else ""
+            yield Finding(
+                "sample submission", "warn" if medal else "ok", f"it scores {sample.score:g}{worth}"
+            )
+        yield self._check_speed(perfect)
+
+    def _check_speed(self, submission: Path) -> Finding:
+        from competitions.kit import tables
+
+        began = time.perf_counter()
+        self._judge(submission)
+        grading = time.perf_counter() - began
+        began = time.perf_counter()
+        for path in {submission, self._answers}:
+            if path.suffix == ".csv":
+                tables.read_csv(path)
+        reading = time.perf_counter() - began
+        slow = grading > _SLOW_FACTOR * reading + _SLOW_SECONDS
+        return Finding(
+            "speed",
+            "warn" if slow else "ok",
+            f"a grade takes {grading:.3f} s; reading its tables takes {reading:.3f} s"
+            + (": look for a loop over rows" if slow else ""),
+        )
+
+    def _check_form(self) -> Finding:
+        """Whether agents can be told about their form, without the answers."""
+        for name, path in (("the sample submission", self._sample), ("a perfect submission", self._perfect)):
+            try:
+                told = self._judge(path, form_only=True)
+            except Problem as problem:
+                return Finding("validation", "fail", str(problem), self._advice())
+            if told.outcome not in _ANSWERED:
+                line = line_at_fault(self.competition, told.detail)
+                return Finding(
+                    "validation",
+                    "fail",
+                    f"agents can't be told about {name}: grade asks the answers for what the sample submission, which"
+                    f" stands for them, does not have: {_last_line(told.detail)}{f' ({line})' if line else ''}",
+                    self._advice(),
+                )
+            if told.outcome != "scored" and self._judge(path).outcome == "scored":
+                return Finding(
+                    "validation",
+                    "fail",
+                    f"{name} is graded, but agents are told that it is not valid: {told.message}",
+                    self._advice(),
+                )
+        return Finding("validation", "ok", "agents are told of their form by public data alone")
+
+    def _advice(self) -> str:
+        """The function that stands for answers, as it may be written for what the answers hold."""
+        sample, answers = (
+            _rows(self._sample),
+            _rows(self._answers) if self._answers.suffix == ".csv" else [[]],
+        )
+        head = sample[0] if sample else []
+        more = [name for name in answers[0] if name not in head]
+        test = self.prepared / "public" / "test.csv"
+        shown = _rows(test)[0] if test.is_file() else []
+        from_test = [name for name in answers[0] if name in shown]
+        if more and set(more) <= set(from_test):
+            made = "".join(f", {name}=0" for name in answers[0] if name not in shown)[2:]
+            body = f'data.table("test.csv", columns={tuple(from_test)!r}).assign({made})'
+        else:
+            body = f"data.sample().assign({', '.join(f'{name}=0' for name in more)})"
+        return (
+            f"Write into {self.competition.task_path}, and import PublicData from competitions.task:\n\n"
+            "def stand_in_answers(data: PublicData) -> pd.DataFrame:\n"
+            '    """What stands for the answers where the form alone is checked: their columns, from public data."""\n'
+            f"    return {body}\n"
+        )
+
+    # hostile submissions
+
+    def _check_hostile(self, with_form: bool) -> Iterator[Finding]:
+        forms = hostile_forms(self._sample.read_bytes(), random.Random(SEED))  # noqa: S311 no secret depends on it
+        unanswered: dict[str, Judgement] = {}
+        depending: list[str] = []
+        otherwise: list[str] = []
+        valid = 0
+        changed, none = self._other_answers()
+        for name, content in forms.items():
+            path = self.work / "submission.csv"
+            path.write_bytes(content)
+            graded = self._judge(path)
+            valid += graded.outcome == "scored"
+            if not _is_answer(graded):
+                unanswered[name] = graded
+            if not with_form:
+                continue
+            told = self._judge(path, form_only=True)
+            if not _is_answer(told):
+                unanswered.setdefault(f"{name} (as agents are told)", told)
+            elif (told.outcome == "scored") != (graded.outcome == "scored"):
+                otherwise.append(name)
+            # what reads answers at all fails without them, whatever the submission
+            others = (changed, none) if valid <= 1 else (changed,)
+            if any(self._judge(path, form_only=True, prepared=other) != told for other in others):
+                depending.append(name)
+        if unanswered:
+            first = next(iter(unanswered.values()))
+            line = line_at_fault(self.competition, first.detail)
+            why = _last_line(first.detail) if first.detail else f"its message is {first.message!r}"
+            yield Finding(
+                "hostile submissions",
+                "fail",
+                f"{len(unanswered)} of {len(forms)} get neither a score nor a reason of one line:"
+                f" {_listed(list(unanswered))}; the first: {why}{f' ({line})' if line else ''}",
+                first.detail,
+            )
+        else:
+            yield Finding(
+                "hostile submissions",
+                "ok",
+                f"{len(forms)} forms: {valid} scored, {len(forms) - valid} refused",
+            )
+        if not with_form:
+            return
+        if depending:
+            yield Finding(
+                "secrecy of answers",
+                "fail",
+                f"what agents are told changes with the answers, for {len(depending)} forms: {_listed(depending)}",
+            )
+        else:
+            yield Finding("secrecy of answers", "ok", "no verdict changes with the answers")
+        if otherwise:
+            yield Finding(
+                "validation and grading",
+                "warn",
+                f"agents are told otherwise than they are graded, for {len(otherwise)} forms: {_listed(otherwise)}",
+            )
+
+    def _other_answers(self) -> tuple[Path, Path]:
+        """Prepared folders with the same public part: one with other answers, one without any."""
+        none, changed = self.work / "none", self.work / "changed"
+        for folder in (none, changed):
+            folder.mkdir()
+            (folder / "public").symlink_to(self.prepared / "public")
+        shutil.copytree(self.prepared / "private", changed / "private")
+        answers = changed / self.competition.answers
+        if answers.suffix == ".csv":
+            head, *body = _rows(answers)
+            kept = [row for place, row in enumerate(body) if place % 3]
+            moved = [[row[0], *other[1:]] for row, other in zip(kept, kept[1:] + kept[:1], strict=True)]
+            _write_rows(answers, [head, *moved])
+        else:
+            answers.unlink()
+        return changed, none
+
+    # the description
+
+    def _check_description(self, with_form: bool) -> Iterator[Finding]:
+        competition = self.competition
+        try:
+            text = description(competition, self.edition)
+        except DataProblem as problem:
+            yield Finding("description", "fail", str(problem))
+            return
+        faults = list(faults_of(text, competition, self.prepared / "public"))
+        try:
+            obfuscated_description(competition, self.edition)
+        except DataProblem as problem:
+            faults.append(str(problem).replace("\n", ". "))
+        health: Health = "warn"
+        example, sample = example_of(text), _rows(self._sample)
+        if not example:
+            faults.append("its section Submission has no example between ```")
+        elif example[0] != sample[0] and "..." not in example[0]:
+            health = "fail"
+            faults.append(f"its example has the columns {', '.join(example[0])}, not {', '.join(sample[0])}")
+        elif with_form and example[0] == sample[0] and len(example) - 1 <= len(sample) - 1:
+            told = self._judge(self._with_example(example, sample), form_only=True)
+            if told.outcome != "scored":
+                health = "fail"
+                faults.append(f"the values of its example are not valid: {told.message}")
+        for fault in faults:
+            yield Finding("description", health, fault)
+        if not faults:
+            yield Finding("description", "ok", "files, metric and submission are told; its example is valid")
+
+    def _with_example(self, example: Sequence[Sequence[str]], sample: Sequence[Sequence[str]]) -> Path:
+        """The sample submission with the example's values; its ids are made up."""
+        rows = [[row[0], *values[1:]] for row, values in zip(sample[1:], example[1:], strict=False)]
+        path = self.work / "example.csv"
+        _write_rows(path, [sample[0], *rows, *sample[len(example) :]])
+        return path
+
+    # what they share
+
+    @property
+    def _sample(self) -> Path:
+        return self.prepared / self.competition.sample_submission
+
+    @property
+    def _answers(self) -> Path:
+        return self.prepared / self.competition.answers
+
+    @property
+    def _perfect(self) -> Path:
+        return self.prepared / (self.competition.files.gold_submission or self.competition.answers)
+
+    def _judge(self, path: Path, *, form_only: bool = False, prepared: Path | None = None) -> Judgement:
+        return judge(
+            GradeRequest(
+                self.competition.id,
+                path,
+                prepared or self.prepared,
+                self.edition,
+                self.parameters,
+                form_only=form_only,
+            )
+        )
+
+    def _ungraded(self, what: str, judgement: Judgement) -> Finding:
+        line = line_at_fault(self.competition, judgement.detail)
+        found = _last_line(judgement.detail) if judgement.detail else judgement.message
+        return Finding(
+            "grade", "fail", f"{what} is not graded: {found}{f' ({line})' if line else ''}", judgement.detail
+        )
+
+
+class _Failure(Exception):
+    """A preparation that failed, in words and with its traceback."""
+
+    def __init__(self, found: str, trace: str) -> None:
+        super().__init__(found)
+        self.found = found
+        self.trace = trace
+
+
+def _is_answer(judgement: Judgement) -> bool:
+    message = judgement.message
+    return judgement.outcome in _ANSWERED and 0 < len(message) < _LONGEST_MESSAGE and "\n" not in message
+
+
+def _prepare_elsewhere(pool: WorkerPool, **arguments: Any) -> Path:
+    """Prepare in a process of the pool, and return the prepared folder.
+
+    Raises:
+        _Failure: that fails.
+    """
+    pool.start(f"{__name__}:prepare_in_worker", arguments)
+    while True:
+        for news in pool.wait():
+            if isinstance(news, Ended):
+                if news.problem is not None:
+                    raise _Failure(f"the second time only: {news.problem}", news.output)
+                return Path(news.value)
+
+
+def prepare_in_worker(
+    competition_id: str,
+    raw: str,
+    data_dir: str,
+    edition: Edition,
+    parameters: Mapping[str, Parameter],
+    *,
+    report_progress: ReportProgress,
+) -> str:
+    """Prepare in this process, which is a worker's child, and return the prepared folder."""
+    del report_progress
+    options = Options(raw, verify=False)
+    return str(
+        prepare(competition_id, data_dir=data_dir, edition=edition, parameters=parameters, options=options)
+    )
+
+
+def write_vectors(
+    competition_id: str, raw: Path, target: Path, parameters: Mapping[str, Parameter] | None = None
+) -> Path:
+    """Write the conformance vectors of a competition below `target` and return their folder.
+
+    They hold the raw data, what both editions make of them, submissions, and what comes of each in edition v1;
+    tests/conformance/README.md describes the files.
+
+    Raises:
+        Problem: there is no such competition, its raw data can't be prepared or are too large, or its folder of
+            vectors is there.
+    """
+    competition = registry.get(competition_id)
+    folder = target / competition_id
+    size = sum(path.stat().st_size for path in raw.rglob("*") if path.is_file())
+    if size > _MOST_RAW_BYTES:
+        raise UsageProblem(
+            f"{raw} holds {size:,} bytes",
+            f"vectors are made of at most {_MOST_RAW_BYTES:,}",
+            "Make smaller ones.",
+        )
+    if folder.exists():
+        raise UsageProblem(f"{folder} is there already", "", "Remove it to have it written anew.")
+    with tempfile.TemporaryDirectory(prefix="competition-vectors-") as work:
+        made = Path(work, "vectors")
+        (made / "submissions").mkdir(parents=True)
+        options = Options(str(raw), verify=False)
+        prepared = prepare(competition_id, data_dir=Path(work, "v1"), parameters=parameters, options=options)
+        _write_json(made / "prepared.json", _described(prepared))
+        if not competition.excluded:
+            corrected = prepare(
+                competition_id,
+                data_dir=Path(work, "corrected"),
+                edition="corrected",
+                parameters=parameters,
+                options=options,
+            )
+            _write_json(made / "prepared_corrected.json", _described(corrected))
+        if parameters:
+            _write_json(made / "parameters.json", dict(parameters))
+        sample = (prepared / competition.sample_submission).read_bytes()
+        perfect = prepared / (competition.files.gold_submission or competition.answers)
+        forms = dict(hostile_forms(sample, random.Random(SEED)))  # noqa: S311 no secret depends on it
+        if len(sample) > _LARGE_SAMPLE_BYTES:
+            forms = {name: forms[name] for name in sorted(forms)[:: max(1, len(forms) // _FEW_FORMS)]}
+        cases = []
+        for name, content in {"sample": sample, "perfect": perfect.read_bytes(), **forms}.items():
+            path = made / "submissions" / f"{name}.csv"
+            path.write_bytes(content)
+            found = judge(GradeRequest(competition_id, path, prepared, parameters=parameters))
+            if found.outcome not in _ANSWERED:
+                raise DataProblem(
+                    f"{competition_id} has no vectors yet",
+                    f"its grader fails with {name}: {_last_line(found.detail)}",
+                    f"mlebench-console competitions check {competition_id} shows the traceback.",
+                )
+            case = {"submission": path.name, "expect": "invalid" if found.score is None else "score"}
+            cases.append(case if found.score is None else {**case, "score": found.score})
+        _write_json(made / "cases.json", cases)
+        _write_tar(raw, made / "raw.tar.gz")
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(made, folder)
+    return folder
+
+
+def _described(prepared: Path) -> dict[str, dict[str, Any]]:
+    """What a preparation made, by side and path: the hash and the size of each file, an archive by its members."""
+    described: dict[str, dict[str, Any]] = {}
+    for side in ("public", "private"):
+        paths = [path for path in sorted((prepared / side).rglob("*")) if path.name != _OURS]
+        described[side] = {
+            f"{path.relative_to(prepared / side).as_posix()}{'/' if path.is_dir() else ''}": _description_of(
+                path
+            )
+            for path in paths
+            if path.is_file() or not any(path.iterdir())
+        }
+    return described
+
+
+def _description_of(path: Path) -> dict[str, Any]:
+    """A file by its hash and size; an archive, whose own bytes hold times, by the hashes of its members."""
+    if path.is_dir():
+        return {"dir": True}
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if not name.endswith("/")]
+            return {"zip": {name: hashlib.sha256(archive.read(name)).hexdigest() for name in names}}
+    if path.suffix == ".7z":
+        import py7zr
+
+        with tempfile.TemporaryDirectory() as scratch:
+            with py7zr.SevenZipFile(path) as packed:
+                packed.extractall(scratch)  # noqa: S202 the task has packed it
+            files = [each for each in sorted(Path(scratch).rglob("*")) if each.is_file()]
+            return {"7z": {each.relative_to(scratch).as_posix(): _sha256(each) for each in files}}
+    if path.name.endswith((".tar", ".tar.gz", ".tgz")):
+        with tarfile.open(path) as tar:
+            streams = ((member.name, tar.extractfile(member)) for member in tar if member.isfile())
+            return {
+                "tar": {
+                    name.removeprefix("./"): hashlib.sha256(stream.read()).hexdigest()
+                    for name, stream in streams
+                    if stream is not None
+                }
+            }
+    return {"sha256": _sha256(path), "bytes": path.stat().st_size}
+
+
+def _write_tar(folder: Path, target: Path) -> None:
+    """Pack a folder so that the same files give the same bytes."""
+    import gzip
+
+    def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.mtime = member.uid = member.gid = 0
+        member.uname = member.gname = ""
+        return member
+
+    with (
+        target.open("wb") as stream,
+        gzip.GzipFile(fileobj=stream, mode="wb", filename="", mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w") as archive,
+    ):
+        for path in sorted(folder.rglob("*")):
+            archive.add(path, path.relative_to(folder).as_posix(), recursive=False, filter=plain)
+
+
+def _write_json(path: Path, document: Any) -> None:
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def _times_of(folder: Path) -> dict[str, tuple[int, int]]:
+    return {
+        path.relative_to(folder).as_posix(): (path.stat().st_size, path.stat().st_mtime_ns)
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _rows(path: Path) -> list[list[str]]:
+    csv.field_size_limit(1 << 30)
+    with path.open(newline="", encoding="utf-8", errors="replace") as stream:
+        return list(csv.reader(stream))
+
+
+def _write_rows(path: Path, rows: Sequence[Sequence[str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream, lineterminator="\n").writerows(rows)
+
+
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _last_line(detail: str) -> str:
+    return detail.strip().rpartition("\n")[2]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
