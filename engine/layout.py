@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from competitions.model import Competition, Edition
-from foundation.problems import DataProblem
+from foundation.files import PARTIAL_SUFFIX
+from foundation.problems import DataProblem, reading
 
 MARKER = ".complete.json"
 MANIFEST = "manifest.jsonl"
@@ -79,7 +80,18 @@ class DatasetFolder:
     @property
     def has_raw_data(self) -> bool:
         """Whether some of the competition's raw data are there, so that nothing need be downloaded."""
-        return bool(self.zips()) or self.whole_raw.is_dir() or self.has_extracted_data
+        with reading(self.root):
+            return bool(self.zips()) or self.whole_raw.is_dir() or self.has_extracted_data
+
+    def downloaded_bytes(self, competition: Competition) -> int:
+        """How many bytes of Kaggle's zip an unfinished download has brought."""
+        path = self.partial_zip(competition)
+        return path.stat().st_size if path.exists() else 0
+
+    def partial_zip(self, competition: Competition) -> Path:
+        """Where Kaggle's zip lies as long as it is not whole."""
+        target = self.zip(competition)
+        return target.with_name(target.name + PARTIAL_SUFFIX)
 
     def zip(self, competition: Competition) -> Path:
         """Where Kaggle's zip is downloaded to."""
@@ -109,13 +121,17 @@ def is_prepared(competition: Competition, folder: DatasetFolder) -> bool:
     """Whether agents can run on the dataset and their submissions be graded.
 
     The rule is MLE-bench's: both folders hold something, and answers and sample submission are there.
+
+    Raises:
+        DataProblem: its folder can't be read.
     """
     needed = (competition.answers, competition.sample_submission)
-    return (
-        _holds_something(folder.public)
-        and _holds_something(folder.private)
-        and all((folder.prepared / name).is_file() for name in needed)
-    )
+    with reading(folder.root):
+        return (
+            _holds_something(folder.public)
+            and _holds_something(folder.private)
+            and all((folder.prepared / name).is_file() for name in needed)
+        )
 
 
 def require_prepared(competition: Competition, folder: DatasetFolder) -> None:

@@ -17,6 +17,7 @@ from foundation.problems import UsageProblem
 Value = str | bool | int | float | list[str] | None
 _Positive = Annotated[float, Bounds("a number above 0", above=0)]
 _Count = Annotated[int, Bounds("a whole number, 1 or more", least=1)]
+_Rate = Annotated[float | None, Bounds("a number above 0", above=0)]
 _Price = Annotated[float | None, Bounds("a price, 0 or more", least=0)]
 
 
@@ -49,6 +50,8 @@ class EngineSettings:
         dataset_workers: datasets that are prepared at once.
         download_workers: datasets that are downloaded at once.
         keep_free_gb: how much of the data directory's disk datasets must leave free.
+        download_mb_per_second: what all downloads of datasets may take together; all there is by default.
+        download_hours: from when to when they go on each day, such as 22:00-06:00; always by default.
         grading_workers: submissions that are graded at once.
         kaggle_patience_hours: for how long datasets wait for Kaggle while it can't be reached.
     """
@@ -59,6 +62,8 @@ class EngineSettings:
     dataset_workers: _Count = 2
     download_workers: _Count = 3
     keep_free_gb: _Positive = 1.0
+    download_mb_per_second: _Rate = None
+    download_hours: str = ""
     grading_workers: _Count = 2
     kaggle_patience_hours: _Positive = 24.0
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from foundation.problems import EnvironmentProblem
 
+_USUAL_GROWTH = 1.6
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
@@ -64,6 +65,11 @@ def naming_full_disks(folder: Path) -> Iterator[None]:
 def gigabytes(count: int) -> str:
     """Format a size."""
     return f"{count / 1e9:,.1f} GB" if count >= 1e8 else f"{count / 1e6:,.1f} MB"
+
+
+def growth(zip_bytes: int) -> int:
+    """Estimate what a zip inflates to without looking into it: images and sounds hardly grow, tables do."""
+    return int(zip_bytes * _USUAL_GROWTH)
 
 
 def size_on_disk(folder: Path) -> int:

@@ -87,6 +87,14 @@ def set_problem(database: Database, competition_id: str, edition: str, problem: 
     )
 
 
+def set_priority(database: Database, competition_id: str, edition: str, priority: int) -> None:
+    """Put a dataset before those of a lower priority."""
+    database.execute(
+        "UPDATE datasets SET priority = ? WHERE competition_id = ? AND edition = ?",
+        (priority, competition_id, edition),
+    )
+
+
 def set_verification(database: Database, competition_id: str, edition: str, verification: str) -> None:
     """Note how a dataset is to be verified."""
     database.execute(

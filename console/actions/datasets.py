@@ -47,6 +47,12 @@ def verify(chosen: Sequence[DatasetRow]) -> Action:
     return _ask("dataset.verify", found, "none of these is prepared")
 
 
+def prioritize(chosen: Sequence[DatasetRow], value: int) -> Action:
+    """Put those that are being prepared, or wait for that, before others of a lower priority."""
+    found = [row for row in chosen if row.is_busy]
+    return _ask("dataset.priority", found, "none of these waits to be prepared", value=value)
+
+
 def prune(chosen: Sequence[DatasetRow], data_dir: Path, *, everything: bool) -> Action:
     """Remove what lies on the disk of those that are idle: leftovers, or with `everything` prepared data too.
 

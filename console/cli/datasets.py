@@ -59,15 +59,20 @@ def list_datasets(
         competition = registry.get(competition_id)
         folder = dataset_folder(competition, base, edition)
         row = known.get(competition_id)
-        prepared = is_prepared(competition, folder)
+        unreadable = ""
+        try:
+            prepared, raw = is_prepared(competition, folder), folder.has_raw_data
+        except DataProblem as problem:  # of this one alone
+            prepared, raw, unreadable = False, False, problem.in_one_line()
         found.append(
             {
                 "competition_id": competition_id,
                 "edition": edition,
                 "state": _state(prepared, row),
                 "access": row.access.value if row else AccessState.UNKNOWN.value,
-                "problem": row.problem if row else "",
-                "raw": folder.raw.is_dir() or bool(folder.zips()),
+                "problem": unreadable or (row.problem if row else ""),
+                "priority": row.priority if row else 0,
+                "raw": raw,
                 "size_gb": competition.size_gb,
                 "bytes_on_disk": row.bytes_on_disk if row and prepared else None,
                 "folder": str(folder.root),
@@ -268,6 +273,29 @@ def stop(
         say_answer(Answer("nothing is being prepared"), json=json)
     else:
         perform(context, datasets.stop(chosen), json=json)
+
+
+@app.command()
+def priority(
+    context: typer.Context,
+    value: Annotated[
+        int, typer.Argument(metavar="NUMBER", help="Higher ones come first; 0 is that of all others.")
+    ],
+    competition_id: CompetitionIds = None,
+    edition: EditionFlag = "v1",
+    json: Json = False,
+) -> None:
+    """Put datasets that wait to be prepared before or behind the others."""
+    from console.actions import datasets
+    from console.views.datasets import dataset_board
+
+    chosen = _chosen_ids(competition_id, "") if competition_id else ()
+    if not chosen:
+        raise UsageProblem("no competition was chosen", "", "Give -c ID.")
+    with reading_state(context) as database:
+        rows = dataset_board(database, places_of(context).data_dir).rows
+    wanted = [row for row in rows if row.edition == edition and row.competition_id in chosen]
+    perform(context, datasets.prioritize(wanted, value), json=json)
 
 
 _Edition = Annotated[

@@ -81,6 +81,9 @@ def prepare(
         int | None,
         typer.Option("--jobs", "-j", min=1, help="How many at once; the default is in config.toml."),
     ] = None,
+    priority: Annotated[
+        int, typer.Option("--priority", metavar="NUMBER", help="Higher ones come first.")
+    ] = 0,
     again: Annotated[
         bool,
         typer.Option("--again", help="Also prepare what is prepared already; refused while runs need it."),
@@ -121,6 +124,7 @@ def prepare(
         "discard_zip": discard_zip,
         "descriptions": descriptions,
         "jobs": jobs,
+        "priority": priority,
     }
     outcomes = _prepare(places_of(context), base, chosen, edition, wanted, json)
     if overwrite_checksums:

@@ -87,6 +87,11 @@ class DatasetRow:
         return self.dataset.problem
 
     @property
+    def priority(self) -> int:
+        """Of those that wait the higher ones come first."""
+        return self.dataset.priority if self.dataset is not None else 0
+
+    @property
     def step(self) -> DatasetStep | None:
         """What is being done, or what failed."""
         return next(

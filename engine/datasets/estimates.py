@@ -13,11 +13,10 @@ from engine.datasets.access import AccessState, ask_access
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD
 from engine.kaggle.credentials import find_credentials
 from engine.layout import dataset_folder, is_prepared
+from engine.space import growth
 from foundation.problems import Problem
 from state.records import DatasetStep, StepState
 
-# What a zip inflates to, where it is not there to be looked into: images and sounds hardly grow, tables do.
-_USUAL_GROWTH = 1.6
 _LEAST_SECONDS = 0.001
 # Checksums are computed again whenever a dataset is verified.
 _NOT_PREPARING = (CHECK, DOWNLOAD, CHECKSUM)
@@ -86,7 +85,7 @@ def peak_bytes(estimates: Sequence[Estimate]) -> int:
 
 def usual_peak(zip_bytes: int) -> int:
     """Estimate how much a dataset takes on the disk while it is prepared, from its zip's size alone."""
-    return int(zip_bytes * (1 + _USUAL_GROWTH))
+    return zip_bytes + growth(zip_bytes)
 
 
 def _of_zip(competition: Competition, path: Path) -> Estimate:

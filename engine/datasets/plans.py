@@ -154,7 +154,7 @@ def request(database: Database, wanted: Plan, *, now: float) -> None:
 
 
 def by_priority(database: Database, waiting: Sequence[Dataset]) -> list[Dataset]:
-    """Sort what runs wait for first, then by size: most of the benchmark is ready long before the rest.
+    """Sort by priority, what runs wait for first, then by size: most of the benchmark is ready long before the rest.
 
     What has failed and is tried again comes after all others.
     """
@@ -165,12 +165,13 @@ def by_priority(database: Database, waiting: Sequence[Dataset]) -> list[Dataset]
         if step.name == DOWNLOAD and step.unit == "bytes"
     }
 
-    def place(dataset: Dataset) -> tuple[float, bool, float, float]:
+    def place(dataset: Dataset) -> tuple[float, int, bool, float, float]:
         size = sizes.get((dataset.competition_id, dataset.edition))
         known = registry.get(dataset.competition_id).size_gb
         by_facts = float("inf") if known is None else known * 1e9
         awaited = dataset.competition_id in wanted
-        return dataset.retry_at or 0.0, not awaited, size or by_facts, dataset.requested_at or 0.0
+        asked_at = dataset.requested_at or 0.0
+        return dataset.retry_at or 0.0, -dataset.priority, not awaited, size or by_facts, asked_at
 
     return sorted(waiting, key=place)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 
 from competitions import registry
@@ -16,6 +17,7 @@ from competitions.model import EDITIONS, edition_named
 from engine.claims import Claimed
 from engine.datasets.access import CHECK_ACCESS, state_after
 from engine.datasets.descriptions import KAGGLE
+from engine.datasets.limits import Hours, Limits, OutsideHours, outside
 from engine.datasets.outage import Outage
 from engine.datasets.plans import (
     BUSY,
@@ -29,9 +31,10 @@ from engine.datasets.records import DatasetRecords
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE
 from engine.kaggle import CredentialsRefused, KaggleFailure, KaggleUnreachable, NotAvailable, RulesNotAccepted
 from engine.kaggle.backoff import FIRST_WAIT, LONGEST_WAIT
-from engine.space import DiskFull, free_bytes
+from engine.layout import dataset_folder
+from engine.space import DiskFull, free_bytes, gigabytes, growth
 from foundation.clock import Clock
-from foundation.problems import Problem
+from foundation.problems import DataProblem, Problem
 from foundation.workers import Ended, Progressed, WorkerPool
 from state import datasets
 from state.database import Database
@@ -58,11 +61,11 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Capacity:
-    """How much may be done at once, and how much of the disk is to stay free."""
+    """How much may be done at once, and what all of it may use."""
 
     downloads: int
     preparations: int
-    keep_free: int = 0
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass
@@ -72,6 +75,7 @@ class _Work:
     Attributes:
         asks: it asks Kaggle.
         tries: it is the one that tries whether Kaggle can be reached again.
+        needs: bytes of the disk that it is still to take, as far as that is known.
         is_heard: its progress has shown that Kaggle answers.
     """
 
@@ -81,6 +85,7 @@ class _Work:
     asks: bool
     tries: bool
     shared_disk: bool
+    needs: int = 0
     is_heard: bool = False
     step: str = ""
     reported_at: float = 0.0
@@ -151,13 +156,19 @@ class DatasetQueue:
                 continue
             if self._is_put_off(dataset):
                 continue
-            stage = next_stage(self._database, dataset, self._data_dir)
+            stage = self._next_stage(dataset)
+            if stage is None:
+                continue
             asks = _asks_kaggle(dataset, stage)
             if asks and not may_ask:
                 continue
             if stage is CHECK:
                 free[DOWNLOAD] = 0
             if free[stage] > 0 and not self._is_busy(dataset.competition_id):
+                why = self._why_not_now(dataset, stage)
+                if why:
+                    self.records.waits(dataset, why)
+                    continue
                 free[stage] -= 1
                 self._blocked.pop(key, None)
                 self._start(dataset, stage, asks=asks, tries=asks and tries)
@@ -192,14 +203,21 @@ class DatasetQueue:
         """Record which datasets are prepared on the disk, by whatever program, and which are gone."""
         known = {(one.competition_id, one.edition): one for one in datasets.all_datasets(self._database)}
         for dataset in known.values():
-            if dataset.state is DatasetState.PREPARED and not self._is_ready(dataset):
+            if dataset.state is DatasetState.PREPARED and self._is_gone(dataset):
                 self.records.gone(dataset)
-        for competition_id in registry.all_ids():
-            for edition in EDITIONS:
-                found = known.get((competition_id, edition))
-                busy = found is not None and found.state in BUSY
-                if not busy and is_ready(competition_id, edition, self._data_dir):
-                    record_prepared(self._database, competition_id, edition, now=self._clock.now())
+        now = self._clock.now()
+        for competition_id, edition in product(registry.all_ids(), EDITIONS):
+            found = known.get((competition_id, edition))
+            if found is not None and found.state in BUSY:
+                continue
+            try:
+                if is_ready(competition_id, edition, self._data_dir):
+                    record_prepared(self._database, competition_id, edition, now=now)
+            except DataProblem as problem:  # of this one alone
+                text = problem.in_one_line()
+                if found is None or (found.state, found.problem) != (DatasetState.FAILED, text):
+                    state = DatasetState.FAILED
+                    datasets.set_state(self._database, competition_id, edition, state, now=now, problem=text)
 
     def take_news(self, news: Progressed | Ended) -> bool:
         """Take news of a job; False when it is not one of these. What the state could not take is not forgotten."""
@@ -241,9 +259,48 @@ class DatasetQueue:
     def _fail_all_that_ask(self, waiting: Sequence[Dataset], problem: Problem) -> None:
         """Let all fail that would ask Kaggle, without asking once for each."""
         for dataset in waiting:
-            stage = next_stage(self._database, dataset, self._data_dir)
-            if _asks_kaggle(dataset, stage):
+            stage = self._next_stage(dataset)
+            if stage is not None and _asks_kaggle(dataset, stage):
                 self.records.failed(dataset, stage, problem, DatasetState.FAILED)
+
+    def _next_stage(self, dataset: Dataset) -> str | None:
+        """What comes next for a dataset; None: nobody may read its folder, and it has failed."""
+        try:
+            return next_stage(self._database, dataset, self._data_dir)
+        except DataProblem as problem:
+            self.records.failed(dataset, CHECK, problem, DatasetState.FAILED)
+            return None
+
+    def _why_not_now(self, dataset: Dataset, stage: str) -> str:
+        """Why a dataset does not begin a stage though there is capacity: the hours, or the room that others need."""
+        limits = self._capacity.limits
+        hours = Hours.parse(limits.hours)
+        loads = stage is DOWNLOAD or Options.from_text(dataset.source).mirror
+        if loads and hours is not None and not hours.contain(self._clock.now()):
+            return outside(limits.hours).cause
+        reserved = sum(work.needs for work in self._working.values())
+        needs = self._needs(dataset, stage)
+        free = free_bytes(self._data_dir) - limits.keep_free
+        # One that does not even fit alone tries, so as to say what it needs.
+        if not self._working or reserved + needs <= free:
+            return ""
+        return (
+            f"waits for room: {gigabytes(needs)} are needed, {gigabytes(max(0, free))} may be used,"
+            f" of which {gigabytes(reserved)} are reserved"
+        )
+
+    def _needs(self, dataset: Dataset, stage: str) -> int:
+        """How many bytes of the disk a stage will take, as far as that is known beforehand."""
+        folder = dataset_folder(registry.get(dataset.competition_id), self._data_dir)
+        if stage is DOWNLOAD:
+            steps = datasets.steps(self._database, dataset.competition_id, dataset.edition)
+            total = next(
+                (step.total for step in steps if step.name == DOWNLOAD and step.unit == "bytes"), None
+            )
+            return max(0, (total or 0) - folder.downloaded_bytes(registry.get(dataset.competition_id)))
+        if stage is PREPARE and not Options.from_text(dataset.source).source:
+            return sum(growth(path.stat().st_size) for path in folder.zips())
+        return 0
 
     def _is_put_off(self, dataset: Dataset) -> bool:
         now = self._clock.now()
@@ -260,10 +317,17 @@ class DatasetQueue:
     def _is_ready(self, dataset: Dataset) -> bool:
         return is_ready(dataset.competition_id, edition_named(dataset.edition), self._data_dir)
 
+    def _is_gone(self, dataset: Dataset) -> bool:
+        """Whether a dataset is no longer prepared; one that can't be read may be, and is told of by `refresh`."""
+        try:
+            return not self._is_ready(dataset)
+        except DataProblem:
+            return False
+
     def _others_did_it(self, dataset: Dataset) -> bool:
         """Whether another user of the data directory has prepared it while we waited for their claim."""
         key = _key(dataset)
-        if key not in self._blocked or not self._is_ready(dataset):
+        if key not in self._blocked or self._next_stage(dataset) is None or not self._is_ready(dataset):
             return False
         del self._blocked[key]
         self.records.prepared(dataset, None)
@@ -278,20 +342,23 @@ class DatasetQueue:
         wanted: dict[str, object] = {"competition_id": dataset.competition_id}
         if stage is not CHECK:
             task = FETCH
-            wanted |= {"data_dir": str(self._data_dir), "keep_free": self._capacity.keep_free}
+            wanted |= {"data_dir": str(self._data_dir), "limits": self._capacity.limits.to_json()}
         if stage is PREPARE:
             task = PREPARE_DATASET
             wanted |= {"edition": edition_named(dataset.edition), "options": dataset.source}
         for work in self._working.values():
             work.shared_disk = True
         free = free_bytes(self._data_dir)
-        work = _Work(dataset, stage, free, asks, tries, shared_disk=bool(self._working))
+        needs = self._needs(dataset, stage)
+        work = _Work(dataset, stage, free, asks, tries, shared_disk=bool(self._working), needs=needs)
         self._working[self._pool.start(task, wanted)] = work
 
     def _take_progress(self, work: _Work, news: Progressed) -> None:
         if work.asks and not work.is_heard and news.step == DOWNLOAD and news.total:
             self._outage.answered(tried=work.tries)
             work.is_heard, work.tries = True, False
+        if news.step == DOWNLOAD and news.total:
+            work.needs = max(0, news.total - news.done)
         now = self._clock.monotonic()
         if news.step == work.step and now - work.reported_at < _PROGRESS_SECONDS:
             work.unreported = news  # the screen can't show more, and every change is a disk write
@@ -309,7 +376,7 @@ class DatasetQueue:
             self.records.stopped(dataset)
         elif news.lost or news.signal:
             self._try_again(work, news, _ROUNDS_AFTER_DEATH)
-        elif news.kind in (DiskFull.__name__, Claimed.__name__):
+        elif news.kind in (DiskFull.__name__, Claimed.__name__, OutsideHours.__name__):
             self._wait(work, news)
         elif news.kind == KaggleFailure.__name__:
             self._try_again(work, news, _ROUNDS_AFTER_FAILURE)
@@ -383,6 +450,8 @@ class DatasetQueue:
             not_before = self._clock.monotonic() + _CLAIMED_SECONDS
             self._blocked[_key(dataset)] = lambda: self._clock.monotonic() < not_before
             return
+        if news.kind == OutsideHours.__name__:
+            return  # it is not begun again before those hours
         # What a preparation wrote is gone again; a download stays and is resumed.
         before = free_bytes(self._data_dir) if work.stage is DOWNLOAD else work.free_before
         shared_disk = work.shared_disk

@@ -73,6 +73,13 @@ class DatasetRecords:
             self._set_step(dataset, step, Progress(StepState.FAILED, note=problem.what))
             self._set_state(dataset, state, problem.in_one_line())
 
+    def waits(self, dataset: Dataset, why: str) -> None:
+        """It waits on, for a reason that is shown."""
+        if dataset.problem != why:
+            now = self._clock.now()
+            with self._database.transaction():
+                datasets.set_problem(self._database, dataset.competition_id, dataset.edition, why, now=now)
+
     def put_back(self, dataset: Dataset, why: str = "") -> None:
         """It waits again, what was downloaded stays done."""
         with self._database.transaction():

@@ -40,6 +40,7 @@ class DatasetRequests:
             "dataset.prepare": self.prepare,
             "dataset.stop": self.stop,
             "dataset.verify": self.verify,
+            "dataset.priority": self.prioritize,
             "dataset.prune": self.prune,
         }
 
@@ -65,7 +66,7 @@ class DatasetRequests:
         now = self._clock.now()
         asked = failed = 0
         wanted_anew = bool(arguments.raw_dir or arguments.again)
-        ready = [one for one in chosen if plans.is_ready(one, edition, self._data_dir)]
+        ready = [one for one in chosen if self._is_ready(one, edition)]
         for competition_id in ready if wanted_anew else ():
             if not self._is_busy(competition_id, edition):  # else it waits for just that
                 self._refuse_in_use(competition_id, {edition}, "prepared again")
@@ -86,6 +87,7 @@ class DatasetRequests:
                 failed += 1
                 continue
             plans.request(self._database, wanted, now=now + number * _STEP_APART)
+            datasets.set_priority(self._database, competition_id, edition, arguments.priority)
             self._queue.forget(competition_id, edition)
             asked += 1
         there = len(chosen) - asked - failed
@@ -93,6 +95,15 @@ class DatasetRequests:
         parts += [f"{_datasets(there)} already prepared"] if there else []
         parts += [f"{_datasets(failed)} without raw data"] if failed else []
         return Answer(", ".join(parts))
+
+    def prioritize(self, arguments: requests.PrioritizeDatasets, _by: str) -> Answer:
+        """Put datasets that wait before those of a lower priority."""
+        waiting = [one for one in self._known(arguments) if one.state in BUSY]
+        if not waiting:
+            raise UsageProblem("none of them waits to be prepared")
+        for one in waiting:
+            datasets.set_priority(self._database, one.competition_id, one.edition, arguments.value)
+        return Answer(f"{_datasets(len(waiting))} now of priority {arguments.value}")
 
     def stop(self, arguments: requests.SomeDatasets, _by: str) -> Answer:
         """Stop preparing or verifying; what is downloaded stays and is resumed by the next request."""
@@ -141,6 +152,13 @@ class DatasetRequests:
     def _refuse_being_prepared(self, competition_id: str, edition: Edition) -> None:
         if self._is_busy(competition_id, edition):
             raise UsageProblem(f"{competition_id} is being prepared", "", "Stop that first.")
+
+    def _is_ready(self, competition_id: str, edition: Edition) -> bool:
+        """Whether it is prepared; what can't be read fails when it is planned, and alone."""
+        try:
+            return plans.is_ready(competition_id, edition, self._data_dir)
+        except DataProblem:
+            return False
 
     def _is_busy(self, competition_id: str, edition: Edition) -> bool:
         dataset = datasets.find(self._database, competition_id, edition)

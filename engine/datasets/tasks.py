@@ -15,6 +15,7 @@ from competitions import registry
 from competitions.model import Edition
 from engine.claims import claimed_folder
 from engine.datasets import access, raw_data
+from engine.datasets.limits import Limits
 from engine.datasets.mirrors import import_dataset
 from engine.datasets.plans import DEMO, Options
 from engine.datasets.preparing import prepare
@@ -67,16 +68,16 @@ def try_credentials(number: int, *, report_progress: ReportProgress) -> dict[str
 
 @_saying_unreachable
 def fetch_zip(
-    competition_id: str, data_dir: str, keep_free: int, *, report_progress: ReportProgress
+    competition_id: str, data_dir: str, limits: dict[str, Any], *, report_progress: ReportProgress
 ) -> dict[str, Any]:
-    """Download a competition's zip; `keep_free` bytes are to stay free on the disk."""
+    """Download a competition's zip within limits."""
+    kept = Limits(**limits)
     competition = registry.get(competition_id)
     folder = dataset_folder(competition, data_dir)
     _share_with_group(data_dir)
     with claimed_folder(folder.root, folder.claim, competition.id):
-        raw_data.fetch(
-            competition, folder, keep_free=keep_free, patience=0, report=throttled(report_progress)
-        )
+        report = kept.keeping(throttled(report_progress), folder.root)
+        raw_data.fetch(competition, folder, keep_free=kept.keep_free, patience=0, report=report)
     return {}
 
 
@@ -86,18 +87,19 @@ def prepare_dataset(
     data_dir: str,
     edition: Edition,
     options: str,
-    keep_free: int,
+    limits: dict[str, Any],
     *,
     report_progress: ReportProgress,
 ) -> dict[str, Any]:
     """Prepare a dataset with options in their own text form, or import it: `bytes_on_disk` is what it takes."""
-    chosen = Options.from_text(options)
+    chosen, kept = Options.from_text(options), Limits(**limits)
     _share_with_group(data_dir)
+    report = kept.keeping(throttled(report_progress), Path(data_dir))
     if chosen.mirror:
         competition = registry.get(competition_id)
         folder = dataset_folder(competition, data_dir, edition)
-        report = within(throttled(report_progress), DOWNLOAD)
-        import_dataset(competition, folder, store_at(chosen.mirror), keep_free=keep_free, report=report)
+        store = store_at(chosen.mirror)
+        import_dataset(competition, folder, store, keep_free=kept.keep_free, report=within(report, DOWNLOAD))
         return {"bytes_on_disk": size_on_disk(folder.prepared)}
     if chosen.source == DEMO:
         chosen = replace(chosen, source=str(_generate(competition_id, data_dir, report_progress)))
@@ -106,9 +108,9 @@ def prepare_dataset(
         data_dir=data_dir,
         edition=edition,
         options=chosen,
-        keep_free=keep_free,
+        keep_free=kept.keep_free,
         patience=0,
-        report=throttled(report_progress),
+        report=report,
     )
     return {"bytes_on_disk": size_on_disk(prepared)}
 

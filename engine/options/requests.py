@@ -102,6 +102,13 @@ class VerifyDatasets(SomeDatasets):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PrioritizeDatasets(SomeDatasets):
+    """Arguments of `dataset.priority`."""
+
+    value: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class PrepareDatasets(SomeDatasets):
     """Arguments of `dataset.prepare`.
 
@@ -109,6 +116,7 @@ class PrepareDatasets(SomeDatasets):
         raw_dir: an extracted Kaggle folder; empty for what lies in the data directory or on Kaggle.
         mirror: where prepared datasets are copied from; empty: they are prepared here.
         again: prepare also what is prepared.
+        priority: of those that wait the higher ones come first.
         jobs: how many datasets are prepared at once from now on.
         keep_going: whether one that can't be begun lets the others go on; by default if there are others.
     """
@@ -121,6 +129,7 @@ class PrepareDatasets(SomeDatasets):
     discard_zip: bool = False
     descriptions: str | None = None
     jobs: int | None = None
+    priority: int = 0
     keep_going: bool | None = None
 
 
@@ -181,6 +190,7 @@ _ARGUMENTS: dict[str, type[Any]] = {
     "dataset.prepare": PrepareDatasets,
     "dataset.stop": SomeDatasets,
     "dataset.verify": VerifyDatasets,
+    "dataset.priority": PrioritizeDatasets,
     "dataset.prune": PruneDatasets,
     "image.build": BuildImages,
     "image.stop": NoArguments,

@@ -20,6 +20,7 @@ from competitions.grader import Grader
 from engine.agent_snapshots import AgentSnapshots
 from engine.control.status import EngineStatus, publish
 from engine.datasets import Capacity, DatasetQueue
+from engine.datasets.limits import Limits
 from engine.datasets.requests import DatasetRequests
 from engine.images.builds import ImageBuilds
 from engine.notifications.news import full_disks
@@ -96,7 +97,14 @@ class Supervisor:
         capacity = Capacity(
             downloads=int(settings.download_workers),
             preparations=int(settings.dataset_workers),
-            keep_free=int(settings.keep_free_gb * 1e9),
+            limits=Limits(
+                keep_free=int(settings.keep_free_gb * 1e9),
+                rate=None
+                if settings.download_mb_per_second is None
+                else settings.download_mb_per_second * 1e6,
+                rate_file=str(places.state_dir / "download-rate"),
+                hours=settings.download_hours,
+            ),
         )
         self._datasets = DatasetQueue(
             database,

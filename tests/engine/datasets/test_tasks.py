@@ -23,7 +23,7 @@ def pool() -> Iterator[WorkerPool]:
 def prepare(pool: WorkerPool, competition_id: str, data_dir: Path) -> tuple[Ended, list[Progressed]]:
     options = Options(source="demo").to_text()
     wanted = {"competition_id": competition_id, "data_dir": str(data_dir), "edition": "v1"}
-    pool.start(queue.PREPARE_DATASET, {**wanted, "options": options, "keep_free": 0})
+    pool.start(queue.PREPARE_DATASET, {**wanted, "options": options, "limits": {}})
     told: list[Progressed] = []
     while True:
         for news in pool.wait():

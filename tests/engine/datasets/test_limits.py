@@ -1,0 +1,213 @@
+"""Datasets share disk, bandwidth and hours: each takes only what the others and the operator leave."""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine import layout
+from engine.datasets import limits, queue
+from engine.datasets.limits import Hours, Limits, OutsideHours, SharedRate
+from engine.datasets.plans import Options, Plan, request
+from engine.datasets.queue import Capacity, DatasetQueue
+from engine.datasets.steps import CHECKSUM, DOWNLOAD, EXTRACT, PREPARE
+from engine.space import DiskFull
+from foundation.problems import UsageProblem
+from foundation.workers import Ended, Progressed
+from state import datasets
+from state.database import Database, open_for_writing
+from state.records import Dataset, DatasetState
+from tests.clocks import HandClock
+from tests.engine.datasets.test_outages import Jobs
+
+ONE, TWO, THREE = "leaf-classification", "spaceship-titanic", "spooky-author-identification"
+MIDNIGHT = time.mktime((2026, 1, 2, 0, 0, 0, 0, 0, -1))
+
+
+def at(hour: int, minute: int = 0) -> float:
+    return MIDNIGHT + hour * 3600 + minute * 60
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    (tmp_path / "state").mkdir()
+    opened = open_for_writing(tmp_path / "state")
+    yield opened
+    opened.close()
+
+
+class World:
+    """A queue whose jobs are not done, with what the disk has free."""
+
+    def __init__(self, database: Database, tmp_path: Path, kept: Limits, *, jobs: int = 3) -> None:
+        self.database = database
+        self.jobs = Jobs()
+        self.clock = HandClock(at(12))
+        capacity = Capacity(downloads=jobs, preparations=jobs, limits=kept)
+        self.queue = DatasetQueue(
+            database, self.jobs, self.clock, data_dir=tmp_path / "data", capacity=capacity, patience=60.0
+        )
+        self.queue.recover()
+
+    def offered(self, name: str, size: int) -> None:
+        """Request a dataset that Kaggle offers, of so many bytes."""
+        request(self.database, Plan(name, "v1", Options(), download=True), now=self.clock.now())
+        self.queue.records.offered(self.dataset(name), size)
+
+    def dataset(self, name: str) -> Dataset:
+        found = datasets.find(self.database, name, "v1")
+        assert found is not None
+        return found
+
+    def going(self) -> list[str]:
+        self.queue.step()
+        return [name for _, name in self.jobs.going.values()]
+
+
+@pytest.fixture
+def free(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What the disk has free."""
+    amount = [1000]
+    for module in (limits, queue):
+        monkeypatch.setattr(module, "free_bytes", lambda _: amount[0])
+    return amount
+
+
+def test_downloads_reserve_room_from_each_other(database: Database, tmp_path: Path, free: list[int]) -> None:
+    world = World(database, tmp_path, Limits(keep_free=200))
+    world.offered(ONE, 300)
+    world.offered(TWO, 400)
+    world.offered(THREE, 450)
+    assert world.going() == [ONE, TWO]  # 700 of the 800 that may be used
+    waiting = world.dataset(THREE)
+    assert waiting.state is DatasetState.WAITING and waiting.problem.startswith(
+        "waits for room: 0.0 MB are needed"
+    )
+    world.queue.take_news(Progressed(1, DOWNLOAD, "", 290, 300))
+    free[0] -= 290
+    assert world.going() == [ONE, TWO]  # 510 may be used, 410 are reserved
+    world.queue.take_news(Progressed(2, DOWNLOAD, "", 395, 400))
+    assert world.going() == [ONE, TWO, THREE]
+    assert world.dataset(THREE).problem == ""
+
+
+def test_one_that_never_fits_tries_alone_and_says_what_it_needs(
+    database: Database, tmp_path: Path, free: list[int]
+) -> None:
+    world = World(database, tmp_path, Limits(keep_free=200))
+    world.offered(ONE, 5000)
+    assert world.going() == [ONE]
+
+
+def test_what_is_to_stay_free_stays_free_in_every_step_that_writes(tmp_path: Path, free: list[int]) -> None:
+    report = Limits(keep_free=200).keeping(lambda *_: None, tmp_path)
+    for step in (DOWNLOAD, EXTRACT, PREPARE, CHECKSUM):
+        report(step, "", 1, 10)
+    free[0] = 199
+    for step in (DOWNLOAD, EXTRACT, PREPARE):
+        with pytest.raises(DiskFull, match="are to stay free"):
+            report(step, "", 2, 10)
+    report(CHECKSUM, "", 2, 10)
+
+
+def test_all_downloads_together_keep_to_one_rate(tmp_path: Path) -> None:
+    now = [50.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    rates = [SharedRate(tmp_path / "rate", 100.0, now=lambda: now[0], sleep=sleep) for _ in range(3)]
+    for _ in range(4):
+        for rate in rates:
+            rate.take(50)
+    assert now[0] == pytest.approx(56.0)
+    SharedRate(tmp_path / "rate", 100.0, now=lambda: -9000.0, sleep=lambda seconds: now.append(seconds)).take(
+        50
+    )
+    assert now[-1] == pytest.approx(0.5)  # what was booked before the machine started again does not count
+
+
+def test_only_what_is_loaded_counts_towards_the_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    monkeypatch.setattr(SharedRate, "take", lambda _, count: taken.append(count))
+    report = Limits(rate=1e6, rate_file=str(tmp_path / "rate")).keeping(lambda *_: None, tmp_path)
+    for step, done in ((DOWNLOAD, 700), (DOWNLOAD, 750), (DOWNLOAD, 20), (DOWNLOAD, 30), (EXTRACT, 500)):
+        report(step, "", done, 1000)
+    assert taken == [50, 10]
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "outside"),
+    [
+        ("22:00-06:00", (22, 0, 5), (6, 12, 21)),
+        ("8:30-17:00", (9, 16), (8, 17, 0)),
+        ("00:00-00:00", (0, 12), ()),
+    ],
+)
+def test_hours_go_over_midnight(text: str, inside: tuple[int, ...], outside: tuple[int, ...]) -> None:
+    hours = Hours.parse(text)
+    assert hours is not None
+    assert all(hours.contain(at(hour)) for hour in inside)
+    assert not any(hours.contain(at(hour)) for hour in outside)
+
+
+@pytest.mark.parametrize("text", ["night", "25:00-06:00", "22-6", "22:00"])
+def test_hours_that_are_none_are_refused_when_they_are_read(text: str) -> None:
+    with pytest.raises(UsageProblem, match="22:00-06:00"):
+        Limits(hours=text)
+
+
+def test_downloads_wait_for_their_hours_and_end_with_them(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Limits(hours="22:00-06:00")
+    world = World(database, tmp_path, kept)
+    world.offered(ONE, 10)
+    assert world.going() == []
+    assert world.dataset(ONE).problem == "downloads wait: they go on at 22:00-06:00"
+    world.clock.moment = at(23)
+    assert world.going() == [ONE]
+    report = kept.keeping(lambda *_: None, tmp_path)
+    monkeypatch.setattr(time, "time", lambda: at(7))
+    with pytest.raises(OutsideHours) as ended:
+        report(DOWNLOAD, "", 1, 10)
+    report(PREPARE, "", 1, 10)
+    world.clock.moment = at(7)
+    world.jobs.going.clear()
+    world.queue.take_news(Ended(1, problem=ended.value, kind="OutsideHours"))
+    assert world.going() == [] and world.dataset(ONE).state is DatasetState.WAITING
+    world.clock.moment = at(22)
+    assert world.going() == [ONE]
+
+
+def test_the_higher_priority_comes_first(database: Database, tmp_path: Path, free: list[int]) -> None:
+    world = World(database, tmp_path, Limits(), jobs=1)
+    for name, size in ((ONE, 10), (TWO, 500)):
+        world.offered(name, size)
+    with database.transaction():
+        datasets.set_priority(database, TWO, "v1", 5)
+    assert world.going() == [TWO]
+
+
+def test_a_dataset_that_nobody_may_read_stops_only_itself(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: list[int]
+) -> None:
+    holds = layout._holds_something
+
+    def refuse(folder: Path) -> bool:
+        if ONE in folder.parts:
+            raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+        return holds(folder)
+
+    monkeypatch.setattr(layout, "_holds_something", refuse)
+    world = World(database, tmp_path, Limits())
+    assert world.dataset(ONE).state is DatasetState.FAILED
+    assert "leaf-classification can't be read: Permission denied" in world.dataset(ONE).problem
+    for name in (ONE, TWO):
+        request(database, Plan(name, "v1", Options(), download=True), now=1.0)
+    assert world.going() == [TWO]
+    assert world.dataset(ONE).state is DatasetState.FAILED
