@@ -95,6 +95,11 @@ def duration(seconds: float | None) -> str:
     return f"{whole // 86_400}d{whole % 86_400 // 3600:02d}h"
 
 
+def rank(percentile: float) -> str:
+    """Write which teams a score beats."""
+    return f"better than {percentile:.1f} % of the teams on Kaggle"
+
+
 def span(seconds: float) -> str:
     """Write a duration to the minute, which need not be redrawn every second: `45s`, `12m`, `2h10m`, `3d`."""
     whole = max(0, int(seconds))

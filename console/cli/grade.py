@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from console import wording
 from console.cli.common import CompetitionId, DataDir, EditionFlag, Json, data_dir_of, new_app
 from console.cli.output import complain, say, say_json
 from foundation.problems import DataProblem
@@ -137,7 +138,7 @@ def _report_text(report: Report) -> str:
         standing = report.medal or ("above median" if report.above_median else "not above median")
         lines += ["valid        yes", f"score        {report.score:g}: {standing}"]
         if report.percentile is not None:
-            lines.append(f"rank         better than {report.percentile:.1f} % of the teams on Kaggle")
+            lines.append(f"rank         {wording.rank(report.percentile)}")
     else:
         lines += [f"valid        no: {report.message or report.outcome}"]
         if report.outcome == "grader_error":

@@ -311,6 +311,8 @@ def _report(graded: GradedFile, width: int, signs: Signs) -> tuple[Pieces, ...]:
         lines.append(_labelled("valid", ("yes", "good")))
         worth: Piece = (f"     {letter}  {earned}", medal_role(cuts, report.score))
         lines.append(_labelled("score", (f"{report.score:.5f}", "strong"), worth))
+        if report.percentile is not None:
+            lines.append(_labelled("rank", (wording.rank(report.percentile), "text")))
     lines.append(())
     lines += [((" ", "text"), *pieces) for pieces in ruler(cuts, report.score, width - 2, signs)]
     if report.defects:

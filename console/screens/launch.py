@@ -284,7 +284,8 @@ def _check(check: Check, keys: Callable[[str], str], width: int, signs: Signs) -
     good = check.good and not check.warns
     sign: Pieces = ((f"  {signs.done if good else signs.failed} ", "good" if good else "warn"),)
     mend = f"   {keys(_KEYS[check.mend])} fixes it" if check.mend is not None and not check.good else ""
-    text = foreign(check.text, width - 5 - len(mend), ellipsis=signs.ellipsis).rstrip()
+    told = f"warning: {check.text}" if check.warns else check.text
+    text = foreign(told, width - 5 - len(mend), ellipsis=signs.ellipsis).rstrip()
     line: Pieces = (*sign, (text, "text" if good else "warn"), (mend, "accent"))
     if good or mend or not check.next_step:
         return [line]

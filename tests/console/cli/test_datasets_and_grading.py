@@ -65,6 +65,19 @@ def test_an_invalid_submission_is_a_result_and_says_why(cli: Cli, prepared: Vect
     assert "valid        no: " in graded.out
 
 
+def test_a_grade_tells_which_teams_it_beats_where_the_whole_leaderboard_is_known(
+    cli: Cli, prepared: Vector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = submission(prepared, "noisy.csv")
+    assert "rank" not in cli("grade-sample", path, prepared.id).out
+    monkeypatch.setattr("competitions.leaderboards.scores_of", lambda _: (0.1, 0.2, 0.4, 0.5))
+    assert (
+        "rank         better than 50.0 % of the teams on Kaggle\n"
+        in cli("grade-sample", path, prepared.id).out
+    )
+    assert cli("grade-sample", path, prepared.id, "--json").document()["percentile"] == 50.0
+
+
 @pytest.mark.parametrize("name", ["None", "missing.csv", "submission.txt", "folder.csv", "a.txt/b.csv"])
 def test_a_submission_that_is_not_there_is_a_result_as_in_mle_bench(
     cli: Cli, prepared: Vector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

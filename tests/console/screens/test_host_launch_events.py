@@ -22,6 +22,7 @@ from engine.images import Image
 from engine.options.requests import BuildImages
 from engine.options.sweep import read_duration
 from engine.places import Places
+from environment.runner.protocol import BUBBLEWRAP
 from foundation.problems import UsageProblem
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
@@ -138,6 +139,16 @@ async def test_nothing_is_launched_while_something_is_missing(
         await console.press("ctrl+r")
         await console.sees("22 of 22 datasets will be prepared first")
         assert not asked
+
+
+async def test_what_a_launch_lets_pass_is_a_warning_on_the_form(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.setattr("engine.sweeps.checks.runtimes.resolve", lambda _: BUBBLEWRAP)
+    async with opened(screen="launch") as console:
+        await console.press(*"aide")
+        await console.sees("! warning: agent aide is given OPENAI_API_KEY, but the network 'none'")
 
 
 def drafted(*, prepare: bool = False, **texts: str) -> Draft:
