@@ -7,6 +7,7 @@ import logging
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -237,6 +238,12 @@ def test_wrong_usage_has_mle_benchs_exit_code(arguments: list[str]) -> None:
         cli.main(arguments)
     assert left.value.code == 2
     assert cli.main([]) == 0
+
+
+def test_the_wheel_is_of_the_version_that_it_calls() -> None:
+    own = tomllib.loads((ROOT / "compat" / "pyproject.toml").read_text())["project"]
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert (own["version"], own["dependencies"]) == (version, [f"mlebench-console=={version}"])
 
 
 def test_the_wheel_holds_command_and_module_and_refuses_to_stand_beside_the_real_one(tmp_path: Path) -> None:

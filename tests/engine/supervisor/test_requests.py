@@ -232,6 +232,18 @@ def test_an_agents_folder_that_can_not_be_kept_is_refused_before_and_at_the_laun
     assert str(refused.value) == f"{wrong.text}\n{wrong.next_step}"
 
 
+def test_more_gpus_than_the_host_has_are_refused_before_and_at_the_launch(
+    requester: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.sweeps.checks.connect", lambda _seconds: None)
+    monkeypatch.setattr("engine.sweeps.checks.find_image", lambda _client, name: name)
+    asked = {"runtime": "docker", "gpus": 1}
+    (wrong,) = (check for check in requester.dry_run(**asked).checks if not check.good)
+    with pytest.raises(RefusedRequest, match="a run takes 1 GPU, this host has 0"):
+        requester.launch(**asked)
+    assert "this host has 0" in wrong.text
+
+
 def test_the_same_launch_again_is_the_same_sweep_and_another_of_its_name_is_refused(
     requester: Requests,
 ) -> None:
