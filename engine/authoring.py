@@ -29,6 +29,7 @@ from competitions.model import EDITIONS, Competition, Edition, Parameter
 from competitions.task import line_at_fault
 from engine.datasets.plans import Options
 from engine.datasets.preparing import prepare
+from engine.grading.report import SCORE_DECIMALS
 from foundation.problems import DataProblem, Problem, UsageProblem
 from foundation.workers import Ended, ReportProgress, WorkerPool
 
@@ -238,7 +239,7 @@ class _EditionCheck:
         if best.score is None:
             yield self._ungraded(f"the perfect submission ({name})", best)
             return
-        medal = cut.medal(best.score)
+        medal = cut.medal(round(best.score, SCORE_DECIMALS))
         if medal != "gold":
             yield Finding(
                 "perfect submission",
@@ -260,7 +261,7 @@ class _EditionCheck:
                 f"it scores {sample.score:g}, better than a perfect one: metric.direction is wrong",
             )
         else:
-            medal = cut.medal(sample.score)
+            medal = cut.medal(round(sample.score, SCORE_DECIMALS))
             worth = f", {medal}: are the cut-offs right?" if medal else ""
             yield Finding(
                 "sample submission", "warn" if medal else "ok", f"it scores {sample.score:g}{worth}"

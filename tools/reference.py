@@ -9,10 +9,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from competitions.model import Competition
 from competitions.reading import DERIVED
 from console.cli.program import PROGRAM, root_command
 from console.tui.keys import TABLE
+from engine.agreement import Agreement, AgreementReport, Graded, SumOf
 from engine.authoring import Finding
 from engine.control import Answer, EngineStatus
 from engine.grading.report import Report
@@ -68,6 +71,11 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
         "competitions defects",
         "a list with `competition_id`, `id`, `severity`, `treatment`, `text`, `remedy`, `known`",
         (),
+    ),
+    (
+        "datasets doctor",
+        "one report, its `competitions` with `sums`, `sample` and `perfect`",
+        (AgreementReport, Agreement, SumOf, Graded),
     ),
     ("doctor", "a list with `name`, `health` (`ok`, `warn`, `fail`), `found`, `next_step`", ()),
     ("validate", "one object with `competition_id`, `valid`, `message`", ()),
@@ -205,7 +213,59 @@ def _keys(record: type) -> str:
     return ", ".join(f"`{field.name}`" for field in fields(record))
 
 
-WRITERS = {"commands.md": commands_text, "keys.md": keys_text, "competition-toml.md": competition_toml_text}
+def verification_text() -> str:
+    """What machines with Kaggle's data found, from their reports below docs/verification/."""
+    head = """\
+Tests compare with what MLE-bench's own code makes of synthetic data. Kaggle's data may not be passed on, so that only
+those who have an account can compare with the real ones:
+
+```sh
+mlebench-console datasets doctor --real spaceship-titanic --output report.json
+```
+
+It takes ids or names of splits, prepares what is not prepared, compares Kaggle's zip and the prepared tables with the
+checksums that MLE-bench publishes, and grades the sample submission and a perfect one, which must earn gold. The report
+holds checksums, scores and versions: no data, no names, no paths. Without `--real` nothing is downloaded.
+
+To add one: put it into `docs/verification/` under a name of its own, such as `2026-05-alice.json`, run `make docs`, and
+open a pull request with both. What differs is as welcome as what agrees.
+"""
+    lines = [
+        "# Verification with real data\n",
+        MADE,
+        head,
+        "## Reports\n",
+        "| Competition | Report | Checksums as published | Sample submission | Perfect submission | Agrees |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for path in sorted((DOCS / "verification").glob("*.json")):
+        report = msgspec.json.decode(path.read_bytes(), type=AgreementReport)
+        lines += [_agreement_line(path, one) for one in report.competitions]
+    return "\n".join(lines) + "\n"
+
+
+def _agreement_line(path: Path, one: Agreement) -> str:
+    scores = [
+        "" if each is None or each.score is None else f"{each.score:g} {each.medal or ''}".strip()
+        for each in (one.sample, one.perfect)
+    ]
+    sums = f"{one.compared - len(one.differing)} of {one.compared}"
+    cells = [
+        one.competition_id,
+        f"[{path.stem}](verification/{path.name})",
+        sums,
+        *scores,
+        "yes" if one.agrees else "no",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+WRITERS = {
+    "commands.md": commands_text,
+    "keys.md": keys_text,
+    "competition-toml.md": competition_toml_text,
+    "verification.md": verification_text,
+}
 """What writes each document below docs/."""
 
 

@@ -30,10 +30,12 @@ from foundation.problems import DataProblem, UsageProblem
 if TYPE_CHECKING:
     from competitions.model import Edition
     from console.views.datasets import DatasetRow
+    from engine.agreement import Agreement
     from engine.datasets.mirrors import Mirrored
     from engine.datasets.pruning import Part
+    from engine.places import Places
 
-app = new_group("List, check, verify, copy, stop and prune datasets.")
+app = new_group("List, check, verify, examine, copy, stop and prune datasets.")
 
 _DAY = 86_400.0
 _MOST_NAMED = 5
@@ -214,6 +216,79 @@ def verify(
         )
     if any(map(_difference, found.values())):
         raise typer.Exit(DataProblem.exit_code)
+
+
+@app.command()
+def doctor(
+    context: typer.Context,
+    competition_ids: Annotated[
+        list[str], typer.Argument(metavar="ID...", help="Competitions, or names of splits.")
+    ],
+    real: Annotated[
+        bool, typer.Option("--real", help="First prepare what is not prepared, from Kaggle's data.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", metavar="FILE", help="Also write the report to share: JSON without any data."
+        ),
+    ] = None,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> None:
+    """Compare datasets of edition v1 with all that MLE-bench publishes: checksums, and the score of perfect answers.
+
+    Exit code 3 when something differs or can't be had; docs/verification.md tells where to share the report.
+    """
+    from competitions import registry
+    from engine.agreement import examine, report_of
+    from engine.layout import dataset_folder, is_prepared
+    from foundation.files import write_json
+
+    base = data_dir_of(context, data_dir)
+    chosen = [registry.get(one) for one in registry.choose(competition_ids)]
+    missing = [one.id for one in chosen if not is_prepared(one, dataset_folder(one, base))]
+    if real and missing:
+        _prepare_unverified(places_of(context), base, missing, json=json)
+    found = []
+    for competition in chosen:
+        found.append(examine(competition, base))
+        if not json:
+            _say_agreement(found[-1])
+    report = asdict(report_of(found))
+    if output is not None:
+        write_json(output, report)
+    if json:
+        say_json(report)
+    if not all(one.agrees for one in found):
+        raise typer.Exit(DataProblem.exit_code)
+
+
+def _prepare_unverified(places: Places, base: Path, missing: Sequence[str], *, json: bool) -> None:
+    """Have datasets prepared without a refusal where a checksum differs: what differs is to be told."""
+    from console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
+    from console.cli.engine import engine_for
+
+    lines = PlainLines().show
+    with (
+        engine_for(places, base) as used,
+        progress_display(lambda row: row.is_busy, lines, json=json) as show,
+    ):
+        prepare_and_watch(used, missing, "v1", {"skip_verification": True}, show)
+
+
+def _say_agreement(one: Agreement) -> None:
+    if one.problem:
+        say(f"{one.competition_id}: {one.problem}")
+        return
+    same = one.compared - len(one.differing)
+    say(f"{one.competition_id}: {'agrees' if one.agrees else 'differs'}")
+    differing = f"; other than published: {', '.join(one.differing)}" if one.differing else ""
+    say(f"  checksums  {same} of {one.compared} as published{differing}")
+    for what, graded in (("sample", one.sample), ("perfect", one.perfect)):
+        if graded is not None:
+            score = "no score" if graded.score is None else f"{graded.score:g}"
+            say(f"  {what:<9}  {score}, {graded.medal or graded.problem or 'no medal'}  ({graded.name})")
 
 
 @app.command()

@@ -50,7 +50,7 @@ COMMANDS = {
     "runs": Entry("runs", "List, follow, retry, stop and classify single runs."),
     "images": Entry("images", "Build, list and check container images."),
     "prepare": Entry("prepare", "Prepare datasets: download, verify, extract, split."),
-    "datasets": Entry("datasets", "List, check, verify, copy, stop and prune datasets."),
+    "datasets": Entry("datasets", "List, check, verify, examine, copy, stop and prune datasets."),
     "competitions": Entry("competitions", "Show competitions and their defects; begin and check your own."),
     "grade-sample": Entry("grade:sample_app", "Grade one submission file."),
     "grade": Entry("grade", "Grade many submissions, listed in a JSONL file."),
