@@ -153,7 +153,8 @@ def _say_estimate(
     json: bool,
 ) -> None:
     """Say what preparing would take; Kaggle is asked where there are credentials."""
-    from engine.datasets.estimates import ToDo, estimate, peak_bytes
+    from competitions import registry
+    from engine.datasets.estimates import ToDo, estimate, known_sizes, peak_bytes, usual_peak
     from engine.space import free_bytes
 
     found = sorted(
@@ -167,9 +168,20 @@ def _say_estimate(
         ),
         key=lambda one: (one.bytes is None, one.bytes or 0),
     )
-    free, peak = free_bytes(base), peak_bytes(found)
-    to_download = sum(one.bytes or 0 for one in found if one.to_do is ToDo.DOWNLOAD)
-    to_prepare = sum(one.bytes or 0 for one in found if one.to_do in (ToDo.DOWNLOAD, ToDo.PREPARE))
+    # Of some only the sum is documented.
+    rest = known_sizes(
+        [
+            registry.get(one.competition_id)
+            for one in found
+            if one.bytes is None and one.to_do is ToDo.DOWNLOAD
+        ]
+    )
+    unknown = rest.unknown + sum(one.peak is None and one.to_do is ToDo.PREPARE for one in found)
+    free, peak = free_bytes(base), peak_bytes(found) + usual_peak(rest.bytes)
+    to_download = sum(one.bytes or 0 for one in found if one.to_do is ToDo.DOWNLOAD) + rest.bytes
+    to_prepare = (
+        sum(one.bytes or 0 for one in found if one.to_do in (ToDo.DOWNLOAD, ToDo.PREPARE)) + rest.bytes
+    )
     seconds = _measured_rates(places).seconds(to_download, to_prepare)
     if json:
         say_json(
@@ -178,6 +190,7 @@ def _say_estimate(
                 "free_bytes": free,
                 "needed_bytes": peak,
                 "download_bytes": to_download,
+                "unknown_sizes": unknown,
                 "seconds": seconds,
             }
         )
@@ -194,7 +207,6 @@ def _say_estimate(
         right=("size",),
         limits={"problem": 100},
     )
-    unknown = sum(one.peak is None and one.to_do in (ToDo.DOWNLOAD, ToDo.PREPARE) for one in found)
     left_out = f" ({unknown} of unknown size left out)" if unknown else ""
     say(
         f"about {wording.size(peak)} needed in {base}, {wording.size(free)} free: "
@@ -234,6 +246,8 @@ def _prepare(
     found = dict.fromkeys(there, ("was prepared", ""))
     missing = [one for one in chosen if one not in there]
     if missing:
+        if not (json or wanted["raw_dir"]):
+            _say_sizes(missing, base, edition)
         lines = PlainLines().show
         with (
             engine_for(places, base) as used,
@@ -275,6 +289,26 @@ def _say_unknown_variables(places: Places) -> None:
             f"note: the engine was started without this {', '.join(unknown)} and does not use it;"
             " 'mlebench-console engine stop', and the next command starts it anew"
         )
+
+
+def _say_sizes(missing: Sequence[str], base: Path, edition: Edition) -> None:
+    """Say what is about to be downloaded, by what is documented, if it is much."""
+    from competitions import registry
+    from engine.datasets.estimates import known_sizes, usual_peak
+    from engine.layout import dataset_folder
+    from engine.space import free_bytes
+
+    competitions = map(registry.get, missing)
+    to_load = [one for one in competitions if not dataset_folder(one, base, edition).has_raw_data]
+    found = known_sizes(to_load)
+    if len(to_load) < 2:
+        return
+    unknown = f", {found.unknown} more are of unknown size" if found.unknown else ""
+    peak, free = usual_peak(found.bytes), free_bytes(base)
+    complain(
+        f"about {wording.size(found.bytes)} to download, {wording.size(peak)} on the disk with what is prepared"
+        f"{unknown}; {wording.size(free)} are free{'' if peak <= free else ': it does not fit'}"
+    )
 
 
 def _check_raw(raw: Path | None, chosen: Sequence[str]) -> None:

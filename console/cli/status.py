@@ -17,6 +17,7 @@ from console.cli.output import say, say_json, say_table
 from state.records import IMPORTED
 
 if TYPE_CHECKING:
+    from console.views.datasets import Totals
     from state.records import Sweep, SweepCounts
 
 app = new_app()
@@ -25,6 +26,7 @@ app = new_app()
 @app.command()
 def status(context: typer.Context, json: Json = False) -> None:
     """Show the state of the engine, the sweeps and the disks."""
+    from console.views.datasets import totals_of
     from engine.control import status
     from state import database, datasets, runs, sweeps
     from state.records import KaggleState
@@ -32,11 +34,13 @@ def status(context: typer.Context, json: Json = False) -> None:
     places = places_of(context)
     engine = status(places)
     known, counts, ungradable, kaggle = [], {}, [], KaggleState()
+    preparing: Totals | None = None
     if database.exists(places.state_dir):
         with reading_state(context) as opened:
             known, counts = sweeps.all_sweeps(opened), sweeps.counts_of_all(opened)
             ungradable = runs.ungradable(opened)
             kaggle = datasets.kaggle(opened)
+            preparing = totals_of(opened, places, engine)
     if json:
         say_json(
             {
@@ -44,6 +48,7 @@ def status(context: typer.Context, json: Json = False) -> None:
                 "data_dir": str(places.data_dir),
                 "engine": asdict(engine),
                 "kaggle": asdict(kaggle),
+                "datasets": None if preparing is None else asdict(preparing),
                 "sweeps": [sweep_facts(sweep, counts.get(sweep.id)) for sweep in known],
                 "ungradable": [asdict(run) for run in ungradable],
             }
@@ -54,6 +59,8 @@ def status(context: typer.Context, json: Json = False) -> None:
     say(f"data    {places.data_dir}")
     if kaggle.unreachable_since is not None:
         say(f"kaggle  {wording.waiting_for_kaggle(kaggle)}")
+    if preparing is not None and preparing.busy:
+        say(f"queue   {datasets_text(preparing)}")
     if ungradable:
         others = f" (and {len(ungradable) - 1} more)" if len(ungradable) > 1 else ""
         trouble = wording.grading_trouble(ungradable[0], time.time())
@@ -63,6 +70,23 @@ def status(context: typer.Context, json: Json = False) -> None:
         say_sweeps(known, counts)
     else:
         say("sweeps  none yet; 'mlebench-console sweep launch --help' tells how to launch one")
+
+
+def datasets_text(found: Totals) -> str:
+    """Say how far the requested datasets are together, in one line; empty when there are none."""
+    if not found.busy:
+        return ""
+    whole = found.downloaded + found.to_download
+    parts = [wording.plural(found.busy, "dataset")]
+    if whole:
+        parts.append(f"{wording.size(found.downloaded)} of {wording.size(whole)} downloaded")
+    if found.download_rate:
+        parts.append(f"{wording.size(found.download_rate)}/s")
+    if found.eta is not None:
+        parts.append(f"{'at least ' if found.of_unknown_size else ''}{wording.duration(found.eta)} left")
+    if found.of_unknown_size:
+        parts.append(f"{found.of_unknown_size} of unknown size")
+    return ", ".join(parts)
 
 
 def say_sweeps(sweeps: Sequence[Sweep], counts: Mapping[str, SweepCounts]) -> None:

@@ -15,6 +15,7 @@ from console.cli.output import say
 from foundation.problems import Problem
 
 if TYPE_CHECKING:
+    from console.views.datasets import Totals
     from console.views.overview import Concern, SweepLine
     from engine.control import EngineStatus
     from engine.places import Places
@@ -36,6 +37,7 @@ class WatchReport:
     needed: tuple[Concern, ...]
     problem: str
     kaggle: KaggleState
+    datasets: Totals | None
 
 
 @app.command()
@@ -64,6 +66,7 @@ def _summary(places: Places, *, json: bool) -> None:
     """One look; a state that can't be read is told and looked at again the next time."""
     import sys
 
+    from console.views.datasets import totals_of
     from console.views.overview import concerns, overview
     from engine import control
     from state import database, datasets
@@ -74,26 +77,32 @@ def _summary(places: Places, *, json: bool) -> None:
     sweeps: tuple[SweepLine, ...] = ()
     needed: tuple[Concern, ...] = ()
     kaggle = KaggleState()
+    preparing: Totals | None = None
     try:
         engine = control.status(places)
         if database.exists(places.state_dir):
             with closing(database.open_for_reading(places.state_dir)) as opened:
                 found = overview(opened)
                 kaggle = datasets.kaggle(opened)
+                preparing = totals_of(opened, places, engine)
             sweeps, needed = found.sweeps, concerns(found, now)
     except Problem as told:
         problem = " ".join(str(told).splitlines())
-    (_say_json if json else _say)(WatchReport(now, engine, sweeps, needed, problem, kaggle))
+    (_say_json if json else _say)(WatchReport(now, engine, sweeps, needed, problem, kaggle, preparing))
     # A pipe is read as it is written.
     sys.stdout.flush()
 
 
 def _say(seen: WatchReport) -> None:
+    from console.cli.status import datasets_text
+
     say(f"{wording.date_and_time(seen.now)}  {_engine(seen.engine)}")
     if seen.problem:
         say(f"  problem: {seen.problem}")
     if seen.kaggle.unreachable_since is not None:
         say(f"  {wording.waiting_for_kaggle(seen.kaggle)}")
+    if seen.datasets is not None and seen.datasets.busy:
+        say(f"  {datasets_text(seen.datasets)}")
     for line in seen.sweeps:
         say(f"  {_sweep(line)}")
     for concern in seen.needed[:_MOST_CONCERNS]:

@@ -318,10 +318,12 @@ def _header(board: DatasetBoard, found: Totals, signs: Signs, width: int) -> tup
             counts.append(((f"{sign} {count} {state}", role),))
     amounts: list[Pieces] = []
     if found.to_download:
-        amounts.append(((f"{wording.size(found.to_download)} to download", "running"),))
+        rate = f" at {wording.size(found.download_rate)}/s" if found.download_rate else ""
+        whole = f" of {wording.size(found.downloaded + found.to_download)}" if found.downloaded else ""
+        amounts.append(((f"{wording.size(found.to_download)}{whole} to download{rate}", "running"),))
     if found.eta is not None:
         least = "at least " if found.of_unknown_size else ""
-        amounts.append(((f"{least}{wording.span(found.eta)} left at this rate", "running"),))
+        amounts.append(((f"{least}{wording.span(found.eta)} left", "running"),))
     amounts.append(((f"{wording.size(found.on_disk)} on disk", "dim"),))
     if found.free is not None:
         amounts.append(((f"{wording.size(found.free)} free", "dim"),))

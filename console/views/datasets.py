@@ -14,11 +14,13 @@ from competitions import registry
 from competitions.model import Edition
 from console import wording
 from console.views.splits import ORDER, competition, split_of
+from engine.control import EngineStatus
 from engine.datasets.access import AccessState, access_of
 from engine.datasets.checksums import comparable
 from engine.datasets.estimates import Throughput, measured, usual_peak
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD
 from engine.layout import dataset_folder, prepared_with
+from engine.places import Places
 from engine.space import free_bytes
 from state import datasets, events
 from state.database import Database
@@ -122,6 +124,11 @@ class DatasetRow:
         return self.kaggle_bytes or (int(found.size_gb * 1e9) if found and found.size_gb else None)
 
     @property
+    def downloaded_bytes(self) -> int:
+        """How much of it has been downloaded."""
+        return next((step.done for step in self.steps if step.name == DOWNLOAD and step.unit == "bytes"), 0)
+
+    @property
     def bytes_to_download(self) -> int:
         """How much of a requested dataset is still to be downloaded, as far as it is known."""
         step = next((step for step in self.steps if step.name == DOWNLOAD), None)
@@ -183,6 +190,9 @@ class Totals:
     """What all datasets take together; None is unknown.
 
     Attributes:
+        busy: how many are being prepared or wait for that.
+        downloaded: bytes of those that have been downloaded.
+        download_rate: bytes a second, as measured last.
         missing: how many are neither prepared nor being prepared.
         fitting: how many of those would fit on the disk, the small ones first.
         eta: seconds until all requested datasets are prepared.
@@ -196,6 +206,9 @@ class Totals:
     fitting: int | None
     eta: float | None
     of_unknown_size: int
+    busy: int
+    downloaded: int
+    download_rate: float | None
 
 
 @dataclass(frozen=True)
@@ -273,7 +286,17 @@ def totals(board: DatasetBoard, *, free: int | None, download_rate: float | None
         None if free is None else _fitting(missing, free - sum(_peak(row) for row in busy)),
         throughput.seconds(to_download, sum(row.zip_bytes or 0 for row in busy)) if busy else None,
         sum(row.zip_bytes is None for row in busy),
+        len(busy),
+        sum(row.downloaded_bytes for row in busy),
+        download_rate,
     )
+
+
+def totals_of(database: Database, places: Places, engine: EngineStatus | None) -> Totals:
+    """Read and sum up all datasets, with the rate that a running engine measures."""
+    rate = engine.download_rate if engine is not None and engine.running else None
+    board = dataset_board(database, places.data_dir)
+    return totals(board, free=board.free, download_rate=rate)
 
 
 def needs(chosen: Sequence[DatasetRow], free: int | None) -> Needs:

@@ -32,6 +32,7 @@ class EngineStatus:
     queued: int = 0
     retrying: int = 0
     datasets_working: int = 0
+    download_rate: float | None = None
     grading: int = 0
     runner_alive: bool | None = None
     slots: float | None = None

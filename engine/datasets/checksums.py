@@ -57,12 +57,8 @@ def record_zip(path: Path, md5: str, inflated: int | None = None) -> None:
 
 
 def zip_md5(path: Path, report: ReportStep | None = None) -> str:
-    """The MD5 of a zip, read only if it is not known since the download or since it was read."""
-    md5 = known_md5(path)
-    if md5 is None:
-        md5 = md5_of(path, report)
-        record_zip(path, md5)
-    return md5
+    """The MD5 of a zip, read only if it is not known since the download."""
+    return known_md5(path) or md5_of(path, report)
 
 
 def known_md5(path: Path) -> str | None:

@@ -53,6 +53,7 @@ _LONGEST_PUT_OFF = 1.3 * 86_400.0
 _ANSWERS = tuple(kind.__name__ for kind in (RulesNotAccepted, NotAvailable, KaggleFailure, DiskFull))
 _CHECKS_AT_ONCE = 4
 _PROGRESS_SECONDS = 0.5
+_RATE_SECONDS = 20.0
 _CLAIMED_SECONDS = 10.0
 _MORE_SPACE_BYTES = 1 << 20
 
@@ -76,6 +77,7 @@ class _Work:
         asks: it asks Kaggle.
         tries: it is the one that tries whether Kaggle can be reached again.
         needs: bytes of the disk that it is still to take, as far as that is known.
+        loaded: bytes that a download had when it was last looked at.
         is_heard: its progress has shown that Kaggle answers.
     """
 
@@ -86,6 +88,7 @@ class _Work:
     tries: bool
     shared_disk: bool
     needs: int = 0
+    loaded: int | None = None
     is_heard: bool = False
     step: str = ""
     reported_at: float = 0.0
@@ -119,6 +122,20 @@ class DatasetQueue:
         self._working: dict[int, _Work] = {}
         self._pruning: dict[int, str] = {}
         self._blocked: dict[Key, Callable[[], bool]] = {}
+        self._loaded: deque[tuple[float, int]] = deque()
+        self._loading_since = 0.0
+
+    @property
+    def download_rate(self) -> float | None:
+        """Bytes a second of all downloads together, over the last seconds; None: nothing has been downloaded."""
+        now = self._clock.monotonic()
+        while self._loaded and self._loaded[0][0] < now - _RATE_SECONDS:
+            self._loaded.popleft()
+        if not self._loaded:
+            return None
+        return sum(count for _, count in self._loaded) / max(
+            1.0, min(_RATE_SECONDS, now - self._loading_since)
+        )
 
     @property
     def working(self) -> int:
@@ -357,9 +374,14 @@ class DatasetQueue:
         if work.asks and not work.is_heard and news.step == DOWNLOAD and news.total:
             self._outage.answered(tried=work.tries)
             work.is_heard, work.tries = True, False
+        now = self._clock.monotonic()
         if news.step == DOWNLOAD and news.total:
             work.needs = max(0, news.total - news.done)
-        now = self._clock.monotonic()
+            if work.loaded is not None and news.done > work.loaded:
+                if not self._loaded:
+                    self._loading_since = now
+                self._loaded.append((now, news.done - work.loaded))
+            work.loaded = news.done
         if news.step == work.step and now - work.reported_at < _PROGRESS_SECONDS:
             work.unreported = news  # the screen can't show more, and every change is a disk write
             return

@@ -127,10 +127,11 @@ def open_raw_data(
         )
     (path,) = found
     marker = discarding.marked(folder)
-    if verify and (marker is None or marker.md5 is not None):
+    md5 = checksums.known_md5(path) if marker is None else marker.md5
+    if verify and (marker is None or md5 is not None):
         report(VERIFY, "", 0, 0)  # a sum known since the download is not taken again, and may yet differ
-        md5 = None if marker is None else marker.md5
         checksums.expect_zip(competition, path, within(report, VERIFY), md5)
+        md5 = competition.checksums.zip or md5
     report(EXTRACT, "", 0, 0)
     known = checksums.inflated_bytes(path)
     if known is None and competition.size_gb is not None:
@@ -144,7 +145,7 @@ def open_raw_data(
         unpack(path, work / "raw", known_bytes=known, keep_free=keep_free, report=within(report, EXTRACT))
         return Raw(work / "raw", work / "raw")
     if marker is None:
-        discarding.mark(folder, path, checksums.known_md5(path))
+        discarding.mark(folder, path, md5)
     partial = folder.partial_raw
     unpack(
         path, partial, known_bytes=known, keep_free=keep_free, consume=True, report=within(report, EXTRACT)

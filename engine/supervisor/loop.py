@@ -250,6 +250,7 @@ class Supervisor:
             queued=self._queued,
             retrying=self._retrying,
             datasets_working=self._datasets.working,
+            download_rate=self._datasets.download_rate,
             grading=self._grading.working,
             runner_alive=self._runner.alive,
             slots=self._settings.cpus,

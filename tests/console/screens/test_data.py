@@ -30,7 +30,7 @@ async def only(console: ShownConsole, words: str) -> None:
 async def test_states_steps_amounts_and_totals_are_told(opened: OpenConsole) -> None:
     async with opened(worlds.preparing, screen="data") as console:
         await console.sees(
-            "1 refused", "1 unavailable", "9.7 GB to download", "1.7 TB free", "missing would fit"
+            "1 refused", "1 unavailable", "9.7 GB of 19.6 GB to download", "1.7 TB free", "missing would fit"
         )
         await only(console, DOWNLOADING)
         await console.sees("7.4 GB of 17.1 GB", "43%", "download", "2/6", "open")
@@ -43,7 +43,7 @@ async def test_rate_and_time_left_are_measured(opened: OpenConsole) -> None:
         console.clock.at += 10
         further = datasets.Progress(StepState.WORKING, 7_500_000_000, 17_100_000_000, "bytes")
         console.world.working(DOWNLOADING, DOWNLOAD, further)
-        await console.sees("10.0 MB/s", "16m", "9.6 GB to download   16m left at this rate")
+        await console.sees("10.0 MB/s", "16m", "9.6 GB of 19.6 GB to download at 10.0 MB/s   16m left")
 
 
 async def test_actions_apply_to_what_is_marked_and_only_where_they_make_sense(

@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from console.cli.status import datasets_text
+from console.views.datasets import dataset_board, totals
 from engine import layout
 from engine.datasets import limits, queue
 from engine.datasets.limits import Hours, Limits, OutsideHours, SharedRate
@@ -93,6 +96,27 @@ def test_downloads_reserve_room_from_each_other(database: Database, tmp_path: Pa
     world.queue.take_news(Progressed(2, DOWNLOAD, "", 395, 400))
     assert world.going() == [ONE, TWO, THREE]
     assert world.dataset(THREE).problem == ""
+
+
+def test_the_rate_of_all_downloads_together_is_measured_and_the_rest_summed_up(
+    database: Database, tmp_path: Path, free: list[int]
+) -> None:
+    world = World(database, tmp_path, Limits())
+    world.offered(ONE, 300)
+    world.offered(TWO, 600)
+    world.going()
+    assert world.queue.download_rate is None
+    for number, done in ((1, 100), (2, 0), (1, 200), (2, 300)):  # the first report is of what was there
+        world.queue.take_news(Progressed(number, DOWNLOAD, "", done, 300 * number))
+        world.clock.moment += 2.5
+    assert world.queue.download_rate == pytest.approx(400 / 5)
+    world.queue.step()
+    board = dataset_board(database, tmp_path)
+    found = totals(board, free=1000, download_rate=world.queue.download_rate)
+    assert (found.busy, found.downloaded, found.to_download) == (2, 500, 400)
+    assert datasets_text(replace(found, eta=5.0)) == "2 datasets, 500 B of 900 B downloaded, 80 B/s, 5s left"
+    world.clock.moment += 60
+    assert world.queue.download_rate is None
 
 
 def test_one_that_never_fits_tries_alone_and_says_what_it_needs(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from competitions import registry
-from engine.datasets.estimates import Throughput, measured
+from engine.datasets.estimates import KnownSizes, Throughput, known_sizes, measured, usual_peak
 from engine.datasets.plans import by_priority
 from engine.datasets.queue import Capacity, DatasetQueue
 from engine.datasets.records import DatasetRecords
@@ -85,16 +85,32 @@ def throughput(database: Database, *names: str) -> Throughput:
 def test_rates_are_measured_over_the_time_in_which_something_went_on(database: Database) -> None:
     request(database, SMALL, MIDDLE)
     assert throughput(database, SMALL, MIDDLE) == Throughput(None, None)
-    # Side by side from 0 to 20 and from 10 to 30, then nothing until 100: 60 bytes in 30 seconds.
-    take(database, SMALL, DOWNLOAD, 20, 0, 20)
-    take(database, MIDDLE, DOWNLOAD, 40, 10, 30)
+    # Side by side from 0 to 20 and from 10 to 30, then nothing until 100: 180 MB in 30 seconds.
+    take(database, SMALL, DOWNLOAD, 60_000_000, 0, 20)
+    take(database, MIDDLE, DOWNLOAD, 120_000_000, 10, 30)
     for step in STEPS[2:]:
         take(database, SMALL, step, 0, 100, 105)
     found = throughput(database, SMALL, MIDDLE)
-    assert found == Throughput(download=2.0, prepare=4.0)
-    assert found.seconds(to_download=100, to_prepare=100) == 50.0
-    assert found.seconds(to_download=0, to_prepare=100) == 25.0
+    assert found == Throughput(download=6e6, prepare=12e6)
+    assert found.seconds(to_download=300_000_000, to_prepare=300_000_000) == 50.0
+    assert found.seconds(to_download=0, to_prepare=300_000_000) == 25.0
     assert Throughput(2.0, None).seconds(to_download=100, to_prepare=100) is None
+
+
+def test_small_datasets_say_nothing_of_how_long_large_ones_take(database: Database) -> None:
+    request(database, SMALL)
+    take(database, SMALL, DOWNLOAD, 20_000, 0, 2)
+    for step in STEPS[2:]:
+        take(database, SMALL, step, 0, 2, 5)
+    assert throughput(database, SMALL) == Throughput(None, None)
+
+
+def test_the_sizes_of_the_benchmark_and_of_lite_are_known_without_asking_anybody() -> None:
+    whole, lite = ([registry.get(name) for name in registry.splits()[split]] for split in ("split75", "low"))
+    assert known_sizes(whole) == KnownSizes(3_300_000_000_000, 0)
+    assert known_sizes(lite).unknown == 0 and 400e9 < usual_peak(known_sizes(lite).bytes) < 420e9
+    some = [one for one in whole if one.size_gb is None][:3]
+    assert known_sizes([*lite[:1], *some]) == KnownSizes(int((lite[0].size_gb or 0) * 1e9), 3)
 
 
 def test_when_a_step_was_done_stays_known_when_all_are(database: Database, tmp_path: Path) -> None:
