@@ -13,6 +13,9 @@ from foundation.problems import UsageProblem
 Edition = Literal["v1", "corrected"]
 EDITIONS: tuple[Edition, ...] = ("v1", "corrected")
 
+CONTENT = "content:"
+"""How the sum of what a parquet file holds begins, to be told from one of bytes."""
+
 Severity = Literal["leak", "wrong_score", "crash", "cosmetic"]
 Treatment = Literal["mended", "told", "open"]
 Medal = Literal["gold", "silver", "bronze"]
@@ -144,6 +147,19 @@ class Files:
 
 
 @dataclass(frozen=True)
+class PublishedFile:
+    """A raw file that Kaggle does not deliver; it is downloaded unless it lies in `raw/`, packed or unpacked.
+
+    Attributes:
+        name: what it is called among the raw files.
+        url: where it is published.
+    """
+
+    name: str
+    url: str
+
+
+@dataclass(frozen=True)
 class Obfuscation:
     """What an obfuscated description must not tell.
 
@@ -173,6 +189,7 @@ class Competition:
         thresholds: the cut-offs of medals.
         checksums: of the real data.
         files: what `prepare` writes that others read.
+        published: raw files that others than Kaggle publish.
         parameters: the numbers that the split and the metric fix; callers may replace them.
         classes: the names of the classes, where the competition fixes a list of them.
         defects: what is wrong in edition v1.
@@ -195,6 +212,7 @@ class Competition:
     thresholds: Thresholds
     checksums: Checksums = Checksums()
     files: Files
+    published: tuple[PublishedFile, ...] = ()
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
     defects: tuple[Defect, ...] = ()

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from competitions.model import Competition
+from competitions.model import CONTENT, Competition
 from foundation.fields import FieldError, read_fields
 from foundation.problems import DataProblem
 
@@ -21,7 +21,7 @@ DERIVED = ("folder", "thresholds.is_lower_better")
 """Fields of the records that stand in no file: they follow from something else."""
 
 _ID = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
-_MD5 = re.compile(r"[0-9a-f]{32}")
+_SUM = re.compile(rf"[0-9a-f]{{32}}|{CONTENT}[0-9a-f]{{64}}")
 
 
 @cache
@@ -109,7 +109,7 @@ def _contradictions(competition: Competition) -> Iterator[str]:
         ("zip", {"": sums.zip or "0" * 32}),
     ):
         for name, md5 in by_name.items():
-            if not _MD5.fullmatch(md5):
+            if not _SUM.fullmatch(md5):
                 yield f"checksums.{side} {name!r} is not an MD5 sum of 32 digits in lower case"
     seen = set()
     for number, defect in enumerate(competition.defects, 1):

@@ -62,6 +62,7 @@ class Preparation(_Job):
 
     Attributes:
         raw: what Kaggle delivers, as files and folders wherever they lie; never written to.
+        beside: folders with raw files that others publish.
         public: the empty folder for what the agent sees.
         private: the empty folder for the answers.
         scratch: a folder for intermediate files, on the same file system, removed afterwards.
@@ -73,19 +74,21 @@ class Preparation(_Job):
     public: Path
     private: Path
     scratch: Path
+    beside: tuple[Path, ...] = ()
     may_link: bool = False
     progress: Progress = field(default=silent)
 
     def source(self, *names: str) -> RawPath:
-        """The first of the named raw files that exists.
+        """The first of the named raw files that exists, Kaggle's or of others.
 
         Raises:
             DataProblem: none of them is there.
         """
         for name in names:
-            path = self.raw / name
-            if path.exists():
-                return path
+            for folder in (self.raw, *self.beside):
+                path = folder / name
+                if path.exists():
+                    return path
         raise self.missing(" or ".join(names), self.raw)
 
     def missing(self, name: str, folder: RawPath) -> RawDataProblem:

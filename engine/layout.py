@@ -17,15 +17,25 @@ DESCRIPTION = "public/description.md"
 
 @dataclass(frozen=True)
 class DatasetFolder:
-    """The folder of one competition below the data directory, seen by one edition."""
+    """The folder of one competition below the data directory, seen by one edition.
+
+    Attributes:
+        not_from_kaggle: what in `raw` others than Kaggle publish, by name.
+    """
 
     root: Path
     edition: Edition
+    not_from_kaggle: frozenset[str] = frozenset()
 
     @property
     def raw(self) -> Path:
         """Kaggle's zip, extracted once."""
         return self.root / "raw"
+
+    @property
+    def published(self) -> Path:
+        """Raw files that others than Kaggle publish."""
+        return self.root / "published"
 
     @property
     def prepared(self) -> Path:
@@ -74,8 +84,8 @@ class DatasetFolder:
 
     @property
     def has_extracted_data(self) -> bool:
-        """Whether `raw` holds raw data, perhaps not all of them."""
-        return _holds_something(self.raw)
+        """Whether `raw` holds data from Kaggle, perhaps not all of them."""
+        return self.raw.is_dir() and any(path.name not in self.not_from_kaggle for path in self.raw.iterdir())
 
     @property
     def has_raw_data(self) -> bool:
@@ -114,7 +124,9 @@ def dataset_folder(
 ) -> DatasetFolder:
     """Return the folder of a competition's dataset, which need not exist."""
     base = default_data_dir() if data_dir is None else Path(data_dir)
-    return DatasetFolder(base.expanduser().absolute() / competition.id, edition)
+    published = [Path(file.name) for file in competition.published]
+    names = frozenset(name for path in published for name in (path.name, path.stem))
+    return DatasetFolder(base.expanduser().absolute() / competition.id, edition, names)
 
 
 def is_prepared(competition: Competition, folder: DatasetFolder) -> bool:

@@ -11,7 +11,6 @@ from foundation.problems import DataProblem
 
 ID, SAMPLE = "fname", "sample_submission.csv"
 LABELS, LABELS_TABLE = "FSDKaggle2019.meta", "test_post_competition.csv"
-SOURCE = "https://zenodo.org/records/3612637"
 
 
 def prepare(job: Preparation) -> None:
@@ -53,16 +52,8 @@ def prepare(job: Preparation) -> None:
 
 def _labels(job: Preparation) -> pd.DataFrame:
     unpacked, packed = f"{LABELS}/{LABELS_TABLE}", f"{LABELS}.zip"
-    columns = [ID, "labels", "usage"]
-    if (job.raw / unpacked).exists():
-        return labelled_table.read(job, unpacked, needs=columns)
-    if not (job.raw / packed).exists():
-        raise DataProblem(
-            f"{job.competition.id}: {packed} is missing from the raw data",
-            "Kaggle never published the labels of the test clips; their authors did",
-            f"Get it from {SOURCE}, put it beside the other raw files, and name their folder as the raw data.",
-        )
-    return labelled_table.read(job, packed, member=LABELS_TABLE, needs=columns)
+    member = LABELS_TABLE if job.source(unpacked, packed).name == packed else None
+    return labelled_table.read(job, unpacked, packed, member=member, needs=[ID, "labels", "usage"])
 
 
 def grade(case: Grading) -> float:

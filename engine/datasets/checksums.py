@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from competitions.kit.placing import checksummed
-from competitions.model import Checksums, Competition
+from competitions.model import CONTENT, Checksums, Competition
 from engine.datasets.steps import ReportStep
 from foundation.files import write_json
 from foundation.problems import DataProblem
@@ -21,9 +21,6 @@ _TABLES = (".csv", ".json", ".jsonl", ".parquet", ".bson")
 _PARQUET = ".parquet"
 _BLOCK = 1 << 20
 _RECORD_SUFFIX = ".md5.json"
-
-CONTENT = "content:"
-"""How the sum of a content begins, to be told from one of bytes."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from competitions.model import Edition, Parameter
 from competitions.registry import get, is_own, load_task
 from competitions.task import Preparation, line_at_fault, merge_parameters, refuse_excluded
 from engine.claims import claimed_folder
-from engine.datasets import checksums, manifest, raw_data
+from engine.datasets import checksums, manifest, published, raw_data
 from engine.datasets.descriptions import check_choice, chosen_description
 from engine.datasets.plans import Options
 from engine.datasets.raw_data import Raw
@@ -67,11 +67,15 @@ def prepare(
             competition, edition, descriptions, patience=patience
         )  # what cannot be had fails at once
         if options.source:
-            raw = Raw(Path(options.source).absolute())
-            if not Path(options.source).is_dir():
+            source = Path(options.source).absolute()
+            if not source.is_dir():
                 raise DataProblem(
                     f"Raw folder {options.source} was not found", "", "Give an extracted Kaggle folder."
                 )
+            raw = Raw(source)
+            published.fetch(
+                competition, folder, source, keep_free=keep_free, patience=patience, report=report
+            )
         else:
             raw_data.fetch(competition, folder, keep_free=keep_free, patience=patience, report=report)
             raw = raw_data.open_raw_data(
@@ -93,6 +97,7 @@ def prepare(
             raw=raw.files,
             public=work / "prepared" / "public",
             private=work / "prepared" / "private",
+            beside=published.folders(competition, folder),
             scratch=work / "scratch",
             may_link=raw.extracted is not None and not options.keep_raw,
             progress=within(report, PREPARE),

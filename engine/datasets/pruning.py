@@ -63,7 +63,7 @@ def _paths(folder: DatasetFolder, name: str) -> tuple[Path, ...]:
         case "zip":
             return () if folder.consuming.exists() else _zips(folder)
         case "raw":
-            wanted: Iterable[Path] = (folder.raw,)
+            wanted: Iterable[Path] = (folder.raw, folder.published)
         case "partial":
             wanted = [*folder.root.glob(f"*{PARTIAL_SUFFIX}"), *folder.root.glob(f"*{PARTIAL_SUFFIX}.json")]
             wanted += [*folder.root.glob(f"{TRASH}*"), folder.whole_raw, folder.consuming]

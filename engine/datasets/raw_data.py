@@ -21,7 +21,7 @@ from competitions.kit.archives import zip_tree
 from competitions.kit.archives.zip_tree import ZipPath, ZipTree
 from competitions.model import Competition
 from competitions.raw import RawPath
-from engine.datasets import checksums, discarding
+from engine.datasets import checksums, discarding, published
 from engine.datasets.steps import DOWNLOAD, EXTRACT, VERIFY, ReportStep, reporting_wait, within
 from engine.kaggle.backoff import USUAL_PATIENCE
 from engine.layout import DatasetFolder
@@ -62,14 +62,15 @@ def fetch(
     patience: float = USUAL_PATIENCE,
     report: ReportProgress,
 ) -> None:
-    """Download a competition's zip, unless something of its raw data is there already.
+    """Download what others publish and then Kaggle's zip, unless something of its raw data is there already.
 
-    For `patience` seconds Kaggle is waited for where it can't be reached.
+    For `patience` seconds Kaggle and the others are waited for where they can't be reached.
 
     Raises:
-        Problem: Kaggle refuses or can't be reached, or the disk is full.
+        Problem: one refuses or can't be reached, or the disk is full.
     """
     discarding.settle(folder)
+    published.fetch(competition, folder, keep_free=keep_free, patience=patience, report=report)
     if folder.has_raw_data:
         return
     from engine.kaggle.client import Kaggle

@@ -217,20 +217,10 @@ class Kaggle:
         Raises:
             KaggleUnreachable: it has failed for too long.
         """
-        failures, since = 0, 0.0
-        while True:
-            try:
-                return call()
-            except TemporaryFailure as trouble:
-                now, bytes_gained = self._clock.monotonic(), gained()
-                if failures == 0 or bytes_gained >= _GAINS_MUCH:
-                    failures, since = 0, now
-                failures += 1
-                seconds = wait_seconds(failures, trouble.retry_after)
-                gets_on = bytes_gained > 0 and failures <= _MOST_SMALL_GAINS
-                if now + seconds - since > self._patience and not gets_on:
-                    raise KaggleUnreachable(trouble.why, trouble.retry_after) from None
-                self._wait(seconds, trouble.why)
+        try:
+            return retrying(call, gained, patience=self._patience, wait=self._wait, clock=self._clock)
+        except TemporaryFailure as trouble:
+            raise KaggleUnreachable(trouble.why, trouble.retry_after) from None
 
     @property
     def _session(self) -> Any:
@@ -357,6 +347,30 @@ class Kaggle:
         return type(error)(error.what, self._redaction.clean(error.why), error.next_step)
 
 
+def retrying(
+    call: Callable[[], Answer], gained: Callable[[], int], *, patience: float, wait: Wait, clock: Clock
+) -> Answer:
+    """Call until it succeeds, or the patience is over; `gained` as in `Kaggle.retry`.
+
+    Raises:
+        TemporaryFailure: it has failed for too long, and how at last.
+    """
+    failures, since = 0, 0.0
+    while True:
+        try:
+            return call()
+        except TemporaryFailure as trouble:
+            now, bytes_gained = clock.monotonic(), gained()
+            if failures == 0 or bytes_gained >= _GAINS_MUCH:
+                failures, since = 0, now
+            failures += 1
+            seconds = wait_seconds(failures, trouble.retry_after)
+            gets_on = bytes_gained > 0 and failures <= _MOST_SMALL_GAINS
+            if now + seconds - since > patience and not gets_on:
+                raise
+            wait(seconds, trouble.why)
+
+
 def _is_over(expires: str) -> bool:
     """Whether the time of an access token is over, as its file says; where it says nothing, Kaggle will."""
     try:
@@ -454,12 +468,12 @@ def _translated(
     error: requests.RequestException, competition_id: str
 ) -> Problem | TemporaryFailure | _NotAccepted:
     """Turn an error of a request into a problem, or into a failure worth retrying."""
+    temporary = temporary_failure(error, "Kaggle")
+    if temporary is not None:
+        return temporary
     response = error.response
-    if response is None:
-        return TemporaryFailure(_reason(error))
+    assert response is not None  # without one it is temporary
     status = response.status_code
-    if status in _TEMPORARY:
-        return TemporaryFailure(f"Kaggle answered {status}", _seconds_of(response.headers.get("Retry-After")))
     if response.request.method == "GET":
         # Only the storage is asked in this way; another try gets a new address with a new signature.
         return TemporaryFailure(f"Kaggle's storage answered {status}")
@@ -479,6 +493,17 @@ def _translated(
             f"See {url}; with a copy of its data, put {competition_id}.zip into the dataset's folder.",
         )
     return KaggleFailure(f"{competition_id}: Kaggle answered {status}", _said(response), "Try again later.")
+
+
+def temporary_failure(error: requests.RequestException, host: str) -> TemporaryFailure | None:
+    """Make the failure of an error that may be gone at the next try; None for another one, which is an answer."""
+    response = error.response
+    if response is None:
+        return TemporaryFailure(_reason(error))
+    if response.status_code not in _TEMPORARY:
+        return None
+    asked = _seconds_of(response.headers.get("Retry-After"))
+    return TemporaryFailure(f"{host} answered {response.status_code}", asked)
 
 
 def _said(response: requests.Response) -> str:

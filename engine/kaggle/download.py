@@ -1,4 +1,4 @@
-"""Downloading a competition's zip: resumes after cuts and kills, and gets its name only when it is whole."""
+"""Downloading a file, as a competition's zip: resumes after cuts and kills, and gets its name only when it is whole."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from io import FileIO
 from pathlib import Path
+from typing import Protocol
 
 from engine.kaggle import KaggleFailure
-from engine.kaggle.client import DataResponse, Kaggle, TemporaryFailure
+from engine.kaggle.client import Answer, DataResponse, TemporaryFailure
 from engine.space import naming_full_disks, require_space
 from foundation.files import PARTIAL_SUFFIX, sync_directory, write_json
 
@@ -90,13 +92,21 @@ class _Partial:
         self._hashed = 0
 
 
-def download(
-    kaggle: Kaggle, competition_id: str, target: Path, *, keep_free: int = 0, report: ReportBytes
-) -> str:
-    """Download a competition's data to `target`, and return their MD5.
+class Source(Protocol):
+    """Where data come from: Kaggle, or whoever else publishes some."""
+
+    def data(self, name: str, /) -> AbstractContextManager[DataResponse]:
+        """Request data once, at Kaggle by the competition's id."""
+
+    def retry(self, call: Callable[[], Answer], gained: Callable[[], int]) -> Answer:
+        """Call until it succeeds, or the patience is over; `gained` are bytes since it was last called."""
+
+
+def download(source: Source, name: str, target: Path, *, keep_free: int = 0, report: ReportBytes) -> str:
+    """Download data to `target`, and return their MD5.
 
     Raises:
-        Problem: Kaggle refuses, can't be reached, or sends damaged data again and again; or the disk is full.
+        Problem: the source refuses, can't be reached, or sends damaged data again and again; or the disk is full.
     """
     partial = _Partial(target)
     seen, damaged = partial.size, 0
@@ -107,13 +117,13 @@ def download(
         return seen - before
 
     def fetch() -> str | None:
-        with kaggle.data(competition_id) as response:
+        with source.data(name) as response:
             _receive(response, partial, keep_free, report)
             return response.md5
 
     with naming_full_disks(target.parent):
         while True:
-            expected = kaggle.retry(fetch, gained)
+            expected = source.retry(fetch, gained)
             found = partial.digest()
             if expected is None or expected == found:
                 break
@@ -122,7 +132,7 @@ def download(
             seen = 0
             if damaged == _TIMES_DAMAGED:
                 raise KaggleFailure(
-                    f"{competition_id}: the download arrives damaged",
+                    f"{name}: the download arrives damaged",
                     f"its MD5 should be {expected} and is {found}, {damaged} times in a row",
                     "Look for what changes data on the way, such as a proxy.",
                 )

@@ -26,7 +26,6 @@ RECORDS = {
     "tensorflow2-question-answering": "simplified-nq-train.jsonl",
 }
 FILES = {
-    "freesound-audio-tagging-2019": "FSDKaggle2019.meta.zip",
     "hms-harmful-brain-activity-classification": "train_eegs/*.parquet",
     "icecube-neutrinos-in-deep-ice": "train/batch_*.parquet",
     "ml2021spring-hw2": "timit_11/timit_11/test_11.npy",

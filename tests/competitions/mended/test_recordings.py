@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import socket
 import zipfile
 from pathlib import Path
@@ -9,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import requests
 
 from competitions.judging import GradeRequest, judge
 from competitions.model import EDITIONS, Edition
 from engine import prepare_competition
-from foundation.problems import DataProblem
+from foundation.problems import DataProblem, EnvironmentProblem
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     answers,
@@ -86,8 +88,13 @@ def test_renamed_clips_keep_their_sounds_and_labels() -> None:
 
 @mends(SOUNDS, "labels-fetched-and-deleted")
 @pytest.mark.parametrize("edition", EDITIONS)
-def test_a_missing_label_archive_is_told_with_where_to_get_it(edition: Edition, tmp_path: Path) -> None:
-    with pytest.raises(DataProblem, match=r"FSDKaggle2019\.meta\.zip is missing") as caught:
+def test_a_label_archive_that_cannot_be_downloaded_is_named_with_where_to_get_it(
+    edition: Edition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = requests.Response()
+    gone.status_code, gone.raw = 404, io.BytesIO()
+    monkeypatch.setattr(requests, "get", lambda *_, **__: gone)
+    with pytest.raises(EnvironmentProblem, match=r"FSDKaggle2019\.meta\.zip can't be downloaded") as caught:
         prepared_after(lambda raw: (raw / "FSDKaggle2019.meta.zip").unlink(), SOUNDS, edition, tmp_path)
     assert "zenodo" in caught.value.next_step
 

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from competitions import registry
-from competitions.model import Checksums
-from engine.datasets.checksums import CONTENT, check_known, checksums_of
+from competitions.model import CONTENT, Checksums
+from engine.datasets.checksums import check_known, checksums_of
 from engine.datasets.verification import verify
 from engine.layout import DatasetFolder
 from foundation.problems import DataProblem

@@ -194,7 +194,7 @@ def test_kaggles_zip_is_used_where_it_lies(tmp_path: Path, raw: Path) -> None:
         prepare_competition(ID, data_dir=tmp_path / "data")
     prepared = prepare_competition(ID, data_dir=tmp_path / "data", verify=False)
     assert (prepared / "private" / "test.csv").is_file()
-    assert sorted(path.name for path in folder.iterdir()) == ["prepared", f"{ID}.zip"]
+    assert {path.name for path in folder.iterdir()} == {"prepared", f"{ID}.zip", f".{ID}.zip.md5.json"}
 
 
 def test_an_extracted_raw_folder_is_used_where_it_lies(tmp_path: Path, raw: Path) -> None:

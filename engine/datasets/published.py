@@ -1,0 +1,146 @@
+"""Raw files that Kaggle does not deliver: downloaded from where others publish them, unless they lie in `raw/`."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
+
+from competitions.model import Competition, PublishedFile
+from engine.datasets.steps import DOWNLOAD, reporting_wait
+from engine.layout import DatasetFolder
+from foundation.clock import Clock, SystemClock
+from foundation.problems import EnvironmentProblem
+from foundation.workers import ReportProgress
+
+if TYPE_CHECKING:
+    from engine.kaggle.client import DataResponse, Wait
+
+Answer = TypeVar("Answer")
+
+
+def folders(competition: Competition, folder: DatasetFolder) -> tuple[Path, ...]:
+    """Return the folders that may hold such files of a competition."""
+    return (folder.raw, folder.published) if competition.published else ()
+
+
+def fetch(
+    competition: Competition,
+    folder: DatasetFolder,
+    given: Path | None = None,
+    *,
+    keep_free: int,
+    patience: float,
+    report: ReportProgress,
+) -> None:
+    """Download those of a competition that are neither in its folder nor in a given one, packed or unpacked.
+
+    Raises:
+        EnvironmentProblem: one can't be had for `patience` seconds, or the disk is full.
+    """
+    places = [place for place in (given, *folders(competition, folder)) if place is not None]
+    for file in competition.published:
+        names = (file.name, Path(file.name).stem)
+        if not any((place / name).exists() for place in places for name in names):
+            _download(file, folder, keep_free=keep_free, patience=patience, report=report)
+
+
+def _download(
+    file: PublishedFile,
+    folder: DatasetFolder,
+    *,
+    keep_free: int,
+    patience: float,
+    report: ReportProgress,
+) -> None:
+    from engine.kaggle.download import download
+
+    target = folder.published / file.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    place = (DOWNLOAD, 0, 0)
+
+    def report_bytes(done: int, total: int) -> None:
+        nonlocal place
+        place = (DOWNLOAD, done, total)
+        report(DOWNLOAD, file.name, done, total)
+
+    report(DOWNLOAD, file.name, 0, 0)
+    site = _Site(file, folder, patience, reporting_wait(report, lambda: place), SystemClock())
+    download(site, file.name, target, keep_free=keep_free, report=report_bytes)
+    if target.suffix == ".zip" and not zipfile.is_zipfile(target):
+        target.unlink()
+        raise site.problem("what came is not a zip")
+
+
+class _Site:
+    """Where a file is published."""
+
+    def __init__(
+        self, file: PublishedFile, folder: DatasetFolder, patience: float, wait: Wait, clock: Clock
+    ) -> None:
+        self._file = file
+        self._folder = folder
+        self._host = urlsplit(file.url).hostname or file.url
+        self._patience = patience
+        self._wait = wait
+        self._clock = clock
+
+    @contextmanager
+    def data(self, name: str, /) -> Iterator[DataResponse]:
+        """Request the file once; its `name` says nothing new.
+
+        Raises:
+            TemporaryFailure: it may work later.
+            EnvironmentProblem: it won't.
+        """
+        import requests
+
+        from engine.kaggle.client import TIMEOUTS, DataResponse
+
+        del name
+        headers = {"Accept-Encoding": "identity"}  # or its size would be that of something else
+        with self._errors():
+            answer = requests.get(self._file.url, headers=headers, stream=True, timeout=TIMEOUTS)
+        with closing(DataResponse(answer, self._errors)) as response:
+            with self._errors():
+                answer.raise_for_status()
+            yield response
+
+    def retry(self, call: Callable[[], Answer], gained: Callable[[], int]) -> Answer:
+        """Call until it succeeds, or the patience is over.
+
+        Raises:
+            EnvironmentProblem: it has failed for too long.
+        """
+        from engine.kaggle.client import TemporaryFailure, retrying
+
+        try:
+            return retrying(call, gained, patience=self._patience, wait=self._wait, clock=self._clock)
+        except TemporaryFailure as trouble:
+            raise self.problem(trouble.why) from None
+
+    def problem(self, why: str) -> EnvironmentProblem:
+        """Make the problem that the file can't be had."""
+        return EnvironmentProblem(
+            f"{self._file.name} can't be downloaded from {self._host}",
+            why,
+            f"Try again later, or get it from {self._file.url} and put it into {self._folder.raw}.",
+        )
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        import requests
+
+        from engine.kaggle.client import temporary_failure
+
+        try:
+            yield
+        except requests.RequestException as error:
+            failure = temporary_failure(error, self._host)
+            if failure is not None:
+                raise failure from None
+            assert error.response is not None  # without one it is temporary
+            raise self.problem(f"it answered {error.response.status_code}") from None
