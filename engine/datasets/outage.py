@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.kaggle.backoff import wait_seconds
+from engine.kaggle.backoff import is_due, wait_seconds
 from engine.kaggle.credentials import Credentials, find_credentials
 from foundation.clock import Clock
 from state import datasets
@@ -16,8 +16,6 @@ from state.records import KaggleState
 
 _LOOK_SECONDS = 2.0
 _NOTED_SECONDS = 60.0
-# A retry that lies further ahead than any wait comes of a clock that was set back.
-_LONGEST_SECONDS = 1.3 * 86_400.0
 
 
 class Outage:
@@ -36,10 +34,7 @@ class Outage:
 
     def may_try(self) -> bool:
         """Whether it is time to ask Kaggle again."""
-        now, retry_at = self._clock.now(), self.state.retry_at
-        if retry_at is None or not now < retry_at < now + _LONGEST_SECONDS:
-            return True
-        return self._has_other_credentials()
+        return is_due(self.state.retry_at, self._clock.now()) or self._has_other_credentials()
 
     def tries(self) -> None:
         """Note that a job asks Kaggle now: if it is killed before it answers, the next one waits all the same."""

@@ -30,7 +30,7 @@ from engine.datasets.plans import (
 from engine.datasets.records import DatasetRecords
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE
 from engine.kaggle import CredentialsRefused, KaggleFailure, KaggleUnreachable, NotAvailable, RulesNotAccepted
-from engine.kaggle.backoff import FIRST_WAIT, LONGEST_WAIT
+from engine.kaggle.backoff import FIRST_WAIT, LONGEST_WAIT, is_due
 from engine.layout import dataset_folder
 from engine.space import DiskFull, free_bytes, gigabytes, growth
 from foundation.clock import Clock
@@ -49,7 +49,6 @@ PRELOAD = ("pandas", _TASKS)
 # How long to wait for another round after a failure that may be over the next time; after the last it stays failed.
 _ROUNDS_AFTER_DEATH = (1.0, 5.0, 30.0, 300.0)
 _ROUNDS_AFTER_FAILURE = (60.0, 600.0, 3600.0)
-_LONGEST_PUT_OFF = 1.3 * 86_400.0
 _ANSWERS = tuple(kind.__name__ for kind in (RulesNotAccepted, NotAvailable, KaggleFailure, DiskFull))
 _CHECKS_AT_ONCE = 4
 _PROGRESS_SECONDS = 0.5
@@ -171,7 +170,7 @@ class DatasetQueue:
             key = _key(dataset)
             if (key in self._blocked and self._blocked[key]()) or self._others_did_it(dataset):
                 continue
-            if self._is_put_off(dataset):
+            if not is_due(dataset.retry_at, self._clock.now()):
                 continue
             stage = self._next_stage(dataset)
             if stage is None:
@@ -318,11 +317,6 @@ class DatasetQueue:
         if stage is PREPARE and not Options.from_text(dataset.source).source:
             return sum(growth(path.stat().st_size) for path in folder.zips())
         return 0
-
-    def _is_put_off(self, dataset: Dataset) -> bool:
-        now = self._clock.now()
-        # One that lies further ahead comes of a clock that was set back.
-        return dataset.retry_at is not None and now < dataset.retry_at < now + _LONGEST_PUT_OFF
 
     def _in_stage(self, stage: str) -> int:
         return sum(work.stage is stage for work in self._working.values())

@@ -30,7 +30,7 @@ from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
 from engine.kaggle import KaggleFailure, KaggleUnreachable, NotAvailable, RulesNotAccepted
-from engine.kaggle.backoff import USUAL_PATIENCE, wait_seconds
+from engine.kaggle.backoff import LONGEST_ASKED, USUAL_PATIENCE, wait_seconds
 from engine.kaggle.credentials import Credentials, find_credentials, none_accepted
 from environment.container.redaction import TextRedactor
 from foundation.clock import Clock, SystemClock
@@ -530,6 +530,6 @@ def _reason(error: BaseException) -> str:
 def _seconds_of(retry_after: str | None) -> float | None:
     """Read a Retry-After header: seconds, or a date."""
     try:
-        return Retry().parse_retry_after(retry_after) if retry_after else None
+        return min(Retry().parse_retry_after(retry_after), LONGEST_ASKED) if retry_after else None
     except InvalidHeader:
         return None

@@ -60,27 +60,27 @@ class _Partial:
         self._origin_file.unlink(missing_ok=True)
         self.forget()
 
-    def add(self, chunk: bytes, stream: FileIO) -> None:
+    def add(self, at: int, chunk: bytes, stream: FileIO) -> None:
         with memoryview(chunk) as left:
             written = 0
             while written < len(chunk):  # a disk that is filling up takes a part first, and refuses then
                 written += stream.write(left[written:])
-        self._md5.update(chunk)
-        self._hashed += len(chunk)
+        if at == self._hashed:
+            self._md5.update(chunk)
+            self._hashed += len(chunk)
 
     def digest(self) -> str:
-        """The MD5 of all that is there; what an earlier process wrote is read back."""
-        self.hash_again()
-        return self._md5.hexdigest()
+        """The MD5 of all that is there; what an earlier process began is read back.
 
-    def hash_again(self) -> None:
-        if self._hashed == self.size:
-            return
-        self.forget()
-        with self.path.open("rb", buffering=0) as stream:
-            while chunk := stream.read(_BLOCK):
-                self._md5.update(chunk)
-                self._hashed += len(chunk)
+        It is so only now, when no connection waits for it.
+        """
+        if self._hashed != self.size:
+            self.forget()
+            with self.path.open("rb", buffering=0) as stream:
+                while chunk := stream.read(_BLOCK):
+                    self._md5.update(chunk)
+                    self._hashed += len(chunk)
+        return self._md5.hexdigest()
 
     def finish(self, target: Path) -> None:
         self.path.replace(target)
@@ -151,7 +151,6 @@ def _receive(response: DataResponse, partial: _Partial, keep_free: int, report: 
         partial.begin(response)
     if size is not None:
         require_space(partial.path.parent, size - start, keep_free=keep_free)
-    partial.hash_again()
     there = start
     report(there, size or 0)
     with partial.path.open("ab", buffering=0) as stream:
@@ -159,7 +158,7 @@ def _receive(response: DataResponse, partial: _Partial, keep_free: int, report: 
             if at != there:  # the whole is sent although a part was asked for
                 stream.truncate(0)
                 partial.forget()
-            partial.add(chunk, stream)
+            partial.add(at, chunk, stream)
             there = at + len(chunk)
             report(there, size or 0)
         os.fsync(stream.fileno())

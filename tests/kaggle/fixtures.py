@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,22 @@ _PATIENCE_SECONDS = 240.0
 LOSS = "spooky-author-identification"  # lower is better
 
 
+# Where Kaggle's client looks for the loopback one.
+ENVIRONMENT = {"KAGGLE_API_ENVIRONMENT": "TEST", "NO_PROXY": "localhost,127.0.0.1"}
+
+
 @pytest.fixture
 def loopback(monkeypatch: pytest.MonkeyPatch, clean_environment: Path) -> Iterator[Loopback]:
     """Kaggle, with credentials that it knows in the test's home."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    with loopback_kaggle(clean_environment) as server:
+        yield server
+
+
+@contextmanager
+def loopback_kaggle(home: Path) -> Iterator[Loopback]:
+    """Serve Kaggle when it is our turn, with credentials that it knows in a home."""
     # A file for each user: another's can't be opened.
     turn = FileLock(Path(tempfile.gettempdir()) / f"mlebench-loopback-kaggle-{os.getuid()}.lock")
     give_up = time.monotonic() + _PATIENCE_SECONDS
@@ -33,9 +47,7 @@ def loopback(monkeypatch: pytest.MonkeyPatch, clean_environment: Path) -> Iterat
         assert time.monotonic() < give_up, "another test holds the loopback Kaggle's port"
         time.sleep(0.05)
     with turn:
-        monkeypatch.setenv("KAGGLE_API_ENVIRONMENT", "TEST")
-        monkeypatch.setenv("NO_PROXY", "localhost,127.0.0.1")
-        login(clean_environment)
+        login(home)
         server = Loopback()
         yield server
         server.close()

@@ -58,8 +58,10 @@ class Outage:
             self.loopback.add(name)
         self._use_token("KGAT_first")
         try:
-            self._until(lambda: self.loopback.count("DownloadDataFiles") >= min(2, len(self.names)))
+            self._until(lambda: self.loopback.count("DownloadDataFiles") > len(self.names) // 3)
             asked_in_outage = self._trouble(Fault(hang_up=True), HOUR)
+            before = self.loopback.count("storage")
+            self._until(lambda: self.loopback.count("storage") > before + len(self.names) // 3)
             asked_when_limited = self._trouble(Fault(status=429, retry_after=f"{LIMITED:.0f}"), LIMITED)
             self.loopback.accepted = {"Bearer KGAT_second"}
             self._for(30.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import shutil
 import subprocess
@@ -12,12 +13,16 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from competitions import registry
 from engine.places import Places
 from environment.runner.process import bubblewrap
 from foundation import files
 from state import database
+from tests.conformance.trees import VECTORS, Vector
 from tests.engine.harness import COMPETITION, prepare_data
 from tests.failures import FOLDER
+from tests.kaggle.fixtures import ENVIRONMENT, loopback_kaggle
+from tests.kaggle.outage import Outage
 from tests.machine import missing_groups
 from tests.soak.behaviours import Submissions
 from tests.soak.history import SLOTS, Broken, History
@@ -25,6 +30,7 @@ from tests.soak.invariants import broken_invariants
 from tests.soak.plans import plan
 
 _DISK_MEGABYTES = 256
+_OUTAGE_PATIENCE = 3_600.0
 # Tells a child that its folder is a file system of its own.
 _INSIDE = "--inside"
 
@@ -35,6 +41,9 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0, help="begin no more histories after so long")
     parser.add_argument("--seed", type=int, help="of the first history, the next have the next numbers")
     parser.add_argument("--bare", action="store_true", help="without bubblewrap and full disks, as elsewhere")
+    parser.add_argument(
+        "--kaggle", action="store_true", help="prepare the competitions over outages of Kaggle instead"
+    )
     parser.add_argument(_INSIDE, type=Path, dest="inside", help=argparse.SUPPRESS)
     parser.add_argument("--data", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -44,16 +53,51 @@ def main() -> int:
     give_up = time.monotonic() + options.minutes * 60
     with tempfile.TemporaryDirectory(prefix="soak-") as scratch:
         data = Path(scratch, "data")
-        prepare_data(data)
+        if not options.kaggle:
+            prepare_data(data)
         while True:
-            status = _play_apart(seed, Path(scratch, f"history-{seed}"), data, bare=options.bare)
+            folder = Path(scratch, f"history-{seed}")
+            if options.kaggle:
+                status = _play_outage(seed, folder)
+            else:
+                status = _play_apart(seed, folder, data, bare=options.bare)
             if status:
-                again = f'make soak ARGS="--seed {seed} --minutes 0{" --bare" if options.bare else ""}"'
+                flags = (" --bare" if options.bare else "") + (" --kaggle" if options.kaggle else "")
+                again = f'make soak ARGS="--seed {seed} --minutes 0{flags}"'
                 print(f"history {seed} did not hold; to play it again: {again}")
                 return status
             if time.monotonic() >= give_up:
                 return 0
             seed += 1
+
+
+def _play_outage(seed: int, folder: Path) -> int:
+    """Prepare the competitions while Kaggle is away, limits and takes other tokens, and all who work are killed."""
+    home = folder / "home"
+    home.mkdir(parents=True)
+    os.environ.update(ENVIRONMENT, HOME=str(home))
+    places = Places(folder / "config.toml", folder / "data", folder / "state")
+    # Parameters, which small data need where a competition fixes numbers, are no option of the command.
+    names = [name for name in registry.splits()["split75"] if not Vector(VECTORS / name).parameters]
+    print(f"outage {seed}: {len(names)} competitions", flush=True)
+    began = time.monotonic()
+    with loopback_kaggle(home) as loopback:
+        token = home / ".kaggle" / "access_token"
+        outage = Outage(loopback, places, names, token, seed, patience=_OUTAGE_PATIENCE)
+        try:
+            problems = outage.play()
+        except AssertionError as problem:
+            problems = [str(problem)]
+        asked = len(loopback.asked)
+    kills = ", ".join(f"{outage.kills.count(whom)} {whom}" for whom in sorted(set(outage.kills)))
+    print(f"outage {seed}: {asked} requests, killed {kills}, {time.monotonic() - began:.0f} s", flush=True)
+    if problems:
+        kept = Path(FOLDER, f"outage-{seed}")
+        files.remove_tree(kept)
+        _keep(places, kept)
+        print("\n".join([f"What does not hold (the state is kept in {kept}):", *problems]))
+    files.remove_tree(folder)
+    return 1 if problems else 0
 
 
 def _play_apart(seed: int, folder: Path, data: Path, *, bare: bool) -> int:
