@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,13 +15,13 @@ from foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageP
 
 CONFIG_NAME = "config.yaml"
 ANCHORS = frozenset({"vars", "defaults", "kwargs_common"})
-KEYS = frozenset({"start", "dockerfile", "kwargs_type", "kwargs", "env_vars", "privileged"})
 IGNORED = frozenset({"__pycache__", ".git", ".DS_Store"})
 PRIVILEGED_CONSENT = "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS"
 _OBFUSCATE = "OBFUSCATE"
 _VERSION_DIGITS = 12
+_CONSENTS = frozenset({"true", "1", "t"})
 _ARGPARSE, _OMEGACONF = "argparse", "omegaconf"
-_KWARGS_TYPES = f"expected {_ARGPARSE} or {_OMEGACONF}"
+_MOST_LEVELS = 4
 _SECRET = re.compile(r"\$\{\{\s*secrets\.(\w+)\s*\}\}")
 
 
@@ -33,7 +34,8 @@ class Agent:
         folder: the agent's folder; its name is the name of the agent's image.
         start: the start script, inside `folder`.
         dockerfile: what builds its image; None when it has none and can only run as a process.
-        kwargs_type: how `kwargs` become arguments: argparse, omegaconf, or None when there are none.
+        kwargs_type: how `kwargs` become arguments: argparse or omegaconf; with any other the start script gets none
+            of them, as in MLE-bench. None when there are none.
         kwargs: arguments in the order of the file, values as text, secrets as `${{ secrets.NAME }}`.
         env_vars: environment variables, likewise.
         privileged: asks for a privileged container.
@@ -61,10 +63,16 @@ class Agent:
 
 @dataclass(frozen=True)
 class FoundAgents:
-    """All agents of some folders; one broken folder does not hide the others."""
+    """All agents of some folders; a broken entry or folder hides no other.
+
+    Attributes:
+        problems: what can't be read, and entries that are meant as agents but are none.
+        refused: by its id, why an entry is no agent; most are anchors.
+    """
 
     agents: tuple[Agent, ...]
     problems: tuple[Problem, ...]
+    refused: Mapping[str, Problem] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,47 +85,61 @@ class StartCommand:
 
 
 def find_agents(folders: Iterable[Path]) -> FoundAgents:
-    """Read all agents below some agents folders, sorted by id."""
+    """Read all agents below some agents folders, sorted by id.
+
+    A folder of the same name in a later one is left out altogether: what is built and run is never mixed of both.
+    """
     agents: dict[str, Agent] = {}
     problems: list[Problem] = []
+    refused: dict[str, Problem] = {}
+    taken: set[str] = set()
     for folder in folders:
         if not folder.is_dir():
             problems.append(DataProblem(f"agents folder {folder}", "it is not a directory"))
             continue
-        for config in sorted(folder.glob(f"*/{CONFIG_NAME}")):
+        configs = [config for config in _configs(folder) if config.parent.name not in taken]
+        taken |= {config.parent.name for config in configs}
+        for config in configs:
             try:
-                for agent in _read_config(config):
-                    other = agents.setdefault(agent.id, agent)
+                entries = _read_config(config)
+            except Problem as problem:
+                problems.append(problem)
+                continue
+            for agent_id, entry in entries.items():
+                try:
+                    agent = _read_agent(agent_id, entry, config)
+                    other = agents.setdefault(agent_id, agent)
                     if other is not agent:
                         raise DataProblem(
-                            f"agent '{agent.id}' in {config}",
+                            f"agent '{agent_id}' in {config}",
                             f"{other.folder} has an agent of this id too",
                             "rename one of them",
                         )
-            except Problem as problem:
-                problems.append(problem)
-    return FoundAgents(tuple(agents[agent_id] for agent_id in sorted(agents)), tuple(problems))
+                except Problem as problem:
+                    refused.setdefault(agent_id, problem)
+                    if _is_meant_as_agent(entry):
+                        problems.append(problem)
+    return FoundAgents(tuple(agents[agent_id] for agent_id in sorted(agents)), tuple(problems), refused)
 
 
 def get_agent(agent_id: str, folders: Iterable[Path]) -> Agent:
     """Read one agent by its id.
 
     Raises:
+        DataProblem: its own entry is broken.
         UsageProblem: there is none of that id.
-        DataProblem: there is none among the readable ones, and a config could not be read.
     """
     found = find_agents(folders)
     by_id = {agent.id: agent for agent in found.agents}
     if agent_id in by_id:
         return by_id[agent_id]
-    what = f"agent '{agent_id}' is not known"
-    if found.problems:
-        raise DataProblem(
-            what, f"not every agent could be read: {found.problems[0].what}", found.problems[0].why
-        )
+    if agent_id in found.refused:
+        raise found.refused[agent_id]
     close = difflib.get_close_matches(agent_id, by_id, n=1)
     hint = f"did you mean '{close[0]}'?" if close else f"known are: {', '.join(by_id) or 'none'}"
-    raise UsageProblem(what, next_step=hint)
+    unread = [problem for problem in found.problems if problem not in found.refused.values()]
+    why = f"it may be where nothing could be read: {unread[0].cause}" if unread else ""
+    raise UsageProblem(f"agent '{agent_id}' is not known", why, hint)
 
 
 def required_secrets(agent: Agent) -> tuple[str, ...]:
@@ -146,7 +168,14 @@ def start_arguments(agent: Agent) -> tuple[str, ...]:
     """Return the start script's arguments, with secrets still by name."""
     if agent.kwargs_type == _OMEGACONF:
         return tuple(f"{name}={value}" for name, value in agent.kwargs)
-    return tuple(piece for name, value in agent.kwargs for piece in (f"--{name}", value))
+    if agent.kwargs_type == _ARGPARSE:
+        return tuple(piece for name, value in agent.kwargs for piece in (f"--{name}", value))
+    return ()
+
+
+def leaves_out_kwargs(agent: Agent) -> bool:
+    """Whether its kwargs never reach its start script, since nobody knows arguments of their type."""
+    return bool(agent.kwargs) and not start_arguments(agent)
 
 
 def start_command(agent: Agent, operator: Mapping[str, str]) -> StartCommand:
@@ -162,7 +191,7 @@ def start_command(agent: Agent, operator: Mapping[str, str]) -> StartCommand:
             f"the environment variable {missing[0]} is not set",
             f"export {' '.join(f'{name}=...' for name in missing)} where the engine is started",
         )
-    if agent.privileged and operator.get(PRIVILEGED_CONSENT) != "True":
+    if agent.privileged and operator.get(PRIVILEGED_CONSENT, "").lower() not in _CONSENTS:
         raise EnvironmentProblem(
             f"agent '{agent.id}' asks for a privileged container",
             "its processes could take over this host",
@@ -184,7 +213,22 @@ def folder_version(folder: Path) -> str:
     return content_digest(folder, ignored=IGNORED)[:_VERSION_DIGITS]
 
 
-def _read_config(config: Path) -> list[Agent]:
+def _configs(folder: Path) -> list[Path]:
+    """Find the configs below an agents folder; what is below an agent's own folder is the agent's."""
+    found: list[Path] = []
+    for parent, below, names in os.walk(folder):
+        here = Path(parent)
+        if CONFIG_NAME in names and here != folder:
+            found.append(here / CONFIG_NAME)
+            below.clear()
+        elif len(here.relative_to(folder).parts) == _MOST_LEVELS:
+            below.clear()
+        below[:] = [name for name in below if name not in IGNORED and not name.startswith(".")]
+    return sorted(found)
+
+
+def _read_config(config: Path) -> dict[str, Any]:
+    """Read what may be agents: all entries but the anchors of MLE-bench's own configs."""
     import yaml
 
     try:
@@ -194,20 +238,17 @@ def _read_config(config: Path) -> list[Agent]:
         raise DataProblem(f"{config} is not readable", reason) from error
     if not isinstance(content, dict):
         raise DataProblem(f"{config}", "it holds no agent ids", "write one top-level key for each agent")
-    return [
-        _read_agent(str(agent_id), entry, config)
-        for agent_id, entry in content.items()
-        if agent_id not in ANCHORS
-    ]
+    return {str(agent_id): entry for agent_id, entry in content.items() if agent_id not in ANCHORS}
+
+
+def _is_meant_as_agent(entry: Any) -> bool:
+    return isinstance(entry, dict) and "start" in entry
 
 
 def _read_agent(agent_id: str, entry: Any, config: Path) -> Agent:
     where = f"agent '{agent_id}' in {config}"
     if not isinstance(entry, dict):
-        raise DataProblem(where, "it is not a mapping", f"give it keys such as {', '.join(sorted(KEYS))}")
-    unknown = sorted(str(key) for key in entry if key not in KEYS)
-    if unknown:
-        raise DataProblem(where, f"unknown key '{unknown[0]}'", f"known are: {', '.join(sorted(KEYS))}")
+        raise DataProblem(where, "it is not a mapping", "give it keys such as start and dockerfile")
     if "start" not in entry:
         raise DataProblem(
             where, "it has no 'start'", "name the start script, for example start: mine/start.sh"
@@ -217,15 +258,19 @@ def _read_agent(agent_id: str, entry: Any, config: Path) -> Agent:
         raise DataProblem(where, "'privileged' must be true or false")
     kwargs = _texts(where, "kwargs", entry.get("kwargs"))
     kwargs_type = entry.get("kwargs_type")
-    if kwargs_type not in (None, _ARGPARSE, _OMEGACONF):
-        raise DataProblem(where, f"unknown kwargs_type '{kwargs_type}'", _KWARGS_TYPES)
+    if kwargs_type is not None and not isinstance(kwargs_type, str):
+        raise DataProblem(where, "'kwargs_type' is not a word", f"expected {_ARGPARSE} or {_OMEGACONF}")
     if kwargs and kwargs_type is None:
-        raise DataProblem(where, "it has 'kwargs' but no 'kwargs_type'", _KWARGS_TYPES)
+        raise DataProblem(
+            where, "it has 'kwargs' but no 'kwargs_type'", f"expected {_ARGPARSE} or {_OMEGACONF}"
+        )
+
+    folder = config.parent.resolve()
     return Agent(
         id=agent_id,
-        folder=config.parent.resolve(),
-        start=_file(where, "start", entry["start"], config),
-        dockerfile=_file(where, "dockerfile", entry["dockerfile"], config) if "dockerfile" in entry else None,
+        folder=folder,
+        start=_file(where, "start", entry["start"], folder),
+        dockerfile=_file(where, "dockerfile", entry["dockerfile"], folder) if "dockerfile" in entry else None,
         kwargs_type=kwargs_type,
         kwargs=kwargs,
         env_vars=_texts(where, "env_vars", entry.get("env_vars")),
@@ -233,17 +278,22 @@ def _read_agent(agent_id: str, entry: Any, config: Path) -> Agent:
     )
 
 
-def _file(where: str, key: str, value: Any, config: Path) -> Path:
-    """Find a file that is named from the agents folder, as in MLE-bench, and lies in the agent's own."""
-    folder = config.parent.resolve()
-    path = (folder.parent / str(value)).resolve()
-    if not path.is_relative_to(folder):
+def _file(where: str, key: str, value: Any, folder: Path) -> Path:
+    """Find a file in an agent's folder that is named from the agents folder, as in MLE-bench.
+
+    What follows the folder's own name counts, so that a copy of the folder elsewhere is read alike.
+    """
+    parts = Path(str(value)).parts
+    rests = [parts[number + 1 :] for number, part in enumerate(parts) if part == folder.name]
+    paths = [path for rest in rests if (path := folder.joinpath(*rest).resolve()).is_relative_to(folder)]
+    if not paths:
         raise DataProblem(
             where, f"'{key}: {value}' is outside of its folder", f"write it as {folder.name}/<file>"
         )
-    if not path.is_file():
-        raise DataProblem(where, f"'{key}: {value}' is not there", f"it was looked for at {path}")
-    return path
+    for path in paths:
+        if path.is_file():
+            return path
+    raise DataProblem(where, f"'{key}: {value}' is not there", f"it was looked for at {paths[0]}")
 
 
 def _texts(where: str, key: str, value: Any) -> tuple[tuple[str, str], ...]:

@@ -14,10 +14,18 @@ _PIECE_BYTES = 1 << 20
 _READABLE = 0o555
 
 
-def content_digest(folder: Path, *, ignored: Collection[str] = ()) -> str:
-    """Hash names, executable bits and contents of all files and links, and the names of empty folders."""
+def content_digest(folder: Path, *, ignored: Collection[str] = (), left_out: Collection[Path] = ()) -> str:
+    """Hash names, executable bits and contents of all files and links, and the names of empty folders.
+
+    Args:
+        folder: whose content it is.
+        ignored: names that do not count wherever they are.
+        left_out: paths that do not count.
+    """
     total = hashlib.sha256()
     for path in sorted(_entries(folder, ignored)):
+        if path in left_out:
+            continue
         if path.is_symlink():
             kind, content = b"link", os.fsencode(path.readlink())
         elif path.is_dir():

@@ -46,6 +46,7 @@ class SweepSpec:
     allowed_hosts: tuple[str, ...] = ()
     shm_bytes: int | None = None
     container_runtime: str = ""
+    container_options: tuple[str, ...] = ()
     keep_containers: bool = False
     runs_per_gpu: int = 1
     idle_limit_seconds: float | None = None

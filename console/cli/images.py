@@ -109,15 +109,20 @@ def check(
     from engine import images
     from engine.agents import get_agent
     from engine.places import agents_folders
+    from environment.runner.docker.daemon import build_command
     from environment.runner.host import read_nvidia
 
     found = get_agent(agent, agents_folders(str(agents_dir or "")))
     devices = tuple(gpu.uuid for gpu in read_nvidia()[:gpus]) if gpus else ()
     if len(devices) < gpus:
         raise EnvironmentProblem(f"this host has no {gpus} GPUs", f"the driver shows {len(devices)}")
-    results = images.check(
-        images.connect(), found.image_name, start=str(found.start_below_folder), gpu_uuids=devices
-    )
+    client = images.connect()
+    own, _ = images.images_of_runs(found)
+    fault = own.fault(client)
+    results = [
+        images.CheckResult("files", not fault, fault or "those that it was built from"),
+        *images.check(client, own.name, start=str(found.start_below_folder), gpu_uuids=devices),
+    ]
     if json:
         say_json([asdict(result) for result in results])
     else:
@@ -133,7 +138,7 @@ def check(
         raise EnvironmentProblem(
             f"the image {found.image_name} can't hold runs",
             "a check failed",
-            f"Correct its Dockerfile, then: mlebench-console images build {found.image_name}",
+            f"Correct its Dockerfile, then: {build_command([own.name], str(agents_dir or ''))}",
         )
 
 

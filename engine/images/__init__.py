@@ -3,15 +3,19 @@
 from engine.images.building import (
     ENV_IMAGE,
     GRADER_IMAGE,
+    NOT_BUILT,
     Image,
+    MeantImage,
     Recipe,
     build,
     completed,
     find_image,
+    images_of_runs,
     list_images,
     make_base,
     recipes_for,
     require_image,
+    require_meant,
 )
 from engine.images.builds import ImageBuilds, follow_build
 from engine.images.checking import CheckResult, check
@@ -20,9 +24,11 @@ from environment.runner.docker.daemon import connect
 __all__ = [
     "ENV_IMAGE",
     "GRADER_IMAGE",
+    "NOT_BUILT",
     "CheckResult",
     "Image",
     "ImageBuilds",
+    "MeantImage",
     "Recipe",
     "build",
     "check",
@@ -30,8 +36,10 @@ __all__ = [
     "connect",
     "find_image",
     "follow_build",
+    "images_of_runs",
     "list_images",
     "make_base",
     "recipes_for",
     "require_image",
+    "require_meant",
 ]

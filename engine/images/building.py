@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shutil
 import subprocess
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from engine.agents import Agent, folder_version
+from engine.agents import CONFIG_NAME, IGNORED, Agent
+from engine.images.dockerfiles import SECRETS, copied, with_secrets
 from engine.options.requests import BuildImages
-from environment.runner.docker.daemon import daemon_problems, find_host, is_podman
+from environment.runner.docker.daemon import build_command, daemon_problems, find_host, is_podman
+from foundation.folders import content_digest
 from foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
@@ -25,16 +31,29 @@ if TYPE_CHECKING:
 _PROBE_SECONDS = 30
 _BUILDKIT = {"DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
 _TAIL_LINES = 3
-_CERTIFICATES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE")
-_PIP_CONFIGURATION = "PIP_CONFIG_FILE"
+_STEP_LENGTH = 200
+# How programs say that a host can't be reached.
+_UNREACHED = re.compile(
+    r"(?:resolve host(?:name)?:?|resolve|resolving|connect to|host=|unable to access 'https?://|request for url \(https?://)"
+    r"[ ']*([a-z0-9-]+(?:\.[a-z0-9-]+)+)",
+    re.IGNORECASE,
+)
+_STEP = re.compile(r"^ > \[ *(?:\S+ +)?\d+/\d+\] (.*?):?$")
 _UNNAMED = "<none>:<none>"
 ENV_IMAGE = "mlebench-env"
 GRADER_IMAGE = "mlebench-grader"
-LABEL = "mlebench.recipe"
+# Labels of images: what one was built from; what mlebench-env was, which all that start from it inherit; and how
+# that was built, to build it likewise again.
+RECIPE_LABEL = "mlebench.recipe"
+ENVIRONMENT_LABEL = "mlebench.environment"
+_BASE_LABEL = "mlebench.base-image"
+_HEAVY_LABEL = "mlebench.heavy"
+NOT_BUILT = "is not built"
+_DIGITS = 12
 # As in environment/Dockerfile and Dockerfile.grader.
 _DEFAULT_BASE = "ubuntu:24.04"
 PACKAGES_OF_THE_GRADER = ("msgspec", "numpy", "pandas", "rapidfuzz", "scipy")
-_IGNORED = shutil.ignore_patterns("__pycache__", ".git", "agents")
+_NOT_COPIED = IGNORED | {"agents"}
 # What agents' Dockerfiles expect to be given, as in MLE-bench.
 _AGENT_ARGUMENTS = (
     ("SUBMISSION_DIR", "/home/submission"),
@@ -53,7 +72,8 @@ class Image:
         digest: of its contents and settings; it names an image for ever.
         created: as the daemon tells it, ISO 8601.
         bytes: its size with all that it starts from.
-        recipe: hash of the folder that it was built from; empty for one that was not built here.
+        recipe: hash of the files that it was built from; empty for one that was not built here.
+        environment: the same of the mlebench-env that it starts from; empty for one that starts from another.
     """
 
     name: str
@@ -61,6 +81,7 @@ class Image:
     created: str
     bytes: int
     recipe: str
+    environment: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,8 +103,21 @@ class Recipe:
     on_a_base: bool = False
 
     def version(self) -> str:
-        """A hash of all that the build sees."""
-        return "-".join(folder_version(folder) for folder in self.folders)
+        """A hash of all files that decide what is in the image; not an agent's config.yaml, which this host reads."""
+        if not self.on_a_base:
+            config = self.folders[0] / CONFIG_NAME
+            return content_digest(self.folders[0], ignored=IGNORED, left_out=[config])[:_DIGITS]
+        total = hashlib.sha256(self.dockerfile.read_bytes() + repr(self.arguments).encode())
+        for name in copied(self.dockerfile.read_text(encoding="utf-8")):
+            for folder in self.folders:
+                path = folder / name
+                digest = (
+                    path.read_bytes()
+                    if path.is_file()
+                    else content_digest(path, ignored=_NOT_COPIED).encode()
+                )
+                total.update(f"{folder.name}/{name}\n".encode() + hashlib.sha256(digest).digest())
+        return total.hexdigest()[:_DIGITS]
 
     @contextmanager
     def context(self) -> Iterator[Path]:
@@ -93,7 +127,7 @@ class Recipe:
             return
         with TemporaryDirectory(prefix="mlebench-build-") as place:
             for folder in self.folders:
-                shutil.copytree(folder, Path(place, folder.name), ignore=_IGNORED)
+                shutil.copytree(folder, Path(place, folder.name), ignore=shutil.ignore_patterns(*_NOT_COPIED))
             yield Path(place)
 
 
@@ -107,8 +141,8 @@ def completed(order: BuildImages, operator: Mapping[str, str]) -> BuildImages:
     return replace(
         order,
         agents_dir=absolute(order.agents_dir.strip()),
-        certificates=absolute(order.certificates, *_CERTIFICATES),
-        pip_configuration=absolute(order.pip_configuration, _PIP_CONFIGURATION),
+        certificates=absolute(order.certificates, *SECRETS["ca"]),
+        pip_configuration=absolute(order.pip_configuration, *SECRETS["pip"]),
     )
 
 
@@ -126,9 +160,12 @@ def build(client: APIClient, recipe: Recipe, order: BuildImages, tell: Callable[
     """
     builder = find_builder(os.environ, podman=is_podman(client))
     doing = f"the image {recipe.name} could not be built"
-    with recipe.context() as context:
+    secrets = {
+        name: file for name, file in (("ca", order.certificates), ("pip", order.pip_configuration)) if file
+    }
+    with recipe.context() as context, _followed(recipe.dockerfile, secrets) as dockerfile:
         try:
-            _run([*builder, *_arguments(recipe, order), str(context)], doing, tell)
+            _run([*builder, *_arguments(recipe, order, dockerfile, secrets), str(context)], doing, tell)
         except EnvironmentProblem as problem:
             base = order.base_image or _DEFAULT_BASE
             # The builder names the base in its last words only where it could not get it.
@@ -170,9 +207,7 @@ def recipes_for(names: Iterable[str], agents: Iterable[Agent]) -> list[Recipe]:
     known = {ENV_IMAGE: _env_recipe(), GRADER_IMAGE: _grader_recipe()}
     for agent in agents:
         if agent.dockerfile is not None:
-            known[agent.image_name] = Recipe(
-                agent.image_name, (agent.folder,), agent.dockerfile, _AGENT_ARGUMENTS
-            )
+            known[agent.image_name] = _agent_recipe(agent)
     wanted = set(names) or set(known)
     unknown = sorted(wanted - known.keys())
     if unknown:
@@ -194,7 +229,8 @@ def find_image(client: APIClient, name: str) -> Image | None:
         except ImageNotFound:
             return None
     labels = (found.get("Config") or {}).get("Labels") or {}
-    return Image(name, found["Id"], found["Created"], found["Size"], labels.get(LABEL, ""))
+    told = (labels.get(label, "") for label in (RECIPE_LABEL, ENVIRONMENT_LABEL))
+    return Image(name, found["Id"], found["Created"], found["Size"], *told)
 
 
 def require_image(client: APIClient, name: str) -> Image:
@@ -205,10 +241,108 @@ def require_image(client: APIClient, name: str) -> Image:
     """
     found = find_image(client, name)
     if found is None:
-        raise EnvironmentProblem(
-            f"there is no image {name}", "", f"Build it: mlebench-console images build {name}"
-        )
+        raise EnvironmentProblem(f"there is no image {name}", "", f"Build it: {build_command([name])}")
     return found
+
+
+@dataclass(frozen=True)
+class MeantImage:
+    """An image as a run needs it.
+
+    Attributes:
+        labels: that it has when it was built from the files that are meant.
+        files: which those are, in words.
+    """
+
+    name: str
+    labels: tuple[tuple[str, str], ...]
+    files: str
+
+    def fault(self, client: APIClient) -> str:
+        """Say what is wrong with the image that has its name; empty where that is the one that is meant.
+
+        Raises:
+            EnvironmentProblem: the daemon refuses.
+        """
+        found = find_image(client, self.name)
+        if found is None:
+            return NOT_BUILT
+        if not found.recipe:
+            return "was not built by this program"
+        has = {RECIPE_LABEL: found.recipe, ENVIRONMENT_LABEL: found.environment}
+        wrong = [name for name, value in self.labels if has[name] != value]
+        if not wrong:
+            return ""
+        if wrong == [ENVIRONMENT_LABEL]:
+            return f"starts from an {ENV_IMAGE} that was built from other files"
+        return f"was built from other files than {self.files}"
+
+
+def images_of_runs(agent: Agent, *, kept: bool = False) -> tuple[MeantImage, MeantImage]:
+    """Say which images an agent's runs need: its own and the grader's.
+
+    Args:
+        agent: as its folder is now.
+        kept: whether that is a snapshot, which never changes.
+    """
+    recipe = _agent_recipe(agent)
+    environment, grader = _versions_within_a_minute(int(time.monotonic() // 60))
+    own = (
+        (RECIPE_LABEL, _version_of_kept(recipe) if kept else recipe.version()),
+        (ENVIRONMENT_LABEL, environment),
+    )
+    return (
+        MeantImage(agent.image_name, own, f"those in {agent.folder}"),
+        MeantImage(GRADER_IMAGE, ((RECIPE_LABEL, grader),), "those of this version"),
+    )
+
+
+@lru_cache(maxsize=64)
+def _version_of_kept(recipe: Recipe) -> str:
+    return recipe.version()
+
+
+@lru_cache(maxsize=1)
+def _versions_within_a_minute(_minute: int) -> tuple[str, str]:
+    # Hashing all competitions takes a tenth of a second, too long for each start of a run.
+    return _env_recipe().version(), _grader_recipe().version()
+
+
+def require_meant(client: APIClient, image: MeantImage, agents_dir: str) -> None:
+    """Refuse an image that is not the one that is meant.
+
+    Raises:
+        EnvironmentProblem: it is missing, or was built from other files.
+    """
+    if fault := image.fault(client):
+        build = build_command([image.name], agents_dir)
+        raise EnvironmentProblem(f"the image {image.name} {fault}", "", f"Build it: {build}")
+
+
+def with_environment(
+    client: APIClient, recipes: list[Recipe], order: BuildImages
+) -> list[tuple[Recipe, BuildImages]]:
+    """Put mlebench-env before what starts from it where that is missing or stale, built as it was the last time.
+
+    Raises:
+        EnvironmentProblem: the daemon refuses.
+    """
+    orders = [(recipe, order) for recipe in recipes]
+    environment = _env_recipe()
+    if all(recipe.on_a_base for recipe in recipes) or any(recipe.name == ENV_IMAGE for recipe in recipes):
+        return orders
+    found = find_image(client, ENV_IMAGE)
+    if found is not None and found.recipe == environment.version():
+        return orders
+    base, heavy = _choices(client) if found is not None else ("", "")
+    again = replace(order, base_image=order.base_image or base, heavy=order.heavy or bool(heavy))
+    return [(environment, again), *orders]
+
+
+def _choices(client: APIClient) -> tuple[str, str]:
+    with daemon_problems(f"the image {ENV_IMAGE} can't be looked up"):
+        labels = (client.inspect_image(ENV_IMAGE).get("Config") or {}).get("Labels") or {}
+    return labels.get(_BASE_LABEL, ""), labels.get(_HEAVY_LABEL, "")
 
 
 def list_images(client: APIClient) -> list[Image]:
@@ -218,7 +352,7 @@ def list_images(client: APIClient) -> list[Image]:
         EnvironmentProblem: the daemon refuses.
     """
     with daemon_problems("the images can't be listed"):
-        found: list[dict[str, Any]] = client.images(filters={"label": LABEL})
+        found: list[dict[str, Any]] = client.images(filters={"label": RECIPE_LABEL})
     names = sorted(
         {tag.removesuffix(":latest") for one in found for tag in one.get("RepoTags") or () if tag != _UNNAMED}
     )
@@ -257,26 +391,48 @@ def _takes_secrets(program: Path) -> bool:
     return asked.returncode == 0 and b"--secret" in asked.stdout
 
 
-def _arguments(recipe: Recipe, order: BuildImages) -> list[str]:
-    arguments = dict(recipe.arguments)
+@contextmanager
+def _followed(dockerfile: Path, secrets: Mapping[str, str]) -> Iterator[Path]:
+    """Provide the Dockerfile that the builder follows: the same, where there is no secret to give to its steps."""
+    if not secrets:
+        yield dockerfile
+        return
+    with TemporaryDirectory(prefix="mlebench-build-") as place:
+        followed = Path(place, dockerfile.name)
+        followed.write_text(with_secrets(dockerfile.read_text(encoding="utf-8"), secrets), encoding="utf-8")
+        ignore = dockerfile.with_name(f"{dockerfile.name}.dockerignore")
+        if ignore.is_file():  # the builder looks for it beside the file that it follows
+            shutil.copy(ignore, place)
+        yield followed
+
+
+def _arguments(recipe: Recipe, order: BuildImages, dockerfile: Path, secrets: Mapping[str, str]) -> list[str]:
+    arguments, version = dict(recipe.arguments), recipe.version()
+    labels = {RECIPE_LABEL: version}
     if recipe.on_a_base:
         if order.base_image:
             arguments["BASE_IMAGE"] = order.base_image
         if order.heavy:
             arguments["INSTALL_HEAVY_DEPENDENCIES"] = "true"
-    secrets = (("ca", order.certificates), ("pip", order.pip_configuration))
+    if recipe.name == ENV_IMAGE:
+        labels |= {
+            ENVIRONMENT_LABEL: version,
+            _BASE_LABEL: order.base_image,
+            _HEAVY_LABEL: "yes" if order.heavy else "",
+        }
     return [
         f"--tag={recipe.name}",
-        f"--file={recipe.dockerfile}",
-        f"--label={LABEL}={recipe.version()}",
+        f"--file={dockerfile}",
+        *(f"--label={name}={value}" for name, value in labels.items()),
         *(f"--build-arg={name}={value}" for name, value in arguments.items()),
-        *(f"--secret=id={name},src={file}" for name, file in secrets if file),
+        *(f"--secret=id={name},src={file}" for name, file in secrets.items()),
         *(["--no-cache"] if order.fresh else []),
     ]
 
 
 def _run(command: list[str], doing: str, tell: Callable[[str], None]) -> None:
     last: deque[str] = deque(maxlen=_TAIL_LINES)
+    step = host = ""
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -292,9 +448,19 @@ def _run(command: list[str], doing: str, tell: Callable[[str], None]) -> None:
                 if line:
                     last.append(line)
                     tell(line)
+                    found = _UNREACHED.search(line)
+                    host = found.group(1) if found else host
+                    found = _STEP.match(line)
+                    step = found.group(1) if found else step
         except BaseException:  # an interrupted build must not go on behind our back
             process.terminate()
             raise
+    if process.returncode != 0 and host and step:
+        raise EnvironmentProblem(
+            doing,
+            f"its step '{step[:_STEP_LENGTH]}' needs {host}, which could not be reached",
+            "Build it where that can be reached, or let the step use what this machine reaches.",
+        )
     if process.returncode != 0:
         raise EnvironmentProblem(doing, " | ".join(last))
 
@@ -309,6 +475,11 @@ def _grader_recipe() -> Recipe:
     requirements = " ".join(f"{name}=={version(name)}" for name in PACKAGES_OF_THE_GRADER)
     dockerfile = _package("environment") / "Dockerfile.grader"
     return Recipe(GRADER_IMAGE, folders, dockerfile, (("REQUIREMENTS", requirements),), on_a_base=True)
+
+
+def _agent_recipe(agent: Agent) -> Recipe:
+    dockerfile = agent.dockerfile or agent.folder / "Dockerfile"
+    return Recipe(agent.image_name, (agent.folder,), dockerfile, _AGENT_ARGUMENTS)
 
 
 def _package(name: str) -> Path:

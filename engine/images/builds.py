@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from engine.agents import find_agents
-from engine.images.building import ENV_IMAGE, Image, build, find_image, recipes_for
+from engine.images.building import Image, build, recipes_for, with_environment
 from engine.options.requests import Answer, BuildImages, NoArguments
 from engine.places import agents_folders
 from environment.runner.docker.daemon import connect
@@ -129,11 +129,9 @@ def _build_all(order: BuildImages, built: list[Image]) -> None:
     agents = find_agents(agents_folders(order.agents_dir)).agents
     recipes = recipes_for(order.names, agents)
     client = connect()
-    if not all(recipe.on_a_base for recipe in recipes) and find_image(client, ENV_IMAGE) is None:
-        recipes = recipes_for([ENV_IMAGE, *(recipe.name for recipe in recipes)], agents)
-    for recipe in recipes:
+    for recipe, choices in with_environment(client, recipes, order):
         _say(f"building {recipe.name}")
-        built.append(build(client, recipe, order, _say))
+        built.append(build(client, recipe, choices, _say))
 
 
 def _say(line: str) -> None:

@@ -286,6 +286,10 @@ class SweepOptions:
         "Limits of containers, as MLE-bench's JSON.", kept_as="", metavar="FILE", is_path=True
     )
     container_runtime: str | None = _option("The OCI runtime of containers.", has_flag=False)
+    container_options: tuple[str, ...] | None = _option(
+        'More settings of containers, each as Docker\'s client calls it, such as cpuset_cpus="0-3".',
+        has_flag=False,
+    )
     keep_containers: bool | None = _option("Keep agents' containers after their runs.")
     grace_seconds: float | None = _option(
         "How long an agent has to end after it is asked to.", bounds=_NOT_NEGATIVE, has_flag=False
@@ -516,6 +520,19 @@ def write_toml(options: SweepOptions) -> str:
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmgt]?)b?", re.IGNORECASE)
 _SIZE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _CONTAINER_KEYS = ("mem_limit", "shm_size", "nano_cpus", "runtime", "gpus")
+# More of what Docker's create takes, and its types: what only shares out the host, and opens nothing to an agent.
+_HARMLESS_KEYS: dict[str, tuple[type, ...]] = {
+    "blkio_weight": (int,),
+    "cpu_shares": (int,),
+    "cpuset_cpus": (str,),
+    "cpuset_mems": (str,),
+    "mem_reservation": (int, str),
+    "mem_swappiness": (int,),
+    "oom_score_adj": (int,),
+    "pids_limit": (int,),
+    "ulimits": (list,),
+}
+_ULIMIT_KEYS = {"name", "soft", "hard"}
 
 
 def read_container_config(path: Path) -> SweepOptions:
@@ -528,8 +545,9 @@ def read_container_config(path: Path) -> SweepOptions:
         content = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(content, dict):
         raise DataProblem(f"{path}", "it is not a JSON object")
-    for key in sorted(content.keys() - set(_CONTAINER_KEYS)):
-        raise DataProblem(f"{path}: unknown key '{key}'", "", f"Known are: {', '.join(_CONTAINER_KEYS)}.")
+    known = (*_CONTAINER_KEYS, *_HARMLESS_KEYS)
+    for key in sorted(content.keys() - set(known)):
+        raise DataProblem(f"{path}: unknown key '{key}'", "", f"Known are: {', '.join(known)}.")
 
     def number(key: str, unit: float = 1) -> float | None:
         """A number, or with a unit a size such as "4G"."""
@@ -546,10 +564,38 @@ def read_container_config(path: Path) -> SweepOptions:
     gpus, runtime = number("gpus"), content.get("runtime")
     if runtime is not None and not isinstance(runtime, str):
         raise DataProblem(f"{path}: 'runtime' is not a name")
+    options = [
+        f"{key}={json.dumps(_harmless(path, key, content[key]), sort_keys=True)}"
+        for key in _HARMLESS_KEYS
+        if content.get(key) is not None
+    ]
     return SweepOptions(
+        container_options=tuple(options) or None,
         memory_gb=number("mem_limit", _GB),
         shm_gb=number("shm_size", _GB),
         cpus=number("nano_cpus", 1e9),
         container_runtime=runtime,
         gpus=None if gpus is None else int(gpus),
     )
+
+
+def _harmless(path: Path, key: str, value: Any) -> Any:
+    """Check the type of a setting, and write limits as Docker's client wants them."""
+    kinds_of = _HARMLESS_KEYS[key]
+    if isinstance(value, bool) or type(value) not in kinds_of:
+        kinds = " or ".join(
+            {"int": "number", "str": "text"}.get(kind.__name__, kind.__name__) for kind in kinds_of
+        )
+        raise DataProblem(f"{path}: '{key}' is not a {kinds}")
+    if key != "ulimits":
+        return value
+    limits = [
+        {str(name).lower(): item for name, item in one.items()} for one in value if isinstance(one, dict)
+    ]
+    if len(limits) != len(value) or any("name" not in one or one.keys() - _ULIMIT_KEYS for one in limits):
+        raise DataProblem(
+            f"{path}: 'ulimits' is not understood",
+            "",
+            'Write each as {"Name": "nofile", "Soft": 1024, "Hard": 2048}.',
+        )
+    return limits

@@ -19,7 +19,7 @@ from engine.agents import (
     start_variables,
     wants_obfuscated,
 )
-from engine.images.building import GRADER_IMAGE
+from engine.images.building import images_of_runs
 from engine.layout import dataset_folder
 from engine.places import agents_folders
 from environment.runner import layout, protocol, secrets
@@ -115,6 +115,7 @@ def make_order(
     """Make the order of an attempt; secrets are in it by name only."""
     spec = sweep.spec
     competition = registry.get(run.competition_id)
+    own_image, grader_image = images_of_runs(agent, kept=has_snapshot(sweep))
     return Order(
         **{name: getattr(spec, name) for name in _SAME_OPTIONS},
         version=protocol.VERSION,
@@ -135,8 +136,10 @@ def make_order(
         runtime=attempt.runtime,
         python_prefix=sys.prefix,
         snapshot_every_seconds=spec.grade_every_seconds,
-        image=agent.image_name,
-        grader_image=GRADER_IMAGE,
+        image=own_image.name,
+        grader_image=grader_image.name,
+        image_labels=own_image.labels,
+        grader_labels=grader_image.labels,
         gpu_uuids=gpu_uuids,
         privileged=agent.privileged,
         keep_container=spec.keep_containers,

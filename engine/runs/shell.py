@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from competitions.model import edition_named
 from competitions.registry import is_own
 from engine.agents import Agent, required_secrets
-from engine.images import GRADER_IMAGE, connect, require_image
+from engine.images import GRADER_IMAGE, connect, images_of_runs, require_meant
 from engine.layout import dataset_folder, unprepared
 from environment.runner.docker.daemon import find_host, is_podman
-from environment.runner.docker.plans import AGENT_USER, OUTPUT, Plan
+from environment.runner.docker.plans import AGENT_USER, OPEN_HOME, OUTPUT, Plan
 from environment.runner.docker.temporary import (
     order_of_no_run,
     remove_temporary_containers,
@@ -57,8 +57,8 @@ def open_shell(
         Problem: the daemon, an image or the dataset is missing, or a container can't be started.
     """
     client = connect()
-    for image in (agent.image_name, GRADER_IMAGE):
-        require_image(client, image)
+    for image in images_of_runs(agent):
+        require_meant(client, image, spec.agents_dir)
     prepared = dataset_folder(competition, spec.data_dir, edition_named(spec.edition))
     if not prepared.public.is_dir():
         raise unprepared(competition.id)
@@ -119,13 +119,10 @@ def _order(competition: Competition, spec: SweepSpec, agent: Agent, prepared: st
 
 
 def _shell(agent: Plan, *, terminal: bool) -> Plan:
-    """Plan the agent's container with a shell in the place of its main process, which would end it and log it."""
+    """Plan the agent's container with a shell in the agent's place, which nobody ends and nobody logs."""
     return replace(
         agent,
-        command=("bash", "-c", _BEGIN),
-        user=AGENT_USER,
-        capabilities=(),
-        groups=(),
+        command=(f"--user={AGENT_USER}", OPEN_HOME, "--shell", "--", "bash", "-c", _BEGIN),
         binds=tuple(bind for bind in agent.binds if bind.target != OUTPUT),
         is_shell=True,
         terminal=terminal,

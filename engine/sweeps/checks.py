@@ -16,10 +16,10 @@ from competitions.model import EDITIONS, edition_named
 from competitions.task import refuse_excluded
 from engine import agent_snapshots
 from engine.agent_snapshots import version_of
-from engine.agents import Agent, required_secrets, start_command
+from engine.agents import Agent, leaves_out_kwargs, required_secrets, start_command
 from engine.control import EngineStatus
 from engine.datasets import is_ready, plan
-from engine.images import GRADER_IMAGE, connect, find_image
+from engine.images import NOT_BUILT, connect, images_of_runs
 from engine.options.sweep import Launch, check_name, impossible
 from engine.places import Places
 from engine.runs import launching
@@ -27,7 +27,7 @@ from engine.scoreboard.model import limit_text
 from engine.space import gigabytes
 from environment.container.proxy import parse_rule
 from environment.runner import protocol, runtimes
-from environment.runner.docker.daemon import daemon_problems
+from environment.runner.docker.daemon import build_command, daemon_problems
 from environment.runner.process.containment import held_limits
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from state import database, sweeps
@@ -233,6 +233,9 @@ def _agent(spec: SweepSpec, environment: Mapping[str, str]) -> Iterator[Check]:
         return
     yield Check(True, f"agent {agent.id} in {agent.folder}")
     yield from _time_limit(spec, agent)
+    if leaves_out_kwargs(agent):
+        text = f"its kwargs are not given to it: nobody knows the kwargs_type '{agent.kwargs_type}'"
+        yield Check(True, text, f"Write them as argparse or omegaconf in {agent.folder}.", warns=True)
     yield from _runtime(spec, agent)
 
 
@@ -277,7 +280,7 @@ def _runtime(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
         _check_policy(spec, agent)
         yield from _network(spec, agent, _TO_MODELS)
         client = connect(_DOCKER_SECONDS)
-        yield _images(client, (agent.image_name, GRADER_IMAGE))
+        yield _images(client, agent, spec.agents_dir)
         _check_container_runtime(client, spec)
     except Problem as problem:
         yield failed(problem)
@@ -294,12 +297,15 @@ def _network(spec: SweepSpec, agent: Agent, some: str) -> Iterator[Check]:
         yield Check(True, text, f"Give {some}, or --network open.", warns=True)
 
 
-def _images(client: APIClient, wanted: tuple[str, ...]) -> Check:
-    missing = tuple(name for name in wanted if find_image(client, name) is None)
-    if not missing:
-        return Check(True, f"the images {' and '.join(wanted)} are there")
-    build = f"mlebench-console images build {' '.join(missing)}"
-    return Check(False, f"not built: {_named(missing, 'image')}", build, Mend.BUILD, missing)
+def _images(client: APIClient, agent: Agent, agents_dir: str) -> Check:
+    wanted = images_of_runs(agent)
+    faults = {image.name: fault for image in wanted if (fault := image.fault(client))}
+    if not faults:
+        return Check(True, f"the images {' and '.join(image.name for image in wanted)} are there")
+    missing = tuple(name for name, fault in faults.items() if fault == NOT_BUILT)
+    told = [f"not built: {_named(missing, 'image')}"] if missing else []
+    told += [f"the image {name} {fault}" for name, fault in faults.items() if name not in missing]
+    return Check(False, "; ".join(told), build_command(faults, agents_dir), Mend.BUILD, tuple(faults))
 
 
 def _refuse_container_options(spec: SweepSpec, agent: Agent) -> None:
@@ -316,6 +322,7 @@ def _refuse_container_options(spec: SweepSpec, agent: Agent) -> None:
         ("gpus", spec.gpus != 0),
         ("shm_bytes", spec.shm_bytes is not None),
         ("container_runtime", spec.container_runtime != ""),
+        ("container_options", spec.container_options != ()),
         ("keep_containers", spec.keep_containers),
         ("the network 'models'", spec.network == _MODELS),
     )

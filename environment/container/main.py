@@ -5,12 +5,14 @@ and to signal (SETUID, SETGID, SETPCAP, KILL). Standard library only; it lies in
 of a folder, above the modules that it imports.
 
     python -I /opt/mlebench/main --user USER --folder DIR --deadline S --grace S
-        [--log-limit BYTES] [--launch FILE] [--privileged] -- COMMAND...
+        [--open DIR] [--log-limit BYTES] [--launch FILE] [--privileged] -- COMMAND...
+    python -I /opt/mlebench/main --user USER [--open DIR] --shell -- COMMAND...
 
 DIR is a mount in a folder of its own, which is closed to all but root before the agent starts: on the host the
 mount may belong to a user with the same number as the agent's. It gets `claim` (whoever makes it runs the
 agent; a second start of the container ends with code 75), `run.log` and its segments, `started.json`, as soon
 as the agent's processes are gone `warden.json`, and when what it left has been looked through `tidied.json`.
+With --shell the command takes the place of the main process, and nobody keeps its output or ends it.
 FILE holds the variables that must not show in the container's configuration, and the values that are secret
 and so are kept out of the log; it is emptied.
 """
@@ -61,14 +63,30 @@ def main() -> int:
     """Be the container's main process."""
     parser = argparse.ArgumentParser(prog="container", description="Run an agent without rights.")
     parser.add_argument("--user", default="nonroot", help="name of the agent's user")
-    parser.add_argument("--folder", type=Path, required=True, help="where log and endings go")
-    parser.add_argument("--deadline", type=float, required=True, help="seconds until SIGTERM")
-    parser.add_argument("--grace", type=float, required=True, help="seconds from SIGTERM to SIGKILL")
+    parser.add_argument(
+        "--open",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="beside AGENT_DIR, for the agent to write",
+    )
+    parser.add_argument("--folder", type=Path, help="where log and endings go")
+    parser.add_argument("--deadline", type=float, help="seconds until SIGTERM")
+    parser.add_argument("--grace", type=float, help="seconds from SIGTERM to SIGKILL")
     parser.add_argument("--log-limit", type=int, default=1 << 30, help="bytes of output to keep")
     parser.add_argument("--launch", type=Path, help="file with variables and secrets, emptied when read")
     parser.add_argument("--privileged", action="store_true", help="leave the agent a way to all rights")
+    parser.add_argument("--shell", action="store_true", help="become the command, for somebody to talk to")
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="after --")
-    return run(parser.parse_args())
+    options = parser.parse_args()
+    if options.shell:
+        become = _prepare(options, {})
+        become()
+        os.execvp(options.command[0], options.command)  # noqa: S606 - what it was asked for
+    if None in (options.folder, options.deadline, options.grace):
+        parser.error("--folder, --deadline and --grace are needed without --shell")
+    return run(options)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -78,13 +96,8 @@ def run(options: argparse.Namespace) -> int:
         sys.stderr.write(f"container: {folder / output.CLAIM} is there: the agent has run before\n")
         return _EXIT_CLAIMED
     try:
-        user = pwd.getpwnam(options.user)
         variables, secrets = _take_launch(options.launch) if options.launch else ({}, ())
-        os.environ.update({"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name, **variables})
-        home = Path(os.environ.get("AGENT_DIR", "/home/agent"))
-        _open_to_all(home)
-        os.chdir(home)
-        become = partial(_become, user, keep_privileges=options.privileged)
+        become = _prepare(options, variables)
         _close_to_agent(folder, become)
         log = CappedLog(folder / output.LOG, options.log_limit, hide=secrets)
         warden = Warden(
@@ -108,6 +121,18 @@ def run(options: argparse.Namespace) -> int:
     return shell_code(ending)
 
 
+def _prepare(options: argparse.Namespace, variables: Mapping[str, str]) -> Callable[[], None]:
+    """Make everything as an agent expects it, and return what makes a process the agent's."""
+    user = pwd.getpwnam(options.user)
+    os.environ.update({"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name, **variables})
+    home = Path(os.environ.get("AGENT_DIR", "/home/agent"))
+    home.mkdir(parents=True, exist_ok=True)
+    for folder in {home, *options.open}:
+        _open_to_all(folder)
+    os.chdir(home)
+    return partial(_become, user, keep_privileges=options.privileged)
+
+
 def shell_code(ending: Ending) -> int:
     """Return the code by which a shell would report an ending."""
     if ending.reason == "deadline":
@@ -124,12 +149,14 @@ def _take_launch(path: Path) -> tuple[Mapping[str, str], tuple[str, ...]]:
 
 
 def _open_to_all(folder: Path) -> None:
-    """Let the agent write where its image was built by root, as agents expect; links are left alone."""
-    for parent, _, names in os.walk(folder):
+    """Let the agent write where its image was built by root, as agents expect; links and mounts are left alone."""
+    device = folder.stat().st_dev
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if Path(parent, name).lstat().st_dev == device]
         for path in (Path(parent), *(Path(parent, name) for name in names)):
             found = path.lstat()
             wanted = found.st_mode | 0o666 | (0o111 if found.st_mode & 0o111 else 0)
-            own = found.st_uid == os.getuid() and not stat.S_ISLNK(found.st_mode)
+            own = found.st_uid == os.getuid() and found.st_dev == device and not stat.S_ISLNK(found.st_mode)
             if own and wanted != found.st_mode:
                 path.chmod(stat.S_IMODE(wanted))
 

@@ -76,7 +76,12 @@ class Order:
         arguments, variables: of the start script; what is handed over as secrets takes their place.
         secret: whether arguments or variables hold secrets and so are handed over apart.
         image, grader_image: of the containers.
+        image_labels, grader_labels: that these images have where they were built from the files that are meant; empty
+            in what older versions have written.
+        agents_dir: the agents folder that the sweep was launched with, from which its image is built.
         container_runtime: what the daemon runs containers with; empty for its default.
+        container_options: more that the agent's container is created with, each as the daemon's client calls it and a
+            JSON value, such as `cpuset_cpus="0-3"`.
         gpu_uuids: the devices that are leased to the attempt.
         privileged: whether the container gets all rights over the host, as the operator agreed to.
         keep_container: whether the agent's container stays when everything has been gathered.
@@ -115,6 +120,7 @@ class Order:
     grader_image: str = ""
     shm_bytes: int | None = None
     container_runtime: str = ""
+    container_options: tuple[str, ...] = ()
     gpu_uuids: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     privileged: bool = False
@@ -125,6 +131,9 @@ class Order:
     own_competition: str = ""
     token: str = ""
     agent_version: str = ""
+    image_labels: tuple[tuple[str, str], ...] = ()
+    grader_labels: tuple[tuple[str, str], ...] = ()
+    agents_dir: str = ""
 
     @property
     def name(self) -> str:

@@ -99,7 +99,7 @@ def test_an_image_that_is_right_passes_every_check() -> None:
 
 def test_what_is_wrong_with_an_image_is_found_before_a_run_is(tmp_path: Path) -> None:
     broken = image_of(
-        tmp_path, "RUN rm -r /home/instructions.txt /opt/envs/agent /home/validate_submission.sh\n"
+        tmp_path, "RUN rm -r /home/instructions.txt /opt/conda/envs/agent /home/validate_submission.sh\n"
     )
     found = {one.name: one for one in check(connect(), broken, start="gone.sh")}
     assert {name for name, one in found.items() if not one.passed} == {

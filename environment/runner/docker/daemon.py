@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from environment.runner import protocol
+from environment.runner import layout, protocol
 from environment.runner.docker.plans import READY, Plan
 from foundation.problems import EnvironmentProblem
 
@@ -123,10 +125,38 @@ def explanation(error: APIError) -> str:
     return " ".join(str(error.explanation or error).split())
 
 
+def build_command(names: Iterable[str], agents_dir: str = "") -> str:
+    """Return the command that builds images of agents in this folder."""
+    is_ours = not agents_dir or Path(agents_dir) == layout.own_files() / "agents"
+    where = "" if is_ours else f" --agents-dir {shlex.quote(agents_dir)}"
+    return f"mlebench-console images build {' '.join(names)}{where}"
+
+
+def _meant_image(client: APIClient, plan: Plan) -> str:
+    """Return the digest of a plan's image, so that this one runs, whatever its name means a moment later.
+
+    Raises:
+        EnvironmentProblem: it is not there, or was built from other files.
+    """
+    from docker.errors import ImageNotFound
+
+    build = f"Build it: {build_command([plan.image], plan.agents_dir)}"
+    try:
+        found: dict[str, Any] = client.inspect_image(plan.image)
+    except ImageNotFound:
+        raise EnvironmentProblem(f"there is no image {plan.image}", "", build) from None
+    labels = (found.get("Config") or {}).get("Labels") or {}
+    if any(labels.get(name) != value for name, value in plan.image_labels):
+        what = f"the image {plan.image} was built from other files than the run's"
+        raise EnvironmentProblem(what, "", build)
+    return str(found["Id"])
+
+
 def create(client: APIClient, name: str, plan: Plan, labels: dict[str, str]) -> str:
     """Make a container unless it is there, and return its id.
 
     Raises:
+        EnvironmentProblem: its image is missing, or was built from other files than its plan says.
         docker.errors.DockerException: the daemon refuses or does not answer.
     """
     from docker.errors import APIError
@@ -136,12 +166,13 @@ def create(client: APIClient, name: str, plan: Plan, labels: dict[str, str]) -> 
     config = host_config(client, plan)
     if plan.disk_bytes is not None and _may_hold_quotas(client):
         config["StorageOpt"] = {"size": str(plan.disk_bytes)}
+    image = _meant_image(client, plan)
     while True:
         try:
             made = client.create_container(
-                plan.image,
-                command=None if plan.is_shell else list(plan.command),
-                entrypoint=list(plan.command) if plan.is_shell else None,
+                image,
+                command=list(plan.command),
+                entrypoint=list(plan.entrypoint) or None,
                 stdin_open=plan.is_shell,
                 tty=plan.terminal,
                 name=name,
@@ -174,6 +205,7 @@ def host_config(client: APIClient, plan: Plan) -> dict[str, Any]:
 
     # What the agent prints goes to the attempt's own capped log; this keeps what went wrong before that.
     log = LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"})
+    no_core = Ulimit(name="core", soft=0, hard=0)
     settings: dict[str, Any] = {
         "network_mode": plan.network,
         "cap_drop": ["ALL"],
@@ -184,7 +216,7 @@ def host_config(client: APIClient, plan: Plan) -> dict[str, Any]:
         "log_config": log,
         "mounts": [Mount(bind.target, str(bind.source), "bind", bind.read_only) for bind in plan.binds],
         "restart_policy": {"Name": "no"},
-        "ulimits": [Ulimit(name="core", soft=0, hard=0)],
+        "ulimits": [no_core],
         "read_only": not plan.writable,
     }
     if plan.privileged:
@@ -200,6 +232,11 @@ def host_config(client: APIClient, plan: Plan) -> dict[str, Any]:
         settings["nano_cpus"] = round(plan.cpus * 1e9)
     if plan.runtime:
         settings["runtime"] = plan.runtime
+    for option in plan.options:
+        name, _, value = option.partition("=")
+        settings[name] = json.loads(value)
+        if name == "ulimits":
+            settings[name] = [no_core, *(Ulimit(**one) for one in settings[name])]
     if plan.sees_processes_of:
         settings["pid_mode"] = f"container:{plan.sees_processes_of}"
     if plan.gpu_uuids:

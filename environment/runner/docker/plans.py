@@ -18,6 +18,11 @@ READY = "ready"
 PROXY_SOCKET = "proxy.sock"
 PROXY_PORT = 3128
 AGENT_USER = "nonroot"
+# As in environment/Dockerfile: an image made from that one may have an entry point of its own.
+_MAIN_PROCESS = ("/usr/bin/python3", "-I", "/opt/mlebench/main")
+
+# Start scripts of MLE-bench's agents write beside their own folders, into the instructions too.
+OPEN_HOME = f"--open={layout.HOME}"
 
 _NO_NETWORK = "none"
 _NETWORK_OF = "container:"
@@ -61,12 +66,16 @@ class Plan:
     """One container, as the daemon is asked for it.
 
     Attributes:
+        image_labels: that its image has where it was built from the files that are meant.
+        agents_dir: where the agent's image is built from, for whoever has to build it.
         network: `none`, the name of a network, or `container:<name>` to share that one's.
         sees_processes_of: the container whose processes it sees; empty for its own.
         capabilities: all that are left to it.
         writable: whether its own file system can be written.
-        is_shell: whether `command` takes the place of the image's own entry point, for somebody to talk to.
+        entrypoint: what takes the place of the image's own; empty to leave that.
+        is_shell: whether somebody talks to it.
         terminal: whether that somebody types.
+        options: more of the daemon's own settings, each a name and a JSON value.
         disk_bytes: what it may write in its own file system, where the daemon can hold it to that.
     """
 
@@ -87,8 +96,12 @@ class Plan:
     processes: int = _SERVICE_PROCESSES
     writable: bool = False
     runtime: str = ""
+    options: tuple[str, ...] = ()
     gpu_uuids: tuple[str, ...] = ()
     privileged: bool = False
+    image_labels: tuple[tuple[str, str], ...] = ()
+    agents_dir: str = ""
+    entrypoint: tuple[str, ...] = ()
     is_shell: bool = False
     terminal: bool = False
 
@@ -163,6 +176,7 @@ def _grader(attempt: Path, order: Order, outside_network: str) -> Plan:
             *_own_competition(order),
         ),
         network=outside_network if order.network == "open" else _NO_NETWORK,
+        image_labels=order.grader_labels,
         memory_bytes=_SERVICE_MEMORY,
     )
 
@@ -184,6 +198,7 @@ def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
         (),
         (Bind(attempt / protocol.GRADER, SERVICE),),
         network=outside_network,
+        image_labels=order.grader_labels,
         memory_bytes=_PROXY_MEMORY,
     )
 
@@ -191,6 +206,7 @@ def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
 def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Plan:
     options = [
         f"--user={AGENT_USER}",
+        OPEN_HOME,
         f"--folder={OUTPUT}",
         f"--deadline={order.time_limit_seconds}",
         f"--grace={order.grace_seconds}",
@@ -220,6 +236,9 @@ def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Pla
             *((Bind(launch, LAUNCH),) if launch else ()),
         ),
         network=f"{_NETWORK_OF}{grader}",
+        image_labels=order.image_labels,
+        agents_dir=order.agents_dir,
+        entrypoint=_MAIN_PROCESS,
         capabilities=_OF_THE_MAIN_PROCESS,
         groups=(str(os.getgid()),),
         memory_bytes=order.memory_bytes,
@@ -229,6 +248,7 @@ def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Pla
         processes=protocol.MOST_PROCESSES,
         writable=True,
         runtime=order.container_runtime,
+        options=order.container_options,
         gpu_uuids=order.gpu_uuids,
         privileged=order.privileged,
     )

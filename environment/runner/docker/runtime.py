@@ -315,6 +315,8 @@ class DockerSandbox:
         names = self._names()
         planned = plans(self._attempt, self._order, names, None, self._host.outside_network)
         plan = next(plan for plan in planned if plan.role is role)
+        # An agent that runs is served by the image that is there, even if that was built anew meanwhile.
+        plan = replace(plan, image_labels=())
         if role is Role.GRADER:
             plan = joining(plan, names[Role.AGENT])
         try:

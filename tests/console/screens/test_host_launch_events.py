@@ -18,7 +18,7 @@ from console.views.host import host_use
 from console.views.launch import Draft, compose
 from engine.control import EngineStatus
 from engine.control.status import publish
-from engine.images import Image
+from engine.images import NOT_BUILT, Image, MeantImage
 from engine.options.requests import BuildImages
 from engine.options.sweep import read_duration
 from engine.places import Places
@@ -225,9 +225,7 @@ async def test_missing_images_are_built_by_key(opened: OpenConsole, monkeypatch:
         return [Image(name, "", "", 0, "") for name in order.names]
 
     monkeypatch.setattr("engine.sweeps.checks.connect", lambda _seconds: None)
-    monkeypatch.setattr(
-        "engine.sweeps.checks.find_image", lambda _client, name: name if name in images else None
-    )
+    monkeypatch.setattr(MeantImage, "fault", lambda self, _client: "" if self.name in images else NOT_BUILT)
     monkeypatch.setattr("console.screens.launch.build_images", build)
     async with opened(screen="launch") as console:
         await console.press(*"dummy")

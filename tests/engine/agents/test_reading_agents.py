@@ -6,9 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents import find_agents, folder_version, get_agent
+from engine.agents import (
+    PRIVILEGED_CONSENT,
+    find_agents,
+    folder_version,
+    get_agent,
+    leaves_out_kwargs,
+    start_arguments,
+    start_command,
+)
 from engine.places import own_agents_folder
-from foundation.problems import DataProblem, UsageProblem
+from foundation.problems import DataProblem, EnvironmentProblem, UsageProblem
 
 CONFIG = """
 vars:
@@ -77,16 +85,13 @@ def test_an_unknown_id_suggests_the_nearest(agents: Path) -> None:
     [
         ("bad: [", "while parsing"),
         ("- a list", "no agent ids"),
-        ("bad: 3", "not a mapping"),
-        ("bad: {dockerfile: bad/Dockerfile}", "no 'start'"),
         ("bad: {start: bad/nowhere.sh}", "is not there"),
         ("bad: {start: ../../etc/passwd}", "outside of its folder"),
         ("bad: {start: bad/start.sh, kwargs: {a: 1}}", "no 'kwargs_type'"),
-        ("bad: {start: bad/start.sh, kwargs_type: yaml}", "unknown kwargs_type 'yaml'"),
+        ("bad: {start: bad/start.sh, kwargs_type: 3}", "'kwargs_type' is not a word"),
         ("bad: {start: bad/start.sh, kwargs_type: argparse, kwargs: {a: [1]}}", "not a single value"),
         ("bad: {start: bad/start.sh, env_vars: [A]}", "not a mapping"),
         ("bad: {start: bad/start.sh, privileged: 'yes'}", "must be true or false"),
-        ("bad: {start: bad/start.sh, startt: x}", "unknown key 'startt'"),
         ("aide: {start: bad/start.sh}", "of this id too"),
     ],
 )
@@ -100,10 +105,87 @@ def test_a_broken_config_is_a_problem_and_hides_no_other_agent(
     assert reason in str(found.problems[0])
 
 
-def test_an_id_that_is_missing_beside_a_broken_config_names_the_config(agents: Path) -> None:
+def test_an_id_that_is_missing_beside_a_config_that_nobody_can_read_names_the_config(agents: Path) -> None:
     write_agent(agents, "bad", "bad: [")
-    with pytest.raises(DataProblem, match=r"bad/config\.yaml"):
+    with pytest.raises(UsageProblem, match=r"'bad' is not known: it may be where .*bad/config\.yaml"):
         get_agent("bad", [agents])
+
+
+OF_FORKS = """
+x-limits: &limits
+  time_limit: 7200
+models: &models [small, large]
+usual: &usual
+  dockerfile: forked/Dockerfile
+  kwargs_type: env
+  bypass_entrypoint: true
+  kwargs: {steps: 3}
+forked:
+  <<: *usual
+  start: forked/start.sh
+broken:
+  start: forked/nowhere.sh
+forked/trusted:
+  start: forked/start.sh
+  privileged: true
+"""
+
+
+def test_anchors_and_keys_of_forks_are_taken_and_a_broken_entry_spoils_only_itself(agents: Path) -> None:
+    write_agent(agents, "forked", OF_FORKS)
+    found = find_agents([agents])
+    assert [agent.id for agent in found.agents] == ["aide", "aide/dev", "forked", "forked/trusted"]
+    (problem,) = found.problems
+    assert "agent 'broken'" in str(problem)
+    forked = get_agent("forked", [agents])
+    assert forked.dockerfile == agents / "forked" / "Dockerfile"
+    # MLE-bench gives a start script no kwargs of a type that it does not know.
+    assert start_arguments(forked) == ()
+    assert leaves_out_kwargs(forked)
+    for agent_id, reason in (
+        ("broken", "is not there"),
+        ("usual", "no 'start'"),
+        ("models", "not a mapping"),
+    ):
+        with pytest.raises(DataProblem, match=reason):
+            get_agent(agent_id, [agents])
+    with pytest.raises(UsageProblem, match="'nobody' is not known") as caught:
+        get_agent("nobody", [agents])
+    assert "broken" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("said", "enough"), [("True", True), ("1", True), ("t", True), ("yes", False)])
+def test_consent_is_given_as_mle_bench_takes_it(agents: Path, said: str, enough: bool) -> None:
+    write_agent(agents, "forked", OF_FORKS)
+    trusted = get_agent("forked/trusted", [agents])
+    if enough:
+        assert start_command(trusted, {PRIVILEGED_CONSENT: said}).arguments == ()
+    else:
+        with pytest.raises(EnvironmentProblem, match="privileged"):
+            start_command(trusted, {PRIVILEGED_CONSENT: said})
+
+
+def test_agents_lie_at_any_depth_but_not_in_other_agents(agents: Path, tmp_path: Path) -> None:
+    (agents / "group").mkdir()
+    write_agent(
+        agents / "group", "mine", "mine: {start: group/mine/start.sh, dockerfile: group/mine/Dockerfile}"
+    )
+    write_agent(agents / "aide", "conf", "aide/conf: {start: aide/conf/start.sh}")
+    found = find_agents([agents])
+    assert [agent.id for agent in found.agents] == ["aide", "aide/dev", "mine"]
+    mine = found.agents[-1]
+    assert (mine.image_name, mine.start) == ("mine", agents / "group" / "mine" / "start.sh")
+    elsewhere = tmp_path / "snapshot"
+    elsewhere.mkdir()
+    (agents / "group" / "mine").rename(elsewhere / "mine")
+    assert get_agent("mine", [elsewhere]).start == elsewhere / "mine" / "start.sh"
+
+
+def test_a_folder_of_the_operators_hides_ours_of_that_name_altogether(agents: Path) -> None:
+    found = find_agents([agents, own_agents_folder()])
+    assert found.problems == ()
+    assert {agent.id for agent in found.agents if agent.image_name == "aide"} == {"aide", "aide/dev"}
+    assert {agent.folder for agent in found.agents if agent.image_name == "aide"} == {agents / "aide"}
 
 
 def test_a_missing_agents_folder_is_told(tmp_path: Path) -> None:

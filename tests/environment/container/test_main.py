@@ -144,3 +144,39 @@ def test_an_ending_waits_for_room_on_a_full_disk(place: Path) -> None:
         assert told(place, output.ENDING)["exit_code"] == 5
     finally:
         subprocess.run(["umount", "-l", str(own)], check=True)
+
+
+def test_folders_are_opened_for_the_agent_but_not_what_is_linked_from_there(place: Path) -> None:
+    opened, apart = place / "opened", place / "apart"
+    for folder in (opened / "deep", apart):
+        folder.mkdir(parents=True)
+        (folder / "file").write_text("of root")
+        (folder / "file").chmod(0o600)
+    (opened / "link").symlink_to(apart / "file")
+    script = 'echo mine > "$AGENT_DIR/../opened/deep/file" && echo mine > "$AGENT_DIR/../opened/new"'
+    options = command(place, script)
+    options.insert(options.index("--"), f"--open={opened}")
+    subprocess.run(options, env=environment(place), check=False, timeout=PATIENCE)
+    assert (opened / "deep" / "file").read_text() == "mine\n"
+    assert (opened / "new").is_file()
+    assert (apart / "file").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_shell_takes_the_place_of_the_main_process_as_the_agents_user(place: Path) -> None:
+    look = "id -un; grep CapBnd /proc/self/status; pwd; touch here"
+    options = [
+        sys.executable,
+        main_program.__file__,
+        "60",
+        f"--user={USER}",
+        "--shell",
+        "--",
+        "bash",
+        "-c",
+        look,
+    ]
+    done = subprocess.run(
+        options, env=environment(place), check=True, timeout=PATIENCE, capture_output=True, text=True
+    )
+    assert done.stdout.split() == [USER, "CapBnd:", "0000000000000000", str(place / "home")]
+    assert not (place / "own" / "output" / output.ENDING).exists()

@@ -41,6 +41,10 @@ class Daemon:
     always: str = ""
     made: list[str] = field(default_factory=list)
     there: dict[str, dict[str, Any]] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def inspect_image(self, name: str) -> dict[str, Any]:
+        return {"Id": f"sha256:{name}", "Config": {"Labels": self.labels}}
 
     def create_host_config(self, **settings: Any) -> dict[str, Any]:
         return settings
@@ -154,6 +158,23 @@ def test_a_refusal_that_stays_is_told_after_some_tries(host: Host, attempt: Path
         assert tried(sandbox) == ""
     assert "device driver" in tried(sandbox)
     assert host.daemon.there == {}
+
+
+def test_an_image_that_was_built_from_other_files_starts_nothing(host: Host, attempt: Path) -> None:
+    meant = replace(
+        order(attempt), image_labels=(("mlebench.recipe", "new"),), agents_dir="/home/me/my agents"
+    )
+    host.daemon.labels = {"mlebench.recipe": "old"}
+    sandbox = DockerSandbox(host, attempt, meant)
+    assert tried(sandbox) == ""
+    with pytest.raises(Unreachable) as caught:
+        tried(sandbox)
+    assert "the image agent was built from other files than the run's" in str(caught.value)
+    assert "mlebench-console images build agent --agents-dir '/home/me/my agents'" in str(caught.value)
+    assert {one["Labels"][LABEL_ROLE] for one in host.daemon.there.values()} == {"grader"}
+    host.daemon.labels = {"mlebench.recipe": "new"}
+    assert tried(sandbox) == ""
+    assert sandbox.status() is AgentStatus.ALIVE
 
 
 def test_a_container_whose_agent_may_run_is_not_made_anew(host: Host, attempt: Path) -> None:

@@ -1,4 +1,4 @@
-"""The shim does what agents' start scripts and Dockerfiles ask of conda, in a real shell."""
+"""`conda` does in a real shell what agents' start scripts ask of it; what it installs, tests/docker shows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def envs(tmp_path: Path) -> Path:
 
 
 def bash(script: str, envs: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment_ = {"PATH": f"{FOLDER}:/usr/bin:/bin", "MLEBENCH_ENVS": str(envs), **variables}
+    environment_ = {"PATH": f"{FOLDER}:/usr/bin:/bin", "CONDA_ROOT": str(envs.parent), **variables}
     return subprocess.run(
         ["bash", "-euc", script], env=environment_, capture_output=True, text=True, timeout=60, check=False
     )
@@ -69,7 +69,7 @@ def test_a_function_in_the_shell_passes_other_commands_on(envs: Path) -> None:
     script = 'eval "$(conda shell.bash hook)"; conda run -n agent tool x; conda clean -afy; conda info --envs'
     told = bash(script, envs)
     assert told.returncode == 0
-    assert told.stdout.startswith("tool of agent: x\n# environments:\n")
+    assert told.stdout.startswith("tool of agent: x\n# conda environments:\n")
     assert f"agent\t{envs}/agent\n" in told.stdout
 
 
@@ -83,7 +83,7 @@ def test_a_function_in_the_shell_passes_other_commands_on(envs: Path) -> None:
         ("conda install numpy", "use pip"),
         ("conda activate agent", "conda shell.bash hook"),
         ("conda shell.bash other", "knows only 'hook'"),
-        ("conda", "is not part of this shim"),
+        ("conda", "known are activate"),
     ],
 )
 def test_what_it_cannot_do_is_said(envs: Path, command: str, reason: str) -> None:

@@ -1,0 +1,85 @@
+"""Dockerfiles, read as far as builds need: what is copied into an image, and secrets for all of their steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+# What each secret of a build is called, and the variables by which programs find it.
+SECRETS = {
+    "ca": (
+        "SSL_CERT_FILE",
+        "PIP_CERT",
+        "REQUESTS_CA_BUNDLE",
+        "CURL_CA_BUNDLE",
+        "GIT_SSL_CAINFO",
+        "NODE_EXTRA_CA_CERTS",
+    ),
+    "pip": ("PIP_CONFIG_FILE",),
+}
+_PLACE = "/run/secrets/"
+_KEYWORD = re.compile(r"\s*([A-Za-z]+)\s+")
+_HEREDOC = re.compile(r"""<<-?\s*(["']?)(\w+)\1""")
+_OF_ANOTHER_STAGE = "--from="
+
+
+@dataclass(frozen=True)
+class _Part:
+    """An instruction with all of its lines, or a comment or empty line with no keyword."""
+
+    keyword: str
+    text: str
+
+
+def with_secrets(dockerfile: str, names: Collection[str]) -> str:
+    """Give every step of a Dockerfile these secrets, so that one that knows nothing of them can use the network.
+
+    Nothing of a secret gets into the image, but for where it lay.
+    """
+    mounts = "".join(f"--mount=type=secret,id={name},target={_PLACE}{name},mode=0444 " for name in names)
+    variables = "".join(f"ARG {variable}={_PLACE}{name}\n" for name in names for variable in SECRETS[name])
+    changed: list[str] = []
+    for part in _parts(dockerfile):
+        found = _KEYWORD.match(part.text)
+        if part.keyword == "RUN" and found is not None:
+            changed.append(part.text[: found.end(1)] + f" {mounts}" + part.text[found.end(1) :].lstrip(" \t"))
+        else:
+            changed.append(part.text)
+        if part.keyword == "FROM":
+            changed.append(variables)
+    return "".join(changed)
+
+
+def copied(dockerfile: str) -> tuple[str, ...]:
+    """Name the files and folders of the context that a Dockerfile copies, as it names them."""
+    found: list[str] = []
+    for part in _parts(dockerfile):
+        if part.keyword in ("ADD", "COPY"):
+            words = part.text.replace("\\\n", " ").split()[1:]
+            flags = [word for word in words if word.startswith("--")]
+            if not any(flag.startswith(_OF_ANOTHER_STAGE) for flag in flags):
+                found += [word for word in words[:-1] if word not in flags]
+    return tuple(found)
+
+
+def _parts(dockerfile: str) -> Iterator[_Part]:
+    lines = iter(f"{line}\n" for line in dockerfile.splitlines())
+    for line in lines:
+        found = _KEYWORD.match(line)
+        if found is None or line.lstrip().startswith("#"):
+            yield _Part("", line)
+            continue
+        text, last = line, line
+        # Comments and empty lines do not end an instruction that goes on.
+        while last.rstrip().endswith("\\") or (text != last and last.lstrip().startswith("#")):
+            last = next(lines, "")
+            if not last:
+                break
+            text += last
+        for _quote, end in _HEREDOC.findall(text):
+            for last in lines:
+                text += last
+                if last.strip() == end:
+                    break
+        yield _Part(found.group(1).upper(), text)
