@@ -24,7 +24,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 7
+NEWEST_VERSION = 8
 # Columns that hold a record or a mapping as JSON.
 _JSON_COLUMNS = frozenset({"arguments", "detail", "hardware", "report", "spec"})
 
@@ -293,6 +293,11 @@ def migrate(connection: sqlite3.Connection) -> None:
         )
         database.conn.execute("INSERT INTO kaggle (id) VALUES (1)")
         database.conn.execute("PRAGMA user_version = 7")
+
+    @steps(name="0008-what-images-were-built-from")
+    def _image_recipes(database: Database) -> None:
+        database.conn.execute("ALTER TABLE attempts ADD COLUMN recipe TEXT NOT NULL DEFAULT ''")
+        database.conn.execute("PRAGMA user_version = 8")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

@@ -130,6 +130,7 @@ class Attempt:
         token: names it and nothing else ever, in its directory, its order and its containers.
         image: the digest of what its agent ran in.
         suspected: as that of its run.
+        recipe: what that image was built from: hashes of its files and of those of its mlebench-env; empty: unknown.
         not_held: the limits that nothing held where it ran, in words; empty when all were held.
     """
 
@@ -156,6 +157,7 @@ class Attempt:
     hardware: Hardware | None
     suspected: str = ""
     not_held: str = ""
+    recipe: str = ""
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,7 @@ def started(
     image: str = "",
     hardware: Hardware | None = None,
     not_held: str = "",
+    recipe: str = "",
 ) -> None:
     """Starting to running: the agent's process is there, in this image and on this hardware."""
     with database.transaction():
@@ -102,6 +103,7 @@ def started(
             image=image,
             hardware=kept,
             not_held=not_held,
+            recipe=recipe,
         )
         database.update("runs", run.id, started_at=at, last_activity_at=at)
         mark = "" if isolated else ", not isolated"

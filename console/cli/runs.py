@@ -277,7 +277,8 @@ def _say_audit(found: RunAudit) -> None:
     for one in found.attempts:
         attempt = one.attempt
         say(f"attempt {attempt.number}{' (re-roll)' if attempt.reroll else ''}: {attempt.directory}")
-        say(f"  runtime {attempt.runtime}, image {attempt.image or 'none'}")
+        built = f", built from {attempt.recipe}" if attempt.recipe else ""
+        say(f"  runtime {attempt.runtime}, image {attempt.image or 'none'}{built}")
         what = attempt.outcome or attempt.failure_class or wording.UNKNOWN
         suspected = f", suspected: {attempt.suspected}" if attempt.suspected else ""
         say(

@@ -539,6 +539,7 @@ def _config(facts: RunFacts, order: Order | None, width: int, signs: Signs) -> l
         ("GPUs", "all" if spec.gpus < 0 else str(spec.gpus)),
         ("machine", machine or wording.UNKNOWN),
         ("image digest", (attempt.image if attempt else "") or "none"),
+        *([("image built from", attempt.recipe)] if attempt and attempt.recipe else []),
         ("directory", str(facts.directory) if attempt else wording.UNKNOWN),
     ]
     if order is not None:

@@ -174,6 +174,7 @@ class Intake:
                     image=event.image,
                     hardware=event.hardware,
                     not_held=event.not_held,
+                    recipe=event.recipe,
                 )
             case SubmissionTaken():
                 snapshot = Snapshot(

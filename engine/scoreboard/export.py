@@ -105,7 +105,7 @@ class Disclosure:
         defects: known defects of the edition that touch a competition of the row.
         hardware: the processors, memory and GPUs of a run.
         machines: descriptions of the runs' machines, each once.
-        images: digests of the images that the agent ran in.
+        images: digests of the images that the agent ran in, each with what it was built from where that is known.
         test_feedback: whether the agent could learn its score on the test set; None: unknown.
         isolated: runs that were kept from answers and network, and how many there are; None: unknown.
         not_held: limits that nothing held where runs ran, each list of them once.
@@ -166,6 +166,11 @@ class Disclosure:
         return "; ".join([counted, *(f"limits not held: {limits}" for limits in self.not_held)])
 
 
+def _image(provenance: Provenance) -> str:
+    built = f" (built from {provenance.recipe})" if provenance.recipe else ""
+    return f"{provenance.image}{built}" if provenance.image else ""
+
+
 def disclose(evidence: Evidence, row: Row) -> Disclosure:
     """Gather what a reader must know to trust a row; our own agents never learn a score, of others it is unknown."""
     found = [trial.provenance for trial in evidence.trials if trial.provenance is not None]
@@ -205,7 +210,7 @@ def disclose(evidence: Evidence, row: Row) -> Disclosure:
         hours=row.hours,
         hardware=evidence.conditions.hardware,
         network=evidence.conditions.network,
-        images=tuple(sorted({one.image for one in found} - {""})),
+        images=tuple(sorted({_image(one) for one in found} - {""})),
         machines=tuple(sorted({one.machine for one in found} - {""})),
         test_feedback=False if evidence.table == "own" else None,
         isolated=(sum(isolated), len(isolated)) if evidence.table == "own" else None,

@@ -133,6 +133,7 @@ class Provenance:
     Attributes:
         folder: the attempt's directory.
         image: the digest of the image that the agent ran in; empty: unknown.
+        recipe: what that image was built from; empty: unknown.
         machine: what it ran on, in words; empty: unknown.
         isolated: whether it was kept from answers and network; None: unknown.
         not_held: the limits that nothing held, in words.
@@ -147,6 +148,7 @@ class Provenance:
     graded: tuple[GradedSubmission, ...]
     classified: tuple[str, ...] = ()
     not_held: str = ""
+    recipe: str = ""
 
 
 @dataclass(frozen=True)

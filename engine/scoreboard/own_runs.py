@@ -203,6 +203,7 @@ def _provenance(database: Database, run: Run) -> Provenance | None:
         machine="" if attempt.hardware is None else attempt.hardware.in_words(),
         isolated=attempt.isolated,
         not_held=attempt.not_held,
+        recipe=attempt.recipe,
         graded=tuple(
             GradedSubmission(
                 one.elapsed_seconds,

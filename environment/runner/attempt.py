@@ -332,7 +332,10 @@ class RunnerAttempt:
         if not self._has_reported(AgentStarted):
             hardware = hardware_of(self._order.gpu_uuids, self._gpus)
             image = self._sandbox.image()
-            self._report(AgentStarted(started.at, started.isolated, image, hardware, started.not_held))
+            recipe = "+".join(value for _, value in self._order.image_labels) if image else ""
+            self._report(
+                AgentStarted(started.at, started.isolated, image, hardware, started.not_held, recipe)
+            )
 
     def _report_restarts(self) -> None:
         """Report what of ours has died beside the agent since the last look."""

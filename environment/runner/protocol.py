@@ -177,6 +177,7 @@ class AgentStarted:
 
     Attributes:
         image: the digest of what it runs in; empty where there is none.
+        recipe: what that image and its mlebench-env were built from, by its labels; empty where nobody knows.
         hardware: what it runs on; None in what older versions have written.
         not_held: the limits that nothing holds there, in words.
     """
@@ -186,6 +187,7 @@ class AgentStarted:
     image: str = ""
     hardware: Hardware | None = None
     not_held: str = ""
+    recipe: str = ""
 
 
 @dataclass(frozen=True)

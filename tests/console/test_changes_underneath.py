@@ -36,9 +36,7 @@ def of_the_version_before(places: Places, folder: Path) -> Path:
         now.execute("VACUUM INTO ?", [str(copy)])
     now.close()
     older = sqlite3.connect(copy, isolation_level=None)
-    older.execute("DROP TABLE kaggle")
-    for column in ("failures", "failing_since", "retry_at"):
-        older.execute(f"ALTER TABLE datasets DROP COLUMN {column}")
+    older.execute("ALTER TABLE attempts DROP COLUMN recipe")
     older.execute(f"DELETE FROM _sqlite_migrations WHERE name LIKE '000{NEWEST_VERSION}%'")
     older.execute(f"PRAGMA user_version = {NEWEST_VERSION - 1}")
     older.close()
