@@ -39,6 +39,7 @@ _UNREACHED = re.compile(
     re.IGNORECASE,
 )
 _STEP = re.compile(r"^ > \[ *(?:\S+ +)?\d+/\d+\] (.*?):?$")
+_OURS = re.compile(r"--mount=type=secret,\S+ ")
 _UNNAMED = "<none>:<none>"
 ENV_IMAGE = "mlebench-env"
 GRADER_IMAGE = "mlebench-grader"
@@ -451,7 +452,7 @@ def _run(command: list[str], doing: str, tell: Callable[[str], None]) -> None:
                     found = _UNREACHED.search(line)
                     host = found.group(1) if found else host
                     found = _STEP.match(line)
-                    step = found.group(1) if found else step
+                    step = _OURS.sub("", found.group(1)) if found else step
         except BaseException:  # an interrupted build must not go on behind our back
             process.terminate()
             raise

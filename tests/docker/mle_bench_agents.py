@@ -95,7 +95,7 @@ STARTS = {
     "mle-mlagentbench": _BEGIN.replace("cd ${AGENT_DIR}", "cd Bench")
     + _INSTRUCTIONS.replace("NOTES", "/home/additional_notes.txt")
     + f"python -m bench\n{_SUBMIT}",
-    "mle-opendevin": f"{_BEGIN}tool\nsudo --version | head -n 1\necho notes > /home/full_instructions.txt\n{_SUBMIT}",
+    "mle-opendevin": f"{_BEGIN}tool\necho notes > /home/full_instructions.txt\n{_SUBMIT}",
 }
 CONFIG = """\
 vars:

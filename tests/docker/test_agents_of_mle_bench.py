@@ -22,7 +22,7 @@ TOLD = {
     "mle-dummy": [],
     "mle-aide": ["args: agent.steps=500", "You have 1hrs on a CPU.", "/usr/bin/7z", "/usr/bin/tmux"],
     "mle-mlagentbench": ["You have 1hrs on a CPU.", "the bench runs"],
-    "mle-opendevin": ["the tool runs", "Sudo version"],
+    "mle-opendevin": ["the tool runs"],
 }
 
 

@@ -93,6 +93,7 @@ def test_an_image_that_is_right_passes_every_check() -> None:
         "python",
         "grader",
         "start",
+        "files",
     }
     assert all(one["passed"] for one in told)
 
