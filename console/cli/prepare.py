@@ -18,11 +18,10 @@ from foundation.problems import DataProblem, UsageProblem
 if TYPE_CHECKING:
     from competitions.model import Edition
     from engine.datasets.estimates import Throughput
+    from engine.layout import DatasetFolder
     from engine.places import Places
 
 app = new_app()
-
-_OURS = "ours"
 
 
 @dataclass(frozen=True)
@@ -69,14 +68,18 @@ def prepare(
     overwrite_leaderboard: Annotated[
         bool, typer.Option("--overwrite-leaderboard", help="Refresh the medal cut-offs from Kaggle first.")
     ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Read every file of what is prepared already and compare it."),
+    ] = False,
     descriptions: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--descriptions",
             metavar="ours|obfuscated|kaggle|DIR",
-            help="Which description to put beside the data; DIR holds ID/description.md.",
+            help="Which description to put beside the data, ours by default; DIR holds ID/description.md.",
         ),
-    ] = _OURS,
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", "-j", min=1, help="How many at once; the default is in config.toml."),
@@ -95,7 +98,8 @@ def prepare(
 ) -> None:
     """Prepare datasets: download, verify, extract, split.
 
-    Small ones come first; what is there already or in --raw is not downloaded.
+    Small ones come first; what is there already or in --raw is not downloaded. What is prepared already is compared
+    with its manifest and with the flags, and told of where it differs; --again prepares it anew.
 
     The engine does the work and continues when the command is interrupted; the same command again shows its progress.
     """
@@ -110,7 +114,7 @@ def prepare(
 
         for one in chosen:
             refresh_leaderboard(one, force=True)
-    if descriptions != _OURS:
+    if descriptions is not None:
         from engine.datasets.descriptions import check_choice
 
         descriptions = check_choice(
@@ -126,14 +130,14 @@ def prepare(
         "jobs": jobs,
         "priority": priority,
     }
-    outcomes = _prepare(places_of(context), base, chosen, edition, wanted, json)
+    outcomes = _prepare(places_of(context), base, chosen, edition, wanted, json, verify=verify)
     if overwrite_checksums:
         from engine.datasets.facts import take_checksums
 
         for outcome in outcomes:
             if outcome.state == "prepared":
                 take_checksums(outcome.competition_id, base)
-    failed = [outcome for outcome in outcomes if not outcome.state.endswith("prepared")]
+    failed = [one for one in outcomes if one.problem or not one.state.endswith("prepared")]
     if json:
         say_json([asdict(outcome) for outcome in outcomes])
     elif len(outcomes) > 1:
@@ -235,6 +239,8 @@ def _prepare(
     edition: Edition,
     wanted: dict[str, Any],
     json: bool,
+    *,
+    verify: bool,
 ) -> list[PreparationResult]:
     from competitions import registry
     from console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
@@ -243,9 +249,10 @@ def _prepare(
 
     folders = {one: dataset_folder(registry.get(one), base, edition) for one in chosen}
     there = {one for one in chosen if not wanted["again"] and is_prepared(registry.get(one), folders[one])}
-    found = dict.fromkeys(there, ("was prepared", ""))
+    found = {one: ("was prepared", _how_it_differs(folders[one], one, wanted, verify, json)) for one in there}
     missing = [one for one in chosen if one not in there]
     if missing:
+        _say_other_edition(missing, base, edition)
         if not (json or wanted["raw_dir"]):
             _say_sizes(missing, base, edition)
         lines = PlainLines().show
@@ -267,6 +274,8 @@ def _prepare(
         outcomes.append(PreparationResult(one, edition, *found[one], folder))
         if one in there and not json:
             say(f"{one}: was prepared in {folder}")
+            if found[one][1]:
+                complain(f"{one}: {found[one][1]}. --again prepares it anew.")
     return outcomes
 
 
@@ -289,6 +298,48 @@ def _say_unknown_variables(places: Places) -> None:
             f"note: the engine was started without this {', '.join(unknown)} and does not use it;"
             " 'mlebench-console engine stop', and the next command starts it anew"
         )
+
+
+def _how_it_differs(
+    folder: DatasetFolder, competition_id: str, wanted: dict[str, Any], verify: bool, json: bool
+) -> str:
+    """Compare what is prepared with its manifest and with what is wanted."""
+    from competitions import registry
+    from engine.datasets.verification import check
+
+    show = show_count(f"reading {competition_id}", wording.size)
+
+    def report(_: str, done: int, total: int) -> None:
+        if not json:
+            show(done, total)
+
+    try:
+        return check(
+            registry.get(competition_id),
+            folder,
+            deep=verify,
+            report=report if verify else None,
+            descriptions=wanted["descriptions"],
+            raw_given=bool(wanted["raw_dir"]),
+            keep_raw=wanted["keep_raw"],
+            discard_zip=wanted["discard_zip"],
+        )
+    except DataProblem as problem:
+        return problem.cause
+
+
+def _say_other_edition(missing: Sequence[str], base: Path, edition: Edition) -> None:
+    """Say which of what is to be prepared is there in the other edition."""
+    from competitions import registry
+    from competitions.model import EDITIONS
+    from engine.layout import dataset_folder, is_prepared
+
+    for one in map(registry.get, missing):
+        for other in EDITIONS:
+            if other != edition and is_prepared(one, dataset_folder(one, base, other)):
+                complain(
+                    f"{one.id}: edition {other} is prepared here; edition {edition} is prepared beside it"
+                )
 
 
 def _say_sizes(missing: Sequence[str], base: Path, edition: Edition) -> None:

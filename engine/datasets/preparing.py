@@ -18,6 +18,7 @@ from engine.datasets.descriptions import check_choice, chosen_description
 from engine.datasets.plans import Options
 from engine.datasets.raw_data import Raw
 from engine.datasets.steps import CHECKSUM, PREPARE, ReportStep, no_report, within
+from engine.datasets.verification import RAW_DATA, RAW_FOLDER
 from engine.datasets.workspace import discard, put_in_place, set_one_time, workspace
 from engine.kaggle.backoff import USUAL_PATIENCE
 from engine.layout import DESCRIPTION, MARKER, DatasetFolder, dataset_folder
@@ -104,7 +105,8 @@ def prepare(
         )
         _run(job)
         report(CHECKSUM, "", 0, 0)
-        _seal(job, work / "prepared", verify, descriptions, text, within(report, CHECKSUM))
+        origin = RAW_FOLDER if options.source else RAW_DATA
+        _seal(job, work / "prepared", verify, descriptions, text, origin, within(report, CHECKSUM))
         put_in_place(work, folder)
         _clean_up(raw, folder, options.keep_raw)
     return folder.prepared
@@ -143,6 +145,7 @@ def _seal(
     verify: bool,
     descriptions: str,
     text: str | None,
+    origin: str,
     report: ReportStep,
 ) -> None:
     """Add what is not the task's business, the marker last."""
@@ -162,6 +165,7 @@ def _seal(
             "parameters": dict(job.parameters),
             "verified": verify,
             "descriptions": descriptions,
+            "origin": origin,
             "prepared_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "public": dict(found.public),
             "private": dict(found.private),

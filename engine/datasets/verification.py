@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from competitions.model import Competition
 from engine.claims import claimed
 from engine.datasets import checksums, manifest
+from engine.datasets.descriptions import KAGGLE, check_choice, chosen_description
 from engine.datasets.manifest import TreeDifferences
 from engine.datasets.steps import ReportStep
-from engine.layout import DatasetFolder, prepared_with, require_prepared
+from engine.layout import DESCRIPTION, DatasetFolder, prepared_with, require_prepared
 from foundation.files import write_json
-from foundation.problems import DataProblem
+from foundation.problems import DataProblem, reading
+
+RAW_FOLDER, RAW_DATA = "raw folder", "raw data"
+"""What a dataset was made of, as its marker says: a folder that was named, or what lay in its own folder."""
 
 _MOST_NAMES = 3
 
@@ -119,6 +123,66 @@ def verify(
             for name in sorted({*actual, *real, *sealed})
         ]
     return Verification(tuple(sums), tree, 0 if listed is None else len(listed.entries), deep)
+
+
+def check(
+    competition: Competition,
+    folder: DatasetFolder,
+    *,
+    deep: bool = False,
+    report: ReportStep | None = None,
+    descriptions: str | None = None,
+    raw_given: bool = False,
+    keep_raw: bool = False,
+    discard_zip: bool = False,
+) -> str:
+    """Tell how a prepared dataset differs from its manifest and from what is wanted of it; empty when it does not.
+
+    Without `deep` no table is read, so that thousands of datasets are checked at once.
+
+    Args:
+        competition: whose dataset it is.
+        folder: where it lies.
+        deep: read every file.
+        report: is told how far that is.
+        descriptions: whose text is wanted, where that was said.
+        raw_given: whether it is to be made of an extracted folder that was named.
+        keep_raw: whether what Kaggle's zip holds is to be there, extracted.
+        discard_zip: whether the zip is not to be there.
+
+    Raises:
+        DataProblem: its manifest is damaged.
+    """
+    if deep:
+        found = verify(competition, folder, deep=manifest.of_dataset(folder) is not None, report=report)
+    else:
+        listed = manifest.of_dataset(folder)
+        tree = None if listed is None else manifest.compare(folder.prepared, listed, deep=False)
+        found = Verification((), tree, 0, deep=False)
+    marker = prepared_with(folder) or {}
+    unlike = [found.differences] if found.differences else []
+    if descriptions is not None and not _has_description(competition, folder, marker, descriptions):
+        had = marker.get("descriptions", "not known")
+        unlike.append(f"its descriptions are {had}, not {descriptions}")
+    if raw_given and marker.get("origin") != RAW_FOLDER:
+        unlike.append("it was not made of a folder given by --raw")
+    if keep_raw and not folder.has_extracted_data:
+        unlike.append("its raw data were not kept")
+    if discard_zip and folder.zips():
+        unlike.append("its zip is there ('datasets prune' removes it)")
+    return "; ".join(unlike)
+
+
+def _has_description(
+    competition: Competition, folder: DatasetFolder, marker: Mapping[str, object], wanted: str
+) -> bool:
+    """Whether it has a description of a choice: by its marker, or else by the text."""
+    if "descriptions" in marker or wanted == KAGGLE:
+        return bool(marker.get("descriptions") == check_choice(wanted))
+    path = folder.prepared / DESCRIPTION
+    text = chosen_description(competition, folder.edition, wanted)
+    with reading(path):
+        return text is None or (path.exists() and path.read_bytes() == text.encode())
 
 
 def record(competition: Competition, folder: DatasetFolder, report: ReportStep | None = None) -> None:

@@ -213,3 +213,26 @@ def test_commands_make_a_mirror_and_an_archive_import_them_elsewhere_and_verify_
     (folder / "public" / "description.md").unlink()
     (found,) = json.loads(cli("datasets", "verify", "--json", *there).out)
     assert found["missing"] == ["public/description.md"]
+
+
+def test_what_is_prepared_already_is_compared_with_its_manifest_and_with_the_flags(
+    cli: Cli, prepared: Vector, places: Places, tmp_path: Path
+) -> None:
+    def again(*flags: object) -> tuple[int, str]:
+        done = cli("prepare", "-c", prepared.id, "--json", *flags)
+        (one,) = json.loads(done.out)
+        assert one["state"] == "was prepared"
+        return done.code, one["problem"]
+
+    assert again() == again("--descriptions", "ours") == (0, "")
+    assert again("--descriptions", "obfuscated") == (3, "its descriptions are ours, not obfuscated")
+    assert again("--keep-raw") == (3, "its raw data were not kept")
+    public = places.data_dir / prepared.id / "prepared" / "public"
+    table = next(public.glob("*.csv"))
+    content = table.read_bytes()
+    table.write_bytes(content[:-1] + b"x")
+    assert again() == (0, "")
+    assert f"changed since it was prepared: public/{table.name}" in again("--verify")[1]
+    table.write_bytes(content)
+    (public / "description.md").write_text("Another tool's.\n")
+    assert again() == (3, "changed since it was prepared: public/description.md")
