@@ -177,6 +177,7 @@ def load_task(competition: Competition) -> ModuleType:
 
     Raises:
         UsageProblem: the competition's task is not written.
+        DataProblem: it can't be imported.
     """
     if not competition.available:
         raise UsageProblem(
@@ -192,7 +193,14 @@ def load_task(competition: Competition) -> ModuleType:
         package = ModuleType(name)
         package.__path__ = place
         sys.modules[name] = package
-    return importlib.import_module(f"{name}.task")
+    try:
+        return importlib.import_module(f"{name}.task")
+    except Exception as error:  # importing an author's code may raise anything
+        raise DataProblem(
+            f"{competition.task_path} can't be imported",
+            f"{type(error).__name__}: {error}",
+            f"Mend it; mlebench-console competitions check {competition.id} shows the traceback.",
+        ) from error
 
 
 def _unload(package: str) -> None:

@@ -80,10 +80,7 @@ def check(
     try:
         task = registry.load_task(competition)
     except Problem as problem:
-        yield Finding("task", "fail", str(problem))
-        return
-    except Exception as error:  # noqa: BLE001 importing an author's code may raise anything
-        yield Finding("task", "fail", f"task.py can't be imported: {_named(error)}", traceback.format_exc())
+        yield Finding("task", "fail", problem.cause, _trace_of(problem))
         return
     missing = [name for name in ("prepare", "grade") if not callable(getattr(task, name, None))]
     if missing:
@@ -170,9 +167,7 @@ class _EditionCheck:
                 options=options,
             )
         except Problem as problem:
-            cause = problem.__cause__
-            trace = "".join(traceback.format_exception(cause)) if cause else ""
-            raise _Failure(str(problem), trace) from problem
+            raise _Failure(str(problem), _trace_of(problem)) from problem
         except Exception as error:
             raise _Failure(_named(error), traceback.format_exc()) from error
         seconds = time.perf_counter() - began
@@ -238,6 +233,12 @@ class _EditionCheck:
         name = perfect.relative_to(self.prepared)
         if best.score is None:
             yield self._ungraded(f"the perfect submission ({name})", best)
+            if best.outcome == "rejected" and self.competition.files.gold_submission is None:
+                yield Finding(
+                    "perfect submission",
+                    "fail",
+                    "the answers are no submission: have prepare write one and declare it as files.gold_submission",
+                )
             return
         medal = cut.medal(round(best.score, SCORE_DECIMALS))
         if medal != "gold":
@@ -436,9 +437,8 @@ class _EditionCheck:
             faults.append(f"its example has the columns {', '.join(example[0])}, not {', '.join(sample[0])}")
         elif with_form and example[0] == sample[0] and len(example) - 1 <= len(sample) - 1:
             told = self._judge(self._with_example(example, sample), form_only=True)
-            if told.outcome != "scored":
-                health = "fail"
-                faults.append(f"the values of its example are not valid: {told.message}")
+            if told.outcome != "scored":  # as it must be where they depend on the row's id, which is made up
+                faults.append(f"the values of its example are not valid in the first rows: {told.message}")
         for fault in faults:
             yield Finding("description", health, fault)
         if not faults:
@@ -684,6 +684,12 @@ def _rows(path: Path) -> list[list[str]]:
 def _write_rows(path: Path, rows: Sequence[Sequence[str]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as stream:
         csv.writer(stream, lineterminator="\n").writerows(rows)
+
+
+def _trace_of(problem: Problem) -> str:
+    """The traceback of what a problem was made of, if it was an error of somebody's code."""
+    cause = problem.__cause__
+    return "".join(traceback.format_exception(cause)) if cause and not isinstance(cause, Problem) else ""
 
 
 def _named(error: BaseException) -> str:

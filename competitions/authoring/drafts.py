@@ -193,6 +193,7 @@ def _task(draft: Draft) -> str:
     imports += ["from competitions.task import Grading, Preparation"]
     constants = {"ID": draft.id_column, "TARGET": draft.target, "GROUP": draft.group, "IMAGES": draft.images}
     what = "whole groups" if draft.group else "rows"
+    title = draft.name.replace("\\", "/").replace('"', "'")  # as a docstring can hold it
     if draft.images:
         parts = """\
     labelled_table.write_labels(job, train, test[[ID, TARGET]], sample=sample)
@@ -205,7 +206,7 @@ def _task(draft: Draft) -> str:
         kept = ""
     read = f"job, {_text(draft.table)}, needs=[{needed}]{', ' if kept else ''}{kept}"
     lines = [
-        f'"""{draft.name}: {what} of one table held out, scored by {scoring.title}."""',
+        f'"""{title}: {what} of one table held out, scored by {scoring.title}."""',
         "",
         *imports,
         "",

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from competitions.model import Edition, Parameter
+from competitions.raw import RawDataProblem
 from competitions.registry import get, is_own, load_task
 from competitions.task import Preparation, line_at_fault, merge_parameters, refuse_excluded
 from engine.claims import claimed_folder
@@ -119,6 +120,11 @@ def _run(job: Preparation) -> None:
     task = load_task(competition)
     try:
         task.prepare(job)
+    except RawDataProblem as problem:
+        if is_own(competition):  # nobody can download it again
+            step = f"Give it the data that {competition.task_path} expects, or mend that."
+            raise DataProblem(problem.what, problem.why, step) from problem
+        raise
     except _FAULTS as error:
         # a task names the file where it can; other errors of its code are reported too, the cause in the log
         line = line_at_fault(competition, traceback.format_exc())

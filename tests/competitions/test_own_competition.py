@@ -15,6 +15,7 @@ import pytest
 from competitions import registry
 from competitions.descriptions import description, obfuscated_description
 from competitions.model import EDITIONS, Edition
+from console.cli.program import run
 from engine import grade_submission, prepare_competition
 from foundation.problems import DataProblem, UsageProblem
 
@@ -98,6 +99,72 @@ def test_a_fault_of_grade_is_told_with_its_line_as_the_authors(
     prepared = prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
     with pytest.raises(DataProblem, match=rf"KeyError: 'depth' \(task\.py, line 19\)\nMend {path}; "):
         grade_submission(prepared / "public" / "sample_submission.csv", ID, data_dir=tmp_path / "data")
+
+
+def test_raw_data_that_do_not_suit_it_are_told_without_a_download(tmp_path: Path, raw: Path) -> None:
+    (raw / "tides.csv").write_text("id,height\n1,2\n")
+    with pytest.raises(
+        DataProblem, match=r"no column harbour, hour\nGive it the data that .*task\.py expects, or"
+    ):
+        prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
+
+
+def test_a_grader_that_fails_with_one_submission_shows_its_operator_where(
+    tmp_path: Path, raw: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = broken(
+        tmp_path / "faulty",
+        'checks.numbers(case.submission, "height")',
+        'case.submission["height"].apply(abs)',
+    )
+    monkeypatch.setenv(registry.OWN_VARIABLE, str(path.parent.parent))
+    prepared = prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
+    table = pd.read_csv(prepared / "public" / "sample_submission.csv")
+    table.assign(height="high").to_csv(tmp_path / "text.csv", index=False)
+    assert run([f"--data-dir={tmp_path / 'data'}", "grade-sample", str(tmp_path / "text.csv"), ID]) == 0
+    told = capsys.readouterr().out
+    assert "valid        no: The grader fails with this submission" in told
+    assert f'grader         File "{path}", line 19, in grade' in told
+
+
+def test_a_task_that_cant_be_imported_is_told_as_its_authors_fault(
+    tmp_path: Path, raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = broken(tmp_path / "faulty", "def grade(", "def grade[")
+    monkeypatch.setenv(registry.OWN_VARIABLE, str(path.parent.parent))
+    with pytest.raises(DataProblem, match=rf"^{path} can't be imported: SyntaxError: .*line 15\)\nMend it; "):
+        prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
+
+
+def test_one_whose_facts_are_wrong_hides_no_other_from_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = broken(tmp_path / "faulty", "x", "x").with_name("competition.toml")
+    path.write_text(path.read_text().replace('direction = "lower"', 'direction = "up"'))
+    monkeypatch.setenv(registry.OWN_VARIABLE, str(path.parent.parent))
+    assert run(["competitions", "list"]) == 3
+    told = capsys.readouterr()
+    assert "spaceship-titanic" in told.out
+    assert told.err.strip() == f"{path} cannot be used: metric.direction is not one of higher, lower"
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("no id",), "'no id' is not an id: it must be made of letters, digits and single dashes"),
+        (("spaceship-titanic",), "there is a competition 'spaceship-titanic' already"),
+        (
+            ("harbours", "--cut-offs", "1,2"),
+            "'1,2' is not four numbers with commas: GOLD,SILVER,BRONZE,MEDIAN",
+        ),
+    ],
+)
+def test_what_no_competition_can_begin_with_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], problem: str
+) -> None:
+    assert run(["competitions", "new", *words, "--to", str(tmp_path / "own")]) == 2
+    assert problem in capsys.readouterr().err
+    assert not (tmp_path / "own").exists()
 
 
 def test_commands_know_it() -> None:
