@@ -49,8 +49,8 @@ def prepare(
         Path | None,
         typer.Option(
             "--raw",
-            metavar="DIR",
-            help="An extracted Kaggle folder, or one that holds them by id; it is not changed.",
+            metavar="DIR|ZIP",
+            help="An extracted Kaggle folder or its zip, or a folder of such by id; it is not changed.",
         ),
     ] = None,
     edition: EditionFlag = "v1",
@@ -365,12 +365,12 @@ def _say_sizes(missing: Sequence[str], base: Path, edition: Edition) -> None:
 def _check_raw(raw: Path | None, chosen: Sequence[str]) -> None:
     if raw is None or len(chosen) == 1:
         return
-    missing = [one for one in chosen if not (raw / one).is_dir()]
+    missing = [one for one in chosen if not ((raw / one).is_dir() or (raw / f"{one}.zip").is_file())]
     if missing:
         raise UsageProblem(
-            f"--raw {raw} holds no folder {missing[0]}",
+            f"--raw {raw} holds no folder {missing[0]}, nor its zip",
             f"{len(chosen)} competitions were chosen",
-            "Give a folder that holds one folder per competition id, or a single -c ID.",
+            "Give a folder that holds a folder or a zip per competition id, or a single -c ID.",
         )
 
 

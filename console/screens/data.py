@@ -27,6 +27,7 @@ from console.views.datasets import (
     KnownSum,
     Needs,
     Totals,
+    board_of_disk,
     dataset_board,
     dataset_detail,
     needs,
@@ -36,6 +37,7 @@ from console.views.lists import words_accept
 from console.views.rates import Pace, Rates
 from engine.datasets.access import AccessState
 from engine.datasets.steps import DOWNLOAD
+from state import database as state_database
 from state.records import DatasetState, DatasetStep, StepState
 
 _DETAIL_HEIGHT = 28
@@ -136,6 +138,16 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
     def __init__(self) -> None:
         super().__init__()
         self._about: RowKey | None = None
+
+    def on_mount(self) -> None:
+        """Show what the disk tells until there is a state to ask."""
+        if not state_database.exists(self.app.places.state_dir):
+            self.in_background(partial(board_of_disk, self.app.places.data_dir), self._take_first)
+
+    def _take_first(self, board: DatasetBoard) -> None:
+        if not self.board.rows:
+            self.take(board)
+            self.draw()
 
     def cursor_key(self) -> RowKey | None:
         """The competition and edition under the cursor."""

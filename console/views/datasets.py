@@ -18,6 +18,7 @@ from engine.control import EngineStatus
 from engine.datasets.access import AccessState, access_of
 from engine.datasets.checksums import comparable
 from engine.datasets.estimates import Throughput, measured, usual_peak
+from engine.datasets.plans import is_ready
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD
 from engine.layout import dataset_folder, prepared_with
 from engine.places import Places
@@ -244,6 +245,18 @@ def dataset_board(database: Database, data_dir: Path) -> DatasetBoard:
     return DatasetBoard(
         tuple(sorted(rows, key=_place)), measured(steps.values()), free_bytes(data_dir), kaggle
     )
+
+
+def board_of_disk(data_dir: Path) -> DatasetBoard:
+    """Tell of all competitions what the disk shows, where there is no state yet."""
+    rows = []
+    for name in registry.all_ids():
+        found = None
+        if is_ready(name, "v1", data_dir):
+            prepared = DatasetState.PREPARED
+            found = Dataset(name, "v1", prepared, "", "", None, None, None, 0.0)
+        rows.append(DatasetRow(name, "v1", split_of(name), found, (), KaggleState()))
+    return DatasetBoard(tuple(sorted(rows, key=_place)), free=free_bytes(data_dir))
 
 
 def dataset_detail(

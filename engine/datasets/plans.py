@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from competitions import registry
@@ -30,7 +31,7 @@ class Options:
     """What was asked for; kept with the dataset, so that a restart goes on in the same way.
 
     Attributes:
-        source: `demo`, an extracted Kaggle folder, or empty for what the data directory or Kaggle has.
+        source: `demo`, an extracted Kaggle folder, its zip, or empty for what the data directory or Kaggle has.
         verify: compare with the known checksums; None: where they hold, which is for Kaggle's own zip.
         keep_raw: leave what was extracted in `raw/`.
         discard_zip: the zip is not needed any more: its space is freed while it is extracted, or at the end.
@@ -53,6 +54,28 @@ class Options:
     def from_text(cls, text: str) -> Options:
         """Read back what `to_text` wrote; any other text is a source, as older versions stored it."""
         return cls(**json.loads(text)) if text.startswith("{") else cls(source=text)
+
+
+def given_raw(given: Path, competition_id: str) -> Path:
+    """Find a competition's raw data in what was named: an extracted folder or Kaggle's zip.
+
+    It is that itself, or a folder that holds it by the competition's id.
+
+    Raises:
+        DataProblem: it is neither.
+    """
+    own, archive = given / competition_id, given / f"{competition_id}.zip"
+    for path in (archive, own / archive.name, own, given):
+        if path.is_dir():
+            entries = list(islice(path.iterdir(), 2))
+            if len(entries) == 1 and entries[0].suffix == ".zip":
+                return entries[0]  # Kaggle's zip under another name
+            return path
+        if path.is_file() and path.suffix == ".zip":
+            return path
+    raise DataProblem(
+        f"raw data {given} were not found", "", "Give an extracted Kaggle folder, or Kaggle's zip."
+    )
 
 
 @dataclass(frozen=True)
@@ -87,8 +110,8 @@ def plan(
 ) -> Plan:
     """Plan how a dataset is prepared, by where its raw data come from.
 
-    `raw_dir` is an extracted Kaggle folder, or a folder that holds one for each competition by its id; a demo's raw
-    data are made.
+    `raw_dir` is an extracted Kaggle folder or its zip, or a folder that holds such for each competition by its id; a
+    demo's raw data are made.
 
     Raises:
         Problem: the competition is not known, or it has no raw data.
@@ -101,11 +124,7 @@ def plan(
     if demo:
         return Plan(competition.id, edition, replace(wanted, source=DEMO), download=False)
     if raw_dir:
-        folder = Path(raw_dir).expanduser().absolute()
-        own = folder / competition.id
-        if not folder.is_dir():
-            raise DataProblem(f"raw folder {folder} was not found", "", "Give an extracted Kaggle folder.")
-        source = str(own if own.is_dir() else folder)
+        source = str(given_raw(Path(raw_dir).expanduser().absolute(), competition.id))
         return Plan(competition.id, edition, replace(wanted, source=source), download=False)
     there = dataset_folder(competition, data_dir, edition)
     download = not there.has_raw_data

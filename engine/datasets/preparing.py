@@ -9,6 +9,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
+from competitions.kit.archives import zip_tree
+from competitions.kit.archives.zip_tree import ZipPath
 from competitions.model import Edition, Parameter
 from competitions.raw import RawDataProblem
 from competitions.registry import get, is_own, load_task
@@ -16,7 +18,7 @@ from competitions.task import Preparation, line_at_fault, merge_parameters, refu
 from engine.claims import claimed_folder
 from engine.datasets import checksums, manifest, published, raw_data
 from engine.datasets.descriptions import check_choice, chosen_description
-from engine.datasets.plans import Options
+from engine.datasets.plans import Options, given_raw
 from engine.datasets.raw_data import Raw
 from engine.datasets.steps import CHECKSUM, PREPARE, ReportStep, no_report, within
 from engine.datasets.verification import RAW_DATA, RAW_FOLDER
@@ -69,12 +71,9 @@ def prepare(
             competition, edition, descriptions, patience=patience
         )  # what cannot be had fails at once
         if options.source:
-            source = Path(options.source).absolute()
-            if not source.is_dir():
-                raise DataProblem(
-                    f"Raw folder {options.source} was not found", "", "Give an extracted Kaggle folder."
-                )
-            raw = Raw(source)
+            source = given_raw(Path(options.source).absolute(), competition.id)
+            is_zip = source.is_file()
+            raw = Raw(ZipPath(stack.enter_context(zip_tree.opened(source))) if is_zip else source)
             published.fetch(
                 competition, folder, source, keep_free=keep_free, patience=patience, report=report
             )

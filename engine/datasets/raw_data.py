@@ -23,6 +23,7 @@ from competitions.model import Competition
 from competitions.raw import RawPath
 from engine.datasets import checksums, discarding, published
 from engine.datasets.steps import DOWNLOAD, EXTRACT, VERIFY, ReportStep, reporting_wait, within
+from engine.kaggle import KaggleFailure
 from engine.kaggle.backoff import USUAL_PATIENCE
 from engine.layout import DatasetFolder
 from engine.space import naming_full_disks, require_space
@@ -31,6 +32,7 @@ from foundation.problems import DataProblem
 from foundation.workers import ReportProgress
 
 _WORKERS = 4
+_SHOWN_BYTES = 40
 _BATCH_FILES = 256
 _BATCH_BYTES = 64 << 20
 _LOCAL_HEADER_BYTES = 30
@@ -87,10 +89,28 @@ def fetch(
     target = folder.zip(competition)
     with Kaggle(patience=patience, wait=reporting_wait(report, lambda: place)) as kaggle:
         md5 = download(kaggle, competition.id, target, keep_free=keep_free, report=report_bytes)
+        _refuse_page(competition, target)
         checksums.record_zip(target, md5)
         if md5 != competition.checksums.zip:
             # what is not known may not inflate beyond what Kaggle lists
             checksums.record_zip(target, md5, kaggle.listed_bytes(competition.id))
+
+
+def _refuse_page(competition: Competition, path: Path) -> None:
+    """Remove what was downloaded if it is no zip at all, such as the page of a portal or proxy on the way.
+
+    Raises:
+        KaggleFailure: it is none; another try may bring one.
+    """
+    with path.open("rb") as stream:
+        begins = stream.read(_SHOWN_BYTES)
+    if not begins.startswith((b"PK\x03\x04", b"PK\x05\x06")):  # of a zip with and without members
+        path.unlink()
+        raise KaggleFailure(
+            f"{competition.id}: what arrives is not a zip",
+            f"it begins with {begins.decode(errors='replace')!a}",
+            "Look for a portal or proxy that answers instead of Kaggle.",
+        )
 
 
 def open_raw_data(

@@ -61,6 +61,7 @@ class Shelf:
     gone: bool = False
     pages: dict[str, str] = field(default_factory=dict)
     leaderboard: tuple[str, ...] = ()
+    tells_summary: bool = True
     one_page_only: bool = False
     faults: deque[Fault] = field(default_factory=deque)
     call_faults: deque[Fault] = field(default_factory=deque)
@@ -229,6 +230,15 @@ class _Handler(BaseHTTPRequestHandler):
         left = start + size < len(files)
         token = {"nextPageToken": str(start + size)} if left else {}
         self._json(200, {"files": files[start : start + size], **token})
+
+    def _GetCompetitionDataFilesSummary(self, name: str, shelf: Shelf, asked: dict[str, Any]) -> None:
+        if not shelf.tells_summary:
+            self._json(404, {"code": 404, "message": "no such method"})
+            return
+        with zipfile.ZipFile(io.BytesIO(shelf.archive)) as archive:
+            total = sum(shelf.listed_bytes or one.file_size for one in archive.infolist())
+        kinds = [{"extension": ".csv", "fileCount": 1, "totalSize": total}]
+        self._json(200, {"fileSummaryInfo": {"totalFileCount": 1, "fileTypes": kinds}})
 
     def _ListCompetitionPages(self, name: str, shelf: Shelf, asked: dict[str, Any]) -> None:
         pages = [{"name": name, "content": text} for name, text in shelf.pages.items()]

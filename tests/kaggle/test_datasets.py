@@ -25,6 +25,7 @@ from engine.datasets.estimates import estimate, peak_bytes
 from engine.datasets.plans import Options
 from engine.datasets.preparing import prepare
 from engine.datasets.verification import verify
+from engine.kaggle import KaggleFailure
 from engine.layout import dataset_folder, is_prepared
 from foundation.problems import DataProblem, UsageProblem
 from tests.conformance.trees import VECTORS, Vector, describe
@@ -157,7 +158,7 @@ def test_a_zip_that_is_not_known_may_not_inflate_beyond_what_kaggle_lists(
     for _ in ("when it has just come", "when it lies there"):
         with pytest.raises(DataProblem, match="to inflate to 102,000 bytes, about 2,000 are known"):
             prepare(ID, data_dir=tmp_path, options=Options(verify=False))
-    assert loopback.count("ListDataFiles") == 1
+    assert loopback.count("GetCompetitionDataFilesSummary") == 1
 
 
 def test_kaggle_is_not_asked_what_a_known_zip_inflates_to(
@@ -167,7 +168,7 @@ def test_kaggle_is_not_asked_what_a_known_zip_inflates_to(
     competition = dataclasses.replace(registry.get(ID), checksums=known)
     monkeypatch.setattr(preparing, "get", lambda competition_id: competition)
     assert exact(prepare(ID, data_dir=tmp_path))
-    assert loopback.count("ListDataFiles") == 0
+    assert loopback.count("GetCompetitionDataFilesSummary") == 0
 
 
 def test_kaggles_own_description_is_put_beside_the_data_on_demand(loopback: Loopback, tmp_path: Path) -> None:
@@ -204,3 +205,12 @@ def test_pruning_removes_what_was_named_and_nothing_else(loopback: Loopback, tmp
         pruning.prune(competition, tmp_path, ("everything",))
     pruning.prune(competition, tmp_path, pruning.PARTS)
     assert pruning.parts_of(competition, tmp_path) == ()
+
+
+def test_the_page_of_a_portal_is_not_kept_as_a_zip(loopback: Loopback, tmp_path: Path) -> None:
+    loopback.add(ID, archive=b"<!DOCTYPE html><title>Sign in to this network</title>")
+    with pytest.raises(KaggleFailure, match=r"not a zip: it begins with '<!DOCTYPE html>"):
+        prepare(ID, data_dir=tmp_path)
+    assert names(tmp_path) == set()
+    loopback.add(ID)
+    assert exact(prepare(ID, data_dir=tmp_path, options=Options(verify=False)))

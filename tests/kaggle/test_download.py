@@ -333,6 +333,9 @@ def test_files_and_pages_are_listed_whole(loopback: Loopback, monkeypatch: pytes
         sizes = [one.file_size for one in archive.infolist()]
     with Kaggle() as kaggle:
         assert kaggle.listed_bytes("leaf-classification") == sum(sizes)
+        assert loopback.count("ListDataFiles") == 0  # one request is enough, however many files there are
+        shelf.tells_summary = False
+        assert kaggle.listed_bytes("leaf-classification") == sum(sizes)
         assert loopback.count("ListDataFiles") == math.ceil(len(sizes) / 2) > 1
         assert kaggle.pages("leaf-classification") == pages
         assert kaggle.data_size("leaf-classification") == len(shelf.archive)

@@ -194,7 +194,7 @@ def test_kaggles_zip_is_used_where_it_lies(tmp_path: Path, raw: Path) -> None:
         prepare_competition(ID, data_dir=tmp_path / "data")
     prepared = prepare_competition(ID, data_dir=tmp_path / "data", verify=False)
     assert (prepared / "private" / "test.csv").is_file()
-    assert {path.name for path in folder.iterdir()} == {"prepared", f"{ID}.zip", f".{ID}.zip.md5.json"}
+    assert {path.name for path in folder.iterdir()} == {"prepared", f"{ID}.zip"}
 
 
 def test_an_extracted_raw_folder_is_used_where_it_lies(tmp_path: Path, raw: Path) -> None:
@@ -219,7 +219,7 @@ def test_real_data_must_have_the_known_checksums(tmp_path: Path, raw: Path) -> N
 def test_without_raw_data_the_next_step_is_told(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentProblem, match=r"no Kaggle credentials were found\n.*kaggle\.com"):
         prepare_competition(ID, data_dir=tmp_path / "data")
-    with pytest.raises(DataProblem, match="was not found"):
+    with pytest.raises(DataProblem, match="were not found"):
         prepare_competition(ID, data_dir=tmp_path / "data", raw=tmp_path / "nowhere")
 
 
@@ -273,3 +273,21 @@ def test_a_declared_file_that_the_task_did_not_write_is_told_with_its_key(
     ):
         prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
     assert not (tmp_path / "data" / ID / "prepared").exists()
+
+
+@pytest.mark.parametrize("place", ["x.zip", f"{ID}.zip", f"{ID}/{ID}.zip", f"{ID}/other.zip"])
+def test_raw_data_may_be_given_as_a_zip_or_a_folder_with_one(tmp_path: Path, raw: Path, place: str) -> None:
+    path = tmp_path / "given" / place
+    path.parent.mkdir(parents=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in raw.iterdir():
+            archive.write(file, file.name)
+    before = path.read_bytes()
+    given = path if place == "x.zip" else tmp_path / "given"
+    prepared = prepare_competition(ID, data_dir=tmp_path / "data", raw=given)
+    assert tree(prepared / "private") == tree(
+        prepare_competition(ID, data_dir=tmp_path / "other", raw=raw) / "private"
+    )
+    assert path.read_bytes() == before
+    with pytest.raises(DataProblem, match="were not found"):
+        prepare_competition(ID, data_dir=tmp_path / "data", raw=tmp_path / "nowhere")
