@@ -8,6 +8,7 @@ from typing import Any
 from competitions import registry
 from console import wording
 from engine.datasets.steps import CHECKSUM, DOWNLOAD
+from engine.layout import dataset_folder
 from engine.places import Places
 from state import datasets
 from state.records import DatasetState, KaggleState, StepState
@@ -208,3 +209,16 @@ async def test_a_dataset_on_its_way_shows_how_far_it_is(opened: OpenConsole) -> 
     async with opened(screen="data") as console:
         await console.press("slash", *"working", "enter")
         await console.sees("download", "1/4", "43%")
+
+
+async def test_without_a_state_the_screen_shows_what_there_is_and_what_the_disk_holds(
+    opened: OpenConsole, places: Places
+) -> None:
+    competition = registry.get(LOW[0])
+    folder = dataset_folder(competition, places.data_dir)
+    for name in (competition.answers, competition.sample_submission):
+        path = folder.prepared / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("id\n")
+    async with opened(None, screen="data") as console:
+        await console.sees("1 prepared", f"{len(registry.all_ids()) - 1} absent", LOW[1])
