@@ -34,6 +34,10 @@ EVENTS = "events.jsonl"
 USAGE = "usage.jsonl"
 EXIT = "exit.json"
 VALIDATIONS = "validations.jsonl"
+MODEL_CALLS = "model_calls.jsonl"
+OPEN_CALLS = "model_calls.open.jsonl"
+GATEWAY_LOCK = "gateway.lock"
+GATEWAY_LOG = "gateway.log"
 RESTARTS = "restarts.jsonl"
 SUBMISSION = "submission"
 SUBMISSION_FILE = "submission.csv"
@@ -43,6 +47,7 @@ SNAPSHOTS = "snapshots"
 SCRATCH = "scratch"
 GRADER = "grader"
 GRADER_SOCKET = "grader.sock"
+GATEWAY_SOCKET = "gateway.sock"
 UPLOADS = "uploads"
 DESCRIPTION = "description.md"
 
@@ -62,6 +67,25 @@ MOST_PROCESSES = 4096
 
 _MAX_RECORD_BYTES = 1 << 20
 _LARGEST_INTEGER = (1 << 63) - 1  # that a column of the state holds
+
+
+@dataclass(frozen=True)
+class ModelProvider:
+    """A provider of models that an attempt's gateway serves.
+
+    Attributes:
+        name: what the agent's addresses and the records call it.
+        dialect: `openai`, `anthropic` or `gemini`.
+        url: where it is; of an OpenAI-compatible server the address at which its clients are pointed.
+        key: the operator's variable that holds the key; empty where none is asked for.
+        include_usage: whether streams may be asked to tell what they have used (`stream_options`).
+    """
+
+    name: str
+    dialect: str
+    url: str
+    key: str = ""
+    include_usage: bool = True
 
 
 @dataclass(frozen=True)
@@ -90,6 +114,9 @@ class Order:
         obfuscated: whether the attempt's own description takes the place of the dataset's, and the
             obfuscated instructions that of the others.
         own_competition: the folder of a competition that is the user's own; empty for those of the benchmark.
+        providers: the providers of models that the attempt reaches through its gateway; none without one.
+        model_token: what the agent has in place of their keys; worth nothing to anybody but its gateway.
+        model_grants: what providers may do for the agent beside answering.
     """
 
     version: int
@@ -134,6 +161,9 @@ class Order:
     image_labels: tuple[tuple[str, str], ...] = ()
     grader_labels: tuple[tuple[str, str], ...] = ()
     agents_dir: str = ""
+    providers: tuple[ModelProvider, ...] = ()
+    model_token: str = ""
+    model_grants: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from foundation import files
 from foundation.problems import EnvironmentProblem
 
 _MAX_BYTES = 1 << 20
+_LAUNCH, _KEYS = ".json", ".keys.json"
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class SecretLaunch:
 
 def leave(attempt: Path, launch: SecretLaunch) -> None:
     """Leave the secrets of an attempt for its main process."""
-    place = _place(attempt)
+    place = _place(attempt, _LAUNCH)
     files.write_json(place, {"variables": dict(launch.variables), "secrets": launch.secrets}, durable=False)
 
 
@@ -36,11 +38,27 @@ def take(attempt: Path) -> SecretLaunch:
     Raises:
         EnvironmentProblem: they are not there, as after a reboot.
     """
-    place = _left(attempt)
+    place = _left(attempt, _LAUNCH)
     with files.reading_untrusted(place, max_bytes=_MAX_BYTES) as stream:
         values = json.load(stream)
     place.unlink()
     return SecretLaunch(tuple(values["variables"].items()), tuple(values["secrets"]))
+
+
+def leave_keys(attempt: Path, keys: Mapping[str, str]) -> None:
+    """Leave the keys of an attempt's model providers, by their variables, for its gateway alone."""
+    files.write_json(_place(attempt, _KEYS), dict(keys), durable=False)
+
+
+def read_keys(attempt: Path) -> dict[str, str]:
+    """Read the keys of an attempt's model providers; they stay until it has ended, for a gateway that follows.
+
+    Raises:
+        EnvironmentProblem: they are not there, as after a reboot.
+    """
+    with files.reading_untrusted(_left(attempt, _KEYS), max_bytes=_MAX_BYTES) as stream:
+        values = json.load(stream)
+    return {str(name): str(key) for name, key in values.items()}
 
 
 def path_of(attempt: Path) -> Path:
@@ -49,25 +67,26 @@ def path_of(attempt: Path) -> Path:
     Raises:
         EnvironmentProblem: they are not there, as after a reboot.
     """
-    place = _left(attempt)
+    place = _left(attempt, _LAUNCH)
     # Its group is the engine's own; a container's root, which may have no other right, is put into it.
     place.chmod(0o660)
     return place
 
 
 def discard(attempt: Path) -> None:
-    """Remove secrets that no main process took."""
-    _place(attempt).unlink(missing_ok=True)
+    """Remove secrets that no main process took, and the keys of model providers."""
+    for kind in (_LAUNCH, _KEYS):
+        _place(attempt, kind).unlink(missing_ok=True)
 
 
-def _left(attempt: Path) -> Path:
-    place = _place(attempt)
+def _left(attempt: Path, kind: str) -> Path:
+    place = _place(attempt, kind)
     if not place.exists():
         raise EnvironmentProblem("the agent's secrets are gone", "they are kept in memory until it starts")
     return place
 
 
-def _place(attempt: Path) -> Path:
+def _place(attempt: Path, kind: str) -> Path:
     memory = Path("/dev/shm")  # noqa: S108 - shared memory: it never reaches a disk
     base = memory if memory.is_dir() else Path(tempfile.gettempdir())
     folder = base / f"mlebench-console-{os.getuid()}"
@@ -77,4 +96,4 @@ def _place(attempt: Path) -> Path:
         raise EnvironmentProblem(
             f"{folder} can't hold secrets", "it is not a directory of ours alone", "Remove it."
         )
-    return folder / f"{hashlib.sha256(os.fsencode(attempt)).hexdigest()[:32]}.json"
+    return folder / f"{hashlib.sha256(os.fsencode(attempt)).hexdigest()[:32]}{kind}"

@@ -1,0 +1,82 @@
+"""`python -m environment.gateway ATTEMPT`: pass the model calls of one attempt on until its agent has ended.
+
+Keys come through memory, not by argument or variable; what a provider is asked and answers stays here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import resource
+import signal
+import socket
+import sys
+from pathlib import Path
+
+from environment.container.relay import MAX_CONNECTIONS
+from environment.gateway.dialects import Grant
+from environment.gateway.records import Journal
+from environment.gateway.server import Gateway, Service
+from environment.runner import protocol, secrets
+from environment.runner.protocol import Order
+from foundation.locks import FileLock
+
+EXIT_SECOND = 4
+_LOOK_SECONDS = 1.0
+_OPEN_FILES = 4 * MAX_CONNECTIONS
+_PR_SET_DUMPABLE = 4
+
+
+def main() -> int:
+    """Serve until the agent has ended, or on SIGTERM."""
+    attempt = Path(sys.argv[1]).absolute()
+    # Without a sandbox the agent is the same user: it must not read the keys in this process.
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    lock = FileLock(attempt / protocol.GATEWAY_LOCK)
+    if not lock.acquire_soon():
+        return EXIT_SECOND
+    order = protocol.read(attempt / protocol.ORDER, Order)
+    by_variable = secrets.read_keys(attempt)
+    service = Service(
+        order.model_token,
+        order.providers,
+        frozenset(Grant(name) for name in order.model_grants),
+        {provider.name: by_variable[provider.key] for provider in order.providers if provider.key},
+    )
+    asyncio.run(_serve(attempt, Gateway(service, Journal(attempt))))
+    return 0
+
+
+async def _serve(attempt: Path, gateway: Gateway) -> None:
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    from aiohttp import web
+
+    runner = await gateway.open()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        # From within its folder: the path of a Unix socket has at most 108 bytes.
+        os.chdir(attempt / protocol.GRADER)
+        Path(protocol.GATEWAY_SOCKET).unlink(missing_ok=True)
+        listener.bind(protocol.GATEWAY_SOCKET)
+        await web.SockSite(runner, listener, backlog=MAX_CONNECTIONS).start()
+        while not ended.is_set() and not _is_over(attempt):
+            try:
+                await asyncio.wait_for(ended.wait(), _LOOK_SECONDS)
+            except TimeoutError:
+                continue
+        await gateway.close()
+        await runner.cleanup()
+
+
+def _is_over(attempt: Path) -> bool:
+    """Tell whether the agent has ended, or its directory is gone, so that no runner will end this process."""
+    return (attempt / protocol.ENDING).exists() or not (attempt / protocol.ORDER).exists()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

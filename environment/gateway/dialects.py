@@ -1,0 +1,566 @@
+"""What model providers' APIs look like: which calls there are, what they may ask for, where usage stands in answers.
+
+Pure functions and readers of JSON; nothing here talks to anybody. What an agent asks is checked as it is parsed
+here and sent on as it was parsed, so that no provider can read it otherwise than it was checked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+Json = dict[str, Any]
+
+
+class Dialect(StrEnum):
+    """The form in which a provider is spoken to."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    GEMINI = "gemini"
+
+
+class Grant(StrEnum):
+    """What a provider can do beside answering, and does for an agent only if the operator has granted it."""
+
+    WEB_SEARCH = "web-search"
+    CODE_EXECUTION = "code-execution"
+    MCP = "mcp"
+    REMOTE_URLS = "remote-urls"
+
+
+class Api(StrEnum):
+    """A kind of call."""
+
+    CHAT = "chat"
+    RESPONSES = "responses"
+    COMPLETIONS = "completions"
+    EMBEDDINGS = "embeddings"
+    MESSAGES = "messages"
+    GENERATE = "generateContent"
+    UNCOUNTED = "uncounted"  # lists of models and the counting of tokens, which cost nothing
+
+
+class RefusedRequest(Exception):
+    """A call that is not passed on, and why, for the agent and the record."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where a call goes.
+
+    Attributes:
+        path: below the provider's address, as the provider expects it.
+        model: where the path names it; else empty.
+        stream: whether the path asks for a stream.
+    """
+
+    api: Api
+    path: str
+    model: str = ""
+    stream: bool = False
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The tokens of one call, by one meaning for all providers; None where none were reported.
+
+    Attributes:
+        input_tokens: all of the prompt, with what was read from and written to a cache.
+        cached_tokens: of these, what was read from a cache.
+        cache_write_tokens: of these, what was written to a cache.
+        cache_write_hour_tokens: of the written ones, those that are kept for an hour.
+        output_tokens: all of the answer, with the reasoning that is not shown.
+        reasoning_tokens: of these, the reasoning.
+    """
+
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cache_write_hour_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the provider has reported what the call used."""
+        return self.input_tokens is not None and self.output_tokens is not None
+
+
+_MODEL = r"(?P<model>[A-Za-z0-9][A-Za-z0-9._:@-]*(?:/[A-Za-z0-9][A-Za-z0-9._:@-]*){0,3})"
+_ROUTES: dict[Dialect, tuple[tuple[str, str, Api], ...]] = {
+    Dialect.OPENAI: (
+        ("POST", r"/v1(?P<path>/chat/completions)", Api.CHAT),
+        ("POST", r"/v1(?P<path>/responses)", Api.RESPONSES),
+        ("POST", r"/v1(?P<path>/completions)", Api.COMPLETIONS),
+        ("POST", r"/v1(?P<path>/embeddings)", Api.EMBEDDINGS),
+        ("GET", rf"/v1(?P<path>/models(?:/{_MODEL})?)", Api.UNCOUNTED),
+    ),
+    Dialect.ANTHROPIC: (
+        ("POST", r"/v1/messages", Api.MESSAGES),
+        ("POST", r"/v1/messages/count_tokens", Api.UNCOUNTED),
+        ("GET", rf"/v1/models(?:/{_MODEL})?", Api.UNCOUNTED),
+    ),
+    Dialect.GEMINI: (
+        ("POST", rf"/v1(?:beta)?/models/{_MODEL}:(?P<stream>streamG|g)enerateContent", Api.GENERATE),
+        ("POST", rf"/v1(?:beta)?/models/{_MODEL}:(?:e|batchE)mbedContents?", Api.EMBEDDINGS),
+        ("POST", rf"/v1(?:beta)?/models/{_MODEL}:countTokens", Api.UNCOUNTED),
+        ("GET", rf"/v1(?:beta)?/models(?:/{_MODEL})?", Api.UNCOUNTED),
+    ),
+}
+_PATTERNS = {
+    dialect: tuple((method, re.compile(path), api) for method, path, api in routes)
+    for dialect, routes in _ROUTES.items()
+}
+# What the official clients send; a provider may read more into others than is checked here.
+_QUERY = frozenset({"alt", "beta", "limit", "after_id", "before_id", "pageSize", "pageToken"})
+_QUERY_VALUE = re.compile(r"[A-Za-z0-9._~=+/-]{0,512}")
+
+# Models that search the web whether they are asked to or not.
+_SEARCHING_MODEL = re.compile(r"search|sonar|deep-research|:online\b|^@preset/", re.IGNORECASE)
+_OPENAI_TOOLS = frozenset({"function", "custom", "local_shell", "apply_patch", "allowed_tools"})
+_ANTHROPIC_TOOLS = re.compile(r"custom|(?:bash|text_editor|computer|memory)_\d{8}")
+_GEMINI_TOOLS = frozenset({"functionDeclarations", "function_declarations"})
+_NEEDED_GRANT = (
+    (re.compile(r"search|fetch|url|maps", re.IGNORECASE), Grant.WEB_SEARCH),
+    (re.compile(r"code|container|shell", re.IGNORECASE), Grant.CODE_EXECUTION),
+    (re.compile(r"mcp|connector", re.IGNORECASE), Grant.MCP),
+)
+# Fields that have a provider do more than answer; None: no grant is enough, since nobody sees what they stand for.
+_FIELDS: dict[str, Grant | None] = {
+    "web_search_options": Grant.WEB_SEARCH,
+    "mcp_servers": Grant.MCP,
+    "container": Grant.CODE_EXECUTION,
+    "plugins": None,
+    "preset": None,
+    "background": None,
+    "cachedContent": None,
+    "cached_content": None,
+}
+# What an agent's own functions were called with and gave back, which no provider looks into.
+_DATA_OF_TOOLS = frozenset({"args", "arguments", "response"})
+_CALLS_OF_TOOLS = frozenset({"tool_use", "function_call", "custom_tool_call"})
+# Fields of a body that hold schemas and settings, where what is named like an address is none.
+_SETTINGS = frozenset(
+    {"tools", "functions", "response_format", "text", "generationConfig", "generation_config", "metadata"}
+)
+_NO_TEXT = frozenset({"data", "file_data", "type", "role", "id", "model"})
+_URL_FIELDS = frozenset(
+    {
+        *("image_url", "file_url", "video_url", "audio_url", "url", "imageUrl"),
+        *("fileUri", "file_uri", "videoUrl", "audioUrl", "fileUrl"),
+    }
+)
+_ADDRESS = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]{0,20}://")
+_MAX_DEPTH = 100
+
+
+def route(dialect: Dialect, method: str, path: str) -> Route:
+    """Find out which call a path is.
+
+    Raises:
+        RefusedRequest: it is none that is passed on.
+    """
+    for known_method, pattern, api in _PATTERNS[dialect]:
+        match = pattern.fullmatch(path)
+        if match is not None and known_method == method:
+            named = match.groupdict()
+            stream = (named.get("stream") or "").startswith("stream")
+            # The address of an OpenAI-compatible server ends where its own version stands; those of others do not.
+            return Route(api, named.get("path") or path, named.get("model") or "", stream)
+    raise RefusedRequest(f"the gateway passes on no {method} {path[:100]}")
+
+
+def checked_query(query: Mapping[str, str]) -> dict[str, str]:
+    """Return what of a query is passed on: all but a key.
+
+    Raises:
+        RefusedRequest: something in it is not known.
+    """
+    kept = {name: value for name, value in query.items() if name != "key"}
+    for name, value in kept.items():
+        if name not in _QUERY or not _QUERY_VALUE.fullmatch(value):
+            raise RefusedRequest(f"the gateway passes on no query parameter '{name[:50]}'")
+    return kept
+
+
+@dataclass(frozen=True)
+class Request:
+    """A call as it is sent on.
+
+    Attributes:
+        content: the body, written anew from what was checked.
+        asks_usage: whether the gateway has asked for usage that the agent did not, and must take it out again.
+        input_characters: how much text there is, for an estimate where usage is not reported.
+        most_output_tokens: what the agent allows as answer; None without a limit.
+    """
+
+    content: bytes
+    model: str
+    stream: bool
+    asks_usage: bool
+    input_characters: int
+    most_output_tokens: int | None
+
+
+def checked_request(
+    at: Route, content: bytes, grants: frozenset[Grant], *, include_usage: bool = True
+) -> Request:
+    """Read a call's body, refuse what is not granted, and write it as it is to be sent.
+
+    Raises:
+        RefusedRequest: it is no JSON object, or asks for what is not granted.
+    """
+    try:
+        body = msgspec.json.decode(content, type=Json)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise RefusedRequest(f"the body is not a JSON object ({error})") from None
+    stream = at.stream or body.get("stream") is True
+    model = at.model or _text(body.get("model"))
+    _check_model(model, grants)
+    if isinstance(body.get("models"), list):  # of OpenRouter: what to take where the first can't be had
+        for other in body["models"]:
+            _check_model(_text(other), grants)
+    _check_fields(at.api, body, grants)
+    for tool in _tools(body):
+        _check_tool(at.api, tool, grants)
+    contents = {name: value for name, value in body.items() if name not in _SETTINGS}
+    characters = _check_content(contents, grants, 0)
+    asks_usage = include_usage and stream and at.api in (Api.CHAT, Api.COMPLETIONS) and not _wants_usage(body)
+    if asks_usage:
+        options = body.get("stream_options")
+        body["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
+    try:
+        written = msgspec.json.encode(body)
+    except (msgspec.MsgspecError, OverflowError, RecursionError) as error:
+        raise RefusedRequest(f"the body can't be sent on ({error})") from None
+    return Request(written, model[:200], stream, asks_usage, characters, _most_output(body))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _wants_usage(body: Json) -> bool:
+    options = body.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True
+
+
+def _most_output(body: Json) -> int | None:
+    config = body.get("generationConfig") or body.get("generation_config")
+    places = (body, config if isinstance(config, dict) else {})
+    names = ("max_completion_tokens", "max_output_tokens", "max_tokens", "maxOutputTokens")
+    found = [place[name] for place in places for name in names if isinstance(place.get(name), int)]
+    return min(found, default=None)
+
+
+def _refuse(what: str, grant: Grant | None, grants: frozenset[Grant]) -> None:
+    if grant is None:
+        raise RefusedRequest(f"{what} is not passed on by the gateway")
+    if grant not in grants:
+        raise RefusedRequest(f"{what} needs '{grant}', which this run is not granted")
+
+
+def _check_model(model: str, grants: frozenset[Grant]) -> None:
+    if _SEARCHING_MODEL.search(model):
+        _refuse(f"the model '{model[:100]}', which searches the web,", Grant.WEB_SEARCH, grants)
+
+
+def _check_fields(api: Api, body: Json, grants: frozenset[Grant]) -> None:
+    for name, grant in _FIELDS.items():
+        if body.get(name):
+            _refuse(f"the field '{name}'", grant, grants)
+    if api is Api.RESPONSES and body.get("prompt"):  # stored at the provider, perhaps with tools
+        _refuse("the field 'prompt'", None, grants)
+
+
+def _tools(body: Json) -> Iterator[Any]:
+    tools = body.get("tools")
+    if tools is None:
+        return
+    if not isinstance(tools, list):
+        tools = [tools]
+    yield from tools
+
+
+def _check_tool(api: Api, tool: Any, grants: frozenset[Grant]) -> None:
+    """Refuse a tool that is not run by the agent itself, unless it is granted."""
+    if not isinstance(tool, dict):
+        raise RefusedRequest("a tool is not an object")
+    if api is Api.GENERATE or not isinstance(tool.get("type"), str | None):
+        foreign = [name for name in tool if name not in _GEMINI_TOOLS]
+    elif api in (Api.MESSAGES, Api.UNCOUNTED) and "type" not in tool:
+        foreign = []
+    elif api in (Api.MESSAGES, Api.UNCOUNTED):
+        foreign = [] if _ANTHROPIC_TOOLS.fullmatch(tool["type"] or "") else [str(tool["type"])]
+    else:
+        foreign = [] if tool.get("type") in _OPENAI_TOOLS else [str(tool.get("type"))]
+    for name in foreign:
+        grant = next((grant for pattern, grant in _NEEDED_GRANT if pattern.search(name)), None)
+        _refuse(f"the provider's tool '{name[:50]}'", grant, grants)
+
+
+def _check_content(value: Any, grants: frozenset[Grant], depth: int) -> int:
+    """Refuse what a provider would fetch from elsewhere; returns how many characters of text there are."""
+    if depth > _MAX_DEPTH:
+        raise RefusedRequest("the body is nested too deeply")
+    if isinstance(value, str):
+        return 0 if value.startswith("data:") else len(value)
+    if isinstance(value, list):
+        return sum(_check_content(item, grants, depth + 1) for item in value)
+    if not isinstance(value, dict):
+        return 0
+    characters = 0
+    is_call = depth > 0 and value.get("type") in _CALLS_OF_TOOLS
+    for name, item in value.items():
+        if isinstance(item, str):
+            is_address = name in _URL_FIELDS and not item.startswith("data:")
+            if is_address or (name in ("data", "file_data") and _ADDRESS.match(item)):
+                _refuse(f"an address in '{name}', which the provider would fetch,", Grant.REMOTE_URLS, grants)
+        if name in _DATA_OF_TOOLS or (is_call and name == "input"):
+            characters += len(msgspec.json.encode(item))
+        elif name not in _NO_TEXT or not isinstance(item, str):
+            characters += _check_content(item, grants, depth + 1)
+    return characters
+
+
+_KINDS: dict[Dialect, dict[str, str]] = {
+    Dialect.OPENAI: {
+        "quota": "insufficient_quota",
+        "request": "invalid_request_error",
+        "server": "server_error",
+    },
+    Dialect.ANTHROPIC: {
+        "quota": "invalid_request_error",
+        "request": "invalid_request_error",
+        "server": "api_error",
+    },
+    Dialect.GEMINI: {"quota": "RESOURCE_EXHAUSTED", "request": "INVALID_ARGUMENT", "server": "UNAVAILABLE"},
+}
+
+
+def error_body(dialect: Dialect, text: str, *, kind: str = "request", status: int = 429) -> Json:
+    """Write an error as the provider's own clients read it; `kind` is quota, request or server."""
+    name = _KINDS[dialect][kind]
+    if dialect is Dialect.ANTHROPIC:
+        return {"type": "error", "error": {"type": name, "message": text}}
+    if dialect is Dialect.GEMINI:
+        return {"error": {"code": status, "message": text, "status": name}}
+    return {
+        "error": {"message": text, "type": name, "param": None, "code": name if kind == "quota" else None}
+    }
+
+
+class AnswerReader:
+    """Reads usage, model and end of one answer while it passes, whole or as a stream of events.
+
+    Attributes:
+        usage: what is known so far.
+        model: as the provider names it; empty while it has not.
+        stop_reason: why the answer ended, in the provider's word.
+        characters: of text that came, for an estimate.
+        error: what the provider says went wrong.
+    """
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.usage = Usage()
+        self.model = ""
+        self.stop_reason = ""
+        self.characters = 0
+        self.error = ""
+
+    def read(self, content: bytes) -> bool:
+        """Read one JSON text: an answer, or the data of an event; tells whether it holds nothing but usage."""
+        try:
+            value = msgspec.json.decode(content)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            return False
+        if isinstance(value, list):  # Gemini's streams without alt=sse, and errors in them
+            for item in value:
+                self._read_object(item)
+            return False
+        self._read_object(value)
+        return (
+            isinstance(value, dict)
+            and value.get("choices") == []
+            and isinstance(value.get("usage"), dict)
+            and "error" not in value
+        )
+
+    def _read_object(self, value: Any) -> None:
+        if not isinstance(value, dict):
+            return
+        inner = value.get("response") or value.get("message")
+        answer = inner if isinstance(inner, dict) else value
+        model = answer.get("model") or answer.get("modelVersion")
+        self.model = _text(model)[:200] or self.model
+        error = answer.get("error") or value.get("error")
+        if error:
+            self.error = _text(error.get("message") if isinstance(error, dict) else error)[:500] or "an error"
+        for name in ("usage", "usageMetadata"):
+            for place in (answer, value):
+                if isinstance(place.get(name), dict):
+                    self.usage = _merged(self.usage, _usage_of(self._api, place[name]))
+        self.stop_reason = (_stop_reason(value, answer) or self.stop_reason)[:50]
+        self.characters += _characters(value)
+
+
+def usage_at_the_end(content: bytes) -> bytes:
+    """Cut the usage out of the end of an answer that is too long to be read as a whole; empty where there is none."""
+    for name in (b"usage", b"usageMetadata"):
+        # Within a text the quotes would be escaped.
+        _, found, rest = content.rpartition(b'"' + name + b'"')
+        if not found:
+            continue
+        try:
+            value, _ = json.JSONDecoder().raw_decode(rest.decode("utf-8", "replace").lstrip(" \t\r\n:"))
+        except (ValueError, RecursionError):
+            continue
+        return msgspec.json.encode({name.decode(): value})
+    return b""
+
+
+def _merged(before: Usage, new: Usage) -> Usage:
+    """Take the newest counts; a stream's later events may leave some out."""
+    given = {name: count for name in before.__dataclass_fields__ if (count := getattr(new, name)) is not None}
+    return replace(before, **given)
+
+
+def _count(values: Any, *names: str) -> int | None:
+    for name in names:
+        count = values.get(name) if isinstance(values, dict) else None
+        if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 1 << 53:
+            return count
+    return None
+
+
+def _usage_of(api: Api, given: Json) -> Usage:
+    if api is Api.MESSAGES:
+        read = _count(given, "cache_read_input_tokens")
+        written = _count(given, "cache_creation_input_tokens")
+        fresh = _count(given, "input_tokens")
+        return Usage(
+            input_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
+            cached_tokens=read,
+            cache_write_tokens=written,
+            cache_write_hour_tokens=_count(given.get("cache_creation"), "ephemeral_1h_input_tokens"),
+            output_tokens=_count(given, "output_tokens"),
+            reasoning_tokens=_count(given.get("output_tokens_details"), "thinking_tokens"),
+        )
+    if "promptTokenCount" in given or "totalTokenCount" in given:
+        prompt, total = _count(given, "promptTokenCount"), _count(given, "totalTokenCount")
+        tools, thoughts = _count(given, "toolUsePromptTokenCount"), _count(given, "thoughtsTokenCount")
+        shown = _count(given, "candidatesTokenCount")
+        read_in = None if prompt is None else prompt + (tools or 0)
+        # An answer of thoughts alone, or of nothing, has no count of candidates, but is complete.
+        written_out = None if total is None and shown is None else (shown or 0) + (thoughts or 0)
+        return Usage(
+            input_tokens=read_in,
+            cached_tokens=_count(given, "cachedContentTokenCount"),
+            output_tokens=written_out,
+            reasoning_tokens=thoughts,
+        )
+    details = given.get("prompt_tokens_details") or given.get("input_tokens_details")
+    answer_details = given.get("completion_tokens_details") or given.get("output_tokens_details")
+    outgoing = _count(given, "completion_tokens", "output_tokens")
+    return Usage(
+        input_tokens=_count(given, "prompt_tokens", "input_tokens"),
+        cached_tokens=_count(details, "cached_tokens"),
+        cache_write_tokens=_count(details, "cache_write_tokens"),
+        output_tokens=0 if outgoing is None and api is Api.EMBEDDINGS else outgoing,
+        reasoning_tokens=_count(answer_details, "reasoning_tokens"),
+    )
+
+
+def _stop_reason(value: Json, answer: Json) -> str:
+    """Find why an answer ended, in whatever place its dialect has for that."""
+    delta = value.get("delta")
+    for place in (value, answer, delta):
+        if isinstance(place, dict) and isinstance(place.get("stop_reason"), str):
+            return str(place["stop_reason"])
+    for name, key in (("choices", "finish_reason"), ("candidates", "finishReason")):
+        listed = answer.get(name)
+        if isinstance(listed, list) and listed and isinstance(listed[0], dict):
+            return _text(listed[0].get(key))
+    details = answer.get("incomplete_details")
+    if isinstance(details, dict):
+        return _text(details.get("reason"))
+    return _text(answer.get("status")) if answer.get("object") == "response" else ""
+
+
+_TEXTS = frozenset(
+    {"text", "content", "reasoning", "reasoning_content", "thinking", "partial_json", "arguments", "delta"}
+)
+_PARTS = frozenset(
+    {
+        *("choices", "delta", "message", "candidates", "content", "parts", "tool_calls", "function"),
+        *("output", "content_block"),
+    }
+)
+
+
+def _characters(value: Any, depth: int = 0) -> int:
+    """Count the text in an answer or an event, wherever its dialect has it."""
+    if isinstance(value, list):
+        return sum(_characters(item, depth + 1) for item in value) if depth < _MAX_DEPTH else 0
+    if not isinstance(value, dict) or depth >= _MAX_DEPTH:
+        return 0
+    found = 0
+    for name, item in value.items():
+        if isinstance(item, str):
+            found += len(item) if name in _TEXTS else 0
+        elif name in _PARTS:
+            found += _characters(item, depth + 1)
+    return found
+
+
+class EventStream:
+    """Cuts a stream of server-sent events into whole events, each with the data in it.
+
+    Events longer than `limit` are passed on in pieces, unread.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held = bytearray()
+        self._overlong = False
+        self._searched = 0
+
+    def feed(self, chunk: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Return each event that is complete now, as it came, with its data; the data is empty where there is none."""
+        self._held += chunk
+        start, look = 0, self._searched
+        while (found := _BLANK_LINE.search(self._held, look)) is not None:
+            event = bytes(self._held[start : found.end()])
+            yield event, b"" if self._overlong else _event_data(event)
+            self._overlong = False
+            start = look = found.end()
+        del self._held[:start]
+        self._searched = max(0, len(self._held) - _LONGEST_BLANK)
+        if len(self._held) > self._limit:
+            yield bytes(self._held), b""
+            self._held.clear()
+            self._searched = 0
+            self._overlong = True
+
+    def rest(self) -> tuple[bytes, bytes]:
+        """Return what came after the last whole event."""
+        event = bytes(self._held)
+        self._held.clear()
+        return event, b"" if self._overlong else _event_data(event)
+
+
+_BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_LONGEST_BLANK = 3  # of a blank line, the part that may have come already
+
+
+def _event_data(event: bytes) -> bytes:
+    lines = event.splitlines()
+    return b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))

@@ -1,0 +1,222 @@
+"""What is kept of each model call: one line in the run's model_calls.jsonl, without what was asked and answered."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from environment.gateway.dialects import Usage
+from environment.runner import protocol
+from foundation import jsonlines
+
+# Of what the agent can make grow without a provider being asked; the rest is paid for, and so held by a budget.
+MOST_REFUSALS = 1000
+MOST_BYTES = 256 << 20
+_CHARACTERS_PER_TOKEN = 4
+
+
+class Outcome(StrEnum):
+    """How a call went."""
+
+    OK = "ok"
+    ERROR = "error"  # the provider answered with an error
+    CUT = "cut"  # the provider's answer broke off
+    UNREACHABLE = "unreachable"
+    CANCELLED = "cancelled"  # the agent went away before the answer was complete
+    LOST = "lost"  # the gateway died while it was under way
+    REFUSED = "refused"  # the gateway passed nothing on
+    BUDGET = "budget"  # likewise, since the run's budget is used up
+
+
+NOT_SENT = frozenset({Outcome.REFUSED, Outcome.BUDGET})
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """One call.
+
+    Attributes:
+        id: never used again, so that a line that is read twice counts once.
+        at: when it came.
+        api: which kind of call, such as `chat`.
+        asked_model, model: as the agent asked, and as the provider answered.
+        status: of the provider's answer; 0 where there was none.
+        usage: tokens; all None where nothing is known, as of a call that is free.
+        estimated: whether usage is reckoned from the length of texts, since the provider has not reported it.
+        first_seconds: until the first byte of the answer's body.
+        retry_after: seconds after which the provider wants to be asked again.
+        problem: what went wrong, in the words of the provider or ours.
+    """
+
+    id: str
+    at: float
+    provider: str
+    api: str
+    outcome: Outcome
+    asked_model: str = ""
+    model: str = ""
+    status: int = 0
+    stream: bool = False
+    stop_reason: str = ""
+    usage: Usage = field(default_factory=Usage)
+    estimated: bool = False
+    first_seconds: float | None = None
+    seconds: float = 0.0
+    request_bytes: int = 0
+    answer_bytes: int = 0
+    retry_after: float | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class OpenCall:
+    """A call that has been sent to a provider; where no end of it is found, the gateway died meanwhile."""
+
+    id: str
+    at: float
+    provider: str
+    api: str
+    asked_model: str
+    stream: bool
+    request_bytes: int
+    input_characters: int
+
+
+def from_line(line: dict[str, Any]) -> ModelCall | None:
+    """Read a line; None for what is none of a call."""
+    try:
+        return msgspec.convert(line, ModelCall)
+    except msgspec.ValidationError:
+        return None
+
+
+def estimated_tokens(characters: int) -> int:
+    """Reckon tokens from characters, four to one, as in English."""
+    return -(-characters // _CHARACTERS_PER_TOKEN)
+
+
+@dataclass
+class Totals:
+    """What an attempt's calls have come to."""
+
+    calls: int = 0
+    tokens: int = 0
+    refusals: int = 0
+
+    def add(self, call: ModelCall) -> None:
+        """Count one more."""
+        if call.outcome in NOT_SENT:
+            self.refusals += 1
+            return
+        self.calls += 1
+        self.tokens += (call.usage.input_tokens or 0) + (call.usage.output_tokens or 0)
+
+
+class Journal:
+    """The files of one attempt's calls: one for what has ended, one for what is under way."""
+
+    def __init__(self, attempt: Path) -> None:
+        """Read what is there, and close the calls that an earlier gateway has not lived to see the end of."""
+        self._ended = attempt / protocol.MODEL_CALLS
+        self._open = attempt / protocol.OPEN_CALLS
+        self._unwritten: list[ModelCall] = []
+        self.totals = Totals()
+        known = set()
+        for call in read_calls(self._ended):
+            known.add(call.id)
+            self.totals.add(call)
+        for begun in _read_open(self._open):
+            if begun.id not in known:
+                known.add(begun.id)
+                self.end(_lost(begun))
+        if not self._unwritten:
+            self._open.unlink(missing_ok=True)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more can be kept: then no call is passed on that could not be counted."""
+        try:
+            return self._ended.stat().st_size > MOST_BYTES
+        except FileNotFoundError:
+            return False
+
+    def begin(self, call: OpenCall) -> None:
+        """Note that a call is about to be sent.
+
+        Raises:
+            OSError: that can't be written, so that it must not be sent.
+        """
+        self._write_rest()
+        jsonlines.append(self._open, [asdict(call)])
+
+    def end(self, call: ModelCall) -> None:
+        """Keep a call that has ended; what can't be written now is written before the next one begins."""
+        if call.outcome in NOT_SENT and self.totals.refusals >= MOST_REFUSALS:
+            return
+        self.totals.add(call)
+        self._unwritten.append(call)
+        try:
+            self._write_rest()
+        except OSError:
+            return  # `begin` tries again, and lets no call through while it fails
+
+    def _write_rest(self) -> None:
+        while self._unwritten:
+            jsonlines.append(self._ended, [asdict(self._unwritten[0])])
+            del self._unwritten[0]
+
+
+def read_calls(path: Path) -> list[ModelCall]:
+    """Read all calls of an attempt, each once."""
+    found: dict[str, ModelCall] = {}
+    offset, end = -1, 0
+    while end > offset:
+        offset = end
+        lines = jsonlines.read(path, offset)
+        end = lines.offset
+        for line in lines.values:
+            call = from_line(line)
+            if call is not None:
+                found.setdefault(call.id, call)
+    return list(found.values())
+
+
+def _read_open(path: Path) -> list[OpenCall]:
+    found = []
+    offset, end = -1, 0
+    while end > offset:
+        offset = end
+        lines = jsonlines.read(path, offset)
+        end = lines.offset
+        for line in lines.values:
+            try:
+                found.append(msgspec.convert(line, OpenCall))
+            except msgspec.ValidationError:
+                continue  # a line that a killed gateway has left torn
+    return found
+
+
+def _lost(call: OpenCall) -> ModelCall:
+    return ModelCall(
+        call.id,
+        call.at,
+        call.provider,
+        call.api,
+        Outcome.LOST,
+        asked_model=call.asked_model,
+        stream=call.stream,
+        usage=Usage(input_tokens=estimated_tokens(call.input_characters), output_tokens=0),
+        estimated=True,
+        request_bytes=call.request_bytes,
+        problem="the gateway died while the call was under way",
+    )
+
+
+def new_id() -> str:
+    """Make the id of a call."""
+    return os.urandom(12).hex()

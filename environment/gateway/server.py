@@ -1,0 +1,483 @@
+"""The gateway's server: takes an agent's calls, sends them to providers, passes answers on as they come.
+
+Nothing of an agent's request reaches a provider as it stands: the address is the operator's, headers are those of a
+short list, the body is written anew from what was checked. So an agent can neither choose where a key goes nor hide
+one request in another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import time
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+from aiohttp import web
+from yarl import URL
+
+from environment.gateway import dialects
+from environment.gateway.dialects import (
+    AnswerReader,
+    Api,
+    Dialect,
+    EventStream,
+    Grant,
+    RefusedRequest,
+    Request,
+    Route,
+    Usage,
+)
+from environment.gateway.records import Journal, ModelCall, OpenCall, Outcome, estimated_tokens, new_id
+from environment.runner.protocol import ModelProvider
+
+MAX_REQUEST_BYTES = 64 << 20
+MAX_HELD_BYTES = 256 << 20  # of the bodies of all requests together
+DRAIN_SECONDS = 10.0  # in which an answer whose agent has gone may still end, and say what it has used
+_READ_ANSWER_BYTES = 4 << 20
+_TAIL_BYTES = 64 << 10
+_MAX_EVENT_BYTES = 8 << 20
+_MAX_ERROR_BYTES = 1 << 20
+_CONNECT_SECONDS = 30.0
+_SILENCE_SECONDS = 3600.0  # models think for long, and say nothing meanwhile
+_SHUTDOWN_SECONDS = 1.0
+_PROBLEM_CHARACTERS = 300
+_EVENT_STREAM = "text/event-stream"
+_JSON = "application/json"
+
+_HEADERS_THERE = (
+    *("accept", "user-agent", "anthropic-version", "anthropic-beta", "openai-beta", "x-goog-api-client"),
+    *("http-referer", "x-title"),
+)
+_HEADERS_BACK = frozenset(
+    {
+        *("content-type", "request-id", "x-request-id", "retry-after", "retry-after-ms", "x-should-retry"),
+        *("openai-processing-ms", "openai-model", "openai-version"),
+    }
+)
+_HEADERS_BACK_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
+
+
+@dataclass(frozen=True)
+class Service:
+    """What a gateway serves: by its order, and keys through memory.
+
+    Attributes:
+        token: what the agent has in place of a key.
+        keys: the operator's keys by the name of their provider; none where a provider asks for none.
+    """
+
+    token: str
+    providers: tuple[ModelProvider, ...]
+    grants: frozenset[Grant] = frozenset()
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class _Refusal(Exception):
+    """A call that the gateway answers itself."""
+
+    def __init__(
+        self, status: int, text: str, kind: str = "request", outcome: Outcome = Outcome.REFUSED
+    ) -> None:
+        super().__init__(text)
+        self.status = status
+        self.kind = kind
+        self.outcome = outcome
+
+
+@dataclass
+class _Call:
+    """A call while it is under way."""
+
+    provider: ModelProvider
+    route: Route
+    id: str = field(default_factory=new_id)
+    at: float = field(default_factory=time.time)
+    began: float = field(default_factory=time.monotonic)
+    model: str = ""
+    stream: bool = False
+    input_characters: int = 0
+    request_bytes: int = 0
+    status: int = 0
+    answer_bytes: int = 0
+    first_seconds: float | None = None
+    retry_after: float | None = None
+
+    def begun(self) -> OpenCall:
+        return OpenCall(
+            self.id,
+            self.at,
+            self.provider.name,
+            str(self.route.api),
+            self.model,
+            self.stream,
+            self.request_bytes,
+            self.input_characters,
+        )
+
+    def ended(self, outcome: Outcome, answer: AnswerReader, problem: str = "") -> ModelCall:
+        usage, is_estimated = self._usage(outcome, answer)
+        return ModelCall(
+            self.id,
+            self.at,
+            self.provider.name,
+            str(self.route.api),
+            outcome,
+            asked_model=self.model,
+            model=answer.model,
+            status=self.status,
+            stream=self.stream,
+            stop_reason=answer.stop_reason,
+            usage=usage,
+            estimated=is_estimated,
+            first_seconds=None if self.first_seconds is None else round(self.first_seconds, 4),
+            seconds=round(time.monotonic() - self.began, 4),
+            request_bytes=self.request_bytes,
+            answer_bytes=self.answer_bytes,
+            retry_after=self.retry_after,
+            problem=(problem or answer.error)[:_PROBLEM_CHARACTERS],
+        )
+
+    def _usage(self, outcome: Outcome, answer: AnswerReader) -> tuple[Usage, bool]:
+        """Return what a call has used, and whether that is an estimate."""
+        reported = answer.usage
+        has_worked = outcome in (Outcome.OK, Outcome.CUT, Outcome.CANCELLED)
+        is_complete = outcome is Outcome.OK or bool(answer.stop_reason)
+        if not has_worked or self.route.api is Api.UNCOUNTED or (reported.is_known and is_complete):
+            return reported, False
+        seen = 0 if self.route.api is Api.EMBEDDINGS else estimated_tokens(answer.characters)
+        reckoned = replace(
+            reported,
+            input_tokens=(
+                estimated_tokens(self.input_characters)
+                if reported.input_tokens is None
+                else reported.input_tokens
+            ),
+            output_tokens=max(reported.output_tokens or 0, seen),
+        )
+        return reckoned, True
+
+
+class Gateway:
+    """Serves one agent."""
+
+    def __init__(self, service: Service, journal: Journal, *, drain_seconds: float = DRAIN_SECONDS) -> None:
+        self._service = service
+        self._providers = {provider.name: provider for provider in service.providers}
+        self._journal = journal
+        self._drain_seconds = drain_seconds
+        self._held_bytes = 0
+        self._sending: set[asyncio.Task[web.StreamResponse]] = set()
+        self._session: aiohttp.ClientSession
+
+    async def open(self) -> web.ServerRunner:
+        """Make the server, to be put on a socket."""
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=_SILENCE_SECONDS)
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=timeout,
+            skip_auto_headers=("User-Agent", "Accept"),
+        )
+        server = web.Server(self._answer, handler_cancellation=True, access_log=None)
+        runner = web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_SECONDS)
+        await runner.setup()
+        return runner
+
+    async def close(self) -> None:
+        """End what is under way."""
+        for task in self._sending:
+            task.cancel()
+        await asyncio.gather(*self._sending, return_exceptions=True)
+        await self._session.close()
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one call."""
+        provider: ModelProvider | None = None
+        call: _Call | None = None
+        try:
+            provider, path = self._provider_of(request)
+            route, query = self._route_of(request, provider, path)
+            call = _Call(provider, route)
+            if self._journal.is_full:
+                raise _Refusal(429, "The record of this run's model calls is full.", "quota", Outcome.BUDGET)
+            sent = None
+            if request.method == "POST":
+                sent = self._checked(call, await self._read_body(request))
+        except _Refusal as refusal:
+            return self._refuse(provider, call, refusal)
+        try:
+            if route.api is not Api.UNCOUNTED:
+                self._journal.begin(call.begun())
+        except OSError as error:
+            text = f"The gateway can't record this call: {error.strerror}."
+            return self._refuse(provider, None, _Refusal(503, text, "server"))
+        # On its own, so that the end of an answer is still read when the agent has gone.
+        gone = asyncio.Event()
+        held = call.request_bytes
+        self._held_bytes += held
+        sending = asyncio.ensure_future(self._send(request, call, sent, query, gone))
+        self._sending.add(sending)
+
+        def done(task: asyncio.Task[web.StreamResponse]) -> None:
+            self._sending.discard(task)
+            self._held_bytes -= held
+
+        sending.add_done_callback(done)
+        try:
+            return await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            gone.set()
+            asyncio.get_running_loop().call_later(self._drain_seconds, sending.cancel)
+            raise
+
+    def _provider_of(self, request: web.BaseRequest) -> tuple[ModelProvider, str]:
+        """Return which provider a request is for, and the path below it; the agent must have its token.
+
+        Raises:
+            _Refusal: there is none, or the token is missing.
+        """
+        target = request.raw_path
+        name, _, path = target.removeprefix("/").partition("/")
+        provider = self._providers.get(name)
+        if not target.startswith("/") or provider is None:
+            served = ", ".join(f"/{name}" for name in self._providers)
+            raise _Refusal(404, f"The gateway serves {served} and nothing else.")
+        scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
+        given = (
+            bearer.strip() if scheme.lower() == "bearer" else "",
+            request.headers.get("x-api-key", ""),
+            request.headers.get("x-goog-api-key", ""),
+            request.query.get("key", ""),
+        )
+        token = self._service.token.encode()
+        if not any(hmac.compare_digest(text.encode("utf-8", "replace"), token) for text in given):
+            raise _Refusal(401, "This is not the key that this run was given.")
+        return provider, f"/{path.partition('?')[0]}"
+
+    def _route_of(
+        self, request: web.BaseRequest, provider: ModelProvider, path: str
+    ) -> tuple[Route, dict[str, str]]:
+        try:
+            if len(request.query) != len(set(request.query)):
+                raise RefusedRequest("a query parameter is given twice")
+            found = dialects.route(Dialect(provider.dialect), request.method, path)
+            return found, dialects.checked_query(request.query)
+        except RefusedRequest as error:
+            raise _Refusal(404, _sentence(error)) from None
+
+    async def _read_body(self, request: web.BaseRequest) -> bytes:
+        content = bytearray()
+        if (request.content_length or 0) > MAX_REQUEST_BYTES:
+            raise _Refusal(413, f"A request may have {MAX_REQUEST_BYTES >> 20} MiB.")
+        async for chunk in request.content.iter_any():
+            content += chunk
+            if len(content) > MAX_REQUEST_BYTES:
+                raise _Refusal(413, f"A request may have {MAX_REQUEST_BYTES >> 20} MiB.")
+            if self._held_bytes + len(content) > MAX_HELD_BYTES:
+                raise _Refusal(503, "Too much is being sent at once.", "server")
+        return bytes(content)
+
+    def _checked(self, call: _Call, content: bytes) -> Request:
+        try:
+            found = dialects.checked_request(
+                call.route, content, self._service.grants, include_usage=call.provider.include_usage
+            )
+        except RefusedRequest as error:
+            raise _Refusal(400, _sentence(error)) from None
+        call.model, call.stream = found.model, found.stream
+        call.input_characters, call.request_bytes = found.input_characters, len(found.content)
+        return found
+
+    def _refuse(
+        self, provider: ModelProvider | None, call: _Call | None, refusal: _Refusal
+    ) -> web.StreamResponse:
+        """Answer in a provider's place, in the form that its clients read."""
+        dialect = Dialect(provider.dialect) if provider is not None else Dialect.OPENAI
+        if call is not None:
+            call.status = refusal.status
+            self._journal.end(call.ended(refusal.outcome, AnswerReader(call.route.api), str(refusal)))
+        body = dialects.error_body(dialect, str(refusal), kind=refusal.kind, status=refusal.status)
+        answer = web.Response(status=refusal.status, body=msgspec.json.encode(body), content_type=_JSON)
+        if refusal.status == 413:
+            answer.force_close()  # what is left of the body is not read
+        return answer
+
+    async def _send(
+        self,
+        request: web.BaseRequest,
+        call: _Call,
+        sent: Request | None,
+        query: dict[str, str],
+        gone: asyncio.Event,
+    ) -> web.StreamResponse:
+        """Send a call to its provider and pass the answer on; whatever happens, it is counted once."""
+        reader = AnswerReader(call.route.api)
+        outcome, problem = Outcome.CANCELLED, ""
+        answer: web.StreamResponse | None = None
+        try:
+            async with self._session.request(
+                request.method,
+                _address(call.provider, call.route, query),
+                data=sent.content if sent is not None else None,
+                headers=self._headers(request, call.provider),
+                allow_redirects=False,
+                proxy=_proxy_to(call.provider.url),
+            ) as upstream:
+                call.status = upstream.status
+                call.retry_after = _seconds(upstream.headers.get("Retry-After"))
+                if upstream.status in (401, 403) or 300 <= upstream.status < 400:
+                    # An agent can't mend this, and some answer with parts of the key.
+                    problem = f"The provider answers the operator's key with status {upstream.status}."
+                    outcome = Outcome.ERROR
+                    status = upstream.status if upstream.status >= 400 else 502
+                    return self._own_error(call, status, problem)
+                answer = web.StreamResponse(status=upstream.status, headers=_passed_back(upstream))
+                await self._pass_on(request, call, upstream, answer, reader, sent, gone)
+                if call.status >= 400:
+                    outcome = Outcome.ERROR
+                elif not gone.is_set():
+                    outcome = Outcome.OK
+                return answer
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            if answer is None or not answer.prepared:
+                outcome = Outcome.UNREACHABLE
+                problem = f"The provider can't be reached ({type(error).__name__})."
+                return self._own_error(call, 502, problem)
+            outcome, problem = Outcome.CUT, f"the answer broke off ({type(error).__name__})"
+            if request.transport is not None:
+                request.transport.abort()  # so that the agent sees an end that is none
+            return answer
+        finally:
+            if call.route.api is not Api.UNCOUNTED:
+                self._journal.end(call.ended(outcome, reader, problem))
+
+    def _own_error(self, call: _Call, status: int, text: str) -> web.StreamResponse:
+        body = dialects.error_body(Dialect(call.provider.dialect), text, kind="server", status=status)
+        return web.Response(status=status, body=msgspec.json.encode(body), content_type=_JSON)
+
+    def _headers(self, request: web.BaseRequest, provider: ModelProvider) -> dict[str, str]:
+        headers = {name: request.headers[name] for name in _HEADERS_THERE if name in request.headers}
+        # What is compressed could not be read as it passes.
+        headers["accept-encoding"] = "identity"
+        if request.method == "POST":
+            headers["content-type"] = _JSON
+        key = self._service.keys.get(provider.name, "")
+        if key:
+            match Dialect(provider.dialect):
+                case Dialect.OPENAI:
+                    headers["authorization"] = f"Bearer {key}"
+                case Dialect.ANTHROPIC:
+                    headers["x-api-key"] = key
+                case Dialect.GEMINI:
+                    headers["x-goog-api-key"] = key
+        return headers
+
+    async def _pass_on(
+        self,
+        request: web.BaseRequest,
+        call: _Call,
+        upstream: aiohttp.ClientResponse,
+        answer: web.StreamResponse,
+        reader: AnswerReader,
+        sent: Request | None,
+        gone: asyncio.Event,
+    ) -> None:
+        """Pass an answer on, piece by piece, and read it meanwhile."""
+
+        async def write(piece: bytes) -> None:
+            if gone.is_set() or not piece:
+                return
+            try:
+                if not answer.prepared:
+                    await answer.prepare(request)
+                await answer.write(piece)
+            except (ConnectionError, aiohttp.ClientConnectionResetError):
+                gone.set()
+
+        key = self._service.keys.get(call.provider.name, "").encode()
+        if upstream.status >= 400:
+            content = await _limited(upstream, _MAX_ERROR_BYTES)
+            call.answer_bytes = len(content)
+            content = content.replace(key, b"[secret]") if key else content
+            reader.read(content)
+            await write(content)
+        elif upstream.content_type == _EVENT_STREAM:
+            events = EventStream(_MAX_EVENT_BYTES)
+            withholds = sent is not None and sent.asks_usage
+            async for chunk in upstream.content.iter_any():
+                self._note(call, chunk)
+                if not withholds:
+                    await write(chunk)
+                for event, data in events.feed(chunk):
+                    is_usage = bool(data) and reader.read(data)
+                    if withholds and not is_usage:
+                        await write(event)
+            event, data = events.rest()
+            if data:
+                reader.read(data)
+            if withholds:
+                await write(event)
+        else:
+            held, is_long = bytearray(), False
+            async for chunk in upstream.content.iter_any():
+                self._note(call, chunk)
+                await write(chunk)
+                held += chunk
+                if len(held) > _READ_ANSWER_BYTES:
+                    is_long = True
+                    del held[:-_TAIL_BYTES]
+            reader.read(dialects.usage_at_the_end(bytes(held)) if is_long else bytes(held))
+        if not answer.prepared and not gone.is_set():
+            await answer.prepare(request)
+
+    @staticmethod
+    def _note(call: _Call, chunk: bytes) -> None:
+        if call.first_seconds is None:
+            call.first_seconds = time.monotonic() - call.began
+        call.answer_bytes += len(chunk)
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _address(provider: ModelProvider, route: Route, query: Mapping[str, str]) -> URL:
+    return URL(provider.url.rstrip("/") + route.path, encoded=True).with_query(query)
+
+
+def _proxy_to(url: str) -> str | None:
+    """Return the operator's proxy to a provider; None where there is none."""
+    parts = urlsplit(url)
+    if urllib.request.proxy_bypass(parts.hostname or ""):
+        return None
+    return urllib.request.getproxies().get(parts.scheme)
+
+
+def _passed_back(upstream: aiohttp.ClientResponse) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in upstream.headers.items()
+        if name.lower() in _HEADERS_BACK or name.lower().startswith(_HEADERS_BACK_PREFIXES)
+    }
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        return max(0.0, float(text)) if text is not None else None
+    except ValueError:
+        return None  # a date, which clients read themselves
+
+
+async def _limited(upstream: aiohttp.ClientResponse, limit: int) -> bytes:
+    content = bytearray()
+    async for chunk in upstream.content.iter_any():
+        content += chunk
+        if len(content) > limit:
+            break
+    return bytes(content[:limit])

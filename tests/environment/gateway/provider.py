@@ -1,0 +1,281 @@
+"""A model provider on localhost that speaks all dialects; the model that is asked for says how it behaves.
+
+python -m tests.environment.gateway.provider [PORT]: serve until killed, with the key `real-key`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+KEY = "real-key"
+PIECES = ("Hel", "lo, ", "wor", "ld")
+TEXT = "".join(PIECES)
+
+CHAT_USAGE = {
+    "prompt_tokens": 20,
+    "completion_tokens": 9,
+    "total_tokens": 29,
+    "prompt_tokens_details": {"cached_tokens": 5},
+    "completion_tokens_details": {"reasoning_tokens": 4},
+}
+RESPONSES_USAGE = {
+    "input_tokens": 20,
+    "input_tokens_details": {"cached_tokens": 5},
+    "output_tokens": 9,
+    "output_tokens_details": {"reasoning_tokens": 4},
+    "total_tokens": 29,
+}
+MESSAGES_USAGE = {
+    "input_tokens": 12,
+    "cache_creation_input_tokens": 3,
+    "cache_read_input_tokens": 5,
+    "cache_creation": {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 2},
+    "output_tokens": 9,
+}
+GEMINI_USAGE = {
+    "promptTokenCount": 20,
+    "cachedContentTokenCount": 5,
+    "candidatesTokenCount": 5,
+    "thoughtsTokenCount": 4,
+    "totalTokenCount": 29,
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request as it arrived."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: Any
+
+
+class Provider:
+    """Answers all dialects; keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[Asked] = []
+        self.streams_ended = 0
+        self.go_on = asyncio.Event()  # for what waits in mid-stream
+        self.reached_pause = asyncio.Event()
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=1 << 30)
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        return app
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        body = json.loads(await request.read() or b"null")
+        self.asked.append(Asked(request.method, request.raw_path, dict(request.headers), body))
+        keys = (
+            request.headers.get("Authorization", "").removeprefix("Bearer "),
+            request.headers.get("x-api-key"),
+            request.headers.get("x-goog-api-key"),
+        )
+        if KEY not in keys:
+            return web.json_response({"error": {"message": f"wrong key {keys}"}}, status=401)
+        if request.method == "GET":
+            return web.json_response({"object": "list", "data": [{"id": "plain", "object": "model"}]})
+        path = request.path
+        named = path.rpartition("/models/")[2].partition(":")[0] if "/models/" in path else ""
+        model = named or str((body or {}).get("model", "plain"))
+        stream = "streamGenerateContent" in path or bool((body or {}).get("stream"))
+        if model == "busy":
+            return web.json_response(
+                {"error": {"message": f"slow down, {KEY}", "type": "rate_limit_error"}},
+                status=429,
+                headers={"Retry-After": "7", "x-ratelimit-remaining-requests": "0", "Set-Cookie": "a=b"},
+            )
+        if model == "broken":
+            return web.json_response({"error": {"message": "overloaded"}}, status=503)
+        if model == "elsewhere":
+            raise web.HTTPTemporaryRedirect("http://127.0.0.1:1/v1/chat/completions")
+        usage = model != "no-usage"
+        make = self._stream if stream else self._whole
+        if path.endswith("/chat/completions"):
+            return await make(request, model, *chat(body, model, usage=usage))
+        if path.endswith("/responses"):
+            return await make(request, model, *responses(model, usage=usage))
+        if path.endswith("/messages"):
+            return await make(request, model, *messages(model, usage=usage))
+        if "enerateContent" in path:
+            return await make(request, model, *gemini(model, usage=usage))
+        if path.endswith("/embeddings"):
+            numbers = [0.5] * (2_000_000 if model == "huge" else 4)
+            answer = {
+                "object": "list",
+                "data": [{"object": "embedding", "index": 0, "embedding": numbers}],
+                "model": model,
+                "usage": {"prompt_tokens": 6, "total_tokens": 6},
+            }
+            return web.json_response(answer)
+        return web.json_response({"input_tokens": 12, "totalTokens": 12})
+
+    async def _whole(
+        self, request: web.Request, model: str, answer: dict[str, Any], events: list[bytes]
+    ) -> web.StreamResponse:
+        if model == "huge":
+            answer = {"padding": "x" * (6 << 20), **answer}
+        return web.json_response(
+            answer, headers={"x-request-id": "req-1", "openai-organization": "secret-org"}
+        )
+
+    async def _stream(
+        self, request: web.Request, model: str, answer: dict[str, Any], events: list[bytes]
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "x-request-id": "req-1"})
+        await response.prepare(request)
+        for number, event in enumerate(events):
+            if number == 2 and model == "cut":
+                assert request.transport is not None
+                request.transport.abort()
+                return response
+            if number == 2 and model in ("pause", "hang"):
+                self.reached_pause.set()
+                await self.go_on.wait()
+            if model == "torn":  # in pieces that end anywhere
+                for start in range(0, len(event), 7):
+                    await response.write(event[start : start + 7])
+                    await asyncio.sleep(0)
+            else:
+                await response.write(event)
+        self.streams_ended += 1
+        return response
+
+
+def event(data: Any, name: str = "") -> bytes:
+    head = f"event: {name}\n" if name else ""
+    text = data if isinstance(data, str) else json.dumps(data)
+    return f"{head}data: {text}\n\n".encode()
+
+
+def chat(body: Any, model: str, *, usage: bool) -> tuple[dict[str, Any], list[bytes]]:
+    base = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": f"{model}-2026"}
+
+    def choice(delta: dict[str, Any], finish: str | None = None) -> list[dict[str, Any]]:
+        return [{"index": 0, "delta": delta, "finish_reason": finish}]
+
+    events = [event({**base, "choices": choice({"role": "assistant", "content": ""})})]
+    events += [event({**base, "choices": choice({"content": piece})}) for piece in PIECES]
+    events += [event({**base, "choices": choice({}, "stop")})]
+    if usage and ((body.get("stream_options") or {}).get("include_usage")):
+        events += [event({**base, "choices": [], "usage": CHAT_USAGE})]
+    message = {"role": "assistant", "content": TEXT}
+    answer = {
+        **base,
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        **({"usage": CHAT_USAGE} if usage else {}),
+    }
+    return answer, [*events, event("[DONE]")]
+
+
+def responses(model: str, *, usage: bool) -> tuple[dict[str, Any], list[bytes]]:
+    item = {
+        "id": "m1",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": TEXT, "annotations": []}],
+    }
+    answer: dict[str, Any] = {
+        "id": "r1",
+        "object": "response",
+        "created_at": 1,
+        "status": "completed",
+        "model": f"{model}-2026",
+        "output": [item],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        **({"usage": RESPONSES_USAGE} if usage else {}),
+    }
+    begun = {**answer, "status": "in_progress", "output": [], "usage": None}
+    events = [
+        event({"type": "response.created", "sequence_number": 0, "response": begun}, "response.created")
+    ]
+    empty = {**item, "status": "in_progress", "content": []}
+    part = {"type": "output_text", "text": "", "annotations": []}
+    place = {"item_id": "m1", "output_index": 0, "content_index": 0}
+    added = {"type": "response.output_item.added", "sequence_number": 1, "output_index": 0, "item": empty}
+    begun_part = {"type": "response.content_part.added", "sequence_number": 2, **place, "part": part}
+    events += [
+        event(added, "response.output_item.added"),
+        event(begun_part, "response.content_part.added"),
+    ]
+    for number, piece in enumerate(PIECES, 3):
+        delta = {
+            "type": "response.output_text.delta",
+            "sequence_number": number,
+            **place,
+            "delta": piece,
+            "logprobs": [],
+        }
+        events.append(event(delta, "response.output_text.delta"))
+    last = {"type": "response.completed", "sequence_number": 9, "response": answer}
+    return answer, [*events, event(last, "response.completed")]
+
+
+def messages(model: str, *, usage: bool) -> tuple[dict[str, Any], list[bytes]]:
+    base = {"id": "msg1", "type": "message", "role": "assistant", "model": f"{model}-2026"}
+    answer = {
+        **base,
+        "content": [{"type": "text", "text": TEXT}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        **({"usage": MESSAGES_USAGE} if usage else {}),
+    }
+    first = {**MESSAGES_USAGE, "output_tokens": 1}
+    begun = {**base, "content": [], "stop_reason": None, **({"usage": first} if usage else {})}
+    end = {"stop_reason": "end_turn", "stop_sequence": None}
+    block = {"type": "text", "text": ""}
+    events = [
+        event({"type": "message_start", "message": begun}, "message_start"),
+        event({"type": "content_block_start", "index": 0, "content_block": block}, "content_block_start"),
+    ]
+    for piece in PIECES:
+        delta = {"type": "text_delta", "text": piece}
+        events.append(
+            event({"type": "content_block_delta", "index": 0, "delta": delta}, "content_block_delta")
+        )
+    tail = {"type": "message_delta", "delta": end, **({"usage": {"output_tokens": 9}} if usage else {})}
+    events += [
+        event({"type": "content_block_stop", "index": 0}, "content_block_stop"),
+        event(tail, "message_delta"),
+        event({"type": "message_stop"}, "message_stop"),
+    ]
+    return answer, events
+
+
+def gemini(model: str, *, usage: bool) -> tuple[dict[str, Any], list[bytes]]:
+    def part(text: str, **more: Any) -> dict[str, Any]:
+        return {"content": {"role": "model", "parts": [{"text": text}]}, "index": 0, **more}
+
+    tail = {"usageMetadata": GEMINI_USAGE} if usage else {}
+    answer = {
+        "candidates": [part(TEXT, finishReason="STOP")],
+        "modelVersion": f"{model}-2026",
+        **tail,
+    }
+    so_far = {"usageMetadata": {"promptTokenCount": 20, "totalTokenCount": 20}} if usage else {}
+    events = [
+        event({"candidates": [part(piece)], "modelVersion": f"{model}-2026", **so_far})
+        for piece in PIECES[:-1]
+    ]
+    last = {"candidates": [part(PIECES[-1], finishReason="STOP")], "modelVersion": f"{model}-2026", **tail}
+    return answer, [*events, event(last)]
+
+
+if __name__ == "__main__":
+
+    async def main() -> web.Application:
+        return Provider().app()
+
+    web.run_app(main(), host="127.0.0.1", port=int(sys.argv[1]), print=None)

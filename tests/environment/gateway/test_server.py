@@ -1,0 +1,531 @@
+"""The gateway between an agent and a provider: what passes, what is counted, what never gets through."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from environment.gateway import records
+from environment.gateway.dialects import Grant, Usage
+from environment.gateway.records import Journal, ModelCall, Outcome
+from environment.gateway.server import Gateway, Service
+from environment.runner import protocol
+from environment.runner.protocol import ModelProvider
+from tests.environment.gateway import provider as loopback
+from tests.environment.gateway.provider import KEY, PIECES, TEXT, Provider
+
+TOKEN = "sk-mlebench-worthless"
+USAGE = Usage(input_tokens=20, cached_tokens=5, output_tokens=9, reasoning_tokens=4)
+
+
+@dataclass
+class Between:
+    """An agent's client, the gateway and a provider, all on localhost."""
+
+    url: str
+    provider: Provider
+    folder: Path
+    client: aiohttp.ClientSession
+    gateway: Gateway
+    headers: dict[str, str] = field(default_factory=lambda: {"Authorization": f"Bearer {TOKEN}"})
+
+    def post(self, path: str, body: Any, **options: Any) -> Any:
+        return self.client.post(f"{self.url}{path}", data=json.dumps(body), headers=self.headers, **options)
+
+    @property
+    def calls(self) -> list[ModelCall]:
+        return records.read_calls(self.folder / protocol.MODEL_CALLS)
+
+    async def call(self) -> ModelCall:
+        """Wait for the one call that is recorded when its answer has ended."""
+        async with asyncio.timeout(30):
+            while not self.calls:
+                await asyncio.sleep(0.005)
+        (call,) = self.calls
+        return call
+
+
+@asynccontextmanager
+async def serving(runner: web.BaseRunner) -> AsyncIterator[str]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    await web.SockSite(runner, listener).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        await runner.cleanup()
+
+
+Start = Callable[..., Awaitable[Between]]
+
+
+@pytest.fixture
+async def start(tmp_path: Path) -> AsyncIterator[Start]:
+    async with AsyncExitStack() as stack:
+
+        async def begin(
+            *, grants: frozenset[Grant] = frozenset(), url: str = "", drain_seconds: float = 5.0
+        ) -> Between:
+            provider = Provider()
+            runner = web.AppRunner(provider.app(), shutdown_timeout=1.0)
+            await runner.setup()
+            stack.callback(provider.go_on.set)
+            there = url or await stack.enter_async_context(serving(runner))
+            names = ("openai", "anthropic", "gemini")
+            roots = {"openai": f"{there}/v1"}
+            served = tuple(ModelProvider(name, name, roots.get(name, there)) for name in names)
+            service = Service(TOKEN, served, grants, dict.fromkeys(names, KEY))
+            gateway = Gateway(service, Journal(tmp_path), drain_seconds=drain_seconds)
+            own = await gateway.open()
+            here = await stack.enter_async_context(serving(own))
+            stack.push_async_callback(gateway.close)
+            client = await stack.enter_async_context(aiohttp.ClientSession())
+            return Between(here, provider, tmp_path, client, gateway)
+
+        yield begin
+
+
+MESSAGES = [{"role": "user", "content": "Say hello, please."}]
+CALLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "chat": ("/openai/v1/chat/completions", {"messages": MESSAGES}),
+    "responses": ("/openai/v1/responses", {"input": "Say hello, please."}),
+    "messages": ("/anthropic/v1/messages", {"messages": MESSAGES, "max_tokens": 100}),
+    "generateContent": ("/gemini/v1beta/models/MODEL:VERB", {"contents": [{"parts": [{"text": "Hello?"}]}]}),
+}
+
+
+def asking(api: str, model: str, *, stream: bool) -> tuple[str, dict[str, Any]]:
+    path, body = CALLS[api]
+    if api == "generateContent":
+        verb = "streamGenerateContent?alt=sse" if stream else "generateContent"
+        return path.replace("MODEL", model).replace("VERB", verb), body
+    return path, {"model": model, **body, **({"stream": True} if stream else {})}
+
+
+def events_of(api: str, model: str) -> bytes:
+    """The stream of a provider whose client has not asked for usage."""
+    made = {
+        "chat": lambda: loopback.chat({}, model, usage=True),
+        "responses": lambda: loopback.responses(model, usage=True),
+        "messages": lambda: loopback.messages(model, usage=True),
+        "generateContent": lambda: loopback.gemini(model, usage=True),
+    }
+    return b"".join(made[api]()[1])
+
+
+@pytest.mark.parametrize("api", CALLS)
+@pytest.mark.parametrize("model", ["plain", "torn"])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_answer_passes_unchanged_and_its_usage_is_counted(
+    start: Start, api: str, model: str, stream: bool
+) -> None:
+    between = await start()
+    path, body = asking(api, model, stream=stream)
+    async with between.post(path, body) as answer:
+        content = await answer.read()
+        assert answer.status == 200
+        assert answer.headers["x-request-id"] == "req-1"
+        assert "openai-organization" not in answer.headers
+    if stream:
+        assert content == events_of(api, model)
+    call = await between.call()
+    expected = USAGE
+    if api == "messages":
+        expected = Usage(20, 5, 3, 2, 9)
+    assert (call.usage, call.estimated, call.outcome) == (expected, False, Outcome.OK)
+    assert (call.api, call.asked_model, call.model) == (api, model, f"{model}-2026")
+    assert call.stop_reason in ("stop", "completed", "end_turn", "STOP")
+    assert (call.status, call.stream) == (200, stream)
+    assert call.first_seconds is not None
+    assert 0 < call.first_seconds <= call.seconds
+
+
+async def test_a_client_that_asks_for_usage_gets_it(start: Start) -> None:
+    between = await start()
+    path, body = asking("chat", "plain", stream=True)
+    async with between.post(path, {**body, "stream_options": {"include_usage": True}}) as answer:
+        content = await answer.read()
+    assert b'"completion_tokens": 9' in content
+    assert (await between.call()).usage == USAGE
+
+
+@pytest.mark.parametrize("api", CALLS)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_usage_that_is_not_reported_is_estimated_and_marked(
+    start: Start, api: str, stream: bool
+) -> None:
+    between = await start()
+    async with between.post(*asking(api, "no-usage", stream=stream)) as answer:
+        await answer.read()
+    call = await between.call()
+    assert call.estimated
+    assert call.usage.input_tokens is not None
+    assert call.usage.output_tokens is not None
+    assert call.usage.input_tokens > 0
+    assert call.usage.output_tokens >= len(TEXT) // 4
+
+
+async def test_the_usage_at_the_end_of_a_huge_answer_is_found(start: Start) -> None:
+    between = await start()
+    async with between.post(*asking("chat", "huge", stream=False)) as answer:
+        assert len(await answer.read()) > 6 << 20
+    assert (await between.call()).usage == USAGE
+
+
+async def test_embeddings_count_their_input_alone(start: Start) -> None:
+    between = await start()
+    async with between.post("/openai/v1/embeddings", {"model": "huge", "input": ["a", "b"]}) as answer:
+        assert len(await answer.read()) > 8 << 20
+    call = await between.call()
+    assert (call.usage.input_tokens, call.usage.output_tokens, call.estimated) == (6, 0, False)
+
+
+async def test_an_event_arrives_before_the_next_one_is_made(start: Start) -> None:
+    between = await start()
+    async with between.post(*asking("chat", "pause", stream=True)) as answer:
+        first = await answer.content.readuntil(b"\n\n")
+        second = await answer.content.readuntil(b"\n\n")
+        assert PIECES[0].encode() in first + second
+        between.provider.go_on.set()
+        rest = await answer.read()
+    assert first + second + rest == events_of("chat", "pause")
+
+
+async def test_a_provider_that_wants_to_be_asked_later_is_heard(start: Start) -> None:
+    between = await start()
+    async with between.post(*asking("chat", "busy", stream=False)) as answer:
+        content = await answer.read()
+        assert (answer.status, answer.headers["Retry-After"]) == (429, "7")
+        assert answer.headers["x-ratelimit-remaining-requests"] == "0"
+        assert "Set-Cookie" not in answer.headers
+    assert KEY.encode() not in content
+    call = await between.call()
+    assert (call.outcome, call.status, call.retry_after) == (Outcome.ERROR, 429, 7.0)
+    assert call.usage == Usage()
+    assert "slow down" in call.problem
+    assert KEY not in call.problem
+
+
+async def test_a_stream_that_breaks_off_breaks_off_for_the_agent_too(start: Start) -> None:
+    between = await start()
+    with pytest.raises(aiohttp.ClientError):
+        async with between.post(*asking("chat", "cut", stream=True)) as answer:
+            await answer.read()
+    call = await between.call()
+    assert (call.outcome, call.estimated) == (Outcome.CUT, True)
+
+
+async def test_what_a_cancelled_call_has_used_is_read_to_its_end(start: Start) -> None:
+    between = await start()
+    async with between.post(*asking("chat", "pause", stream=True)) as answer:
+        await answer.content.readuntil(b"\n\n")
+        assert answer.connection is not None
+        answer.close()
+    await between.provider.reached_pause.wait()
+    between.provider.go_on.set()
+    call = await between.call()
+    assert (call.outcome, call.usage, call.estimated) == (Outcome.CANCELLED, USAGE, False)
+
+
+async def test_a_provider_is_not_kept_busy_for_an_agent_that_has_gone(start: Start) -> None:
+    between = await start(drain_seconds=0.0)
+    async with between.post(*asking("messages", "hang", stream=True)) as answer:
+        await answer.content.readuntil(b"\n\n")
+        answer.close()
+    call = await between.call()
+    assert (call.outcome, call.estimated) == (Outcome.CANCELLED, True)
+    assert call.usage.input_tokens == 20, "which the stream said at its beginning"
+    assert between.provider.streams_ended == 0
+
+
+async def test_a_provider_that_is_away_is_told_of_and_not_charged(start: Start) -> None:
+    between = await start(url="http://127.0.0.1:1")
+    async with between.post(*asking("chat", "plain", stream=False)) as answer:
+        assert answer.status == 502
+        assert "can't be reached" in (await answer.json())["error"]["message"]
+    call = await between.call()
+    assert (call.outcome, call.usage) == (Outcome.UNREACHABLE, Usage())
+
+
+async def test_a_redirect_is_not_followed_with_the_key(start: Start) -> None:
+    between = await start()
+    async with between.post(*asking("chat", "elsewhere", stream=False)) as answer:
+        assert answer.status == 502
+        assert "Location" not in answer.headers
+    assert len(between.provider.asked) == 1
+
+
+@pytest.mark.parametrize("api", CALLS)
+async def test_the_key_goes_to_the_provider_and_nowhere_else(start: Start, api: str) -> None:
+    between = await start()
+    between.headers |= {
+        "x-api-key": TOKEN,
+        "x-goog-api-key": TOKEN,
+        "X-Forwarded-Host": "evil.example",
+        "OpenAI-Organization": "mine",
+        "Cookie": "a=b",
+        "Proxy-Authorization": "Basic eA==",
+        "Host": "evil.example",
+    }
+    async with between.post(*asking(api, "plain", stream=False)) as answer:
+        seen = f"{answer.headers}{await answer.text()}"
+    (asked,) = between.provider.asked
+    assert KEY in asked.headers.values() or f"Bearer {KEY}" in asked.headers.values()
+    assert TOKEN not in str(asked.headers)
+    assert not {"Cookie", "X-Forwarded-Host", "OpenAI-Organization", "Proxy-Authorization"} & set(
+        asked.headers
+    )
+    assert "evil" not in str(asked.headers)
+    assert KEY not in seen
+    await between.call()
+    assert all(KEY not in path.read_text() for path in between.folder.iterdir())
+
+
+async def test_a_wrong_key_of_the_operator_is_told_without_the_provider_s_words(start: Start) -> None:
+    between = await start()
+    object.__setattr__(between.gateway._service, "keys", {"openai": "old-key"})
+    async with between.post(*asking("chat", "plain", stream=False)) as answer:
+        assert answer.status == 401
+        assert "old-key" not in await answer.text()
+    assert "old-key" not in (await between.call()).problem
+
+
+@pytest.mark.parametrize("key", ["", "sk-other", "Bearer"])
+async def test_without_the_run_s_token_nothing_is_served(start: Start, key: str) -> None:
+    between = await start()
+    between.headers = {"Authorization": f"Bearer {key}"}
+    async with between.post(*asking("chat", "plain", stream=False)) as answer:
+        assert answer.status == 401
+    assert not between.provider.asked
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/openai/v1/files",
+        "/openai/v1/chat/completions/../files",
+        "/openai/v1//chat/completions",
+        "/openai/v1/chat%2Fcompletions",
+        "/openai/v1/responses/resp_1",
+        "/openai/v1/chat/completions?api-base=http://evil.example",
+        "/anthropic/v1/files",
+        "/gemini/v1beta/files",
+        "/gemini/v1beta/cachedContents",
+        "/gemini/v1beta/models/../files:generateContent",
+        "/gemini/v1beta/models/plain:generateContent?alt=sse&alt=json",
+        "/gemini/v1beta/models/plain:generateContent?$httpHeaders=x",
+        "/elsewhere/v1/chat/completions",
+        "http://evil.example/openai/v1/chat/completions",
+        "//evil.example/v1/chat/completions",
+        "@evil.example/v1/chat/completions",
+    ],
+)
+async def test_no_other_path_is_passed_on(start: Start, target: str) -> None:
+    between = await start()
+    head, body = await raw(between, f"POST {target} HTTP/1.1", "Content-Length: 2", content=b"{}")
+    assert head.split()[1] in (b"400", b"404"), head
+    assert not between.provider.asked
+    assert KEY.encode() not in head + body
+
+
+async def raw(between: Between, first: str, *lines: str, content: bytes) -> tuple[bytes, bytes]:
+    """Send bytes as they are, and return the answer's head and body."""
+    host, port = between.url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    own = ("Host: localhost", f"Authorization: Bearer {TOKEN}", "Connection: close")
+    writer.write("\r\n".join([first, *own, *lines, "", ""]).encode() + content)
+    answer = await reader.read()
+    writer.close()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return head, body
+
+
+SMUGGLED = b"POST /openai/v1/files HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("Content-Length: 5", "Transfer-Encoding: chunked"),
+        ("Content-Length: 5", "Content-Length: 6"),
+        ("Transfer-Encoding: chunked, identity",),
+        ("Transfer-Encoding : chunked",),
+        ("Content-Length: +5",),
+    ],
+)
+async def test_a_request_in_a_request_reaches_no_provider(start: Start, lines: tuple[str, ...]) -> None:
+    between = await start()
+    first = "POST /openai/v1/chat/completions HTTP/1.1"
+    await raw(between, first, *lines, content=b"0\r\n\r\n" + SMUGGLED)
+    assert not between.provider.asked
+
+
+async def test_what_is_checked_is_what_is_sent(start: Start) -> None:
+    between = await start()
+    body = b'{"model":"plain","messages":[],"tools":[{"type":"web_search"}],"tools":[]}'
+    url = f"{between.url}/openai/v1/chat/completions"
+    async with between.client.post(url, data=body, headers=between.headers) as answer:
+        assert answer.status == 200
+    (asked,) = between.provider.asked
+    assert asked.body["tools"] == []
+
+
+REMOTE = {"type": "image_url", "image_url": {"url": "http://evil.example/x.png"}}
+URL_SOURCE = {"type": "image", "source": {"type": "url", "url": "https://evil.example"}}
+REFUSED: list[tuple[str, dict[str, Any], Grant | None]] = [
+    ("chat", {"web_search_options": {"search_context_size": "low"}}, Grant.WEB_SEARCH),
+    ("chat", {"tools": [{"type": "web_search_preview"}]}, Grant.WEB_SEARCH),
+    ("chat", {"model": "gpt-4o-search-preview"}, Grant.WEB_SEARCH),
+    ("chat", {"model": "a/b:online"}, Grant.WEB_SEARCH),
+    ("chat", {"models": ["perplexity/sonar"]}, Grant.WEB_SEARCH),
+    ("chat", {"plugins": [{"id": "web"}]}, None),
+    ("chat", {"messages": [{"role": "user", "content": [REMOTE]}]}, Grant.REMOTE_URLS),
+    (
+        "responses",
+        {"tools": [{"type": "code_interpreter", "container": {"type": "auto"}}]},
+        Grant.CODE_EXECUTION,
+    ),
+    ("responses", {"tools": [{"type": "mcp", "server_url": "https://evil.example"}]}, Grant.MCP),
+    ("responses", {"prompt": {"id": "pmpt_1"}}, None),
+    ("responses", {"background": True}, None),
+    ("responses", {"input": [{"type": "input_file", "file_url": "https://evil.example"}]}, Grant.REMOTE_URLS),
+    ("messages", {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, Grant.WEB_SEARCH),
+    ("messages", {"tools": [{"type": "web_fetch_20250910", "name": "web_fetch"}]}, Grant.WEB_SEARCH),
+    ("messages", {"tools": [{"type": "code_execution_20250825", "name": "x"}]}, Grant.CODE_EXECUTION),
+    ("messages", {"mcp_servers": [{"type": "url", "name": "x"}]}, Grant.MCP),
+    ("messages", {"messages": [{"role": "user", "content": [URL_SOURCE]}]}, Grant.REMOTE_URLS),
+    ("generateContent", {"tools": [{"googleSearch": {}}]}, Grant.WEB_SEARCH),
+    ("generateContent", {"tools": [{"google_search": {}}]}, Grant.WEB_SEARCH),
+    ("generateContent", {"tools": {"urlContext": {}}}, Grant.WEB_SEARCH),
+    ("generateContent", {"tools": [{"functionDeclarations": [], "codeExecution": {}}]}, Grant.CODE_EXECUTION),
+    ("generateContent", {"cachedContent": "cachedContents/1"}, None),
+    (
+        "generateContent",
+        {"contents": [{"parts": [{"file_data": {"file_uri": "https://evil.example"}}]}]},
+        Grant.REMOTE_URLS,
+    ),
+]
+
+
+@pytest.mark.parametrize(("api", "more", "grant"), REFUSED)
+async def test_what_reaches_the_web_through_a_provider_is_refused_unless_granted(
+    start: Start, api: str, more: dict[str, Any], grant: Grant | None
+) -> None:
+    between = await start(grants=frozenset(Grant) - {grant} if grant else frozenset(Grant))
+    path, body = asking(api, "plain", stream=False)
+    async with between.post(path, {**body, **more}) as answer:
+        assert answer.status == 400
+        text = await answer.text()
+    assert not between.provider.asked
+    call = await between.call()
+    assert call.outcome is Outcome.REFUSED
+    if grant is not None:
+        assert grant in text
+        object.__setattr__(between.gateway._service, "grants", frozenset({grant}))
+        async with between.post(path, {**body, **more}) as answer:
+            assert answer.status == 200
+
+
+HARMLESS: list[tuple[str, dict[str, Any]]] = [
+    (
+        "chat",
+        {"tools": [{"type": "function", "function": {"name": "url", "parameters": {"url": "http://x"}}}]},
+    ),
+    ("chat", {"messages": [{"role": "user", "content": "look at https://example.org"}]}),
+    (
+        "chat",
+        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:x,"}}]}]},
+    ),
+    (
+        "messages",
+        {
+            "messages": [
+                {"role": "assistant", "content": [{"type": "tool_use", "input": {"url": "https://x"}}]}
+            ],
+            "tools": [{"name": "own", "input_schema": {}}, {"type": "bash_20250124", "name": "bash"}],
+        },
+    ),
+    ("responses", {"input": [{"type": "function_call", "arguments": '{"url": "https://x"}'}]}),
+    (
+        "generateContent",
+        {
+            "contents": [{"parts": [{"functionCall": {"name": "f", "args": {"url": "https://x"}}}]}],
+            "tools": [{"functionDeclarations": [{"name": "f"}]}],
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("api", "more"), HARMLESS)
+async def test_what_the_agent_does_itself_is_passed_on(start: Start, api: str, more: dict[str, Any]) -> None:
+    between = await start()
+    path, body = asking(api, "plain", stream=False)
+    async with between.post(path, {**body, **more}) as answer:
+        assert answer.status == 200, await answer.text()
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"a": ' + b"[" * 5000, b'{"model": "\xff"}', b"\0"])
+async def test_what_is_no_request_is_answered_as_a_provider_would(start: Start, content: bytes) -> None:
+    between = await start()
+    url = f"{between.url}/anthropic/v1/messages"
+    async with between.client.post(url, data=content, headers=between.headers) as answer:
+        assert answer.status == 400
+        assert (await answer.json())["error"]["type"] == "invalid_request_error"
+    assert not between.provider.asked
+
+
+async def test_refusals_fill_no_disk(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "MOST_REFUSALS", 3)
+    between = await start()
+    for _ in range(5):
+        async with between.post("/openai/v1/chat/completions", []) as answer:
+            assert answer.status == 400
+    assert len(between.calls) == 3
+
+
+async def test_a_call_that_can_t_be_recorded_is_not_made(start: Start) -> None:
+    between = await start()
+    (between.folder / protocol.OPEN_CALLS).mkdir()
+    async with between.post(*asking("chat", "plain", stream=False)) as answer:
+        assert answer.status == 503
+    assert not between.provider.asked
+
+
+async def test_a_connection_serves_several_calls(start: Start) -> None:
+    between = await start()
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)) as client:
+        between.client = client
+        for stream in (False, True, False):
+            async with between.post(*asking("chat", "plain", stream=stream)) as answer:
+                assert answer.status == 200
+                await answer.read()
+                assert answer.headers.get("Connection", "keep-alive") != "close"
+
+
+async def test_models_are_listed_and_cost_nothing(start: Start) -> None:
+    between = await start()
+    async with between.client.get(f"{between.url}/openai/v1/models", headers=between.headers) as answer:
+        assert answer.status == 200
+    assert not between.calls
+
+
+def test_a_call_under_way_when_the_gateway_died_counts_once(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    done = records.OpenCall("1", 1.0, "openai", "chat", "plain", False, 100, 80)
+    journal.begin(done)
+    journal.end(ModelCall("1", 1.0, "openai", "chat", Outcome.OK, usage=USAGE))
+    journal.begin(records.OpenCall("2", 2.0, "openai", "chat", "plain", True, 100, 80))
+    for _ in range(2):
+        assert Journal(tmp_path).totals == records.Totals(calls=2, tokens=29 + 20)
+    kept = {call.id: call for call in records.read_calls(tmp_path / protocol.MODEL_CALLS)}
+    assert kept["1"].usage == USAGE
+    assert (kept["2"].outcome, kept["2"].estimated) == (Outcome.LOST, True)
