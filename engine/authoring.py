@@ -89,7 +89,12 @@ def check(
     before = _times_of(raw)
     # another seed, so that its sets have another order than those of this process
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    with closing(WorkerPool(environment={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True)) as pool:
+    again = WorkerPool(
+        preload=("engine.datasets.preparing", "competitions.kit.tables.labelled_table"),
+        environment={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+    )
+    with closing(again) as pool:
         for edition in EDITIONS:
             if edition == "corrected" and competition.excluded:
                 continue

@@ -77,11 +77,13 @@ def in_short(monkeypatch: pytest.MonkeyPatch) -> None:
     def prepare(pool: WorkerPool, **arguments: Any) -> Path:
         return Path(authoring.prepare_in_worker(**arguments, report_progress=no_report))
 
-    def few(right: bytes, rng: random.Random) -> Mapping[str, bytes]:
-        return dict(sorted(hostile_forms(right, rng).items())[::12])
-
     monkeypatch.setattr(authoring, "_prepare_elsewhere", prepare)
     monkeypatch.setattr(authoring, "hostile_forms", few)
+
+
+def few(right: bytes, rng: random.Random) -> Mapping[str, bytes]:
+    """Each twelfth of the hostile submissions."""
+    return dict(sorted(hostile_forms(right, rng).items())[::12])
 
 
 @dataclass(frozen=True)
