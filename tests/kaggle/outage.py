@@ -43,6 +43,7 @@ class Outage:
     token_file: Path
     seed: int
     speed: float = 600.0
+    most_kills: int | None = None
     patience: float = 240.0
     kills: list[str] = field(default_factory=list)
 
@@ -98,7 +99,7 @@ class Outage:
             assert time.monotonic() < give_up, f"not over, after {self.kills}"
             if self._console is None or self._console.poll() is not None:
                 self._console = self._prepare()
-            if time.monotonic() >= kill_at:
+            if time.monotonic() >= kill_at and len(self.kills) != self.most_kills:
                 kill_at += kills_every * self._chance.uniform(0.5, 1.5)
                 self._kill(self._chance.choice(("engine", "worker", "worker", "console")))
             time.sleep(0.05)

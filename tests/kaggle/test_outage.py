@@ -8,17 +8,17 @@ from engine.places import Places
 from tests.kaggle.loopback import Loopback
 from tests.kaggle.outage import Outage
 
-NAMES = (
-    "aerial-cactus-identification",
-    "leaf-classification",
-    "spaceship-titanic",
-    "spooky-author-identification",
-)
+NAMES = ("spaceship-titanic", "spooky-author-identification")
+# More of them by `make soak ARGS="--kaggle"`, on all competitions.
+MOST_KILLS = 3
+# It kills the engine first, then the console, then a worker, as far as there is time.
+SEED = 19
 
 
 def test_datasets_come_through_an_outage_exactly_and_without_one_request_too_many(
     loopback: Loopback, places: Places, clean_environment: Path
 ) -> None:
-    outage = Outage(loopback, places, NAMES, clean_environment / ".kaggle" / "access_token", seed=3)
+    token = clean_environment / ".kaggle" / "access_token"
+    outage = Outage(loopback, places, NAMES, token, seed=SEED, speed=1_200.0, most_kills=MOST_KILLS)
     assert outage.play() == [], outage.kills
-    assert {"engine", "worker", "console"} >= set(outage.kills) and len(outage.kills) >= 2
+    assert "engine" in outage.kills
