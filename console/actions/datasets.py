@@ -12,8 +12,9 @@ from console.views.datasets import DatasetRow
 from console.views.splits import competition
 from engine.datasets.access import AccessState
 from engine.datasets.pruning import PARTIAL, PARTS, RAW, ZIP, Part, parts_of
-from state.records import DatasetState
+from state.records import DatasetState, VerificationKind
 
+_NONE_PREPARED = "none of these is prepared"
 _CANNOT_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
 
 
@@ -42,9 +43,21 @@ def stop(chosen: Sequence[DatasetRow]) -> Action:
 
 
 def verify(chosen: Sequence[DatasetRow]) -> Action:
-    """Compare those that are prepared with the known checksums."""
+    """Compare those that are prepared with the names and sizes in their manifests, and with the known checksums."""
     found = [row for row in chosen if row.state is DatasetState.PREPARED]
-    return _ask("dataset.verify", found, "none of these is prepared")
+    return _ask("dataset.verify", found, _NONE_PREPARED)
+
+
+def verify_deep(chosen: Sequence[DatasetRow]) -> Action:
+    """Compare every file of those that are prepared with their manifests."""
+    found = [row for row in chosen if row.state is DatasetState.PREPARED]
+    return _ask("dataset.verify", found, _NONE_PREPARED, kind=VerificationKind.DEEP)
+
+
+def first(chosen: Sequence[DatasetRow], everything: Sequence[DatasetRow]) -> Action:
+    """Put those that wait before all others that do."""
+    highest = max((row.priority for row in everything if row.is_busy and row not in chosen), default=0)
+    return prioritize(chosen, highest + 1)
 
 
 def prioritize(chosen: Sequence[DatasetRow], value: int) -> Action:
@@ -97,7 +110,7 @@ def rules_urls(chosen: Sequence[DatasetRow]) -> tuple[str, ...]:
     return tuple(found.rules_url for name in ids if (found := competition(name)) is not None)
 
 
-def _ask(kind: str, rows: Sequence[DatasetRow], otherwise: str, **more: object) -> Action:
+def _ask(kind: str, rows: Sequence[DatasetRow], otherwise: str, /, **more: object) -> Action:
     """Ask the engine for those of the chosen that it makes sense for, once for each edition."""
     if not rows:
         raise NotApplicable(otherwise)

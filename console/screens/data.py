@@ -52,6 +52,7 @@ _PLANS: dict[str, Callable[[Sequence[DatasetRow]], Action]] = {
     "check": datasets.check,
     "stop": datasets.stop,
     "verify": datasets.verify,
+    "verify_deep": datasets.verify_deep,
 }
 
 
@@ -111,6 +112,8 @@ class _DatasetsScreen(ListScreen):
         chosen = self.chosen()
         if what in _PLANS:
             self.app.act(_PLANS[what], chosen)
+        elif what == "first":
+            self.app.act(datasets.first, chosen, self.board.rows)
         elif what == "copy_urls":
             urls = datasets.rules_urls(chosen)
             if urls:

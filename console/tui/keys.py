@@ -190,7 +190,9 @@ TABLE: tuple[Key, ...] = (
         "Ask Kaggle again, after the rules were accepted",
         6,
     ),
-    _change("data.verify", "v", "act('verify')", "verify", "Compare with the known checksums"),
+    _change("data.verify", "v", "act('verify')", "verify", "Compare with the manifest and known checksums"),
+    _change("data.verify_deep", "V", "act('verify_deep')", "verify all", "Read every file and compare it"),
+    _change("data.first", "plus", "act('first')", "first", "Prepare it before all others that wait"),
     _change("data.prune", "x", "act('prune')", "prune", "Remove zips, raw data and leftovers"),
     _change("data.prune_all", "X", "act('prune_all')", "remove", "Remove the prepared data too"),
     Key("data.copy_url", "y", "act('copy_urls')", "copy URL", "Copy where the rules are accepted", 8),
@@ -205,7 +207,11 @@ TABLE: tuple[Key, ...] = (
     _change("dataset.stop", "s", "act('stop')", "stop", "Stop preparing it", 3),
     _change("dataset.retry", "r", "act('retry')", "retry", "Try again, if it failed", 4),
     _change("dataset.check", "c K", "act('check')", "check again", "Ask Kaggle again", 5),
-    _change("dataset.verify", "v", "act('verify')", "verify", "Compare with the known checksums", 6),
+    _change(
+        "dataset.verify", "v", "act('verify')", "verify", "Compare with the manifest and known checksums", 6
+    ),
+    _change("dataset.verify_deep", "V", "act('verify_deep')", "verify all", "Read every file and compare it"),
+    _change("dataset.first", "plus", "act('first')", "first", "Prepare it before all others that wait"),
     _change("dataset.prune", "x", "act('prune')", "prune", "Remove zip, raw data and leftovers", 7),
     _change("dataset.prune_all", "X", "act('prune_all')", "remove", "Remove the prepared data too"),
     Key("dataset.copy_url", "y", "act('copy_urls')", "copy URL", "Copy where its rules are accepted", 8),

@@ -77,6 +77,8 @@ async def test_actions_apply_to_what_is_marked_and_only_where_they_make_sense(
             ("c", "dataset.prepare", {REFUSED, GONE}),
             ("K", "dataset.prepare", {REFUSED, GONE}),
             ("v", "dataset.verify", set(LOW[:2])),
+            ("V", "dataset.verify", set(LOW[:2])),
+            ("plus", "dataset.priority", {DOWNLOADING, PREPARING, WAITING, LOW[8]}),
         ):
             asked.clear()
             await console.press(key)
@@ -170,7 +172,7 @@ async def test_everything_about_a_dataset_has_a_screen_of_its_own(
         await console.press("Y")
         await console.until(lambda: Path(console.app.clipboard) == places.data_dir / FAILED)
         await console.press("question_mark")
-        await console.sees("One dataset", "Compare with the known checksums")
+        await console.sees("One dataset", "Compare with the manifest and known checksums")
         await console.press("escape")
         await console.misses("One dataset")
         await console.press("escape")
