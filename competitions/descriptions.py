@@ -91,6 +91,21 @@ def obfuscated_description(competition: Competition, edition: Edition) -> str:
     return text
 
 
+def addendum(competition: Competition, edition: Edition) -> str:
+    """What holds for the data of an edition, to stand beside a description that somebody else wrote for others.
+
+    It does not tell which competition it is, so that it may stay where the other text is obfuscated.
+
+    Raises:
+        DataProblem: as `obfuscated_description`.
+    """
+    body = obfuscated_description(competition, edition).partition("\n")[2]
+    return (
+        "# Addendum\n\nThe data were divided anew. What follows is how they are here, and how submissions are scored; "
+        f"it holds wherever the description says otherwise.\n\n## Task\n{body}"
+    )
+
+
 def telling_words(competition: Competition, text: str) -> tuple[str, ...]:
     """What in a text, code left out, tells the competition's name, its host, or what it was worth."""
     prose = _CODE.sub("`", text)

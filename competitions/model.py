@@ -260,11 +260,6 @@ class Competition:
             if defect.severity != "cosmetic" and not (edition == "corrected" and defect.treatment == "mended")
         )
 
-    @property
-    def rules_url(self) -> str:
-        """The page on which a person accepts the competition's rules."""
-        return f"https://www.kaggle.com/c/{self.id}/rules"
-
 
 def edition_named(name: str) -> Edition:
     """The edition of a name.

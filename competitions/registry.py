@@ -82,6 +82,11 @@ def source_of(competition: Competition) -> str:
     return next((home.source for home in _homes() if home.folder == place), str(place))
 
 
+def rules_url(competition: Competition) -> str | None:
+    """The page on which a person accepts the competition's rules; None where it is none of Kaggle's."""
+    return None if is_own(competition) else f"https://www.kaggle.com/c/{competition.id}/rules"
+
+
 def resembling(text: str, known: Iterable[str]) -> tuple[str, ...]:
     """The names that may have been meant, the likeliest first: by part, by beginning, or misspelt.
 

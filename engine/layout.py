@@ -13,6 +13,7 @@ from foundation.problems import DataProblem, reading
 MARKER = ".complete.json"
 MANIFEST = "manifest.jsonl"
 DESCRIPTION = "public/description.md"
+ADDENDUM = "public/description_addendum.md"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from competitions import registry
 from competitions.model import edition_named
 from console import wording
 from console.actions.action import Action, Affected, NotApplicable, Question, Request
@@ -107,7 +108,8 @@ def rules_urls(chosen: Sequence[DatasetRow]) -> tuple[str, ...]:
     """Where the rules are accepted; of the chosen, those that Kaggle refused if there are such."""
     refused = [row for row in chosen if row.access is AccessState.RULES]
     ids = dict.fromkeys(row.competition_id for row in refused or chosen)
-    return tuple(found.rules_url for name in ids if (found := competition(name)) is not None)
+    found = (known for name in ids if (known := competition(name)) is not None)
+    return tuple(page for each in found if (page := registry.rules_url(each)))
 
 
 def _ask(kind: str, rows: Sequence[DatasetRow], otherwise: str, /, **more: object) -> Action:

@@ -90,8 +90,8 @@ def show(
         "checksums": _checksums(competition),
         "from": registry.source_of(competition),
     }
-    if not registry.is_own(competition):
-        facts["rules"] = competition.rules_url
+    if page := registry.rules_url(competition):
+        facts["rules"] = page
     if competition.excluded:
         facts["corrected"] = f"left out of edition corrected: {competition.excluded}"
     say(f"{competition.id}: {competition.name}")
@@ -354,7 +354,7 @@ def _facts(competition: Competition) -> dict[str, Any]:
         "parameters": dict(competition.parameters),
         "zip_checksum": competition.checksums.zip,
         "size_gb": competition.size_gb,
-        "rules_url": None if registry.is_own(competition) else competition.rules_url,
+        "rules_url": registry.rules_url(competition),
         "excluded_from_corrected": competition.excluded,
         "defects": [asdict(defect) for defect in competition.defects],
     }

@@ -129,7 +129,7 @@ def show(
                 "state": state,
                 "problem": known.problem if known else "",
                 "folder": str(folder.root),
-                "rules_url": competition.rules_url,
+                "rules_url": registry.rules_url(competition),
                 "marker": prepared_with(folder),
                 "steps": [asdict(step) for step in steps],
                 "parts": [{"name": part.name, "bytes": part.bytes} for part in parts],
@@ -140,7 +140,8 @@ def show(
     if known and known.problem:
         say(known.problem)
     say(f"folder      {folder.root}")
-    say(f"rules       {competition.rules_url}")
+    if page := registry.rules_url(competition):
+        say(f"rules       {page}")
     marker = prepared_with(folder)
     if prepared:
         verified = "by MLE-bench" if marker is None else str(marker.get("prepared_at"))
@@ -317,7 +318,7 @@ def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json =
             "competition": lambda one: one.competition_id,
             "access": lambda one: said.get(one.state, one.problem),
             "size": lambda one: wording.size(one.bytes),
-            "where": lambda one: one.url if one.state is AccessState.RULES else "",
+            "where": lambda one: (one.state is AccessState.RULES and one.url) or "",
         },
         right=("size",),
         limits={"access": 80},
@@ -461,7 +462,6 @@ def export(
     split: Split = "",
     data_dir: DataDir = None,
     edition: _Edition = None,
-    json: Json = False,
 ) -> None:
     """Write prepared datasets into one tar archive, answers included; 'datasets import' reads it."""
     from engine.datasets import mirrors
@@ -474,11 +474,7 @@ def export(
         raise UsageProblem(f"{archive} can't be written", "its folder is not there")
     show = show_count("writing", wording.size)
     mirrors.write_archive(base, chosen, archive, lambda _, done, total: show(done, total))
-    size = archive.stat().st_size
-    if json:
-        say_json({"archive": str(archive), "datasets": len(chosen), "bytes": size, "left_out": left_out})
-    else:
-        say(f"{wording.plural(len(chosen), 'dataset')} in {archive}, {wording.size(size)}")
+    say(f"{wording.plural(len(chosen), 'dataset')} in {archive}, {wording.size(archive.stat().st_size)}")
     _say_left_out(left_out)
 
 

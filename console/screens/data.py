@@ -509,7 +509,7 @@ class _Detail:
         if self.row.problem:
             for place, part in enumerate(self._wrapped(self.row.problem, 0)):
                 yield (_label("" if place else "problem"), (part, "bad"))
-        if self.found is not None and self.row.access is AccessState.RULES:
+        if self.found is not None and self.found.rules_url and self.row.access is AccessState.RULES:
             keys = f"{self.keys('data.copy_url')} copies it, {self.keys('data.check')} checks again"
             yield self._labelled("accept at", self.found.rules_url, "accent", keys)
 

@@ -180,7 +180,7 @@ class DatasetDetail:
     """
 
     folder: Path
-    rules_url: str
+    rules_url: str | None
     files: tuple[PreparedFile, ...]
     sums: tuple[KnownSum, ...]
     log: tuple[Event, ...]
@@ -278,7 +278,7 @@ def dataset_detail(
     happened = events.newest(database, limit=_MOST_EVENTS, competition_id=competition_id)
     return DatasetDetail(
         folder.root,
-        found.rules_url,
+        registry.rules_url(found),
         _files(folder.prepared),
         tuple(sums),
         tuple(event for event in happened if event.kind.startswith("dataset.")),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from competitions import registry
 from competitions.model import Competition
 from engine.datasets.steps import CHECK
 from engine.kaggle import CredentialsRefused, KaggleUnreachable, NotAvailable, RulesNotAccepted
@@ -60,7 +61,7 @@ class Access:
     competition_id: str
     state: AccessState
     bytes: int | None
-    url: str
+    url: str | None
     problem: str = ""
 
 
@@ -92,9 +93,9 @@ def ask_access(
         competition = chosen[place]
         if isinstance(answer, Problem):
             access = access_of(state_after(type(answer).__name__))
-            made = Access(competition.id, access, None, competition.rules_url, answer.cause)
+            made = Access(competition.id, access, None, registry.rules_url(competition), answer.cause)
         else:
-            made = Access(competition.id, AccessState.OPEN, answer["bytes"], competition.rules_url)
+            made = Access(competition.id, AccessState.OPEN, answer["bytes"], registry.rules_url(competition))
         found[competition.id] = made
         if report is not None:
             report(len(found), len(chosen))

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from competitions import descriptions
 from competitions.model import Competition, Edition
-from engine.kaggle.backoff import USUAL_PATIENCE
+from engine.layout import ADDENDUM, DESCRIPTION
 from foundation.problems import DataProblem, UsageProblem
 
 OURS = "ours"
 OBFUSCATED = "obfuscated"
 KAGGLE = "kaggle"
+
+_SEE_ADDENDUM = f"""## These data
+
+The data here were divided anew. Which files there are, how a submission is scored and what it has to look like is
+told in `{Path(ADDENDUM).name}`, which holds wherever it differs from this text.
+"""
 
 # What an agent needs of the site; not the rules, prizes, timelines and winners.
 _PAGES = ("overview", "abstract", "description", "evaluation", "data-description", "data description")
@@ -35,23 +42,29 @@ def check_choice(choice: str) -> str:
     return str(folder)
 
 
-def chosen_description(
-    competition: Competition, edition: Edition, choice: str, *, patience: float = USUAL_PATIENCE
-) -> str | None:
-    """The text for one competition; None where ours is wanted and none is written.
+def chosen_texts(
+    competition: Competition, edition: Edition, choice: str, *, patience: float = 0
+) -> Mapping[str, str]:
+    """The texts that an agent finds beside the data, by their places below `prepared`; none where ours is not written.
+
+    Kaggle's own text comes with an addendum, since the data were divided anew and are scored in a way of their own.
 
     Raises:
-        Problem: it cannot be had.
+        Problem: they cannot be had.
     """
     choice = check_choice(choice)
     if choice == KAGGLE:
-        return kaggles_description(competition, patience=patience)
+        kaggles = kaggles_description(competition, patience=patience)
+        return {
+            DESCRIPTION: f"{kaggles}\n{_SEE_ADDENDUM}",
+            ADDENDUM: descriptions.addendum(competition, edition),
+        }
     if choice == OBFUSCATED:
-        return descriptions.obfuscated_description(competition, edition)
+        return {DESCRIPTION: descriptions.obfuscated_description(competition, edition)}
     if choice == OURS:
         written = descriptions.has_description(competition)
-        return descriptions.description(competition, edition) if written else None
-    return _from_folder(competition, Path(choice))
+        return {DESCRIPTION: descriptions.description(competition, edition)} if written else {}
+    return {DESCRIPTION: _from_folder(competition, Path(choice))}
 
 
 def kaggles_description(competition: Competition, *, patience: float) -> str:

@@ -17,14 +17,14 @@ from competitions.registry import get, is_own, load_task
 from competitions.task import Preparation, line_at_fault, merge_parameters, refuse_excluded
 from engine.claims import claimed_folder
 from engine.datasets import checksums, manifest, published, raw_data
-from engine.datasets.descriptions import check_choice, chosen_description
+from engine.datasets.descriptions import check_choice, chosen_texts
 from engine.datasets.plans import Options, given_raw
 from engine.datasets.raw_data import Raw
 from engine.datasets.steps import CHECKSUM, PREPARE, ReportStep, no_report, within
 from engine.datasets.verification import RAW_DATA, RAW_FOLDER
 from engine.datasets.workspace import discard, put_in_place, set_one_time, workspace
 from engine.kaggle.backoff import USUAL_PATIENCE
-from engine.layout import DESCRIPTION, MARKER, DatasetFolder, dataset_folder
+from engine.layout import MARKER, DatasetFolder, dataset_folder
 from foundation.files import write_json
 from foundation.problems import DataProblem
 from foundation.workers import ReportProgress
@@ -67,9 +67,8 @@ def prepare(
         workspace(folder) as work,
         ExitStack() as stack,
     ):
-        text = chosen_description(
-            competition, edition, descriptions, patience=patience
-        )  # what cannot be had fails at once
+        # what cannot be had fails at once
+        texts = chosen_texts(competition, edition, descriptions, patience=patience)
         if options.source:
             source = given_raw(Path(options.source).absolute(), competition.id)
             is_zip = source.is_file()
@@ -106,7 +105,7 @@ def prepare(
         _run(job)
         report(CHECKSUM, "", 0, 0)
         origin = RAW_FOLDER if options.source else RAW_DATA
-        _seal(job, work / "prepared", verify, descriptions, text, origin, within(report, CHECKSUM))
+        _seal(job, work / "prepared", verify, descriptions, texts, origin, within(report, CHECKSUM))
         put_in_place(work, folder)
         _clean_up(raw, folder, options.keep_raw)
     return folder.prepared
@@ -149,7 +148,7 @@ def _seal(
     prepared: Path,
     verify: bool,
     descriptions: str,
-    text: str | None,
+    texts: Mapping[str, str],
     origin: str,
     report: ReportStep,
 ) -> None:
@@ -158,8 +157,8 @@ def _seal(
     found = checksums.checksums_of(prepared)
     if verify and job.edition == "v1":  # the known sums are those of what MLE-bench makes
         checksums.check_known(competition, found)
-    if text is not None:
-        (prepared / DESCRIPTION).write_text(text, encoding="utf-8")
+    for name, text in texts.items():
+        (prepared / name).write_text(text, encoding="utf-8")
     set_one_time(job.public)
     seal = manifest.write(prepared, competition.id, job.edition, {}, report)
     write_json(

@@ -21,6 +21,7 @@ from competitions.kit.archives import zip_tree
 from competitions.kit.archives.zip_tree import ZipPath, ZipTree
 from competitions.model import Competition
 from competitions.raw import RawPath
+from competitions.registry import rules_url
 from engine.datasets import checksums, discarding, published
 from engine.datasets.steps import DOWNLOAD, EXTRACT, VERIFY, ReportStep, reporting_wait, within
 from engine.kaggle import KaggleFailure
@@ -144,7 +145,9 @@ def open_raw_data(
         raise DataProblem(
             f"{competition.id} has no raw data in {folder.root}",
             "it holds several zips" if found else "there is neither raw/ nor a zip",
-            f"Accept the rules at {competition.rules_url}, then put {competition.id}.zip there.",
+            f"Accept the rules at {page}, then put {competition.id}.zip there."
+            if (page := rules_url(competition))
+            else f"Put its raw data into {folder.raw}, or name their folder with --raw.",
         )
     (path,) = found
     marker = discarding.marked(folder)

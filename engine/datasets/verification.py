@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from competitions.model import Competition
 from engine.claims import claimed
 from engine.datasets import checksums, manifest
-from engine.datasets.descriptions import KAGGLE, check_choice, chosen_description
+from engine.datasets.descriptions import KAGGLE, check_choice, chosen_texts
 from engine.datasets.manifest import TreeDifferences
 from engine.datasets.steps import ReportStep
 from engine.layout import DESCRIPTION, DatasetFolder, prepared_with, require_prepared
@@ -180,7 +180,7 @@ def _has_description(
     if "descriptions" in marker or wanted == KAGGLE:
         return bool(marker.get("descriptions") == check_choice(wanted))
     path = folder.prepared / DESCRIPTION
-    text = chosen_description(competition, folder.edition, wanted)
+    text = chosen_texts(competition, folder.edition, wanted).get(DESCRIPTION)
     with reading(path):
         return text is None or (path.exists() and path.read_bytes() == text.encode())
 

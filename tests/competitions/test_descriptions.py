@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from competitions import registry
-from competitions.descriptions import description, obfuscated_description, telling_words
+from competitions.descriptions import addendum, description, obfuscated_description, telling_words
 from competitions.model import EDITIONS, Competition, Edition, Obfuscation
 from foundation.problems import DataProblem
 from tests.competitions.prepared import prepared
@@ -86,6 +86,16 @@ def test_no_name_no_host_and_no_prize_survives_obfuscation(
         assert word not in prose
     for host in competition.obfuscation.hosts:
         assert not re.search(rf"(?<!\w){re.escape(host.lower())}(?!\w)", prose)
+
+
+@every_edition
+@every_competition
+def test_an_addendum_tells_all_that_is_graded_and_not_the_competition(
+    competition: Competition, edition: Edition
+) -> None:
+    text = addendum(competition, edition)
+    assert all(f"\n## {name}\n" in text for name in ("Files", "Metric", "Submission"))
+    assert not telling_words(competition, text)
 
 
 @every_edition

@@ -9,7 +9,7 @@ import pytest
 from competitions import registry
 from competitions.descriptions import description, obfuscated_description
 from engine import grade_submission, prepare_competition
-from engine.datasets.descriptions import check_choice, chosen_description
+from engine.datasets.descriptions import check_choice, chosen_texts
 from engine.layout import MARKER
 from foundation.problems import DataProblem, UsageProblem
 from tests.conformance.trees import VECTORS, Vector
@@ -59,7 +59,7 @@ def test_one_from_a_folder_is_put_in_its_place(tmp_path: Path, raw: Path, mine: 
 
 def test_a_folder_may_hold_files_named_by_id(tmp_path: Path) -> None:
     (tmp_path / f"{ID}.md").write_text("# By id\n", encoding="utf-8")
-    assert chosen_description(registry.get(ID), "v1", str(tmp_path)) == "# By id\n"
+    assert chosen_texts(registry.get(ID), "v1", str(tmp_path)) == {"public/description.md": "# By id\n"}
 
 
 def test_what_a_folder_lacks_is_told_before_anything_is_done(tmp_path: Path, raw: Path) -> None:
@@ -72,7 +72,7 @@ def test_what_a_folder_lacks_is_told_before_anything_is_done(tmp_path: Path, raw
 def test_text_that_is_not_utf_8_is_told(mine: Path) -> None:
     (mine / ID / "description.md").write_bytes(b"\xff\xfe")
     with pytest.raises(DataProblem, match="is not UTF-8 text"):
-        chosen_description(registry.get(ID), "v1", str(mine))
+        chosen_texts(registry.get(ID), "v1", str(mine))
 
 
 def test_a_choice_that_is_nothing_is_refused(tmp_path: Path) -> None:
